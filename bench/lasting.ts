@@ -46,9 +46,11 @@ async function measureEngine(engine: string): Promise<EngineFigures> {
   const { cycles, coldCycles, restMs } = extent;
   const blocks = { burst: { cycles: BURST, restMs }, cold: { cycles: coldCycles, restMs: 0 } };
   const demands: DemandFigure[] = [];
-  const measure = (server: TestServer, accounts: ServerAccounts, what: Part, lanes: number, isWarm = true) => {
+  const measure = async (server: TestServer, accounts: ServerAccounts, what: Part, lanes: number, isWarm = true) => {
     const block = what === 'burst' || what === 'cold' ? blocks[what] : { cycles, restMs: 0 };
-    return measureDemand(server, accounts, { what, rounds, lanes, ...block }, isWarm);
+    const figure = await measureDemand(server, accounts, { what, rounds, lanes, ...block }, isWarm);
+    process.stderr.write(`${lastingTables([{ engine, demands: [figure] }])}\n\n`); // A later part may fail.
+    return figure;
   };
   if (wanted('back to back') || wanted('four at once'))
     await withServer(engine, undefined, async (server, accounts) => {

@@ -52,7 +52,9 @@ test('every command but the two that serve prints JSON with --json', () => {
     command.commands.length === 0
       ? [[path, command]]
       : command.commands.flatMap(one => leaves(one, `${path} ${one.name()}`.trim()));
-  const without = leaves(berthProgram(), '').filter(([, { options }]) => !options.some(({ long }) => long === '--json'));
+  const without = leaves(berthProgram(), '').filter(
+    ([, { options }]) => !options.some(({ long }) => long === '--json'),
+  );
   assert.deepEqual(
     without.map(([path]) => path),
     ['serve', 'mcp'],

@@ -37,7 +37,8 @@ export const ApprovalParams = Type.Object({ jobId: Uuid('Id of the Action.') });
 
 const Digest = Type.String({
   pattern: '^sha256:[0-9a-f]{64}$',
-  description: 'Digest of `action`: `sha256:` followed by the digest of its canonical JSON (RFC 8785) in lower-case hex.',
+  description:
+    'Digest of `action`: `sha256:` followed by the digest of its canonical JSON (RFC 8785) in lower-case hex.',
 });
 
 /** The digest in a request. Any digest other than that of the Action is refused with `digest_mismatch`. */
@@ -45,7 +46,11 @@ const GivenDigest = Type.String({ minLength: 1, maxLength: 128, description: 'Th
 
 export const EndUser = Type.Object(
   {
-    providerId: Type.String({ minLength: 1, maxLength: 64, description: 'Id of the provider with which the end user signs in.' }),
+    providerId: Type.String({
+      minLength: 1,
+      maxLength: 64,
+      description: 'Id of the provider with which the end user signs in.',
+    }),
     subject: Type.String({ minLength: 1, maxLength: 255, description: 'Id of the end user at that provider.' }),
   },
   { additionalProperties: false, description: 'An end user of the application.' },
@@ -83,14 +88,16 @@ export const PrepareAction = Type.Object(
       Type.Integer({
         minimum: 0,
         maximum: Number.MAX_SAFE_INTEGER,
-        description: 'Maximum cost of the execution, in micro-credits. Defaults to the amount that a call would hold now.',
+        description:
+          'Maximum cost of the execution, in micro-credits. Defaults to the amount that a call would hold now.',
       }),
     ),
     reason: Type.Optional(
       Type.String({
         minLength: 1,
         maxLength: REASON_CHARACTERS_MAX,
-        description: 'The reason, for the person who decides. Shown as plain text and as the words of the agent. Not part of the digest.',
+        description:
+          'The reason, for the person who decides. Shown as plain text and as the words of the agent. Not part of the digest.',
       }),
     ),
     executeOnApproval: Type.Optional(
@@ -200,7 +207,9 @@ const ACTION_FIELDS = {
     Type.String({ description: 'Why the Action was cancelled: `caller`, or `withdrawn` together with its operation.' }),
   ),
   heldBack: Type.Optional(
-    Type.String({ description: 'Error code that says why the execution on approval was postponed. The execution is tried again.' }),
+    Type.String({
+      description: 'Error code that says why the execution on approval was postponed. The execution is tried again.',
+    }),
   ),
   invocationId: Type.Optional(Uuid('The invocation that executes the Action.')),
 };
@@ -243,7 +252,9 @@ export const ApplicationAction = Type.Object(
       Type.Object(
         {
           summary: Type.String({ description: 'One sentence.' }),
-          fields: Type.Array(Field, { description: 'The values that the operation selects for display, or the whole input.' }),
+          fields: Type.Array(Field, {
+            description: 'The values that the operation selects for display, or the whole input.',
+          }),
         },
         {
           description:
@@ -266,7 +277,9 @@ export type ApplicationActionPage = Static<typeof ApplicationActionPage>;
 
 export const ActionListQuery = Type.Object({
   status: Type.Optional(
-    Type.Enum([...ACTION_STATUSES], { description: 'Only Actions with this status. An expiry is taken into account within a minute.' }),
+    Type.Enum([...ACTION_STATUSES], {
+      description: 'Only Actions with this status. An expiry is taken into account within a minute.',
+    }),
   ),
   ...PageQuery.properties,
 });

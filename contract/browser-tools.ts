@@ -296,7 +296,10 @@ export const BROWSER_TOOLS = {
     description: 'Chooses files in the open file chooser, or in the file input that `ref` names.',
     input: Input({
       ref: Type.Optional(Ref('Reference of a file input. Defaults to the open file chooser.')),
-      files: Type.Array(ToolFile, { maxItems: TOOL_FILES_MAX, description: 'The files. An empty list clears the choice.' }),
+      files: Type.Array(ToolFile, {
+        maxItems: TOOL_FILES_MAX,
+        description: 'The files. An empty list clears the choice.',
+      }),
     }),
     isReadOnly: false,
   },

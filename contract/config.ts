@@ -30,7 +30,9 @@ export const ServiceConfig = Type.Object(
     version: Type.String({ description: 'Version of the service.' }),
     signIn: Type.Object({
       url: Type.String({ description: 'Page on which people sign in.' }),
-      methods: Type.Array(Type.Enum([...SIGN_IN_METHODS]), { description: 'The methods with which a sign-in can begin.' }),
+      methods: Type.Array(Type.Enum([...SIGN_IN_METHODS]), {
+        description: 'The methods with which a sign-in can begin.',
+      }),
     }),
     registration: Type.Enum([...REGISTRATIONS], {
       description: 'Who can register: anyone, only people who were invited, or nobody.',
@@ -60,7 +62,10 @@ export const ServiceConfig = Type.Object(
             }),
           ),
         },
-        { description: 'With `application`, how the consumers of that application sign in. Absent if they cannot sign in.' },
+        {
+          description:
+            'With `application`, how the consumers of that application sign in. Absent if they cannot sign in.',
+        },
       ),
     ),
   },
@@ -74,9 +79,13 @@ export const AuthorizationServer = Type.Object(
     device_authorization_endpoint: Type.String(),
     token_endpoint: Type.String(),
     revocation_endpoint: Type.String(),
-    jwks_uri: Type.String({ description: 'Address of the public keys with which signatures of the service can be verified.' }),
+    jwks_uri: Type.String({
+      description: 'Address of the public keys with which signatures of the service can be verified.',
+    }),
     grant_types_supported: Type.Array(Type.String()),
-    response_types_supported: Type.Array(Type.String(), { description: 'Empty, because there is no authorization endpoint.' }),
+    response_types_supported: Type.Array(Type.String(), {
+      description: 'Empty, because there is no authorization endpoint.',
+    }),
     token_endpoint_auth_methods_supported: Type.Array(Type.String()),
     revocation_endpoint_auth_methods_supported: Type.Array(Type.String()),
     code_challenge_methods_supported: Type.Array(Type.String()),

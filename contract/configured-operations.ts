@@ -242,7 +242,11 @@ const Effect = Type.Enum([...OPERATION_EFFECTS], {
     '`read`: changes nothing, and is repeated after a failure of the service. `write` and `irreversible`: sent at most once, or once more with the same `idempotencyHeader`.',
 });
 const Title = Type.String({ minLength: 1, maxLength: 100, description: 'Display name.' });
-const Description = Type.String({ minLength: 1, maxLength: 2000, description: 'Description of the operation, for agents.' });
+const Description = Type.String({
+  minLength: 1,
+  maxLength: 2000,
+  description: 'Description of the operation, for agents.',
+});
 const Timeout = Type.Integer({
   minimum: 1000,
   maximum: HTTP_TIMEOUT_MS_MAX,

@@ -28,7 +28,9 @@ export const ConsumerHandoff = Type.Object(
     record,
     allowedOrigins,
     pageOrigin: Type.Optional(
-      Type.String({ description: 'Origin of the page that is shown first. In a list, it is absent if it is not known.' }),
+      Type.String({
+        description: 'Origin of the page that is shown first. In a list, it is absent if it is not known.',
+      }),
     ),
     createdAt: Time('When the hand-off was requested.'),
     expiresAt: Time('When the hand-off stops waiting for the consumer.'),

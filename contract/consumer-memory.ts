@@ -66,7 +66,11 @@ export type PutMemory = Static<typeof PutMemory>;
 export const DeleteMemory = Type.Object({
   key: Type.Optional(MemoryKey),
   prefix: Type.Optional(
-    Type.String({ maxLength: 128, pattern: `^(${KEY})?$`, description: 'All items whose keys begin with this prefix. If empty, all items.' }),
+    Type.String({
+      maxLength: 128,
+      pattern: `^(${KEY})?$`,
+      description: 'All items whose keys begin with this prefix. If empty, all items.',
+    }),
   ),
 });
 export type DeleteMemory = Static<typeof DeleteMemory>;
@@ -115,7 +119,9 @@ export const Consent = Type.Object(
 );
 export type Consent = Static<typeof Consent>;
 
-export const Consents = Type.Object({ data: Type.Array(Consent, { description: 'Consents that are in force, newest first.' }) });
+export const Consents = Type.Object({
+  data: Type.Array(Consent, { description: 'Consents that are in force, newest first.' }),
+});
 export type Consents = Static<typeof Consents>;
 
 export const WithdrawConsent = Type.Object({ id: Uuid('Id of the consent.') });

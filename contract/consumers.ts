@@ -231,7 +231,8 @@ const ConsumerNamed = Type.Object(
     id: Uuid('Id of the consumer.'),
     providerId: Type.String({ description: 'The provider that the consumer signs in with.' }),
     subject: Type.String({
-      description: 'Name of the consumer within the application and the provider. Other applications see a different name.',
+      description:
+        'Name of the consumer within the application and the provider. Other applications see a different name.',
     }),
     createdAt: Time('When the consumer first signed in.'),
   },
@@ -285,7 +286,9 @@ export const HostedSignIn = Type.Object(
       name: Type.String({ description: 'Name of the application.' }),
       colour: Type.Optional(Colour),
     }),
-    methods: Type.Array(Type.Enum([...SIGN_IN_METHODS]), { description: 'The methods with which the sign-in can begin.' }),
+    methods: Type.Array(Type.Enum([...SIGN_IN_METHODS]), {
+      description: 'The methods with which the sign-in can begin.',
+    }),
     registration: Type.Enum(['open', 'closed']),
     loginHint: Type.Optional(Type.String({ description: 'E-mail address with which the page is prefilled.' })),
     returnsTo: Type.String({ description: 'The origin that the browser returns to.' }),
@@ -344,7 +347,9 @@ export const ConsumerProfile = Type.Object(
     timezone: Type.Optional(Timezone),
     metadata: Type.Optional(Metadata),
     linked: Type.Optional(
-      Type.Array(EndUser, { description: 'Other identities with which the consumer signs in and by which the consumer may be named.' }),
+      Type.Array(EndUser, {
+        description: 'Other identities with which the consumer signs in and by which the consumer may be named.',
+      }),
     ),
   },
   { description: 'What is stored about a consumer, apart from the memory.' },

@@ -135,12 +135,16 @@ export const CreditUsage = Type.Object(
           description: 'The day (`2026-11-23`), the id of the operation, or the id of the agent key.',
         }),
         name: Type.Optional(Type.String({ description: 'Name of the agent key. Absent if it was deleted.' })),
-        browserSeconds: Type.Number({ description: 'Time during which sessions were running, or the metered time of the calls.' }),
+        browserSeconds: Type.Number({
+          description: 'Time during which sessions were running, or the metered time of the calls.',
+        }),
         egressBytes: Type.Integer({ description: 'Bytes to and from the network of the sessions that ended.' }),
         calls: Type.Integer({ description: 'Invocations.' }),
         cost: Amount('What was captured.'),
       }),
-      { description: `At most ${CREDIT_USAGE_ROWS_MAX}. Days are in chronological order; other rows are ordered by cost, highest first.` },
+      {
+        description: `At most ${CREDIT_USAGE_ROWS_MAX}. Days are in chronological order; other rows are ordered by cost, highest first.`,
+      },
     ),
   },
   { description: 'What the application used, and what it cost.' },

@@ -134,7 +134,8 @@ export const DeviceStatusQuery = Type.Object({
   ),
   since: Type.Optional(
     Type.Enum([...DEVICE_STATUSES], {
-      description: 'With `wait`, the last status that you know. A different status is returned at once. Defaults to the current status.',
+      description:
+        'With `wait`, the last status that you know. A different status is returned at once. Defaults to the current status.',
     }),
   ),
 });

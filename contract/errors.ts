@@ -151,7 +151,8 @@ export const ERRORS = {
   insufficient_credit: {
     status: 402,
     retry: 'no',
-    summary: 'The account does not have enough credit for the hold that the work needs before it starts. Nothing was done.',
+    summary:
+      'The account does not have enough credit for the hold that the work needs before it starts. Nothing was done.',
     whatToDo:
       'Read the credits of the application. An owner can buy credit. `details` has `required` and `available` in micro-credits.',
   },

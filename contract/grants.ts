@@ -31,7 +31,9 @@ export const Grant = Type.Object(
       }),
     ),
     effect: Type.Optional(
-      Type.Enum(['read'], { description: 'The grant applies only while the operation has this effect, that is, changes nothing.' }),
+      Type.Enum(['read'], {
+        description: 'The grant applies only while the operation has this effect, that is, changes nothing.',
+      }),
     ),
     input: Type.Optional(
       AnyObject(

@@ -153,11 +153,15 @@ export const Handoff = Type.Object(
     claimableBy: Type.Array(Type.String(), {
       description: 'Who may claim it: `members`, `link` or `end_user`, or `viewer` if a viewer took control.',
     }),
-    consumerId: Type.Optional(Type.String({ description: 'For `end_user`, the id of the consumer whom the hand-off names.' })),
+    consumerId: Type.Optional(
+      Type.String({ description: 'For `end_user`, the id of the consumer whom the hand-off names.' }),
+    ),
     record: Type.Enum([...HANDOFF_RECORDS], { description: RECORD }),
     pageId: Type.Optional(Type.String({ description: 'The page that is shown first.' })),
     allowedOrigins: Type.Optional(
-      Type.Array(Type.String(), { description: 'Origins of the documents that may be loaded while a person has control.' }),
+      Type.Array(Type.String(), {
+        description: 'Origins of the documents that may be loaded while a person has control.',
+      }),
     ),
     leaseSeconds: Type.Integer({ description: 'Length of a lease, in seconds.' }),
     fence: Type.Integer({ description: 'Counts the changes of control of the session.' }),
@@ -177,7 +181,9 @@ export const Handoff = Type.Object(
           'Only in the response to a request with `link` or an end user: the address to give to that person. The secret of a link is shown once; the address for an end user has no secret.',
       }),
     ),
-    applicationName: Type.Optional(Type.String({ description: 'Name of the application. Present only for people who read a single hand-off.' })),
+    applicationName: Type.Optional(
+      Type.String({ description: 'Name of the application. Present only for people who read a single hand-off.' }),
+    ),
     pageOrigin: Type.Optional(
       Type.String({
         description:

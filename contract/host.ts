@@ -29,7 +29,9 @@ export const Host = Type.Object(
     processors: Type.Integer(),
     memoryBytes: Type.Integer({ description: 'Memory of the machine, or the limit of its container.' }),
     sessionsMax: Type.Integer({ description: 'Maximum number of concurrent sessions: `BERTH_SLOTS`.' }),
-    isolation: Type.String({ description: '`root` or `rootless`: each browser is in a jail. `process`: browsers are not in a jail.' }),
+    isolation: Type.String({
+      description: '`root` or `rootless`: each browser is in a jail. `process`: browsers are not in a jail.',
+    }),
     missing: Type.Array(Type.String(), { description: 'Protections that this machine does not have.' }),
     engines: Type.Array(Type.String(), { description: 'Engines that can run.' }),
     now: HostSample,

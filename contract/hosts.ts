@@ -20,7 +20,9 @@ export const ListedHost = Type.Object(
     labels: Type.Record(Type.String(), Type.String(), { description: '`BERTH_HOST_LABELS`.' }),
     version: Type.Optional(Type.String({ description: 'Version of Berth.' })),
     url: Type.Optional(Type.String({ description: 'Address at which the other hosts reach this host.' })),
-    slots: Type.Integer({ description: 'Maximum number of concurrent sessions on the host. With 0, it only passes requests on.' }),
+    slots: Type.Integer({
+      description: 'Maximum number of concurrent sessions on the host. With 0, it only passes requests on.',
+    }),
     used: Type.Integer({ description: 'Sessions on the host that have not ended.' }),
     startedAt: Time('When the host was started.'),
     heardAt: Type.Optional(Time('When the host last renewed its lease.')),
@@ -53,7 +55,11 @@ export const HostSessions = Type.Object({
 export type HostSessions = Static<typeof HostSessions>;
 
 export const DrainHost = Type.Object(
-  { draining: Type.Boolean({ description: 'If true, the host gets no more sessions. If false, it gets sessions again.' }) },
+  {
+    draining: Type.Boolean({
+      description: 'If true, the host gets no more sessions. If false, it gets sessions again.',
+    }),
+  },
   { additionalProperties: false },
 );
 export type DrainHost = Static<typeof DrainHost>;

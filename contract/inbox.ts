@@ -8,7 +8,9 @@ const MUTED_MAX = 100;
 
 export const Inbox = Type.Object(
   {
-    state: Type.String({ description: 'Changes when the list of what is waiting changes. Send it as `since` to wait for the next change.' }),
+    state: Type.String({
+      description: 'Changes when the list of what is waiting changes. Send it as `since` to wait for the next change.',
+    }),
     applications: Type.Array(
       Type.Object({
         applicationId: Uuid('Id of the application.'),
@@ -33,7 +35,10 @@ export const InboxQuery = Type.Object({
     }),
   ),
   since: Type.Optional(
-    Type.String({ maxLength: 64, description: 'With `wait`, the last state that you know. Defaults to the current state.' }),
+    Type.String({
+      maxLength: 64,
+      description: 'With `wait`, the last state that you know. Defaults to the current state.',
+    }),
   ),
 });
 export type InboxQuery = Static<typeof InboxQuery>;
@@ -45,7 +50,10 @@ export const Notifications = Type.Object(
       description: 'Applications about which you get no e-mails.',
     }),
     email: Type.Optional(
-      Type.String({ description: 'Address to which e-mails are sent. If absent, your address is not verified and you get no e-mails.' }),
+      Type.String({
+        description:
+          'Address to which e-mails are sent. If absent, your address is not verified and you get no e-mails.',
+      }),
     ),
   },
   { description: 'How a person is notified that something is waiting for them.' },

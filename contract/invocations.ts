@@ -80,7 +80,9 @@ export const AgentOperation = Type.Object(
           Type.Array(Type.String(), { description: 'Credentials that a call of `browser.steps` may have typed.' }),
         ),
         remainingCallsToday: Type.Optional(
-          Type.Integer({ description: 'Number of calls that the grant still allows until midnight UTC. Absent if there is no limit.' }),
+          Type.Integer({
+            description: 'Number of calls that the grant still allows until midnight UTC. Absent if there is no limit.',
+          }),
         ),
         remainingCostToday: Type.Optional(
           Type.Integer({
@@ -178,7 +180,9 @@ export const Invocation = Type.Object(
       AnyObject(`The output, while it is kept: for ${OUTPUT_DAYS} days, or as the operation's \`retention\` says.`),
     ),
     outputInvalid: Type.Optional(
-      Type.Literal(true, { description: 'Present if the effect has happened but the output does not match the `outputSchema`.' }),
+      Type.Literal(true, {
+        description: 'Present if the effect has happened but the output does not match the `outputSchema`.',
+      }),
     ),
     error: Type.Optional(InvocationError),
     createdAt: Time('When the call was accepted.'),

@@ -10,7 +10,8 @@ export const Mail = Type.Object(
     to: Type.String({ description: 'E-mail address of the recipient.' }),
     subject: Type.String({ description: 'Subject.' }),
     text: Type.String({
-      description: 'Text. It may contain a code or a link that signs its reader in. Empty once the e-mail has been sent.',
+      description:
+        'Text. It may contain a code or a link that signs its reader in. Empty once the e-mail has been sent.',
     }),
     createdAt: Time('When the e-mail was written.'),
     sentAt: Type.Optional(Time('When the mail server accepted the e-mail.')),

@@ -145,7 +145,9 @@ const ExtractedFields = Type.Record(
 );
 
 const PICTURE = {
-  fullPage: Type.Optional(Type.Boolean({ default: false, description: 'Capture the whole page instead of the visible part.' })),
+  fullPage: Type.Optional(
+    Type.Boolean({ default: false, description: 'Capture the whole page instead of the visible part.' }),
+  ),
   format: Type.Optional(Type.Enum(['png', 'jpeg'], { default: 'png' })),
   quality: Type.Optional(Type.Integer({ minimum: 1, maximum: 100, default: 80, description: 'Quality of a JPEG.' })),
 };
@@ -174,7 +176,9 @@ const StepFile = Type.Object(
       description: 'File name that the page sees.',
     }),
     mimeType: Type.Optional(Type.String({ maxLength: 255, default: 'application/octet-stream' })),
-    text: Type.Optional(Type.String({ maxLength: STEP_FILE_CHARACTERS_MAX, description: 'Content of the file as text.' })),
+    text: Type.Optional(
+      Type.String({ maxLength: STEP_FILE_CHARACTERS_MAX, description: 'Content of the file as text.' }),
+    ),
     base64: Type.Optional(
       Type.String({
         maxLength: STEP_FILE_CHARACTERS_MAX,
@@ -240,7 +244,10 @@ export const Step = Type.Object(
     button: Type.Optional(Type.Enum(['left', 'right', 'middle'], { default: 'left', description: 'For `click`.' })),
     double: Type.Optional(Type.Boolean({ default: false, description: 'Whether `click` clicks twice.' })),
     value: Type.Optional(
-      Type.String({ maxLength: STEP_VALUE_MAX, description: 'What `fill` enters into the field, replacing its value.' }),
+      Type.String({
+        maxLength: STEP_VALUE_MAX,
+        description: 'What `fill` enters into the field, replacing its value.',
+      }),
     ),
     credential: Type.Optional(
       Type.String({
@@ -250,7 +257,9 @@ export const Step = Type.Object(
       }),
     ),
     field: Type.Optional(
-      Type.Enum(['username', 'password'], { description: 'The part of `credential` that `fill` enters into the field.' }),
+      Type.Enum(['username', 'password'], {
+        description: 'The part of `credential` that `fill` enters into the field.',
+      }),
     ),
     totp: Type.Optional(
       Type.String({

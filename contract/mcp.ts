@@ -13,7 +13,10 @@ export const McpHeaders = Type.Object({
     }),
   ),
   'mcp-session-id': Type.Optional(
-    Type.String({ maxLength: 200, description: 'The value from the response to `initialize`, in the 2025 revisions of the protocol.' }),
+    Type.String({
+      maxLength: 200,
+      description: 'The value from the response to `initialize`, in the 2025 revisions of the protocol.',
+    }),
   ),
 });
 

@@ -17,7 +17,10 @@ export const MEMORY_OPERATIONS = {
     revision: 1,
     timeoutMs: TIMEOUT_MS,
     input: Type.Object({ endUser: EndUser, key: MemoryKey }, { additionalProperties: false }),
-    output: Type.Object({ item: Type.Optional(MemoryItem) }, { description: '`item` is absent if there is no such item.' }),
+    output: Type.Object(
+      { item: Type.Optional(MemoryItem) },
+      { description: '`item` is absent if there is no such item.' },
+    ),
     example: { endUser: { providerId: 'hosted', subject: 'u_81' }, key: 'address.home' },
   },
   'memory.put': {

@@ -69,8 +69,7 @@ export const SessionUsage = Type.Object(
     ),
     peakMemoryBytes: Type.Optional(
       Type.Integer({
-        description:
-          'Peak memory use of the browser, including cached files. Absent if the host does not measure it.',
+        description: 'Peak memory use of the browser, including cached files. Absent if the host does not measure it.',
       }),
     ),
     bytesReceived: Type.Integer({ description: 'Bytes received from the network, including headers and encryption.' }),
@@ -490,10 +489,16 @@ export const SessionQuery = Type.Object({
   ),
   keyId: Type.Optional(Uuid('Return only sessions that were created with this agent key.')),
   atLeastSeconds: Type.Optional(
-    Type.Integer({ minimum: 0, description: 'Return only sessions that lasted at least this long, counting a running session up to now.' }),
+    Type.Integer({
+      minimum: 0,
+      description: 'Return only sessions that lasted at least this long, counting a running session up to now.',
+    }),
   ),
   atMostSeconds: Type.Optional(
-    Type.Integer({ minimum: 0, description: 'Return only sessions that lasted at most this long, counting a running session up to now.' }),
+    Type.Integer({
+      minimum: 0,
+      description: 'Return only sessions that lasted at most this long, counting a running session up to now.',
+    }),
   ),
   createdAfter: Type.Optional(Time('Return only sessions that were created at this time or later.')),
   createdBefore: Type.Optional(Time('Return only sessions that were created before this time.')),

@@ -94,7 +94,8 @@ export const DeleteStoredCredentialQuery = Type.Object({
   force: Type.Optional(
     Type.Enum(['true', 'false'], {
       default: 'false',
-      description: 'Delete the credential even if a published operation names it. Calls of that operation are then refused.',
+      description:
+        'Delete the credential even if a published operation names it. Calls of that operation are then refused.',
     }),
   ),
 });

@@ -26,13 +26,17 @@ export const CreditPack = Type.Object({
   credits: Type.Integer({ minimum: 1, description: 'Credits that are paid for.' }),
   bonus: Type.Integer({ minimum: 0, description: 'Additional free credits.' }),
   price: Price,
-  providers: Type.Array(Type.Enum([...PAYMENT_PROVIDERS]), { description: 'The providers with which the pack can be paid.' }),
+  providers: Type.Array(Type.Enum([...PAYMENT_PROVIDERS]), {
+    description: 'The providers with which the pack can be paid.',
+  }),
 });
 
 export const Quote = Type.Object(
   {
     available: Type.Boolean({ description: 'Whether credit can be bought.' }),
-    reason: Type.Optional(Type.Enum(['no_packs'], { description: 'Why credit cannot be bought: the operator sells no packs.' })),
+    reason: Type.Optional(
+      Type.Enum(['no_packs'], { description: 'Why credit cannot be bought: the operator sells no packs.' }),
+    ),
     currency: Type.Optional(Type.String({ description: 'Currency of all packs.' })),
     packs: Type.Array(CreditPack, { description: 'In the order set by the operator.' }),
     providers: Type.Array(
@@ -43,7 +47,9 @@ export const Quote = Type.Object(
     ),
     mayBuy: Type.Boolean({ description: 'Whether the caller is an owner of the application.' }),
     validUntil: Time('Time until which a checkout can name this quote.'),
-    quoteId: Type.String({ description: 'Id of the quote, to be passed with a checkout. It identifies these packs and prices.' }),
+    quoteId: Type.String({
+      description: 'Id of the quote, to be passed with a checkout. It identifies these packs and prices.',
+    }),
   },
   { description: 'The current prices of credit.' },
 );
@@ -77,7 +83,9 @@ export const Checkout = Type.Object(
     bonus: Type.Integer({ description: 'Additional free credits.' }),
     price: Price,
     reference: Type.String({ description: 'Reference that the payment must contain.' }),
-    paymentText: Type.Optional(Type.String({ description: 'How to pay, as written by the operator. Present while the status is `open`.' })),
+    paymentText: Type.Optional(
+      Type.String({ description: 'How to pay, as written by the operator. Present while the status is `open`.' }),
+    ),
     createdAt: Time('When the checkout was opened.'),
     expiresAt: Time('When the checkout expires unless the payment is confirmed.'),
     endedAt: Type.Optional(Time('When the checkout was credited or cancelled, or expired.')),
@@ -132,7 +140,9 @@ export const Catalog = Type.Object(
         effect: Type.Enum([...OPERATION_EFFECTS]),
         inputSchema: AnyObject('JSON Schema (2020-12) of the input.'),
         meters: Type.Array(Type.Enum([...METERS]), { description: 'The meters of a call.' }),
-        price: Type.Object({ microCredits: Type.Integer({ description: 'Price of each call, in addition to the meters.' }) }),
+        price: Type.Object({
+          microCredits: Type.Integer({ description: 'Price of each call, in addition to the meters.' }),
+        }),
       }),
       { description: 'Ordered by id.' },
     ),

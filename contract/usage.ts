@@ -31,7 +31,9 @@ const STARTS = {
   ),
   startMsP95: Type.Optional(Type.Number({ description: '95 % of the sessions started within this time.' })),
   peakRunning: Type.Integer({ description: 'Largest number of sessions that were running at the same time.' }),
-  endReasons: Type.Record(Type.String(), Type.Integer(), { description: 'Number of sessions that ended for each reason.' }),
+  endReasons: Type.Record(Type.String(), Type.Integer(), {
+    description: 'Number of sessions that ended for each reason.',
+  }),
 };
 
 export const UsageStep = Type.Object({ from: Time('When the step begins.'), ...SUMS, ...STARTS });

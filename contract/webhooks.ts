@@ -54,7 +54,9 @@ export const Webhook = Type.Object(
     failingSince: Type.Optional(Time('Time since which every attempt has failed.')),
     publicKey: Type.String({ description: `Verifies the signatures. ${PublicKey}` }),
     formerPublicKey: Type.Optional(
-      Type.String({ description: 'The key before the rotation. During this period, messages carry a signature of each key.' }),
+      Type.String({
+        description: 'The key before the rotation. During this period, messages carry a signature of each key.',
+      }),
     ),
     formerPublicKeyUntil: Type.Optional(Time('Time until which messages are also signed with the former key.')),
     revision: Type.Integer({ description: 'Increases with each change.' }),

@@ -44,7 +44,8 @@ export interface Metrics {
 export function openMetrics(): Metrics {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry, eventLoopMonitoringPrecision: NEVER_MS });
-  for (const { name } of registry.getMetricsAsArray()) if (name.startsWith(SAMPLED_LAG)) registry.removeSingleMetric(name);
+  for (const { name } of registry.getMetricsAsArray())
+    if (name.startsWith(SAMPLED_LAG)) registry.removeSingleMetric(name);
   const registers = [registry];
   const refusals = new Counter({
     name: 'berth_refused_creates_total',

@@ -63,8 +63,7 @@ async function open(config: Config, clock: Clock, log: Log, scope: Scope): Promi
   const identity = scope.own(await openIdentity(runtime, { store, secret, audit, tallies }));
   const admission = await openAdmission(runtime, foundation, identity.applications);
   const lives = new LiveSessions();
-  // The only circular dependency: the network ends sessions that have used up their bytes, and an end calls all
-  // watchers, including the network.
+  // The only circular dependency: the network ends sessions that have used up their bytes, and an end calls the network.
   const endSession = late<Parameters<Endings['end']>, ReturnType<Endings['end']>>('the end of a session');
   const families = await openFamilies(runtime, foundation, { identity, admission, lives, endSession: endSession.call });
   const sessions = openSessions(runtime, foundation, { identity, admission, families, lives, metrics });

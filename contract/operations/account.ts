@@ -21,7 +21,9 @@ const ACCOUNT = { tag: 'Account', credential: 'human', mount: 'native' } as cons
 const READ = { ...ACCOUNT, method: 'GET', isWrite: false } as const;
 const WRITE = { ...ACCOUNT, isWrite: true, unknownFields: 'refuse' } as const;
 const CURRENT = { description: 'The account.', schema: CurrentAccount } as const;
-const ADDED = { description: 'A new session cookie, because the strongest proof that the account can give has changed.' } as const;
+const ADDED = {
+  description: 'A new session cookie, because the strongest proof that the account can give has changed.',
+} as const;
 const NEW_COOKIE = { 'set-cookie': ADDED.description } as const;
 
 export const ACCOUNT_OPERATIONS = {
@@ -163,7 +165,8 @@ export const ACCOUNT_OPERATIONS = {
     method: 'POST',
     path: '/v1/account/totp/confirm',
     summary: 'Confirm the authenticator app',
-    description: 'Takes a code generated from the new seed. From then on, a sign-in requires a code. Returns ten recovery codes.',
+    description:
+      'Takes a code generated from the new seed. From then on, a sign-in requires a code. Returns ten recovery codes.',
     stepUp: true,
     body: ConfirmCode,
     bodyExample: { code: '123456' },

@@ -12,7 +12,8 @@ export const CONFIG_OPERATIONS = {
     ...PUBLIC,
     path: '/v1/config',
     summary: 'Read the configuration',
-    description: 'Returns where people sign in and where devices are authorized. The response may be cached for a minute.',
+    description:
+      'Returns where people sign in and where devices are authorized. The response may be cached for a minute.',
     query: ConfigQuery,
     headers: CachedHeader,
     responses: { 200: { description: 'The configuration.', schema: ServiceConfig, headers: HEADERS }, 304: CURRENT },
@@ -22,7 +23,8 @@ export const CONFIG_OPERATIONS = {
     ...PUBLIC,
     path: '/.well-known/oauth-authorization-server',
     summary: 'Read the authorization server metadata',
-    description: 'Returns the same configuration in the form for OAuth clients (RFC 8414). The response may be cached for a minute.',
+    description:
+      'Returns the same configuration in the form for OAuth clients (RFC 8414). The response may be cached for a minute.',
     headers: CachedHeader,
     responses: { 200: { description: 'The metadata.', schema: AuthorizationServer, headers: HEADERS }, 304: CURRENT },
     errors: [],

@@ -114,7 +114,8 @@ export const CONFIGURED_OPERATIONS = {
     method: 'POST',
     path: `${OPERATIONS}/{id}/withdraw`,
     summary: 'Withdraw an operation',
-    description: 'Agents can no longer call the operation. Running invocations are not stopped. Requires the role developer.',
+    description:
+      'Agents can no longer call the operation. Running invocations are not stopped. Requires the role developer.',
     credential: 'account',
     scopes: WRITE,
     isWrite: true,

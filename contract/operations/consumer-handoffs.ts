@@ -22,7 +22,8 @@ export const CONSUMER_HANDOFF_OPERATIONS = {
     ...OF_CONSUMER,
     path: `${COMMANDS}/handoffs.get`,
     summary: 'Read a hand-off of a consumer',
-    description: 'Returns who is asking, what they are asking for, and the page concerned, before the consumer takes control.',
+    description:
+      'Returns who is asking, what they are asking for, and the page concerned, before the consumer takes control.',
     isWrite: false,
     body: NameHandoff,
     bodyExample: { id: ID },

@@ -140,8 +140,7 @@ export const CONSUMER_OPERATIONS = {
     ...OF_CONSUMER,
     path: `${COMMANDS}/session.end`,
     summary: 'Sign a consumer out',
-    description:
-      'Ends the session at once. If the provider supports it, returns the address that signs out there too.',
+    description: 'Ends the session at once. If the provider supports it, returns the address that signs out there too.',
     isWrite: true,
     responses: ENDED,
     errors: ['not_found'],
@@ -374,7 +373,8 @@ export const CONSUMER_OPERATIONS = {
     ...OF_CONSUMER,
     path: `${COMMANDS}/actions.get`,
     summary: 'Read an Action of a consumer',
-    description: 'Returns a description of what is asked, made from the content of the Action, who is asking, and the reason that the agent gave.',
+    description:
+      'Returns a description of what is asked, made from the content of the Action, who is asking, and the reason that the agent gave.',
     isWrite: false,
     body: NameAction,
     bodyExample: { jobId: ID },

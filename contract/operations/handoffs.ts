@@ -22,7 +22,8 @@ const READ_SCOPES = [
   'keys:write',
 ] as const;
 const BROWSER = {
-  'set-cookie': 'With the secret of a claim link, a cookie that binds the link to this browser, the first that opened it.',
+  'set-cookie':
+    'With the secret of a claim link, a cookie that binds the link to this browser, the first that opened it.',
 } as const;
 const THE_HANDOFF = { 200: { description: 'The hand-off.', schema: Handoff } } as const;
 

@@ -115,7 +115,8 @@ export const IDENTITY_OPERATIONS = {
     method: 'DELETE',
     path: `${IDENTITY}/providers/{providerId}`,
     summary: 'Remove an OpenID provider of consumers',
-    description: 'Nobody can sign in with the provider any more. Sessions and consumers remain. Requires the role admin.',
+    description:
+      'Nobody can sign in with the provider any more. Sessions and consumers remain. Requires the role admin.',
     credential: 'account',
     scopes: WRITE,
     isWrite: true,

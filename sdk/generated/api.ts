@@ -67,7 +67,7 @@ export interface paths {
         put?: never;
         /**
          * Upload a file into a session
-         * @description The browser can read the file, but not change it, at `filePath`: pass that path to a file input. Uploading a file with the same name replaces the earlier one atomically. The size is limited by `maxUploadBytes` of the application, and by 4 GiB for all uploads of a session. If the response is lost, read the session: `uploads` lists the files that arrived.
+         * @description The browser can read the file at `filePath`, but not change it. Pass that path to a file input. Uploading a file with the same name replaces the earlier one atomically. The size is limited by `maxUploadBytes` of the application, and by 4 GiB for all uploads of a session. If the response is lost, read the session: `uploads` lists the files that arrived.
          *
          *     Scope: browsers:files.
          */
@@ -87,7 +87,7 @@ export interface paths {
         };
         /**
          * Read a session's events
-         * @description Returns the events of the session, oldest first. They are kept for 31 days after its end. With `Accept: text/event-stream` the response is a stream of server-sent events, sent as they happen: `id` is the id of the event, `event` its type, `data` the event as JSON. A comment every 15 seconds keeps the stream alive. `Last-Event-ID` continues after an event, and takes precedence over `after`. The stream begins with the first event and is closed after `session.ended`; a request that continues after that event returns 204. Later events, such as the save of a context, appear in this list and in the stream of all sessions.
+         * @description Returns the events of the session, oldest first. They are kept for 31 days after its end. With `Accept: text/event-stream` the response is a stream of server-sent events, sent as they happen: `id` is the id of the event, `event` its type, `data` the event as JSON. A comment every 15 seconds keeps the stream alive. With `Last-Event-ID`, the stream continues after that event; the header takes precedence over `after`. The stream begins with the first event and is closed after `session.ended`; a request that continues after that event returns 204. Later events, such as the save of a context, appear in this list and in the stream of all sessions.
          *
          *     Scope: browsers:read.
          */
@@ -109,7 +109,7 @@ export interface paths {
         };
         /**
          * Read events of an application
-         * @description Returns the events of all sessions of the application, and those of its operations and of the calls of all its agent keys, oldest first. With `Accept: text/event-stream` the response is a stream of server-sent events, sent as they happen: `id` is the id of the event, `event` its type, `data` the event as JSON. A comment every 15 seconds keeps the stream alive. `Last-Event-ID` continues after an event, and takes precedence over `after`. Without `after` the stream begins with the next event; `after=0` begins with the oldest event.
+         * @description Returns the events of all sessions of the application, and those of its operations and of the calls of all its agent keys, oldest first. With `Accept: text/event-stream` the response is a stream of server-sent events, sent as they happen: `id` is the id of the event, `event` its type, `data` the event as JSON. A comment every 15 seconds keeps the stream alive. With `Last-Event-ID`, the stream continues after that event; the header takes precedence over `after`. Without `after` the stream begins with the next event; `after=0` begins with the oldest event.
          *
          *     Scope: browsers:read.
          */
@@ -131,7 +131,7 @@ export interface paths {
         };
         /**
          * Read a session's log
-         * @description Returns console, network and page events of every page, popup, frame and worker, and the commands of clients, as a JSON array, oldest first. Available for running and ended sessions; kept for 31 days after the end. Secrets are removed before entries are stored: credentials, cookies and typed text. With `Accept: application/har+json` or `format=har` the response is a HAR 1.2 file of the network entries. With `Accept: text/event-stream` the response is a stream of server-sent events, sent as they happen: `id` is the position in the log, `event` the method, `data` the entry. `Last-Event-ID` continues after an entry, and takes precedence over `after`. The stream is closed after the last entry of an ended session; a request that continues after that entry returns 204.
+         * @description Returns console, network and page events of every page, popup, frame and worker, and the commands of clients, as a JSON array, oldest first. Available for running and ended sessions; kept for 31 days after the end. Secrets are removed before entries are stored: credentials, cookies and typed text. With `Accept: application/har+json` or `format=har` the response is a HAR 1.2 file of the network entries. With `Accept: text/event-stream` the response is a stream of server-sent events, sent as they happen: `id` is the position in the log, `event` the method, `data` the entry. With `Last-Event-ID`, the stream continues after that entry; the header takes precedence over `after`. The stream is closed after the last entry of an ended session; a request that continues after that entry returns 204.
          *
          *     Scope: browsers:read.
          */
@@ -153,7 +153,7 @@ export interface paths {
         };
         /**
          * List the replays of a session
-         * @description Returns every recorded page with its start and end time, also while the session runs. If there is no replay, the status is 404 and `details.reason` says why: `disabled` (the session was created with `recordSession` false), `none` (nothing has been recorded yet) or `expired` (the session ended more than 31 days ago).
+         * @description Returns every recorded page with its start and end time, even while the session is running. If there is no replay, the status is 404 and `details.reason` says why: `disabled` (the session was created with `recordSession` false), `none` (nothing has been recorded yet) or `expired` (the session ended more than 31 days ago).
          *
          *     Scope: browsers:read.
          */
@@ -247,7 +247,7 @@ export interface paths {
         };
         /**
          * Connect over CDP
-         * @description The WebSocket of a session. Pass the complete `connectUrl` to Playwright, Puppeteer or another CDP client. If the session is still PENDING, the connection waits up to 30 seconds. Close codes: 1000 released, 4001 timed out, 4002 crashed, 4003 idle, 1001 the service restarts.
+         * @description The WebSocket of a session. Pass the complete `connectUrl` to Playwright, Puppeteer or another CDP client. If the session is still PENDING, the connection waits up to 30 seconds. Close codes: 1000 released, 4001 timed out, 4002 crashed, 4003 idle, 1001 the service is restarting.
          */
         get: operations["connectSession"];
         put?: never;
@@ -287,7 +287,7 @@ export interface paths {
         };
         /**
          * List downloads of a session
-         * @description Returns completed downloads, while the session runs and for 31 days after its end, whichever download folder a client has set. A file is listed within two seconds after it is complete.
+         * @description Returns completed downloads, while the session is running and for 31 days after its end, whichever download folder a client has set. A file is listed within two seconds after it is complete.
          *
          *     Scope: browsers:files.
          */
@@ -491,7 +491,7 @@ export interface paths {
         };
         /**
          * Read a context
-         * @description Returns one context. When the save of a session is done, `version` has increased and `lastSessionId` is the id of that session.
+         * @description Returns one context. When the data of a session has been saved, `version` has increased and `lastSessionId` is the id of that session.
          *
          *     Scope: browsers:read.
          */
@@ -593,7 +593,7 @@ export interface paths {
         put?: never;
         /**
          * Import a storage state
-         * @description Creates a version that contains only the cookies and local storage of Playwright's `storageState` JSON. Nothing of earlier versions is kept in it.
+         * @description Creates a version that contains only the cookies and local storage of Playwright's `storageState` JSON. It contains nothing from earlier versions.
          *
          *     Scope: browsers:write.
          */
@@ -641,7 +641,7 @@ export interface paths {
         };
         /**
          * List hand-offs
-         * @description Returns hand-offs, newest first: to an agent key those of the sessions that it created, to a member all of the application.
+         * @description Returns hand-offs, newest first. An agent key gets those of the sessions that it created, a member those of the whole application.
          *
          *     Scope: handoffs:write or browsers:read or applications:read or applications:write or keys:write.
          */
@@ -649,7 +649,7 @@ export interface paths {
         put?: never;
         /**
          * Request a hand-off
-         * @description Asks for a person to take control of a running session: a member, who has a link, or an end user of the application. While the person has control, input of the agent waits, and continues afterwards on the same connection. A session has one open hand-off at most; that a viewer controls it counts as one. For agent keys, and for members. Requires the role developer.
+         * @description Asks for a person to take control of a running session: a member, whoever has a link, or an end user of the application. While the person has control, input of the agent waits, and continues afterwards on the same connection. A session can have only one open hand-off; a viewer in control counts as one. For agent keys, and for members. Requires the role developer.
          *
          *     Scope: handoffs:write.
          */
@@ -669,7 +669,7 @@ export interface paths {
         };
         /**
          * Read a hand-off
-         * @description Returns one hand-off; with `wait`, when its status has changed or the time is over. Also with the lease token, or the secret of the claim link.
+         * @description Returns one hand-off; with `wait`, when its status has changed or the waiting time is over. The lease token and the secret of the claim link are also accepted.
          *
          *     Scope: handoffs:write or browsers:read or applications:read or applications:write or keys:write.
          */
@@ -693,7 +693,7 @@ export interface paths {
         put?: never;
         /**
          * Claim a hand-off
-         * @description Gives the caller control of the session. For a signed-in person with the role developer, or for who has the secret of the claim link. One of several concurrent requests gets it. For a payment, a signed-in person must have proved their identity recently.
+         * @description Gives the caller control of the session. For a signed-in person with the role developer, or for anyone who has the secret of the claim link. Only one of several concurrent requests gets it. For a payment, a signed-in person must have proved their identity recently.
          */
         post: operations["claimHandoff"];
         delete?: never;
@@ -713,7 +713,7 @@ export interface paths {
         put?: never;
         /**
          * Renew a lease
-         * @description Prolongs control by the seconds of a lease, counted from now.
+         * @description Extends control by the length of a lease, counted from now.
          */
         post: operations["renewHandoff"];
         delete?: never;
@@ -733,7 +733,7 @@ export interface paths {
         put?: never;
         /**
          * Complete a hand-off
-         * @description Ends control, and lets the input of the agent continue. Only the person who has control can: not the agent.
+         * @description Ends control, and lets the input of the agent continue. Only the person in control can do this, not the agent.
          */
         post: operations["completeHandoff"];
         delete?: never;
@@ -753,7 +753,7 @@ export interface paths {
         put?: never;
         /**
          * Cancel a hand-off
-         * @description Cancels a hand-off that has not ended: for who requested it, and for members with the role admin. With the lease token it gives control back instead, and the hand-off waits for another person.
+         * @description Cancels a hand-off that has not ended. Available to whoever requested it, and to members with the role admin. With the lease token, control is given back instead, and the hand-off waits for another person.
          *
          *     Scope: handoffs:write.
          */
@@ -775,7 +775,7 @@ export interface paths {
         put?: never;
         /**
          * Send an MCP message
-         * @description The Model Context Protocol over streamable HTTP, revision 2026-07-28 and, for older clients, those of 2025. Without a session of its own: each message is answered by itself. The tools open, drive and close browser sessions of the application (scope `browsers:connect`), and call the operations that the key has a grant for (scope `operations:invoke`).
+         * @description The Model Context Protocol over streamable HTTP, revision 2026-07-28 and, for older clients, the revisions of 2025. There is no MCP session: each message is answered independently. The tools open, drive and close browser sessions of the application (scope `browsers:connect`), and call the operations that the key has a grant for (scope `operations:invoke`).
          *
          *     Scope: browsers:connect or operations:invoke.
          */
@@ -795,7 +795,7 @@ export interface paths {
         };
         /**
          * Discover callable operations
-         * @description Returns the operations that the agent key has a grant for. Others are absent.
+         * @description Returns the operations that the agent key has a grant for, and no others.
          *
          *     Scope: operations:discover or operations:invoke.
          */
@@ -841,7 +841,7 @@ export interface paths {
         put?: never;
         /**
          * Invoke an operation
-         * @description Runs the operation and returns the invocation when it has ended, or 202 when it has not ended in time. A failure after the start is an invocation with the status `failed`. An error status means that nothing was started.
+         * @description Runs the operation and returns the invocation when it has ended, or responds with 202 if it has not ended in time. A failure after the start is an invocation with the status `failed`. An error status means that nothing was started.
          *
          *     Scope: operations:invoke.
          */
@@ -949,7 +949,7 @@ export interface paths {
         };
         /**
          * Read an invocation of an application
-         * @description Returns one invocation of any agent key, with its receipt once it has ended. `input` and `output` are there while they are kept, for the roles developer, admin and owner; a token needs the scope `applications:write` too.
+         * @description Returns one invocation of any agent key, with its receipt once it has ended. `input` and `output` are present while they are kept, for the roles developer, admin and owner; a token also needs the scope `applications:write`.
          *
          *     Scope: applications:read or applications:write or keys:write.
          */
@@ -971,7 +971,7 @@ export interface paths {
         };
         /**
          * Read the status of a receipt
-         * @description Whether this service issued the receipt. A receipt itself is verified without the service: see `berth receipts verify`.
+         * @description Returns whether this service issued the receipt. The receipt itself can be verified without the service: see `berth receipts verify`.
          */
         get: operations["readReceiptStatus"];
         put?: never;
@@ -993,7 +993,7 @@ export interface paths {
         put?: never;
         /**
          * Prepare an Action
-         * @description Fixes a call and asks a person to approve it. Who decides is the `approval` of the operation; where that is `none`, the end user if one is named, else a member. Nothing is started and no credit is held. There is no update: another input is another Action.
+         * @description Fixes a call and asks a person to approve it. The `approval` of the operation determines who decides; if it is `none`, the end user decides if one is named, otherwise a member. Nothing is started and no credit is held. An Action cannot be updated: a different input needs another Action.
          *
          *     Scope: actions:prepare.
          */
@@ -1013,7 +1013,7 @@ export interface paths {
         };
         /**
          * Read an Action
-         * @description Returns an Action of an operation that the agent key has a grant for. With `wait`, as soon as its status differs from `since`.
+         * @description Returns an Action of an operation that the agent key has a grant for. With `wait`, responds as soon as its status differs from `since`.
          *
          *     Scope: actions:prepare or actions:execute.
          */
@@ -1021,7 +1021,7 @@ export interface paths {
         put?: never;
         /**
          * Execute an Action
-         * @description Executes an approved Action, once: every further request returns the same invocation. Grant, limits and credit of the key are checked as for a call.
+         * @description Executes an approved Action once. Every further request returns the same invocation. The grant, limits and credit of the key are checked as for a call.
          *
          *     Scope: actions:execute.
          */
@@ -1106,8 +1106,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Read what there is to approve
-         * @description Returns an Action of any application in which the person may decide it, for the page at its `approvalUrl`. For all others it does not exist.
+         * Read an Action to be approved
+         * @description Returns an Action of any application in which the person may decide it, for the page at its `approvalUrl`. For everybody else the Action does not exist.
          */
         get: operations["readApproval"];
         put?: never;
@@ -1129,7 +1129,7 @@ export interface paths {
         put?: never;
         /**
          * Request the challenge of an Action
-         * @description Returns what a passkey of the person signs to approve the Action: the challenge is its digest. Requires the role admin; the role owner where an owner decides.
+         * @description Returns what a passkey of the person signs to approve the Action: the challenge is the digest of the Action. Requires the role admin, or the role owner if an owner must decide.
          */
         post: operations["challengeAction"];
         delete?: never;
@@ -1149,7 +1149,7 @@ export interface paths {
         put?: never;
         /**
          * Decide an Action
-         * @description Approves or refuses the Action with this digest. Approving requires a signature of a passkey over the digest, or a recent proof of identity, and is refused to browsers of sessions of this service. Requires the role admin; the role owner where an owner decides.
+         * @description Approves or refuses the Action with this digest. Approving requires a signature of a passkey over the digest, or a recent proof of identity, and is refused to browsers in sessions of this service. Requires the role admin, or the role owner if an owner must decide.
          */
         post: operations["decideAction"];
         delete?: never;
@@ -1196,7 +1196,7 @@ export interface paths {
         get: operations["readConfiguredOperation"];
         /**
          * Create or change an operation
-         * @description Writes the whole operation. A change of the content is a new revision; agents keep calling the published one until the next publish. Of a built-in operation only `enabled`, `approval` and `price` can be set; they take effect at once. `If-Match` is required for an operation that exists. Requires the role developer; raising the price or requiring a weaker approval requires the role admin.
+         * @description Writes the whole operation. A change of the content creates a new revision; agents keep calling the published revision until the next publish. For a built-in operation, only `enabled`, `approval` and `price` can be set; they take effect at once. `If-Match` is required if the operation already exists. Requires the role developer; raising the price or requiring a weaker approval requires the role admin.
          *
          *     Scope: operations:write.
          */
@@ -1247,7 +1247,7 @@ export interface paths {
         put?: never;
         /**
          * Withdraw an operation
-         * @description Agents can no longer call it. Invocations that run are not stopped. Requires the role developer.
+         * @description Agents can no longer call the operation. Running invocations are not stopped. Requires the role developer.
          *
          *     Scope: operations:write.
          */
@@ -1296,7 +1296,7 @@ export interface paths {
         get: operations["readStoredCredential"];
         /**
          * Write or rotate a credential
-         * @description Writes the value with its hosts or origins. For a credential that exists, with `If-Match`, it is a rotation: new calls use the new value at once, and the earlier one can be restored for 24 hours. The value is sealed, and never returned. Requires the role developer.
+         * @description Writes the value with its hosts or origins. If the credential already exists, `If-Match` is required and the write is a rotation: new calls use the new value at once, and the earlier one can be restored for 24 hours. The value is sealed, and never returned. Requires the role developer.
          *
          *     Scope: credentials:write.
          */
@@ -1304,7 +1304,7 @@ export interface paths {
         post?: never;
         /**
          * Delete a credential
-         * @description Destroys the value at once, with its earlier versions. Refused while a published operation names it, except with `force`. Requires the role admin.
+         * @description Destroys the value and its earlier versions at once. Refused while a published operation names the credential, except with `force`. Requires the role admin.
          *
          *     Scope: credentials:write.
          */
@@ -1408,7 +1408,7 @@ export interface paths {
         get: operations["readLimits"];
         /**
          * Replace limits
-         * @description Replaces the configured limits. Omitted members have their defaults. A limit cannot be raised over the ceiling of the operator. Takes effect with the next create; a limit below the current usage does not end any session. Requires the role owner.
+         * @description Replaces the configured limits. Omitted members get their defaults. A limit cannot be raised above the ceiling of the operator. Takes effect with the next create; a limit below the current usage does not end any session. Requires the role owner.
          *
          *     Scope: limits:write.
          */
@@ -1429,7 +1429,7 @@ export interface paths {
         };
         /**
          * Read the usage over time
-         * @description Returns sessions, failures, start times and resources of a period, by steps and by agent key. Hours are kept for 400 days, longer than the sessions themselves.
+         * @description Returns the sessions, failures, start times and resources of a period, by time step and by agent key. Hourly values are kept for 400 days, longer than the sessions themselves.
          *
          *     Scope: applications:read or applications:write or keys:write.
          */
@@ -1473,7 +1473,7 @@ export interface paths {
         };
         /**
          * List entries of the ledger
-         * @description Returns the entries about this application, newest first. They are kept for ever. Requires the role viewer.
+         * @description Returns the entries about this application, newest first. Entries are kept forever. Requires the role viewer.
          *
          *     Scope: credits:read.
          */
@@ -1517,7 +1517,7 @@ export interface paths {
         };
         /**
          * Read packs and prices
-         * @description Returns what credit costs now. Prices are the operator’s. Requires the role viewer.
+         * @description Returns the current price of credit. Prices are set by the operator. Requires the role viewer.
          *
          *     Scope: credits:read.
          */
@@ -1547,7 +1547,7 @@ export interface paths {
         put?: never;
         /**
          * Order credit
-         * @description Opens a checkout. With `manual` the answer says how to pay; the credit comes when the operator has confirmed the payment. Requires the role owner, a recent proof of identity, and the header `Idempotency-Key`. An expired quote is refused with `not_ready`.
+         * @description Opens a checkout. With `manual`, the response says how to pay, and the credit is added when the operator has confirmed the payment. Requires the role owner, a recent proof of identity, and the header `Idempotency-Key`. An expired quote is refused with `not_ready`.
          */
         post: operations["openCheckout"];
         delete?: never;
@@ -1565,7 +1565,7 @@ export interface paths {
         };
         /**
          * Read a checkout
-         * @description Returns a checkout, at once or when its status has changed. Requires the role owner.
+         * @description Returns a checkout, at once or when its status changes. Requires the role owner.
          *
          *     Scope: credits:read.
          */
@@ -1608,7 +1608,7 @@ export interface paths {
         get?: never;
         /**
          * Set automatic top-up
-         * @description Needs a provider that can pay by itself. `manual` cannot, so the request is refused with `feature_unavailable`. Requires the role owner and a recent proof of identity.
+         * @description Needs a provider that supports automatic payment. `manual` does not, so the request is refused with `feature_unavailable`. Requires the role owner and a recent proof of identity.
          */
         put: operations["replaceAutoTopUp"];
         post?: never;
@@ -1627,7 +1627,7 @@ export interface paths {
         };
         /**
          * Read the catalog
-         * @description Returns the operations that are built in, with what their calls are metered by. Needs no credential.
+         * @description Returns the built-in operations and the meters of their calls. Needs no credential.
          */
         get: operations["readCatalog"];
         put?: never;
@@ -1655,7 +1655,7 @@ export interface paths {
         put?: never;
         /**
          * Create a webhook
-         * @description Sends events from now on. Each message is signed with a key of this webhook alone (Standard Webhooks, `v1a`); `publicKey` of the answer verifies it. Requires the role developer. At most 20 webhooks per application.
+         * @description Sends events from now on. Each message is signed with a key that is used only for this webhook (Standard Webhooks, `v1a`); `publicKey` in the response verifies it. Requires the role developer. At most 20 webhooks per application.
          *
          *     Scope: applications:write.
          */
@@ -1693,7 +1693,7 @@ export interface paths {
         head?: never;
         /**
          * Change a webhook
-         * @description Changes the name, the address, the types of events, or enables or disables it. Messages that wait are sent to the new address. An enabled webhook starts with the events after the change. Requires the role developer.
+         * @description Changes the name, the address or the types of events, or enables or disables the webhook. Waiting messages are sent to the new address. An enabled webhook starts with the events after the change. Requires the role developer.
          *
          *     Scope: applications:write.
          */
@@ -1711,7 +1711,7 @@ export interface paths {
         put?: never;
         /**
          * Rotate the key of a webhook
-         * @description Makes a new key. For 24 hours messages have a signature of each key, so that the endpoint can change to the new one. Requires the role developer.
+         * @description Creates a new key. For 24 hours, messages carry a signature of each key, so that the endpoint can switch to the new one. Requires the role developer.
          *
          *     Scope: applications:write.
          */
@@ -1799,7 +1799,7 @@ export interface paths {
         put?: never;
         /**
          * Send a delivery again
-         * @description Sends the message again at once, with the same `webhook-id`, whatever became of it before. If the attempt fails, the retries begin anew. Requires the role developer.
+         * @description Sends the message again at once, with the same `webhook-id`, regardless of the current state of the delivery. If the attempt fails, the retries start again from the beginning. Requires the role developer.
          *
          *     Scope: applications:write.
          */
@@ -1844,14 +1844,14 @@ export interface paths {
         post?: never;
         /**
          * Remove a member, or leave
-         * @description Takes effect at once, for tokens of the account too. Requires the role admin, and for owners the role owner and a step-up. Every member may leave; the last owner may not. Agent keys that the member issued stay valid. Pending invitations of the member are revoked.
+         * @description Takes effect at once, also for tokens of the account. Requires the role admin; removing an owner requires the role owner and a step-up. Every member may leave, except the last owner. Agent keys that the member issued stay valid. Pending invitations of the member are revoked.
          */
         delete: operations["removeMember"];
         options?: never;
         head?: never;
         /**
          * Change the role of a member
-         * @description Takes effect at once. Requires the role admin, and from or to owner the role owner and a step-up. An application keeps an owner. Pending invitations that the member may no longer give are revoked.
+         * @description Takes effect at once. Requires the role admin; changing a role from or to owner requires the role owner and a step-up. An application always keeps at least one owner. Pending invitations to roles that the member may no longer give are revoked.
          */
         patch: operations["changeMember"];
         trace?: never;
@@ -1873,7 +1873,7 @@ export interface paths {
         put?: never;
         /**
          * Invite a person
-         * @description Sends the link by mail if the operator has configured a mail server, and returns it once. Requires the role admin; a new owner is invited by an owner who is signed in, with a step-up. At most 50 pending invitations, and 20 in an hour.
+         * @description Sends the link by e-mail if the operator has configured a mail server, and returns it once. Requires the role admin; a new owner can be invited only by an owner who is signed in, with a step-up. At most 50 pending invitations, and 20 in an hour.
          *
          *     Scope: members:write.
          */
@@ -1896,7 +1896,7 @@ export interface paths {
         post?: never;
         /**
          * Revoke an invitation
-         * @description It cannot be accepted any more. Requires the role admin.
+         * @description The invitation can no longer be accepted. Requires the role admin.
          *
          *     Scope: members:write.
          */
@@ -1917,7 +1917,7 @@ export interface paths {
         put?: never;
         /**
          * Accept an invitation
-         * @description Once, by the account whose verified e-mail address was invited. For anybody else the invitation does not exist.
+         * @description Accepts the invitation, once, for the account whose verified e-mail address was invited. For anyone else the invitation does not exist.
          */
         post: operations["acceptInvitation"];
         delete?: never;
@@ -1935,14 +1935,14 @@ export interface paths {
         };
         /**
          * Read how consumers sign in
-         * @description Returns the ways, origins and addresses that the application has registered.
+         * @description Returns the sign-in methods, origins and addresses that the application has registered.
          *
          *     Scope: applications:read or applications:write or keys:write or identity:write.
          */
         get: operations["readIdentity"];
         /**
          * Replace how consumers sign in
-         * @description Replaces all of it: an absent field gets its default. Sessions of consumers continue. Requires the role admin.
+         * @description Replaces the whole configuration: an absent field gets its default. Sessions of consumers continue. Requires the role admin.
          *
          *     Scope: identity:write.
          */
@@ -1963,7 +1963,7 @@ export interface paths {
         };
         /**
          * List OpenID providers of consumers
-         * @description Returns the providers besides `hosted`, without their secrets.
+         * @description Returns the providers other than `hosted`, without their secrets.
          *
          *     Scope: applications:read or applications:write or keys:write or identity:write.
          */
@@ -1992,7 +1992,7 @@ export interface paths {
         get: operations["readConsumerProvider"];
         /**
          * Write an OpenID provider of consumers
-         * @description Reads the discovery document of the issuer, checks every address in it, and stores what it says. For a provider that exists, with `If-Match`. Consumers of another issuer are others, also with the same subject. Requires the role admin.
+         * @description Reads the discovery document of the issuer, checks every address in it, and stores its content. `If-Match` is required if the provider already exists. Consumers of a different issuer are different consumers, even with the same subject. Requires the role admin.
          *
          *     Scope: identity:write.
          */
@@ -2000,7 +2000,7 @@ export interface paths {
         post?: never;
         /**
          * Remove an OpenID provider of consumers
-         * @description Nobody signs in with it any more. Sessions and consumers stay. Requires the role admin.
+         * @description Nobody can sign in with the provider any more. Sessions and consumers remain. Requires the role admin.
          *
          *     Scope: identity:write.
          */
@@ -2021,7 +2021,7 @@ export interface paths {
         put?: never;
         /**
          * Start a sign-in
-         * @description Returns the address that the browser of the consumer opens. It comes back to `redirectUri` with `code`, `state` and `iss`, or with `error`. At most 30 a minute from one address.
+         * @description Returns the address that the browser of the consumer must open. The browser comes back to `redirectUri` with `code`, `state` and `iss`, or with `error`. At most 30 a minute from one address.
          */
         post: operations["startConsumerSession"];
         delete?: never;
@@ -2041,7 +2041,7 @@ export interface paths {
         put?: never;
         /**
          * Exchange the code of a sign-in
-         * @description Returns the session. A code is valid once, for 60 seconds, with the verifier and the redirect address of its sign-in. A code that comes again ends the session that it opened.
+         * @description Returns the session. A code is valid once, for 60 seconds, with the verifier and the redirect address of its sign-in. If a code is sent again, the session that it opened ends.
          */
         post: operations["exchangeConsumerCode"];
         delete?: never;
@@ -2061,7 +2061,7 @@ export interface paths {
         put?: never;
         /**
          * Refresh the session of a consumer
-         * @description Returns new tokens; the old ones end. A refresh token that comes a second time ends the session, because one of two holders has stolen it.
+         * @description Returns new tokens and invalidates the old ones. If a refresh token is sent a second time, the session ends, because one of the two holders must have stolen it.
          */
         post: operations["refreshConsumerSession"];
         delete?: never;
@@ -2101,7 +2101,7 @@ export interface paths {
         put?: never;
         /**
          * Sign a consumer out
-         * @description Ends the session at once. Where the provider offers it, returns the address that signs out there too.
+         * @description Ends the session at once. If the provider supports it, returns the address that signs out there too.
          */
         post: operations["endConsumerSession"];
         delete?: never;
@@ -2140,8 +2140,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Prove the identity again
-         * @description Takes a passkey that signed a challenge of `passkeys.challenge`. The session counts as strong as that.
+         * Prove the identity of a consumer again
+         * @description Takes a passkey that signed a challenge of `passkeys.challenge`. The session then has the strength of that proof.
          */
         post: operations["stepUpConsumer"];
         delete?: never;
@@ -2181,7 +2181,7 @@ export interface paths {
         put?: never;
         /**
          * Sign a consumer in with a password
-         * @description At most ten failures per consumer and address in ten minutes.
+         * @description Signs in with a password. At most ten failures per consumer and address in ten minutes.
          */
         post: operations["signInHostedWithPassword"];
         delete?: never;
@@ -2201,7 +2201,7 @@ export interface paths {
         put?: never;
         /**
          * Send a consumer a code
-         * @description Sends a code by e-mail that is valid for ten minutes, to a consumer or, while registration is open, to anybody. The answer does not say which.
+         * @description Sends a code that is valid for ten minutes by e-mail, to a consumer or, while registration is open, to anyone. The response does not reveal which.
          */
         post: operations["sendHostedCode"];
         delete?: never;
@@ -2221,7 +2221,7 @@ export interface paths {
         put?: never;
         /**
          * Set the password of a consumer
-         * @description Sends a code by e-mail. Once it is given, the consumer has this password: a new consumer while registration is open, or one who forgot the old password. All other sessions of the consumer end then.
+         * @description Sends a code by e-mail. When the code is entered, the consumer has this password: a new consumer while registration is open, or one who forgot the old password. All other sessions of the consumer then end.
          */
         post: operations["registerHosted"];
         delete?: never;
@@ -2241,7 +2241,7 @@ export interface paths {
         put?: never;
         /**
          * Sign a consumer in with a code
-         * @description Five wrong codes end the ticket.
+         * @description Five wrong codes invalidate the ticket.
          */
         post: operations["verifyHostedCode"];
         delete?: never;
@@ -2261,7 +2261,7 @@ export interface paths {
         put?: never;
         /**
          * Request a challenge for a passkey of a consumer
-         * @description For any passkey that the browser has for this service.
+         * @description Returns a challenge for any passkey that the browser has for this service.
          */
         post: operations["requestHostedPasskey"];
         delete?: never;
@@ -2281,7 +2281,7 @@ export interface paths {
         put?: never;
         /**
          * Sign a consumer in with a passkey
-         * @description User verification is required. A passkey of another application is refused.
+         * @description User verification is required. Passkeys of other applications are refused.
          */
         post: operations["signInHostedWithPasskey"];
         delete?: never;
@@ -2301,7 +2301,7 @@ export interface paths {
         put?: never;
         /**
          * Read the profile of a consumer
-         * @description Returns what is kept about the consumer, besides the memory.
+         * @description Returns what is stored about the consumer, apart from the memory.
          */
         post: operations["readConsumerProfile"];
         delete?: never;
@@ -2341,7 +2341,7 @@ export interface paths {
         put?: never;
         /**
          * Delete a consumer
-         * @description Destroys profile, memory and passkeys, ends all sessions and consents, and cancels open Actions. Receipts stay, without a name. Cannot be undone. Needs a proof of identity of the last five minutes.
+         * @description Destroys profile, memory and passkeys, ends all sessions and consents, and cancels open Actions. Receipts remain, without a name. Cannot be undone. Requires a proof of identity from the last five minutes.
          */
         post: operations["deleteConsumerProfile"];
         delete?: never;
@@ -2361,7 +2361,7 @@ export interface paths {
         put?: never;
         /**
          * Link two consumers who are one person
-         * @description Who is signed in with two providers is two consumers. This makes them one: the consumer of `accessToken` becomes another way to sign in as the consumer who calls, who gets its passkeys, memory, Actions and receipts. Its consents and sessions end. Cannot be undone. Both must have proved their identity in the last five minutes.
+         * @description A person who signs in with two providers is two consumers. This operation makes them one: the consumer of `accessToken` becomes another way to sign in as the calling consumer, who gets the passkeys, memory, Actions and receipts of that consumer. The consents and sessions of that consumer end. Cannot be undone. Both must have proved their identity in the last five minutes.
          */
         post: operations["linkConsumerProfile"];
         delete?: never;
@@ -2381,7 +2381,7 @@ export interface paths {
         put?: never;
         /**
          * Export what is kept about a consumer
-         * @description Returns a zip archive with profile, passkeys, sessions, memory, consents, Actions and receipts. It is made while it is sent, and not stored. Needs a proof of identity of the last five minutes.
+         * @description Returns a zip archive with profile, passkeys, sessions, memory, consents, Actions and receipts. It is created while it is sent, and is not stored. Requires a proof of identity from the last five minutes.
          */
         post: operations["exportConsumerProfile"];
         delete?: never;
@@ -2421,7 +2421,7 @@ export interface paths {
         put?: never;
         /**
          * Begin adding a passkey to a consumer
-         * @description Needs a proof of identity of the last five minutes.
+         * @description Requires a proof of identity from the last five minutes.
          */
         post: operations["requestConsumerPasskey"];
         delete?: never;
@@ -2441,7 +2441,7 @@ export interface paths {
         put?: never;
         /**
          * Add a passkey to a consumer
-         * @description The session counts as signed in with it.
+         * @description The session then counts as signed in with the new passkey.
          */
         post: operations["addConsumerPasskey"];
         delete?: never;
@@ -2461,7 +2461,7 @@ export interface paths {
         put?: never;
         /**
          * Remove a passkey of a consumer
-         * @description Needs a proof of identity of the last five minutes.
+         * @description Requires a proof of identity from the last five minutes.
          */
         post: operations["removeConsumerPasskey"];
         delete?: never;
@@ -2481,7 +2481,7 @@ export interface paths {
         put?: never;
         /**
          * Request a challenge for a passkey of the consumer
-         * @description For `session.stepUp`.
+         * @description Returns a challenge for `session.stepUp`.
          */
         post: operations["requestConsumerChallenge"];
         delete?: never;
@@ -2521,7 +2521,7 @@ export interface paths {
         put?: never;
         /**
          * Read an Action of a consumer
-         * @description Returns what is asked, made from its content, who asks, and what the agent says.
+         * @description Returns a description of what is asked, made from the content of the Action, who is asking, and the reason that the agent gave.
          */
         post: operations["readConsumerAction"];
         delete?: never;
@@ -2540,7 +2540,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Request what a passkey of the consumer signs
+         * Request the challenge of an Action of a consumer
          * @description The challenge is the digest of the Action.
          */
         post: operations["challengeConsumerAction"];
@@ -2561,7 +2561,7 @@ export interface paths {
         put?: never;
         /**
          * Approve an Action
-         * @description Approves exactly this digest, once. What cannot be undone needs a passkey that signed the digest (`proof`), or a proof of identity of the last five minutes. At most 60 decisions in an hour.
+         * @description Approves exactly this digest, once. An operation that cannot be undone requires the signature of a passkey over the digest (`proof`), or a proof of identity from the last five minutes. At most 60 decisions in an hour.
          */
         post: operations["approveConsumerAction"];
         delete?: never;
@@ -2581,7 +2581,7 @@ export interface paths {
         put?: never;
         /**
          * Refuse an Action
-         * @description Refuses it for good, with a word to the agent.
+         * @description Refuses the Action for good, with a message to the agent.
          */
         post: operations["refuseConsumerAction"];
         delete?: never;
@@ -2641,7 +2641,7 @@ export interface paths {
         put?: never;
         /**
          * Write an item of the memory
-         * @description Writes a value, with a new version. With `ifVersion` only if that is the version that stands. At most 1,000 items and 4 MiB.
+         * @description Writes a value as a new version. With `ifVersion`, only if that is the current version. At most 1,000 items and 4 MiB.
          */
         post: operations["writeConsumerMemory"];
         delete?: never;
@@ -2661,7 +2661,7 @@ export interface paths {
         put?: never;
         /**
          * Delete items of the memory
-         * @description Deletes one item, or all whose keys begin with `prefix`.
+         * @description Deletes one item, or all items whose keys begin with `prefix`.
          */
         post: operations["deleteConsumerMemory"];
         delete?: never;
@@ -2681,7 +2681,7 @@ export interface paths {
         put?: never;
         /**
          * Allow an agent to use the memory
-         * @description Lets an agent key, or all of the application, read items, or read and write them, until the consent ends or is withdrawn.
+         * @description Lets one agent key, or all agent keys of the application, read items, or read and write them, until the consent ends or is withdrawn.
          */
         post: operations["giveConsumerConsent"];
         delete?: never;
@@ -2701,7 +2701,7 @@ export interface paths {
         put?: never;
         /**
          * List the consents of a consumer
-         * @description Returns the consents that hold.
+         * @description Returns the consents that are in force.
          */
         post: operations["listConsumerConsents"];
         delete?: never;
@@ -2721,7 +2721,7 @@ export interface paths {
         put?: never;
         /**
          * Withdraw a consent
-         * @description Ends a consent. When this has answered, nothing more is read or written under it.
+         * @description Ends a consent. After the response, nothing more is read or written under it.
          */
         post: operations["withdrawConsumerConsent"];
         delete?: never;
@@ -2741,7 +2741,7 @@ export interface paths {
         put?: never;
         /**
          * Read the name of an agent key
-         * @description For a page that asks the consumer for a consent.
+         * @description Returns an agent key, for a page that asks the consumer for consent.
          */
         post: operations["readConsentingAgent"];
         delete?: never;
@@ -2761,7 +2761,7 @@ export interface paths {
         put?: never;
         /**
          * List the receipts of a consumer
-         * @description Returns what agents did that names the consumer: Actions for the consumer, and reads and writes of the memory.
+         * @description Returns the receipts of calls that name the consumer: Actions for the consumer, and reads and writes of the memory.
          */
         post: operations["listConsumerReceipts"];
         delete?: never;
@@ -2781,7 +2781,7 @@ export interface paths {
         put?: never;
         /**
          * Read a receipt of a consumer
-         * @description Returns one with its signed form, which `berth receipts verify` checks.
+         * @description Returns one receipt with its signed form, which `berth receipts verify` checks.
          */
         post: operations["readConsumerReceipt"];
         delete?: never;
@@ -2861,7 +2861,7 @@ export interface paths {
         put?: never;
         /**
          * Read a hand-off of a consumer
-         * @description Returns who asks for what, and on which page, before the consumer takes control.
+         * @description Returns who is asking, what they are asking for, and the page concerned, before the consumer takes control.
          */
         post: operations["readConsumerHandoff"];
         delete?: never;
@@ -2881,7 +2881,7 @@ export interface paths {
         put?: never;
         /**
          * Claim a hand-off as the consumer whom it names
-         * @description Gives the consumer control of the session, with a lease token for `renew`, `complete` and `cancel`. One of several concurrent requests gets it. When this session of the consumer is ended, so is the lease. For a payment, the consumer must have proved their identity recently.
+         * @description Gives the consumer control of the session, with a lease token for `renew`, `complete` and `cancel`. Only one of several concurrent requests gets it. When this session of the consumer ends, so does the lease. For a payment, the consumer must have proved their identity recently.
          */
         post: operations["claimConsumerHandoff"];
         delete?: never;
@@ -2985,7 +2985,7 @@ export interface paths {
         put?: never;
         /**
          * Create the first account
-         * @description Takes the secret of a link that the first start, or the command `berth accounts link`, has printed. The link works once, for 24 hours. Signs in.
+         * @description Takes the secret of a link that was printed by the first start or by the command `berth accounts link`. The link works once, for 24 hours. Signs in.
          */
         post: operations["setUpAccount"];
         delete?: never;
@@ -3045,7 +3045,7 @@ export interface paths {
         put?: never;
         /**
          * Give the second factor
-         * @description Completes a sign-in with a code of the authenticator app or a recovery code. Five wrong codes end it.
+         * @description Completes a sign-in with a code of the authenticator app or a recovery code. Five wrong codes end the sign-in.
          */
         post: operations["giveSecondFactor"];
         delete?: never;
@@ -3065,7 +3065,7 @@ export interface paths {
         put?: never;
         /**
          * Request a code by e-mail
-         * @description Sends a code of six digits that is valid for ten minutes, if there is such an account. The answer does not say whether there is.
+         * @description Sends a six-digit code that is valid for ten minutes, if such an account exists. The response does not reveal whether it exists.
          */
         post: operations["requestEmailCode"];
         delete?: never;
@@ -3085,7 +3085,7 @@ export interface paths {
         put?: never;
         /**
          * Sign in with a code by e-mail
-         * @description Five wrong codes end the ticket. The address counts as verified.
+         * @description Five wrong codes invalidate the ticket. The address then counts as verified.
          */
         post: operations["signInWithEmailCode"];
         delete?: never;
@@ -3105,7 +3105,7 @@ export interface paths {
         put?: never;
         /**
          * Request a challenge for a passkey
-         * @description For any passkey that the browser has for this service.
+         * @description Returns a challenge for any passkey that the browser has for this service.
          */
         post: operations["requestPasskeyChallenge"];
         delete?: never;
@@ -3143,7 +3143,7 @@ export interface paths {
         };
         /**
          * Read the account
-         * @description Returns the account of the caller, and what it can sign in with.
+         * @description Returns the account of the caller, and the methods with which it can sign in.
          */
         get: operations["readAccount"];
         put?: never;
@@ -3232,7 +3232,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Prove again who you are
+         * Prove your identity again
          * @description Some operations require a proof that is at most five minutes old and as strong as the account is able to give. Changes the cookie. At most ten failures in ten minutes.
          */
         post: operations["stepUp"];
@@ -3253,7 +3253,7 @@ export interface paths {
         put?: never;
         /**
          * Request a challenge for a step-up with a passkey
-         * @description For the passkeys of this account.
+         * @description Returns a challenge for the passkeys of this account.
          */
         post: operations["requestStepUpChallenge"];
         delete?: never;
@@ -3292,7 +3292,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Begin to add a passkey
+         * Begin adding a passkey
          * @description Returns options for `navigator.credentials.create`.
          */
         post: operations["requestPasskeyRegistration"];
@@ -3313,7 +3313,7 @@ export interface paths {
         put?: never;
         /**
          * Add a passkey
-         * @description At most 20 per account. Adding one is a proof of identity, so the session gets the strength of a passkey.
+         * @description At most 20 per account. Adding a passkey is a proof of identity, so the session gets the strength of a passkey.
          */
         post: operations["addPasskey"];
         delete?: never;
@@ -3334,7 +3334,7 @@ export interface paths {
         post?: never;
         /**
          * Remove a passkey
-         * @description It cannot be used any more.
+         * @description The passkey can no longer be used.
          */
         delete: operations["removePasskey"];
         options?: never;
@@ -3352,8 +3352,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Begin to use an authenticator app
-         * @description Returns a new seed. Codes are required only after one was confirmed.
+         * Begin using an authenticator app
+         * @description Returns a new seed. Codes are required only after one has been confirmed.
          */
         post: operations["beginTotp"];
         /**
@@ -3377,7 +3377,7 @@ export interface paths {
         put?: never;
         /**
          * Confirm the authenticator app
-         * @description Takes a code of the new seed. From then on a sign-in requires a code. Returns ten recovery codes.
+         * @description Takes a code generated from the new seed. From then on, a sign-in requires a code. Returns ten recovery codes.
          */
         post: operations["confirmTotp"];
         delete?: never;
@@ -3437,7 +3437,7 @@ export interface paths {
         put?: never;
         /**
          * Verify the e-mail address
-         * @description Takes the code that was sent. Five wrong codes end the ticket.
+         * @description Takes the code that was sent. Five wrong codes invalidate the ticket.
          */
         post: operations["verifyEmail"];
         delete?: never;
@@ -3454,8 +3454,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Read what waits for you
-         * @description Counts the Actions that the person may decide and the hand-offs that they may claim, by application. With `wait`, as soon as that has changed.
+         * Read what is waiting for you
+         * @description Counts the Actions that the person may decide and the hand-offs that they may claim, by application. With `wait`, responds as soon as the counts change.
          */
         get: operations["readInbox"];
         put?: never;
@@ -3474,8 +3474,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Read the settings of notifications
-         * @description Returns whether the person gets mails when something waits for them.
+         * Read the notification settings
+         * @description Returns whether the person gets e-mails when something is waiting for them.
          */
         get: operations["readNotifications"];
         put?: never;
@@ -3484,8 +3484,8 @@ export interface paths {
         options?: never;
         head?: never;
         /**
-         * Change the settings of notifications
-         * @description Turns mails on or off, for all applications or for some.
+         * Change the notification settings
+         * @description Turns e-mails on or off, for all applications or for some of them.
          */
         patch: operations["changeNotifications"];
         trace?: never;
@@ -3569,7 +3569,7 @@ export interface paths {
         put?: never;
         /**
          * Revoke a token by its value
-         * @description For OAuth clients (RFC 7009): whoever has a token can revoke it. Always succeeds, also for a token that is unknown or ended. Takes effect at once, in every process. At most 60 per minute and address.
+         * @description For OAuth clients (RFC 7009): whoever has a token can revoke it. Always succeeds, even for a token that is unknown or has ended. Takes effect at once, in every process. At most 60 per minute and address.
          */
         post: operations["revokeSentToken"];
         delete?: never;
@@ -3586,8 +3586,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List mails to people
-         * @description Returns the newest mails, with their text until they are sent: without a mail server the operator hands on what is in them. Codes and links in them sign people in. Only for the account of the first start, whose person is signed in and has given a fresh proof; tokens are refused.
+         * List e-mails to people
+         * @description Returns the newest e-mails. Their text is included until they are sent, so that without a mail server the operator can pass it on. Codes and links in them sign people in. Only for the account of the first start, whose person is signed in and has given a fresh proof; tokens are refused.
          */
         get: operations["listMails"];
         put?: never;
@@ -3629,7 +3629,7 @@ export interface paths {
         };
         /**
          * Read and claim a device authorization
-         * @description Returns what the program with this code asks for. The first person who reads it claims it: for everybody else it does not exist from then on. Ten wrong codes within ten minutes, per person and per address, are answered with 429.
+         * @description Returns what the program with this code asks for. The first person who reads the request claims it: from then on, it does not exist for anyone else. Ten wrong codes within ten minutes, per person and per address, are answered with 429.
          */
         get: operations["readDeviceRequest"];
         put?: never;
@@ -3653,7 +3653,7 @@ export interface paths {
         };
         /**
          * Read the state of a device authorization
-         * @description For the program: whether the person has decided, without collecting the token. The credential is the device code. Without `wait`, more often than every `interval` seconds is refused.
+         * @description For the program: returns whether the person has decided, without collecting the token. The credential is the device code. Without `wait`, requests that are more frequent than every `interval` seconds are refused.
          */
         get: operations["readDeviceState"];
         put?: never;
@@ -3675,7 +3675,7 @@ export interface paths {
         put?: never;
         /**
          * Decide a device authorization
-         * @description Approves or denies what a program asks for. Only the person who has read the request can do so. Approving requires a recent proof of identity, and is refused to browsers of sessions of this service.
+         * @description Approves or denies what a program asks for. Only the person who has read the request can do so. Approving requires a recent proof of identity, and is refused to browsers in sessions of this service.
          */
         post: operations["decideDeviceAuthorization"];
         delete?: never;
@@ -3695,7 +3695,7 @@ export interface paths {
         put?: never;
         /**
          * Collect the token of a device authorization
-         * @description The token endpoint (RFC 6749, RFC 8628). Repeat it every `interval` seconds while it answers `authorization_pending`; after `slow_down` wait five seconds longer each time. The token is issued once. If its device code is sent again later, the token is revoked.
+         * @description The token endpoint (RFC 6749, RFC 8628). Repeat the request every `interval` seconds while the response is `authorization_pending`; after `slow_down`, wait five seconds longer each time. The token is issued once. If its device code is sent again later, the token is revoked.
          */
         post: operations["collectDeviceToken"];
         delete?: never;
@@ -3713,7 +3713,7 @@ export interface paths {
         };
         /**
          * Read the configuration
-         * @description Returns where people sign in and where devices are authorized. May be cached for a minute.
+         * @description Returns where people sign in and where devices are authorized. The response may be cached for a minute.
          */
         get: operations["readConfig"];
         put?: never;
@@ -3733,7 +3733,7 @@ export interface paths {
         };
         /**
          * Read the authorization server metadata
-         * @description Returns the same for OAuth clients (RFC 8414). May be cached for a minute.
+         * @description Returns the same configuration in the form for OAuth clients (RFC 8414). The response may be cached for a minute.
          */
         get: operations["readAuthorizationServer"];
         put?: never;
@@ -3753,7 +3753,7 @@ export interface paths {
         };
         /**
          * Read the host
-         * @description Returns what the machine and the server process do now, and did in the last hours. Only for the account of the first start, with a token that is not restricted to applications.
+         * @description Returns the current state of the machine and the server process, and their use over the last hours. Only for the account of the first start, with a token that is not restricted to applications.
          *
          *     Scope: applications:read or applications:write or keys:write.
          */
@@ -3776,8 +3776,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Examine the host
-         * @description Checks what browsers need, as `berth doctor` does. Starts a browser for it, so it takes some seconds. Requests at the same time get the same answer. Only for the account of the first start, with a token that is not restricted to applications.
+         * Check the host
+         * @description Checks what browsers need, as `berth doctor` does. This starts a browser, so it takes a few seconds. Concurrent requests get the same response. Only for the account of the first start, with a token that is not restricted to applications.
          *
          *     Scope: applications:read or applications:write or keys:write.
          */
@@ -3818,8 +3818,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List what runs on a host
-         * @description Returns the sessions of all applications that run on the host, without what is in them. Only for the account of the first start, with a token that is not restricted to applications.
+         * List the sessions on a host
+         * @description Returns the sessions of all applications that are running on the host, without their content. Only for the account of the first start, with a token that is not restricted to applications.
          *
          *     Scope: applications:read or applications:write or keys:write.
          */
@@ -3847,7 +3847,7 @@ export interface paths {
         head?: never;
         /**
          * Drain a host
-         * @description Decides whether the host gets sessions, as `berth hosts drain` and `undrain` do. Sessions on it go on. Only for the account of the first start, whose person has given a fresh proof.
+         * @description Decides whether the host gets new sessions, as `berth hosts drain` and `undrain` do. Sessions that are running on it continue. Only for the account of the first start, after a fresh proof by its person.
          */
         patch: operations["drainHost"];
         trace?: never;
@@ -3860,7 +3860,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Read the welcome
+         * Read the welcome message
          * @description Returns the name and version of the service and the address of the reference. Browsers get an HTML page.
          */
         get: operations["welcome"];
@@ -3901,7 +3901,7 @@ export interface paths {
         };
         /**
          * Read the public signing keys
-         * @description Returns the keys that verify what this installation signs: receipts of invocations, and the seals of its audit log. A retired key stays for 400 days.
+         * @description Returns the keys that verify what this installation signs: receipts of invocations, and the seals of its audit log. A retired key remains listed for 400 days.
          */
         get: operations["readSigningKeys"];
         put?: never;
@@ -3979,6 +3979,8 @@ export interface components {
              * @enum {unknown}
              */
             endReason?: "released" | "client_disconnected" | "browser_closed" | "timed_out" | "connect_timeout" | "crashed" | "out_of_memory" | "start_failed" | "egress_limit" | "disk_limit" | "operator" | "drained" | "service_restart" | "host_lost" | "credit_exhausted";
+            /** @description What ended the session, in words. */
+            endDetail?: string;
             /**
              * Format: uuid
              * @description The agent key that created the session. Absent if the key was deleted.
@@ -4000,24 +4002,24 @@ export interface components {
                  */
                 createdAt: string;
             }[];
-            /** @description The page that was opened, or whose address or title changed, last. A few seconds late while the session runs. Absent before a page with an http or https address. The texts come from the page: do not trust them. */
+            /** @description The page that was most recently opened, or whose address or title most recently changed. A few seconds late while the session is running. Absent until there is a page with an http or https address. The texts come from the page: do not trust them. */
             lastPage?: {
-                /** @description Its address, at most 2048 characters. Values that look like credentials are replaced by `[redacted]`. */
+                /** @description Address of the page, at most 2048 characters. Values that look like credentials are replaced by `[redacted]`. */
                 url: string;
-                /** @description Its title, at most 300 characters; may be empty. */
+                /** @description Title of the page, at most 300 characters; may be empty. */
                 title: string;
             };
-            /** @description What the session has used until now, or in all after it has ended. If the server was killed, up to ten seconds of the bytes before that are missing. Returned by read only; absent for sessions that ended before Berth counted it. */
+            /** @description Resources that the session has used until now, or in total after it has ended. If the server was killed, up to ten seconds of the bytes before that are missing. Returned by read only; absent for sessions that ended before Berth measured this. */
             usage?: {
-                /** @description Processor time of the browser with all its processes, including its start. Absent if the host does not count it. */
+                /** @description Processor time of the browser and all its processes, including the start. Absent if the host does not measure it. */
                 cpuSeconds?: number;
-                /** @description The most memory that the browser has used at once, including cached files. Absent if the host does not count it. */
+                /** @description Peak memory use of the browser, including cached files. Absent if the host does not measure it. */
                 peakMemoryBytes?: number;
                 /** @description Bytes received from the network, including headers and encryption. */
                 bytesReceived: number;
                 /** @description Bytes sent to the network, including headers and encryption. */
                 bytesSent: number;
-                /** @description Length of the recordings of all pages that are stored. */
+                /** @description Total length of the stored recordings of all pages. */
                 recordedSeconds: number;
             };
             /** @description Settings that were accepted but do not have their full effect. Returned by create and read. */
@@ -4109,7 +4111,7 @@ export interface components {
              */
             browserSettings?: {
                 /**
-                 * @description The program that the browser is. Defaults to what the operator has set, which is `chromium` unless changed. `chromium`: the whole browser. `headless-shell`: the same version of Chromium without its user interface; it starts with less processor time and takes about 60 % of the memory, but has no extensions, no PDF viewer and no further certificate authorities. A setting that the engine does not have is refused with 422, as is an engine that is not installed.
+                 * @description The browser program to run. Defaults to the one that the operator has set, which is `chromium` unless changed. `chromium`: the whole browser. `headless-shell`: the same version of Chromium without its user interface; it uses less processor time to start and about 60 % of the memory, but has no extensions, no PDF viewer and no additional certificate authorities. A setting that the engine does not support is refused with 422, as is an engine that is not installed.
                  * @enum {unknown}
                  */
                 engine?: "chromium" | "headless-shell";
@@ -4251,7 +4253,7 @@ export interface components {
                 /** @description Budget of bytes sent to and received from the network, including headers and encryption. When it is used up, the session ends with the reason `egress_limit`. Usage is checked every 100 ms, so slightly more may be transferred. */
                 egressBytes?: number;
                 /**
-                 * @description What happens to input of CDP clients while a person has control. `queue`: it waits until the person gives control back. `refuse`: it is refused at once.
+                 * @description What happens to input of CDP clients while a person has control. `queue`: the input waits until the person gives control back. `refuse`: the input is refused at once.
                  * @default queue
                  * @enum {unknown}
                  */
@@ -4318,7 +4320,7 @@ export interface components {
              * @enum {unknown}
              */
             status?: "REQUEST_RELEASE";
-            /** @description Replaces all metadata. The limits are those of create. */
+            /** @description Replaces all metadata. The same limits apply as for create. */
             userMetadata?: Record<string, unknown>;
             /** @description New time limit in seconds, counted from the creation of the session. The resulting end must not be in the past. */
             timeout?: number;
@@ -4329,11 +4331,11 @@ export interface components {
             id: string;
             /**
              * Format: uuid
-             * @description Id of the session. Absent: the event belongs to none.
+             * @description Id of the session. Absent if the event belongs to no session.
              */
             sessionId?: string;
             /**
-             * @description `session.created`: the session was accepted and has a slot. `session.launched`: a browser was started for the session. `session.claimed`: the session got a warm browser. `session.started`: the session is running. `client.connected`: a CDP client connected. `client.disconnected`: a CDP client disconnected. `client.refused`: a client was refused: the limit is reached. `session.updated`: the metadata or the time limit was changed. `recording.limited`: parts of the session are not recorded; sent once for each `reason`. `file.uploaded`: a file was uploaded into the session. `download.completed`: the browser finished a download, and the file is listed. `download.failed`: a download was cancelled, interrupted or refused, and will not be listed. `session.adopted`: the service restarted and continues the running session. `session.release_requested`: a caller asked to end the session. `session.end_decided`: the session is about to end; says why and who decided it. `session.ended`: the session has ended; only results of work after the end follow, such as a saved context. `session.events_limited`: the limit of events is reached; only the end of the session is still added. `session.credit_low`: the hold of the session could not be extended; in a minute it ends with `credit_exhausted`, unless credit is added. `credit.low`: the available credit of the account is below what the operator calls low. `credit.exhausted`: the credit of the account was used up, and the session ends. `context.restored`: the browser starts from this version of the context. `context.version_skipped`: a damaged version of the context was skipped. `context.saved`: the cookies and storage of the session were saved as the newest version of the context; follows the end of the session. `context.saved_partially`: the session failed, and only the cookies that were copied while it ran were saved. `context.save_failed`: nothing was saved; the earlier version stays the newest. `context.overtaken`: another session, which did not start from the version that this session saved, has saved a newer version. `network.refused`: a request to a host that the session may not reach was refused; sent at most once a second for each host, with a count. `navigation.refused`: a navigation outside `allowedDomains` was refused; sent at most once a second for each host, with a count. `proxy.failed`: an upstream proxy failed; sent at most once a second for each proxy, with a count. `control.taken`: a person took control. `control.given_back`: the person gave control back. `control.expired`: control ended because the person left without giving it back. `control.refused`: a person asked for control and was refused. `handoff.requested`: a person was asked to take control. `handoff.claimed`: a person took the hand-off and has control. `handoff.returned`: the person left or gave control back, and the hand-off waits for another. `handoff.completed`: the person ended the hand-off; `outcome` says how. `handoff.cancelled`: the hand-off was cancelled. `handoff.expired`: nobody claimed the hand-off in time. `devtools.opened`: a person opened DevTools on a page. `devtools.closed`: DevTools was closed. `live.links_revoked`: live view addresses were revoked. `operation.published`: agents call this revision of the operation from now on. `operation.withdrawn`: agents can no longer call the operation. `invocation.succeeded`: the call of an operation has ended with an output. `invocation.failed`: the call of an operation has failed; `code` says why. `invocation.ambiguous`: the call of an operation has ended, and whether its effect has happened is not known. `invocation.cancelled`: the call of an operation was cancelled before anything was sent. `action.prepared`: an agent asks a person to approve a call; `approver` says who decides. `action.approved`: a person has approved the Action. `action.refused`: a person has refused the Action. `action.expired`: the time of the Action is over, and it was not executed. `action.executed`: the Action is being executed; the end of the invocation is an event of its own. `action.cancelled`: the Action was cancelled; `why` says by whom or what. `consumer.session.started`: a consumer has signed in. `consumer.session.ended`: a consumer has signed out of one session, or of all. `consumer.session.replayed`: a code or refresh token came a second time, so its session was ended. `consumer.deleted`: a consumer has deleted their profile. `consumer.linked`: two consumers are one from now on: `linkedId` is the one that ended. `memory.written`: a consumer or an agent has written to the memory of a consumer. `memory.deleted`: a consumer has deleted items of the memory. `memory.consented`: a consumer has allowed agents to use the memory. `memory.consent_revoked`: a consumer has withdrawn a consent.
+             * @description `session.created`: the session was accepted and has a slot. `session.launched`: a browser was started for the session. `session.claimed`: the session got a warm browser. `session.started`: the session is running. `client.connected`: a CDP client connected. `client.disconnected`: a CDP client disconnected. `client.refused`: a CDP client was refused because the limit is reached. `session.updated`: the metadata or the time limit was changed. `recording.limited`: parts of the session are not recorded; sent once for each `reason`. `file.uploaded`: a file was uploaded into the session. `download.completed`: the browser finished a download, and the file is listed. `download.failed`: a download was cancelled, interrupted or refused, and will not be listed. `session.adopted`: the service restarted and continues the running session. `session.release_requested`: a caller asked to end the session. `session.end_decided`: the session is about to end; says why and who decided it. `session.ended`: the session has ended; only results of work after the end follow, such as a saved context. `session.events_limited`: the limit of events is reached; only the end of the session will be added. `session.credit_low`: the hold of the session could not be extended; the session ends in a minute with `credit_exhausted`, unless credit is added. `credit.low`: the available credit of the account is below the threshold that the operator has set. `credit.exhausted`: the credit of the account was used up, and the session ends. `context.restored`: the browser starts from this version of the context. `context.version_skipped`: a damaged version of the context was skipped. `context.saved`: the cookies and storage of the session were saved as the newest version of the context; follows the end of the session. `context.saved_partially`: the session failed, and only the cookies that were copied while it was running were saved. `context.save_failed`: nothing was saved; the earlier version is still the newest. `context.overtaken`: another session, which did not start from the version that this session saved, has saved a newer version. `network.refused`: a request to a host that the session may not reach was refused; sent at most once a second for each host, with a count. `navigation.refused`: a navigation outside `allowedDomains` was refused; sent at most once a second for each host, with a count. `proxy.failed`: an upstream proxy failed; sent at most once a second for each proxy, with a count. `control.taken`: a person took control. `control.given_back`: the person gave control back. `control.expired`: control ended because the person left without giving it back. `control.refused`: a person asked for control and was refused. `handoff.requested`: a person was asked to take control. `handoff.claimed`: a person took the hand-off and has control. `handoff.returned`: the person left or gave control back, and the hand-off is waiting for another person. `handoff.completed`: the person ended the hand-off; `outcome` says how. `handoff.cancelled`: the hand-off was cancelled. `handoff.expired`: nobody claimed the hand-off in time. `devtools.opened`: a person opened DevTools on a page. `devtools.closed`: DevTools was closed. `live.links_revoked`: live view addresses were revoked. `operation.published`: agents call this revision of the operation from now on. `operation.withdrawn`: agents can no longer call the operation. `invocation.succeeded`: the call of an operation has ended with an output. `invocation.failed`: the call of an operation has failed; `code` says why. `invocation.ambiguous`: the call of an operation has ended, and it is unknown whether the effect happened. `invocation.cancelled`: the call of an operation was cancelled before anything was sent. `action.prepared`: an agent asks a person to approve a call; `approver` says who decides. `action.approved`: a person has approved the Action. `action.refused`: a person has refused the Action. `action.expired`: the Action was not executed in time. `action.executed`: the Action is being executed; the end of the invocation is an event of its own. `action.cancelled`: the Action was cancelled; `why` says by whom or what. `consumer.session.started`: a consumer has signed in. `consumer.session.ended`: a consumer has signed out of one session, or of all. `consumer.session.replayed`: a code or refresh token was sent a second time, so its session was ended. `consumer.deleted`: a consumer has deleted their profile. `consumer.linked`: two consumers became one; `linkedId` is the one that ended. `memory.written`: a consumer or an agent has written to the memory of a consumer. `memory.deleted`: a consumer has deleted items of the memory. `memory.consented`: a consumer has allowed agents to use the memory. `memory.consent_revoked`: a consumer has withdrawn a consent.
              * @enum {unknown}
              */
             type: "session.created" | "session.launched" | "session.claimed" | "session.started" | "client.connected" | "client.disconnected" | "client.refused" | "session.updated" | "recording.limited" | "file.uploaded" | "download.completed" | "download.failed" | "session.adopted" | "session.release_requested" | "session.end_decided" | "session.ended" | "session.events_limited" | "session.credit_low" | "credit.low" | "credit.exhausted" | "context.restored" | "context.version_skipped" | "context.saved" | "context.saved_partially" | "context.save_failed" | "context.overtaken" | "network.refused" | "navigation.refused" | "proxy.failed" | "control.taken" | "control.given_back" | "control.expired" | "control.refused" | "handoff.requested" | "handoff.claimed" | "handoff.returned" | "handoff.completed" | "handoff.cancelled" | "handoff.expired" | "devtools.opened" | "devtools.closed" | "live.links_revoked" | "operation.published" | "operation.withdrawn" | "invocation.succeeded" | "invocation.failed" | "invocation.ambiguous" | "invocation.cancelled" | "action.prepared" | "action.approved" | "action.refused" | "action.expired" | "action.executed" | "action.cancelled" | "consumer.session.started" | "consumer.session.ended" | "consumer.session.replayed" | "consumer.deleted" | "consumer.linked" | "memory.written" | "memory.deleted" | "memory.consented" | "memory.consent_revoked";
@@ -4345,14 +4347,14 @@ export interface components {
             /** @description Who caused the event. */
             actor: {
                 /**
-                 * @description `agentKey`: a caller of this API. `client`: a CDP connection. `clock`: a time limit. `operator`: the operator. `service`: Berth. `browser`: Chromium. `viewer`: a person in a live view. `account`: a member of the application. `consumer`: an end user of it.
+                 * @description `agentKey`: a caller of this API. `client`: a CDP connection. `clock`: a time limit. `operator`: the operator. `service`: Berth. `browser`: Chromium. `viewer`: a person in a live view. `account`: a member of the application. `consumer`: an end user of the application.
                  * @enum {unknown}
                  */
                 kind: "agentKey" | "client" | "clock" | "operator" | "service" | "browser" | "viewer" | "account" | "consumer";
                 /** @description Id of the agent key, account or consumer. */
                 id?: string;
             };
-            /** @description Facts that depend on the type. Creates: `warnings`, if there were any. Ends: `reason` and `status`. Clients: `clients`, the number connected, and `why` the service closed a connection. Starts: `tookMs`. Updates: the fields that changed. Refusals: `hostname`, `rule`, `count` since the previous event and `total`. Contexts: `contextId` and `version`. Operations: `operationId`, `kind` and `revision`. Invocations: `invocationId`, `operationId`, `revision`, `sessionId` and `attempts`. Hand-offs: `handoffId`. Actions: `jobId`, `operationId` and `digest`. Consumers: `consumerId`. No event has an input, an output or the words of an agent. */
+            /** @description Facts that depend on the type. Creates: `warnings`, if there were any. Ends: `reason` and `status`. Clients: `clients`, the number connected, and `why` the service closed a connection. Starts: `tookMs`. Updates: the fields that changed. Refusals: `hostname`, `rule`, `count` since the previous event and `total`. Contexts: `contextId` and `version`. Operations: `operationId`, `kind` and `revision`. Invocations: `invocationId`, `operationId`, `revision`, `sessionId` and `attempts`. Hand-offs: `handoffId`. Actions: `jobId`, `operationId` and `digest`. Consumers: `consumerId`. No event contains an input, an output or the words of an agent. */
             detail: Record<string, unknown>;
         };
         /**
@@ -4361,7 +4363,7 @@ export interface components {
          */
         BrowserSettings: {
             /**
-             * @description The program that the browser is. Defaults to what the operator has set, which is `chromium` unless changed. `chromium`: the whole browser. `headless-shell`: the same version of Chromium without its user interface; it starts with less processor time and takes about 60 % of the memory, but has no extensions, no PDF viewer and no further certificate authorities. A setting that the engine does not have is refused with 422, as is an engine that is not installed.
+             * @description The browser program to run. Defaults to the one that the operator has set, which is `chromium` unless changed. `chromium`: the whole browser. `headless-shell`: the same version of Chromium without its user interface; it uses less processor time to start and about 60 % of the memory, but has no extensions, no PDF viewer and no additional certificate authorities. A setting that the engine does not support is refused with 422, as is an engine that is not installed.
              * @enum {unknown}
              */
             engine?: "chromium" | "headless-shell";
@@ -4503,7 +4505,7 @@ export interface components {
             /** @description Budget of bytes sent to and received from the network, including headers and encryption. When it is used up, the session ends with the reason `egress_limit`. Usage is checked every 100 ms, so slightly more may be transferred. */
             egressBytes?: number;
             /**
-             * @description What happens to input of CDP clients while a person has control. `queue`: it waits until the person gives control back. `refuse`: it is refused at once.
+             * @description What happens to input of CDP clients while a person has control. `queue`: the input waits until the person gives control back. `refuse`: the input is refused at once.
              * @default queue
              * @enum {unknown}
              */
@@ -4626,14 +4628,14 @@ export interface components {
             code: string;
             /** @description Id of the request, also in the response header `x-request-id`. Include it when you report a problem. */
             requestId: string;
-            /** @description Machine-readable details. For `invalid_request`: `issues`, a list of `{path, message}`. */
+            /** @description Machine-readable details. For `invalid_request`, `issues` is a list of `{path, message}`. */
             details?: Record<string, unknown>;
         };
         /** @description The body of every error of the OAuth routes. */
         OAuthError: {
             /** @description HTTP status code, as in the status line. */
             statusCode: number;
-            /** @description Error code of RFC 6749, 8628 or 8707. The same as `code` where that is one; otherwise `invalid_request`, `access_denied`, `temporarily_unavailable` or `server_error`. */
+            /** @description Error code of RFC 6749, 8628 or 8707. The same as `code` if that is such a code; otherwise `invalid_request`, `access_denied`, `temporarily_unavailable` or `server_error`. */
             error: string;
             /** @description What happened and what to do next, for people and agents. */
             message: string;
@@ -4641,7 +4643,7 @@ export interface components {
             code: string;
             /** @description Id of the request, also in the response header `x-request-id`. Include it when you report a problem. */
             requestId: string;
-            /** @description Machine-readable details. For `invalid_request`: `issues`, a list of `{path, message}`. */
+            /** @description Machine-readable details. For `invalid_request`, `issues` is a list of `{path, message}`. */
             details?: Record<string, unknown>;
             /** @description The message in ASCII. */
             error_description: string;
@@ -4688,7 +4690,7 @@ export interface components {
             /** @description New display name. 1–64 characters after trimming, without control characters. */
             name: string;
         };
-        /** @description What an application used. */
+        /** @description The usage of an application. */
         ApplicationUsage: {
             /**
              * Format: date-time
@@ -4710,26 +4712,26 @@ export interface components {
                 ended: number;
                 /** @description Sessions that ended with the status `ERROR`. */
                 failed: number;
-                /** @description Time during which sessions ran, summed over all sessions. */
+                /** @description Time during which sessions were running, summed over all sessions. */
                 browserSeconds: number;
-                /** @description Processor time of the sessions that ended, for their whole life. 0 if the host does not count it. */
+                /** @description Processor time of the sessions that ended, over their whole life. 0 if the host does not measure it. */
                 cpuSeconds: number;
-                /** @description Bytes that the sessions that ended received, in their whole life. */
+                /** @description Bytes received by the sessions that ended, over their whole life. */
                 bytesReceived: number;
-                /** @description Bytes that the sessions that ended sent, in their whole life. */
+                /** @description Bytes sent by the sessions that ended, over their whole life. */
                 bytesSent: number;
                 /** @description Half of the sessions started within this time: from the end of a wait in the queue to a running browser. Estimated from a histogram. Absent if none started. */
                 startMsP50?: number;
                 /** @description 95 % of the sessions started within this time. */
                 startMsP95?: number;
-                /** @description The most sessions that ran at once. */
+                /** @description Largest number of sessions that were running at the same time. */
                 peakRunning: number;
-                /** @description How many sessions ended for each reason. */
+                /** @description Number of sessions that ended for each reason. */
                 endReasons: {
                     [key: string]: number;
                 };
             };
-            /** @description All steps in their order, also those without a session. */
+            /** @description All steps in order, including those without a session. */
             steps: {
                 /**
                  * Format: date-time
@@ -4742,26 +4744,26 @@ export interface components {
                 ended: number;
                 /** @description Sessions that ended with the status `ERROR`. */
                 failed: number;
-                /** @description Time during which sessions ran, summed over all sessions. */
+                /** @description Time during which sessions were running, summed over all sessions. */
                 browserSeconds: number;
-                /** @description Processor time of the sessions that ended, for their whole life. 0 if the host does not count it. */
+                /** @description Processor time of the sessions that ended, over their whole life. 0 if the host does not measure it. */
                 cpuSeconds: number;
-                /** @description Bytes that the sessions that ended received, in their whole life. */
+                /** @description Bytes received by the sessions that ended, over their whole life. */
                 bytesReceived: number;
-                /** @description Bytes that the sessions that ended sent, in their whole life. */
+                /** @description Bytes sent by the sessions that ended, over their whole life. */
                 bytesSent: number;
                 /** @description Half of the sessions started within this time: from the end of a wait in the queue to a running browser. Estimated from a histogram. Absent if none started. */
                 startMsP50?: number;
                 /** @description 95 % of the sessions started within this time. */
                 startMsP95?: number;
-                /** @description The most sessions that ran at once. */
+                /** @description Largest number of sessions that were running at the same time. */
                 peakRunning: number;
-                /** @description How many sessions ended for each reason. */
+                /** @description Number of sessions that ended for each reason. */
                 endReasons: {
                     [key: string]: number;
                 };
             }[];
-            /** @description By the agent key that created the sessions, at most 100, those with most browser time first. */
+            /** @description Usage by the agent key that created the sessions, at most 100 keys, those with the most browser time first. */
             keys: {
                 /**
                  * Format: uuid
@@ -4776,17 +4778,17 @@ export interface components {
                 ended: number;
                 /** @description Sessions that ended with the status `ERROR`. */
                 failed: number;
-                /** @description Time during which sessions ran, summed over all sessions. */
+                /** @description Time during which sessions were running, summed over all sessions. */
                 browserSeconds: number;
-                /** @description Processor time of the sessions that ended, for their whole life. 0 if the host does not count it. */
+                /** @description Processor time of the sessions that ended, over their whole life. 0 if the host does not measure it. */
                 cpuSeconds: number;
-                /** @description Bytes that the sessions that ended received, in their whole life. */
+                /** @description Bytes received by the sessions that ended, over their whole life. */
                 bytesReceived: number;
-                /** @description Bytes that the sessions that ended sent, in their whole life. */
+                /** @description Bytes sent by the sessions that ended, over their whole life. */
                 bytesSent: number;
             }[];
         };
-        /** @description The machine and the server process, with what they do now and did in the last hours. */
+        /** @description The machine and the server process: their current state and their use over the last hours. */
         Host: {
             /** @description Version of Berth. */
             version: string;
@@ -4800,18 +4802,18 @@ export interface components {
             processors: number;
             /** @description Memory of the machine, or the limit of its container. */
             memoryBytes: number;
-            /** @description Sessions that may run at once: `BERTH_SLOTS`. */
+            /** @description Maximum number of concurrent sessions: `BERTH_SLOTS`. */
             sessionsMax: number;
-            /** @description `root` or `rootless`: each browser is in a jail. `process`: in none. */
+            /** @description `root` or `rootless`: each browser is in a jail. `process`: browsers are not in a jail. */
             isolation: string;
             /** @description Protections that this machine does not have. */
             missing: string[];
             /** @description Engines that can run. */
             engines: string[];
             now: components["schemas"]["HostSample"];
-            /** @description Readings of about each minute since the server was started, oldest first, at most 360. */
+            /** @description Readings taken about once a minute since the server was started, oldest first, at most 360. */
             samples: components["schemas"]["HostSample"][];
-            /** @description The same as in `/readyz` of the operator’s listener. */
+            /** @description The same checks as in `/readyz` of the operator’s listener. */
             checks: {
                 name: string;
                 ok: boolean;
@@ -4822,18 +4824,18 @@ export interface components {
         HostSample: {
             /**
              * Format: date-time
-             * @description When it was read. ISO 8601, UTC, with milliseconds.
+             * @description When the reading was taken. ISO 8601, UTC, with milliseconds.
              */
             at: string;
-            /** @description Part of all processors that was in use since the reading before, from 0 to 1. */
+            /** @description Share of the processor time that was in use since the previous reading, from 0 to 1. */
             cpuShare: number;
-            /** @description Memory of the machine, or of its container, that is in use. */
+            /** @description Memory in use on the machine, or in its container. */
             memoryUsedBytes: number;
             /** @description Memory of the server process, without its database and browsers. */
             serverBytes: number;
-            /** @description Browsers: of sessions, warm, starting and ending. */
+            /** @description Number of browsers: in sessions, warm, starting and ending. */
             slotsUsed: number;
-            /** @description Sessions that run in this process. */
+            /** @description Sessions that are running in this process. */
             sessions: number;
             /** @description Warm browsers. */
             warm: number;
@@ -4873,17 +4875,17 @@ export interface components {
             ceiling: {
                 browsers: {
                     /**
-                     * @description Maximum number of sessions that run at the same time, including those that are starting. 0 refuses every create.
+                     * @description Maximum number of sessions that run at the same time, including those that are starting. With 0, every create is refused.
                      * @default 10
                      */
                     maxConcurrent?: number;
                     /**
-                     * @description Maximum number of sessions created in any period of 60 seconds. 0 refuses every create.
+                     * @description Maximum number of sessions created in any period of 60 seconds. With 0, every create is refused.
                      * @default 60
                      */
                     maxCreatesPerMinute?: number;
                     /**
-                     * @description Maximum number of queued creates (`Prefer: wait=SECONDS`). 0 turns queueing off.
+                     * @description Maximum number of queued creates (`Prefer: wait=SECONDS`). With 0, no create is queued.
                      * @default 20
                      */
                     maxWaiting?: number;
@@ -4908,7 +4910,7 @@ export interface components {
                      */
                     maxUploadBytes?: number;
                     /**
-                     * @description Maximum number of bytes that sessions send and receive over the network in a day (UTC). When it is reached, creates are refused, and running sessions end with the reason `egress_limit`. 0 refuses every create.
+                     * @description Maximum number of bytes that sessions send and receive over the network in a day (UTC). When it is reached, creates are refused, and running sessions end with the reason `egress_limit`. With 0, every create is refused.
                      * @default 107374182400
                      */
                     egressBytesPerDay?: number;
@@ -4920,17 +4922,17 @@ export interface components {
         /** @description Limits of browser sessions. */
         BrowserLimits: {
             /**
-             * @description Maximum number of sessions that run at the same time, including those that are starting. 0 refuses every create.
+             * @description Maximum number of sessions that run at the same time, including those that are starting. With 0, every create is refused.
              * @default 10
              */
             maxConcurrent: number;
             /**
-             * @description Maximum number of sessions created in any period of 60 seconds. 0 refuses every create.
+             * @description Maximum number of sessions created in any period of 60 seconds. With 0, every create is refused.
              * @default 60
              */
             maxCreatesPerMinute: number;
             /**
-             * @description Maximum number of queued creates (`Prefer: wait=SECONDS`). 0 turns queueing off.
+             * @description Maximum number of queued creates (`Prefer: wait=SECONDS`). With 0, no create is queued.
              * @default 20
              */
             maxWaiting: number;
@@ -4955,7 +4957,7 @@ export interface components {
              */
             maxUploadBytes: number;
             /**
-             * @description Maximum number of bytes that sessions send and receive over the network in a day (UTC). When it is reached, creates are refused, and running sessions end with the reason `egress_limit`. 0 refuses every create.
+             * @description Maximum number of bytes that sessions send and receive over the network in a day (UTC). When it is reached, creates are refused, and running sessions end with the reason `egress_limit`. With 0, every create is refused.
              * @default 107374182400
              */
             egressBytesPerDay: number;
@@ -4964,17 +4966,17 @@ export interface components {
         ReplaceLimits: {
             browsers?: {
                 /**
-                 * @description Maximum number of sessions that run at the same time, including those that are starting. 0 refuses every create.
+                 * @description Maximum number of sessions that run at the same time, including those that are starting. With 0, every create is refused.
                  * @default 10
                  */
                 maxConcurrent?: number;
                 /**
-                 * @description Maximum number of sessions created in any period of 60 seconds. 0 refuses every create.
+                 * @description Maximum number of sessions created in any period of 60 seconds. With 0, every create is refused.
                  * @default 60
                  */
                 maxCreatesPerMinute?: number;
                 /**
-                 * @description Maximum number of queued creates (`Prefer: wait=SECONDS`). 0 turns queueing off.
+                 * @description Maximum number of queued creates (`Prefer: wait=SECONDS`). With 0, no create is queued.
                  * @default 20
                  */
                 maxWaiting?: number;
@@ -4999,7 +5001,7 @@ export interface components {
                  */
                 maxUploadBytes?: number;
                 /**
-                 * @description Maximum number of bytes that sessions send and receive over the network in a day (UTC). When it is reached, creates are refused, and running sessions end with the reason `egress_limit`. 0 refuses every create.
+                 * @description Maximum number of bytes that sessions send and receive over the network in a day (UTC). When it is reached, creates are refused, and running sessions end with the reason `egress_limit`. With 0, every create is refused.
                  * @default 107374182400
                  */
                 egressBytesPerDay?: number;
@@ -5024,25 +5026,25 @@ export interface components {
             scopes: string[];
             /** @description Operations that the key may call, with the scopes `operations:discover` and `operations:invoke`. */
             grants: {
-                /** @description Id of the operation, for example `browser.screenshot`. A grant for an operation that does not exist grants nothing. `*`: every operation, only together with `"effect": "read"`. */
+                /** @description Id of the operation, for example `browser.screenshot`. A grant for an operation that does not exist grants nothing. `*` means every operation and is allowed only together with `"effect": "read"`. */
                 operationId: string;
                 /** @description Only this revision of the operation. Default: the published one. */
                 revision?: number;
                 /**
-                 * @description Only as long as the operation has this effect: it changes nothing.
+                 * @description The grant applies only while the operation has this effect, that is, changes nothing.
                  * @enum {unknown}
                  */
                 effect?: "read";
-                /** @description JSON Schema (2020-12) that the input must satisfy besides the schema of the operation. At most 16 KiB and 16 levels; `$ref` only within it; `pattern` of at most 256 characters, without references to groups and without lookaround; no keywords that the standard does not know. */
+                /** @description JSON Schema (2020-12) that the input must satisfy in addition to the schema of the operation. At most 16 KiB and 16 levels. A `$ref` may only refer to `#/$defs/NAME`. A `pattern` may have at most 256 characters, and no backreferences or lookaround. Keywords that are not supported are refused. */
                 input?: Record<string, unknown>;
-                /** @description For `browser.steps`: the credentials that a call may have typed into pages. Default: none. Operations that an application configures name their credentials themselves. */
+                /** @description For `browser.steps`, the credentials that a call may have typed into pages. Default: none. Operations that an application configures name their credentials themselves. */
                 credentials?: string[];
-                /** @description Maximum number of calls of the operation with this key in a day (UTC). For `*`, of each operation. */
+                /** @description Maximum number of calls of the operation with this key in a day (UTC). For `*`, the maximum for each operation. */
                 maxCallsPerDay?: number;
-                /** @description Maximum cost of the calls of the operation with this key in a day (UTC), in micro-credits; for `*`, of each operation. A call counts what it holds, and what it cost once it has ended. */
+                /** @description Maximum cost of the calls of the operation with this key in a day (UTC), in micro-credits; for `*`, the maximum for each operation. A call counts with the amount that it holds, and with its cost once it has ended. */
                 maxCostPerDay?: number;
             }[];
-            /** @description Address ranges that the key may be used from. Empty: any address. */
+            /** @description Address ranges that the key may be used from. If empty, any address. */
             cidrAllow: string[];
             /**
              * @description Expired and revoked credentials stay in lists for 90 days.
@@ -5087,24 +5089,24 @@ export interface components {
              *     ]
              */
             scopes?: ("browsers:read" | "browsers:write" | "browsers:connect" | "browsers:files" | "operations:discover" | "operations:invoke" | "actions:prepare" | "actions:execute" | "invocations:read" | "purchases:write" | "handoffs:write" | "memory:use")[];
-            /** @description Operations that the key may call. Default: none; scopes for operations then allow nothing. */
+            /** @description Operations that the key may call. Defaults to none, and scopes for operations then allow nothing. */
             grants?: {
-                /** @description Id of the operation, for example `browser.screenshot`. A grant for an operation that does not exist grants nothing. `*`: every operation, only together with `"effect": "read"`. */
+                /** @description Id of the operation, for example `browser.screenshot`. A grant for an operation that does not exist grants nothing. `*` means every operation and is allowed only together with `"effect": "read"`. */
                 operationId: string;
                 /** @description Only this revision of the operation. Default: the published one. */
                 revision?: number;
                 /**
-                 * @description Only as long as the operation has this effect: it changes nothing.
+                 * @description The grant applies only while the operation has this effect, that is, changes nothing.
                  * @enum {unknown}
                  */
                 effect?: "read";
-                /** @description JSON Schema (2020-12) that the input must satisfy besides the schema of the operation. At most 16 KiB and 16 levels; `$ref` only within it; `pattern` of at most 256 characters, without references to groups and without lookaround; no keywords that the standard does not know. */
+                /** @description JSON Schema (2020-12) that the input must satisfy in addition to the schema of the operation. At most 16 KiB and 16 levels. A `$ref` may only refer to `#/$defs/NAME`. A `pattern` may have at most 256 characters, and no backreferences or lookaround. Keywords that are not supported are refused. */
                 input?: Record<string, unknown>;
-                /** @description For `browser.steps`: the credentials that a call may have typed into pages. Default: none. Operations that an application configures name their credentials themselves. */
+                /** @description For `browser.steps`, the credentials that a call may have typed into pages. Default: none. Operations that an application configures name their credentials themselves. */
                 credentials?: string[];
-                /** @description Maximum number of calls of the operation with this key in a day (UTC). For `*`, of each operation. */
+                /** @description Maximum number of calls of the operation with this key in a day (UTC). For `*`, the maximum for each operation. */
                 maxCallsPerDay?: number;
-                /** @description Maximum cost of the calls of the operation with this key in a day (UTC), in micro-credits; for `*`, of each operation. A call counts what it holds, and what it cost once it has ended. */
+                /** @description Maximum cost of the calls of the operation with this key in a day (UTC), in micro-credits; for `*`, the maximum for each operation. A call counts with the amount that it holds, and with its cost once it has ended. */
                 maxCostPerDay?: number;
             }[];
             /**
@@ -5113,7 +5115,7 @@ export interface components {
              */
             expiresAt?: string;
             /**
-             * @description Address ranges that the credential may be used from. Empty: any address.
+             * @description Address ranges that the credential may be used from. If empty, any address.
              * @default []
              */
             cidrAllow?: string[];
@@ -5124,26 +5126,26 @@ export interface components {
             name?: string;
             /** @description Replaces all grants. */
             grants?: {
-                /** @description Id of the operation, for example `browser.screenshot`. A grant for an operation that does not exist grants nothing. `*`: every operation, only together with `"effect": "read"`. */
+                /** @description Id of the operation, for example `browser.screenshot`. A grant for an operation that does not exist grants nothing. `*` means every operation and is allowed only together with `"effect": "read"`. */
                 operationId: string;
                 /** @description Only this revision of the operation. Default: the published one. */
                 revision?: number;
                 /**
-                 * @description Only as long as the operation has this effect: it changes nothing.
+                 * @description The grant applies only while the operation has this effect, that is, changes nothing.
                  * @enum {unknown}
                  */
                 effect?: "read";
-                /** @description JSON Schema (2020-12) that the input must satisfy besides the schema of the operation. At most 16 KiB and 16 levels; `$ref` only within it; `pattern` of at most 256 characters, without references to groups and without lookaround; no keywords that the standard does not know. */
+                /** @description JSON Schema (2020-12) that the input must satisfy in addition to the schema of the operation. At most 16 KiB and 16 levels. A `$ref` may only refer to `#/$defs/NAME`. A `pattern` may have at most 256 characters, and no backreferences or lookaround. Keywords that are not supported are refused. */
                 input?: Record<string, unknown>;
-                /** @description For `browser.steps`: the credentials that a call may have typed into pages. Default: none. Operations that an application configures name their credentials themselves. */
+                /** @description For `browser.steps`, the credentials that a call may have typed into pages. Default: none. Operations that an application configures name their credentials themselves. */
                 credentials?: string[];
-                /** @description Maximum number of calls of the operation with this key in a day (UTC). For `*`, of each operation. */
+                /** @description Maximum number of calls of the operation with this key in a day (UTC). For `*`, the maximum for each operation. */
                 maxCallsPerDay?: number;
-                /** @description Maximum cost of the calls of the operation with this key in a day (UTC), in micro-credits; for `*`, of each operation. A call counts what it holds, and what it cost once it has ended. */
+                /** @description Maximum cost of the calls of the operation with this key in a day (UTC), in micro-credits; for `*`, the maximum for each operation. A call counts with the amount that it holds, and with its cost once it has ended. */
                 maxCostPerDay?: number;
             }[];
             /**
-             * @description Address ranges that the credential may be used from. Empty: any address.
+             * @description Address ranges that the credential may be used from. If empty, any address.
              * @default []
              */
             cidrAllow?: string[];
@@ -5177,9 +5179,9 @@ export interface components {
             prefix: string;
             /** @description Permissions of the token, limited by the role of its account. */
             scopes: string[];
-            /** @description Ids of the applications that the token is restricted to. Absent: all applications, including future ones. */
+            /** @description Ids of the applications that the token is restricted to. If absent, all applications, including future ones. */
             applicationIds?: string[];
-            /** @description Address ranges that the token may be used from. Empty: any address. */
+            /** @description Address ranges that the token may be used from. If empty, any address. */
             cidrAllow: string[];
             /**
              * @description Expired and revoked credentials stay in lists for 90 days.
@@ -5212,7 +5214,7 @@ export interface components {
         CreateToken: {
             /** @description Display name. 1–64 characters after trimming, without control characters. */
             name: string;
-            /** @description Permissions of the token. Only scopes that the calling token has, and never `account:tokens` (list, issue and revoke tokens). Without an effect so far: `connections:write`, `flows:write`, `invocations:test`, `reconciliations:write`, `purchases:read`. */
+            /** @description Permissions of the token. Only scopes that the calling token has are allowed, and never `account:tokens` (list, issue and revoke tokens). Scopes without an effect so far: `connections:write`, `flows:write`, `invocations:test`, `reconciliations:write`, `purchases:read`. */
             scopes: ("applications:read" | "applications:write" | "members:write" | "keys:write" | "operations:write" | "credentials:write" | "connections:write" | "flows:write" | "identity:write" | "invocations:test" | "reconciliations:write" | "limits:write" | "credits:read" | "purchases:read" | "handoffs:write" | "audit:read" | "account:tokens")[];
             /** @description Restrict the token to these applications. Defaults to all applications that the calling token may access. */
             applicationIds?: string[];
@@ -5222,7 +5224,7 @@ export interface components {
              */
             expiresAt?: string;
             /**
-             * @description Address ranges that the credential may be used from. Empty: any address.
+             * @description Address ranges that the credential may be used from. If empty, any address.
              * @default []
              */
             cidrAllow?: string[];
@@ -5264,7 +5266,7 @@ export interface components {
         "x-request-id": string;
         /** @description Whether the same request may be sent again. */
         "x-should-retry": string;
-        /** @description `Bearer`, for a step-up with `error`, `acr_values` and `max_age` (RFC 9470). */
+        /** @description `Bearer`. For a step-up, with `error`, `acr_values` and `max_age` (RFC 9470). */
         "www-authenticate": string;
         /** @description `bytes *\/SIZE`. */
         "content-range": string;
@@ -5294,9 +5296,9 @@ export interface operations {
                 endReason?: string;
                 /** @description Return only sessions that were created with this agent key. */
                 keyId?: string;
-                /** @description Return only sessions that lasted, or have lasted until now, this long. */
+                /** @description Return only sessions that lasted at least this long, counting a running session up to now. */
                 atLeastSeconds?: number;
-                /** @description Return only sessions that did not last longer than this until now. */
+                /** @description Return only sessions that lasted at most this long, counting a running session up to now. */
                 atMostSeconds?: number;
                 /** @description Return only sessions that were created at this time or later. ISO 8601, UTC, with milliseconds. */
                 createdAfter?: string;
@@ -5339,7 +5341,7 @@ export interface operations {
             header?: {
                 /** @description Makes it safe to send the write again. For 24 hours, the same request with the same key returns the response of the first request, with the header `idempotency-replayed: true` and without secrets that are shown only once. A different request with the same key is refused with `idempotency_conflict`. A refused request does not use up the key. Printable ASCII. */
                 "Idempotency-Key"?: string;
-                /** @description `wait=SECONDS` (1–55) queues the request instead of refusing it with `concurrency_limit`, `rate_limited` or `capacity`. The queue is first in, first out within an application, and applications take turns. The request leaves the queue when the caller disconnects. `handling=strict` refuses unknown body fields. */
+                /** @description With `wait=SECONDS` (1–55), the request is queued instead of being refused with `concurrency_limit`, `rate_limited` or `capacity`. The queue is first in, first out within an application, and applications take turns. The request leaves the queue when the caller disconnects. With `handling=strict`, unknown body fields are refused. */
                 Prefer?: string;
             };
             path?: never;
@@ -5418,7 +5420,7 @@ export interface operations {
             header?: {
                 /** @description Makes it safe to send the write again. For 24 hours, the same request with the same key returns the response of the first request, with the header `idempotency-replayed: true` and without secrets that are shown only once. A different request with the same key is refused with `idempotency_conflict`. A refused request does not use up the key. Printable ASCII. */
                 "Idempotency-Key"?: string;
-                /** @description `handling=strict` refuses unknown body fields. */
+                /** @description With `handling=strict`, unknown body fields are refused. */
                 Prefer?: string;
             };
             path: {
@@ -5636,7 +5638,7 @@ export interface operations {
                 };
                 content: {
                     "application/json": {
-                        /** @description Name of the CDP event, or of the CDP command that a client sent. Berth adds two: `Log.entriesDropped` says how many entries of a kind were not stored and why; `Page.navigationBlocked` reports a refused navigation. */
+                        /** @description Name of the CDP event, or of the CDP command that a client sent. Berth adds two: `Log.entriesDropped` reports how many entries of a kind were not stored and why; `Page.navigationBlocked` reports a refused navigation. */
                         method: string;
                         /** @description Number of the page, as in replays. -1 for entries that belong to no page. */
                         pageId: number;
@@ -5717,7 +5719,7 @@ export interface operations {
                             url: string;
                             /** @description When the page appeared, in milliseconds after the first page. */
                             startTimeMs: number;
-                            /** @description When the replay ends, in milliseconds after the first page appeared. While the session runs: the end of what is stored. */
+                            /** @description When the replay ends, in milliseconds after the first page appeared. While the session is running, the end of what is stored so far. */
                             endTimeMs: number;
                             /** @description Periods that were not recorded, on the same time scale. */
                             gaps?: {
@@ -5857,7 +5859,7 @@ export interface operations {
                             status: "NOT_REQUESTED" | "PENDING" | "COMPLETED" | "FAILED";
                             /**
                              * Format: date-time
-                             * @description When the file was complete. ISO 8601, UTC, with milliseconds.
+                             * @description When the file was completed. ISO 8601, UTC, with milliseconds.
                              */
                             completedAt?: string;
                             /** @description Signed link to the file. Works without a credential. */
@@ -5914,7 +5916,7 @@ export interface operations {
                             status: "NOT_REQUESTED" | "PENDING" | "COMPLETED" | "FAILED";
                             /**
                              * Format: date-time
-                             * @description When the file was complete. ISO 8601, UTC, with milliseconds.
+                             * @description When the file was completed. ISO 8601, UTC, with milliseconds.
                              */
                             completedAt?: string;
                             /** @description Signed link to the file. Works without a credential. */
@@ -6578,7 +6580,7 @@ export interface operations {
             header?: {
                 /** @description Makes it safe to send the write again. For 24 hours, the same request with the same key returns the response of the first request, with the header `idempotency-replayed: true` and without secrets that are shown only once. A different request with the same key is refused with `idempotency_conflict`. A refused request does not use up the key. Printable ASCII. */
                 "Idempotency-Key"?: string;
-                /** @description `handling=strict` refuses unknown body fields. */
+                /** @description With `handling=strict`, unknown body fields are refused. */
                 Prefer?: string;
             };
             path?: never;
@@ -6793,10 +6795,10 @@ export interface operations {
                         source: "session" | "restore" | "fork" | "import";
                         /**
                          * Format: uuid
-                         * @description With `session`: id of the session.
+                         * @description With `session`, the id of the session.
                          */
                         sessionId?: string;
-                        /** @description Whether only cookies were saved because the session failed. The cookies are from the last copy made while it ran; everything else is as it was when the session started. */
+                        /** @description Whether only cookies were saved because the session failed. The cookies are from the last copy made while it was running; everything else is as it was when the session started. */
                         partial: boolean;
                         /** @description Unpacked size, in bytes. */
                         sizeBytes: number;
@@ -7057,7 +7059,7 @@ export interface operations {
             header?: {
                 /** @description Makes it safe to send the write again. For 24 hours, the same request with the same key returns the response of the first request, with the header `idempotency-replayed: true` and without secrets that are shown only once. A different request with the same key is refused with `idempotency_conflict`. A refused request does not use up the key. Printable ASCII. */
                 "Idempotency-Key"?: string;
-                /** @description `handling=strict` refuses unknown body fields. */
+                /** @description With `handling=strict`, unknown body fields are refused. */
                 Prefer?: string;
             };
             path: {
@@ -7198,7 +7200,7 @@ export interface operations {
                     "application/json": {
                         /** @description Live view of the session, with tabs and a toolbar. Open it, or embed it in an iframe. */
                         debuggerUrl: string;
-                        /** @description The same live view without toolbar. */
+                        /** @description The same live view without the toolbar. */
                         debuggerFullscreenUrl: string;
                         /** @description WebSocket address of a browser-level CDP connection for the same purpose. It does not count as a client. Absent with `readOnly`. */
                         wsUrl?: string;
@@ -7212,11 +7214,13 @@ export interface operations {
                             title: string;
                             /** @description URL of the icon of the page. May be empty. */
                             faviconUrl: string;
+                            /** @description Whether the page answered within half a second. One that does not, because it computes or shows a dialog, is hidden from clients that connect until it answers. `Target.closeTarget` with its `id` closes it. */
+                            isResponsive: boolean;
                             /** @description Live view of this page. */
                             debuggerUrl: string;
-                            /** @description The same live view without toolbar. */
+                            /** @description The same live view without the toolbar. */
                             debuggerFullscreenUrl: string;
-                            /** @description DevTools for this page. Open it in a tab of your own browser. Absent with `readOnly`. */
+                            /** @description DevTools for this page. Open the address in a tab of your own browser. Absent with `readOnly`. */
                             devtoolsUrl?: string;
                         }[];
                     };
@@ -7270,9 +7274,9 @@ export interface operations {
                 limit?: number;
                 /** @description `nextCursor` of the previous response. Opaque. Valid for 24 hours. */
                 cursor?: string;
-                /** @description `requested`: it waits for a person. `claimed`: a person has control. `completed`, `declined` and `failed` are what the person said. `expired`: nobody claimed it in time. `session_ended`: the session ended first. */
+                /** @description `requested`: waiting for a person. `claimed`: a person has control. `completed`, `declined` and `failed`: as reported by the person. `expired`: nobody claimed it in time. `session_ended`: the session ended first. */
                 status?: "requested" | "claimed" | "completed" | "declined" | "failed" | "cancelled" | "expired" | "session_ended";
-                /** @description Only those of this session. */
+                /** @description Only hand-offs of this session. */
                 sessionId?: string;
             };
             header?: never;
@@ -7314,7 +7318,7 @@ export interface operations {
                              */
                             origin: "api" | "cdp" | "operation" | "viewer";
                             /**
-                             * @description `requested`: it waits for a person. `claimed`: a person has control. `completed`, `declined` and `failed` are what the person said. `expired`: nobody claimed it in time. `session_ended`: the session ended first.
+                             * @description `requested`: waiting for a person. `claimed`: a person has control. `completed`, `declined` and `failed`: as reported by the person. `expired`: nobody claimed it in time. `session_ended`: the session ended first.
                              * @enum {unknown}
                              */
                             status: "requested" | "claimed" | "completed" | "declined" | "failed" | "cancelled" | "expired" | "session_ended";
@@ -7325,27 +7329,27 @@ export interface operations {
                              * @enum {unknown}
                              */
                             reason: "login" | "otp" | "captcha" | "payment" | "consent" | "review" | "other";
-                            /** @description Who may claim it: `members`, `link`, `end_user`; `viewer` if a viewer took control. */
+                            /** @description Who may claim it: `members`, `link` or `end_user`, or `viewer` if a viewer took control. */
                             claimableBy: string[];
-                            /** @description Of `end_user`: id of the consumer whom it names. */
+                            /** @description For `end_user`, the id of the consumer whom the hand-off names. */
                             consumerId?: string;
                             /**
-                             * @description `mask`: while a person has control, pictures are black for everybody else and in the recording, the log has no query strings and no console messages, and commands of the agent that read pages wait. `pause`: the same, and nothing is recorded. `keep`: recorded and readable as ever; requires that the agent key of the session has the scope `browsers:files`.
+                             * @description `mask`: while a person has control, pictures are black for everybody else and in the recording, the log has no query strings, headers or console messages, and agent commands that read pages wait. `pause`: as with `mask`, and nothing is recorded. `keep`: recorded and readable as usual; requires that the agent key of the session has the scope `browsers:files`.
                              * @enum {unknown}
                              */
                             record: "mask" | "keep" | "pause";
                             /** @description The page that is shown first. */
                             pageId?: string;
-                            /** @description Origins of the documents that may be loaded meanwhile. */
+                            /** @description Origins of the documents that may be loaded while a person has control. */
                             allowedOrigins?: string[];
-                            /** @description Seconds of a lease. */
+                            /** @description Length of a lease, in seconds. */
                             leaseSeconds: number;
                             /** @description Counts the changes of control of the session. */
                             fence: number;
                             /** @description A program or a person. */
                             requestedBy: {
                                 /**
-                                 * @description `client`: a CDP connection without a key of its own. `link`: who opened the claim link. `viewer`: a person in a live view.
+                                 * @description `client`: a CDP connection without a key of its own. `link`: the person who opened the claim link. `viewer`: a person in a live view.
                                  * @enum {unknown}
                                  */
                                 kind: "agent_key" | "account" | "client" | "link" | "consumer" | "viewer";
@@ -7355,7 +7359,7 @@ export interface operations {
                             /** @description A program or a person. */
                             holder?: {
                                 /**
-                                 * @description `client`: a CDP connection without a key of its own. `link`: who opened the claim link. `viewer`: a person in a live view.
+                                 * @description `client`: a CDP connection without a key of its own. `link`: the person who opened the claim link. `viewer`: a person in a live view.
                                  * @enum {unknown}
                                  */
                                 kind: "agent_key" | "account" | "client" | "link" | "consumer" | "viewer";
@@ -7364,17 +7368,17 @@ export interface operations {
                             };
                             /**
                              * Format: date-time
-                             * @description When it was requested. ISO 8601, UTC, with milliseconds.
+                             * @description When the hand-off was requested. ISO 8601, UTC, with milliseconds.
                              */
                             createdAt: string;
                             /**
                              * Format: date-time
-                             * @description Until when it waits for a person. ISO 8601, UTC, with milliseconds.
+                             * @description When the hand-off stops waiting for a person. ISO 8601, UTC, with milliseconds.
                              */
                             expiresAt: string;
                             /**
                              * Format: date-time
-                             * @description When the person who has control, or had it last, got it. ISO 8601, UTC, with milliseconds.
+                             * @description When the person who has control, or had it last, took control. ISO 8601, UTC, with milliseconds.
                              */
                             claimedAt?: string;
                             /**
@@ -7384,7 +7388,7 @@ export interface operations {
                             leaseExpiresAt?: string;
                             /**
                              * Format: date-time
-                             * @description When it ended. ISO 8601, UTC, with milliseconds.
+                             * @description When the hand-off ended. ISO 8601, UTC, with milliseconds.
                              */
                             endedAt?: string;
                             /** @description What the person wrote. Untrusted text. */
@@ -7393,11 +7397,11 @@ export interface operations {
                             evidence?: Record<string, unknown>;
                             /** @description Address of the page at the end, without its query and fragment. */
                             url?: string;
-                            /** @description Only in the answer to a request with `link` or an end user: the address to give to that person. The secret of a link is shown once; that of an end user has none. */
+                            /** @description Only in the response to a request with `link` or an end user: the address to give to that person. The secret of a link is shown once; the address for an end user has no secret. */
                             claimUrl?: string;
-                            /** @description To people who read one: name of the application. */
+                            /** @description Name of the application. Present only for people who read a single hand-off. */
                             applicationName?: string;
-                            /** @description To people who read an open one: origin of the page that is shown first. In a list: as far as it is known without asking the browser. */
+                            /** @description Origin of the page that is shown first. Present only for people who read an open hand-off. In a list, only if it is known without asking the browser. */
                             pageOrigin?: string;
                             /** @description As it was requested. */
                             callbackEvent?: string;
@@ -7457,17 +7461,17 @@ export interface operations {
                      */
                     reason?: "login" | "otp" | "captcha" | "payment" | "consent" | "review" | "other";
                     /**
-                     * @description Seconds for which it waits for a person. Cut at the end of the session, with a warning.
+                     * @description Seconds for which the hand-off waits for a person. Shortened, with a warning, if the session ends earlier.
                      * @default 600
                      */
                     ttlSeconds?: number;
                     /**
-                     * @description Seconds after which control ends unless the person renews it. The page of the hand-off renews it by itself.
+                     * @description Seconds after which control ends unless the person renews it. The page of the hand-off renews it automatically.
                      * @default 120
                      */
                     leaseSeconds?: number;
                     /**
-                     * @description Who can claim it.
+                     * @description Who can claim the hand-off.
                      * @default [
                      *       "members"
                      *     ]
@@ -7475,26 +7479,26 @@ export interface operations {
                     claimableBy?: ("members" | "link")[] | {
                         /** @description An end user of the application. */
                         endUser: {
-                            /** @description How the end user signs in. */
+                            /** @description Id of the provider with which the end user signs in. */
                             providerId: string;
                             /** @description Id of the end user at that provider. */
                             subject: string;
                         };
                     };
-                    /** @description The page that is shown first: a CDP target id. */
+                    /** @description CDP target id of the page that is shown first. */
                     pageId?: string;
                     /** @description Documents of other origins are not loaded while the person has control. Default: no restriction. */
                     allowedOrigins?: string[];
                     /**
-                     * @description `mask`: while a person has control, pictures are black for everybody else and in the recording, the log has no query strings and no console messages, and commands of the agent that read pages wait. `pause`: the same, and nothing is recorded. `keep`: recorded and readable as ever; requires that the agent key of the session has the scope `browsers:files`.
+                     * @description `mask`: while a person has control, pictures are black for everybody else and in the recording, the log has no query strings, headers or console messages, and agent commands that read pages wait. `pause`: as with `mask`, and nothing is recorded. `keep`: recorded and readable as usual; requires that the agent key of the session has the scope `browsers:files`.
                      * @default mask
                      * @enum {unknown}
                      */
                     record?: "mask" | "keep" | "pause";
-                    /** @description A name that you choose. It stands in the events of the hand-off, in `Berth.handoffComplete` and in webhooks, so that a program knows what to go on with. */
+                    /** @description A name that you choose. It is included in the events of the hand-off, in `Berth.handoffComplete` and in webhooks, so that a program knows what to continue with. */
                     callbackEvent?: string;
                     /**
-                     * @description Prolong a session that would end first, as far as the limits of the application allow.
+                     * @description Extend a session that would end first, as far as the limits of the application allow.
                      * @default false
                      */
                     extendSession?: boolean;
@@ -7530,7 +7534,7 @@ export interface operations {
                          */
                         origin: "api" | "cdp" | "operation" | "viewer";
                         /**
-                         * @description `requested`: it waits for a person. `claimed`: a person has control. `completed`, `declined` and `failed` are what the person said. `expired`: nobody claimed it in time. `session_ended`: the session ended first.
+                         * @description `requested`: waiting for a person. `claimed`: a person has control. `completed`, `declined` and `failed`: as reported by the person. `expired`: nobody claimed it in time. `session_ended`: the session ended first.
                          * @enum {unknown}
                          */
                         status: "requested" | "claimed" | "completed" | "declined" | "failed" | "cancelled" | "expired" | "session_ended";
@@ -7541,27 +7545,27 @@ export interface operations {
                          * @enum {unknown}
                          */
                         reason: "login" | "otp" | "captcha" | "payment" | "consent" | "review" | "other";
-                        /** @description Who may claim it: `members`, `link`, `end_user`; `viewer` if a viewer took control. */
+                        /** @description Who may claim it: `members`, `link` or `end_user`, or `viewer` if a viewer took control. */
                         claimableBy: string[];
-                        /** @description Of `end_user`: id of the consumer whom it names. */
+                        /** @description For `end_user`, the id of the consumer whom the hand-off names. */
                         consumerId?: string;
                         /**
-                         * @description `mask`: while a person has control, pictures are black for everybody else and in the recording, the log has no query strings and no console messages, and commands of the agent that read pages wait. `pause`: the same, and nothing is recorded. `keep`: recorded and readable as ever; requires that the agent key of the session has the scope `browsers:files`.
+                         * @description `mask`: while a person has control, pictures are black for everybody else and in the recording, the log has no query strings, headers or console messages, and agent commands that read pages wait. `pause`: as with `mask`, and nothing is recorded. `keep`: recorded and readable as usual; requires that the agent key of the session has the scope `browsers:files`.
                          * @enum {unknown}
                          */
                         record: "mask" | "keep" | "pause";
                         /** @description The page that is shown first. */
                         pageId?: string;
-                        /** @description Origins of the documents that may be loaded meanwhile. */
+                        /** @description Origins of the documents that may be loaded while a person has control. */
                         allowedOrigins?: string[];
-                        /** @description Seconds of a lease. */
+                        /** @description Length of a lease, in seconds. */
                         leaseSeconds: number;
                         /** @description Counts the changes of control of the session. */
                         fence: number;
                         /** @description A program or a person. */
                         requestedBy: {
                             /**
-                             * @description `client`: a CDP connection without a key of its own. `link`: who opened the claim link. `viewer`: a person in a live view.
+                             * @description `client`: a CDP connection without a key of its own. `link`: the person who opened the claim link. `viewer`: a person in a live view.
                              * @enum {unknown}
                              */
                             kind: "agent_key" | "account" | "client" | "link" | "consumer" | "viewer";
@@ -7571,7 +7575,7 @@ export interface operations {
                         /** @description A program or a person. */
                         holder?: {
                             /**
-                             * @description `client`: a CDP connection without a key of its own. `link`: who opened the claim link. `viewer`: a person in a live view.
+                             * @description `client`: a CDP connection without a key of its own. `link`: the person who opened the claim link. `viewer`: a person in a live view.
                              * @enum {unknown}
                              */
                             kind: "agent_key" | "account" | "client" | "link" | "consumer" | "viewer";
@@ -7580,17 +7584,17 @@ export interface operations {
                         };
                         /**
                          * Format: date-time
-                         * @description When it was requested. ISO 8601, UTC, with milliseconds.
+                         * @description When the hand-off was requested. ISO 8601, UTC, with milliseconds.
                          */
                         createdAt: string;
                         /**
                          * Format: date-time
-                         * @description Until when it waits for a person. ISO 8601, UTC, with milliseconds.
+                         * @description When the hand-off stops waiting for a person. ISO 8601, UTC, with milliseconds.
                          */
                         expiresAt: string;
                         /**
                          * Format: date-time
-                         * @description When the person who has control, or had it last, got it. ISO 8601, UTC, with milliseconds.
+                         * @description When the person who has control, or had it last, took control. ISO 8601, UTC, with milliseconds.
                          */
                         claimedAt?: string;
                         /**
@@ -7600,7 +7604,7 @@ export interface operations {
                         leaseExpiresAt?: string;
                         /**
                          * Format: date-time
-                         * @description When it ended. ISO 8601, UTC, with milliseconds.
+                         * @description When the hand-off ended. ISO 8601, UTC, with milliseconds.
                          */
                         endedAt?: string;
                         /** @description What the person wrote. Untrusted text. */
@@ -7609,11 +7613,11 @@ export interface operations {
                         evidence?: Record<string, unknown>;
                         /** @description Address of the page at the end, without its query and fragment. */
                         url?: string;
-                        /** @description Only in the answer to a request with `link` or an end user: the address to give to that person. The secret of a link is shown once; that of an end user has none. */
+                        /** @description Only in the response to a request with `link` or an end user: the address to give to that person. The secret of a link is shown once; the address for an end user has no secret. */
                         claimUrl?: string;
-                        /** @description To people who read one: name of the application. */
+                        /** @description Name of the application. Present only for people who read a single hand-off. */
                         applicationName?: string;
-                        /** @description To people who read an open one: origin of the page that is shown first. In a list: as far as it is known without asking the browser. */
+                        /** @description Origin of the page that is shown first. Present only for people who read an open hand-off. In a list, only if it is known without asking the browser. */
                         pageOrigin?: string;
                         /** @description As it was requested. */
                         callbackEvent?: string;
@@ -7636,7 +7640,7 @@ export interface operations {
     readHandoff: {
         parameters: {
             query?: {
-                /** @description Seconds to wait until its status changes. */
+                /** @description Seconds to wait for the status to change. */
                 wait?: number;
             };
             header?: never;
@@ -7678,7 +7682,7 @@ export interface operations {
                          */
                         origin: "api" | "cdp" | "operation" | "viewer";
                         /**
-                         * @description `requested`: it waits for a person. `claimed`: a person has control. `completed`, `declined` and `failed` are what the person said. `expired`: nobody claimed it in time. `session_ended`: the session ended first.
+                         * @description `requested`: waiting for a person. `claimed`: a person has control. `completed`, `declined` and `failed`: as reported by the person. `expired`: nobody claimed it in time. `session_ended`: the session ended first.
                          * @enum {unknown}
                          */
                         status: "requested" | "claimed" | "completed" | "declined" | "failed" | "cancelled" | "expired" | "session_ended";
@@ -7689,27 +7693,27 @@ export interface operations {
                          * @enum {unknown}
                          */
                         reason: "login" | "otp" | "captcha" | "payment" | "consent" | "review" | "other";
-                        /** @description Who may claim it: `members`, `link`, `end_user`; `viewer` if a viewer took control. */
+                        /** @description Who may claim it: `members`, `link` or `end_user`, or `viewer` if a viewer took control. */
                         claimableBy: string[];
-                        /** @description Of `end_user`: id of the consumer whom it names. */
+                        /** @description For `end_user`, the id of the consumer whom the hand-off names. */
                         consumerId?: string;
                         /**
-                         * @description `mask`: while a person has control, pictures are black for everybody else and in the recording, the log has no query strings and no console messages, and commands of the agent that read pages wait. `pause`: the same, and nothing is recorded. `keep`: recorded and readable as ever; requires that the agent key of the session has the scope `browsers:files`.
+                         * @description `mask`: while a person has control, pictures are black for everybody else and in the recording, the log has no query strings, headers or console messages, and agent commands that read pages wait. `pause`: as with `mask`, and nothing is recorded. `keep`: recorded and readable as usual; requires that the agent key of the session has the scope `browsers:files`.
                          * @enum {unknown}
                          */
                         record: "mask" | "keep" | "pause";
                         /** @description The page that is shown first. */
                         pageId?: string;
-                        /** @description Origins of the documents that may be loaded meanwhile. */
+                        /** @description Origins of the documents that may be loaded while a person has control. */
                         allowedOrigins?: string[];
-                        /** @description Seconds of a lease. */
+                        /** @description Length of a lease, in seconds. */
                         leaseSeconds: number;
                         /** @description Counts the changes of control of the session. */
                         fence: number;
                         /** @description A program or a person. */
                         requestedBy: {
                             /**
-                             * @description `client`: a CDP connection without a key of its own. `link`: who opened the claim link. `viewer`: a person in a live view.
+                             * @description `client`: a CDP connection without a key of its own. `link`: the person who opened the claim link. `viewer`: a person in a live view.
                              * @enum {unknown}
                              */
                             kind: "agent_key" | "account" | "client" | "link" | "consumer" | "viewer";
@@ -7719,7 +7723,7 @@ export interface operations {
                         /** @description A program or a person. */
                         holder?: {
                             /**
-                             * @description `client`: a CDP connection without a key of its own. `link`: who opened the claim link. `viewer`: a person in a live view.
+                             * @description `client`: a CDP connection without a key of its own. `link`: the person who opened the claim link. `viewer`: a person in a live view.
                              * @enum {unknown}
                              */
                             kind: "agent_key" | "account" | "client" | "link" | "consumer" | "viewer";
@@ -7728,17 +7732,17 @@ export interface operations {
                         };
                         /**
                          * Format: date-time
-                         * @description When it was requested. ISO 8601, UTC, with milliseconds.
+                         * @description When the hand-off was requested. ISO 8601, UTC, with milliseconds.
                          */
                         createdAt: string;
                         /**
                          * Format: date-time
-                         * @description Until when it waits for a person. ISO 8601, UTC, with milliseconds.
+                         * @description When the hand-off stops waiting for a person. ISO 8601, UTC, with milliseconds.
                          */
                         expiresAt: string;
                         /**
                          * Format: date-time
-                         * @description When the person who has control, or had it last, got it. ISO 8601, UTC, with milliseconds.
+                         * @description When the person who has control, or had it last, took control. ISO 8601, UTC, with milliseconds.
                          */
                         claimedAt?: string;
                         /**
@@ -7748,7 +7752,7 @@ export interface operations {
                         leaseExpiresAt?: string;
                         /**
                          * Format: date-time
-                         * @description When it ended. ISO 8601, UTC, with milliseconds.
+                         * @description When the hand-off ended. ISO 8601, UTC, with milliseconds.
                          */
                         endedAt?: string;
                         /** @description What the person wrote. Untrusted text. */
@@ -7757,11 +7761,11 @@ export interface operations {
                         evidence?: Record<string, unknown>;
                         /** @description Address of the page at the end, without its query and fragment. */
                         url?: string;
-                        /** @description Only in the answer to a request with `link` or an end user: the address to give to that person. The secret of a link is shown once; that of an end user has none. */
+                        /** @description Only in the response to a request with `link` or an end user: the address to give to that person. The secret of a link is shown once; the address for an end user has no secret. */
                         claimUrl?: string;
-                        /** @description To people who read one: name of the application. */
+                        /** @description Name of the application. Present only for people who read a single hand-off. */
                         applicationName?: string;
-                        /** @description To people who read an open one: origin of the page that is shown first. In a list: as far as it is known without asking the browser. */
+                        /** @description Origin of the page that is shown first. Present only for people who read an open hand-off. In a list, only if it is known without asking the browser. */
                         pageOrigin?: string;
                         /** @description As it was requested. */
                         callbackEvent?: string;
@@ -7878,7 +7882,7 @@ export interface operations {
                          */
                         origin: "api" | "cdp" | "operation" | "viewer";
                         /**
-                         * @description `requested`: it waits for a person. `claimed`: a person has control. `completed`, `declined` and `failed` are what the person said. `expired`: nobody claimed it in time. `session_ended`: the session ended first.
+                         * @description `requested`: waiting for a person. `claimed`: a person has control. `completed`, `declined` and `failed`: as reported by the person. `expired`: nobody claimed it in time. `session_ended`: the session ended first.
                          * @enum {unknown}
                          */
                         status: "requested" | "claimed" | "completed" | "declined" | "failed" | "cancelled" | "expired" | "session_ended";
@@ -7889,27 +7893,27 @@ export interface operations {
                          * @enum {unknown}
                          */
                         reason: "login" | "otp" | "captcha" | "payment" | "consent" | "review" | "other";
-                        /** @description Who may claim it: `members`, `link`, `end_user`; `viewer` if a viewer took control. */
+                        /** @description Who may claim it: `members`, `link` or `end_user`, or `viewer` if a viewer took control. */
                         claimableBy: string[];
-                        /** @description Of `end_user`: id of the consumer whom it names. */
+                        /** @description For `end_user`, the id of the consumer whom the hand-off names. */
                         consumerId?: string;
                         /**
-                         * @description `mask`: while a person has control, pictures are black for everybody else and in the recording, the log has no query strings and no console messages, and commands of the agent that read pages wait. `pause`: the same, and nothing is recorded. `keep`: recorded and readable as ever; requires that the agent key of the session has the scope `browsers:files`.
+                         * @description `mask`: while a person has control, pictures are black for everybody else and in the recording, the log has no query strings, headers or console messages, and agent commands that read pages wait. `pause`: as with `mask`, and nothing is recorded. `keep`: recorded and readable as usual; requires that the agent key of the session has the scope `browsers:files`.
                          * @enum {unknown}
                          */
                         record: "mask" | "keep" | "pause";
                         /** @description The page that is shown first. */
                         pageId?: string;
-                        /** @description Origins of the documents that may be loaded meanwhile. */
+                        /** @description Origins of the documents that may be loaded while a person has control. */
                         allowedOrigins?: string[];
-                        /** @description Seconds of a lease. */
+                        /** @description Length of a lease, in seconds. */
                         leaseSeconds: number;
                         /** @description Counts the changes of control of the session. */
                         fence: number;
                         /** @description A program or a person. */
                         requestedBy: {
                             /**
-                             * @description `client`: a CDP connection without a key of its own. `link`: who opened the claim link. `viewer`: a person in a live view.
+                             * @description `client`: a CDP connection without a key of its own. `link`: the person who opened the claim link. `viewer`: a person in a live view.
                              * @enum {unknown}
                              */
                             kind: "agent_key" | "account" | "client" | "link" | "consumer" | "viewer";
@@ -7919,7 +7923,7 @@ export interface operations {
                         /** @description A program or a person. */
                         holder?: {
                             /**
-                             * @description `client`: a CDP connection without a key of its own. `link`: who opened the claim link. `viewer`: a person in a live view.
+                             * @description `client`: a CDP connection without a key of its own. `link`: the person who opened the claim link. `viewer`: a person in a live view.
                              * @enum {unknown}
                              */
                             kind: "agent_key" | "account" | "client" | "link" | "consumer" | "viewer";
@@ -7928,17 +7932,17 @@ export interface operations {
                         };
                         /**
                          * Format: date-time
-                         * @description When it was requested. ISO 8601, UTC, with milliseconds.
+                         * @description When the hand-off was requested. ISO 8601, UTC, with milliseconds.
                          */
                         createdAt: string;
                         /**
                          * Format: date-time
-                         * @description Until when it waits for a person. ISO 8601, UTC, with milliseconds.
+                         * @description When the hand-off stops waiting for a person. ISO 8601, UTC, with milliseconds.
                          */
                         expiresAt: string;
                         /**
                          * Format: date-time
-                         * @description When the person who has control, or had it last, got it. ISO 8601, UTC, with milliseconds.
+                         * @description When the person who has control, or had it last, took control. ISO 8601, UTC, with milliseconds.
                          */
                         claimedAt?: string;
                         /**
@@ -7948,7 +7952,7 @@ export interface operations {
                         leaseExpiresAt?: string;
                         /**
                          * Format: date-time
-                         * @description When it ended. ISO 8601, UTC, with milliseconds.
+                         * @description When the hand-off ended. ISO 8601, UTC, with milliseconds.
                          */
                         endedAt?: string;
                         /** @description What the person wrote. Untrusted text. */
@@ -7957,11 +7961,11 @@ export interface operations {
                         evidence?: Record<string, unknown>;
                         /** @description Address of the page at the end, without its query and fragment. */
                         url?: string;
-                        /** @description Only in the answer to a request with `link` or an end user: the address to give to that person. The secret of a link is shown once; that of an end user has none. */
+                        /** @description Only in the response to a request with `link` or an end user: the address to give to that person. The secret of a link is shown once; the address for an end user has no secret. */
                         claimUrl?: string;
-                        /** @description To people who read one: name of the application. */
+                        /** @description Name of the application. Present only for people who read a single hand-off. */
                         applicationName?: string;
-                        /** @description To people who read an open one: origin of the page that is shown first. In a list: as far as it is known without asking the browser. */
+                        /** @description Origin of the page that is shown first. Present only for people who read an open hand-off. In a list, only if it is known without asking the browser. */
                         pageOrigin?: string;
                         /** @description As it was requested. */
                         callbackEvent?: string;
@@ -8003,7 +8007,7 @@ export interface operations {
                  */
                 "application/json": {
                     /**
-                     * @description `completed`: done. `declined`: the person did not want to. `failed`: it was not possible.
+                     * @description `completed`: done. `declined`: the person refused. `failed`: it was not possible.
                      * @enum {unknown}
                      */
                     outcome: "completed" | "declined" | "failed";
@@ -8043,7 +8047,7 @@ export interface operations {
                          */
                         origin: "api" | "cdp" | "operation" | "viewer";
                         /**
-                         * @description `requested`: it waits for a person. `claimed`: a person has control. `completed`, `declined` and `failed` are what the person said. `expired`: nobody claimed it in time. `session_ended`: the session ended first.
+                         * @description `requested`: waiting for a person. `claimed`: a person has control. `completed`, `declined` and `failed`: as reported by the person. `expired`: nobody claimed it in time. `session_ended`: the session ended first.
                          * @enum {unknown}
                          */
                         status: "requested" | "claimed" | "completed" | "declined" | "failed" | "cancelled" | "expired" | "session_ended";
@@ -8054,27 +8058,27 @@ export interface operations {
                          * @enum {unknown}
                          */
                         reason: "login" | "otp" | "captcha" | "payment" | "consent" | "review" | "other";
-                        /** @description Who may claim it: `members`, `link`, `end_user`; `viewer` if a viewer took control. */
+                        /** @description Who may claim it: `members`, `link` or `end_user`, or `viewer` if a viewer took control. */
                         claimableBy: string[];
-                        /** @description Of `end_user`: id of the consumer whom it names. */
+                        /** @description For `end_user`, the id of the consumer whom the hand-off names. */
                         consumerId?: string;
                         /**
-                         * @description `mask`: while a person has control, pictures are black for everybody else and in the recording, the log has no query strings and no console messages, and commands of the agent that read pages wait. `pause`: the same, and nothing is recorded. `keep`: recorded and readable as ever; requires that the agent key of the session has the scope `browsers:files`.
+                         * @description `mask`: while a person has control, pictures are black for everybody else and in the recording, the log has no query strings, headers or console messages, and agent commands that read pages wait. `pause`: as with `mask`, and nothing is recorded. `keep`: recorded and readable as usual; requires that the agent key of the session has the scope `browsers:files`.
                          * @enum {unknown}
                          */
                         record: "mask" | "keep" | "pause";
                         /** @description The page that is shown first. */
                         pageId?: string;
-                        /** @description Origins of the documents that may be loaded meanwhile. */
+                        /** @description Origins of the documents that may be loaded while a person has control. */
                         allowedOrigins?: string[];
-                        /** @description Seconds of a lease. */
+                        /** @description Length of a lease, in seconds. */
                         leaseSeconds: number;
                         /** @description Counts the changes of control of the session. */
                         fence: number;
                         /** @description A program or a person. */
                         requestedBy: {
                             /**
-                             * @description `client`: a CDP connection without a key of its own. `link`: who opened the claim link. `viewer`: a person in a live view.
+                             * @description `client`: a CDP connection without a key of its own. `link`: the person who opened the claim link. `viewer`: a person in a live view.
                              * @enum {unknown}
                              */
                             kind: "agent_key" | "account" | "client" | "link" | "consumer" | "viewer";
@@ -8084,7 +8088,7 @@ export interface operations {
                         /** @description A program or a person. */
                         holder?: {
                             /**
-                             * @description `client`: a CDP connection without a key of its own. `link`: who opened the claim link. `viewer`: a person in a live view.
+                             * @description `client`: a CDP connection without a key of its own. `link`: the person who opened the claim link. `viewer`: a person in a live view.
                              * @enum {unknown}
                              */
                             kind: "agent_key" | "account" | "client" | "link" | "consumer" | "viewer";
@@ -8093,17 +8097,17 @@ export interface operations {
                         };
                         /**
                          * Format: date-time
-                         * @description When it was requested. ISO 8601, UTC, with milliseconds.
+                         * @description When the hand-off was requested. ISO 8601, UTC, with milliseconds.
                          */
                         createdAt: string;
                         /**
                          * Format: date-time
-                         * @description Until when it waits for a person. ISO 8601, UTC, with milliseconds.
+                         * @description When the hand-off stops waiting for a person. ISO 8601, UTC, with milliseconds.
                          */
                         expiresAt: string;
                         /**
                          * Format: date-time
-                         * @description When the person who has control, or had it last, got it. ISO 8601, UTC, with milliseconds.
+                         * @description When the person who has control, or had it last, took control. ISO 8601, UTC, with milliseconds.
                          */
                         claimedAt?: string;
                         /**
@@ -8113,7 +8117,7 @@ export interface operations {
                         leaseExpiresAt?: string;
                         /**
                          * Format: date-time
-                         * @description When it ended. ISO 8601, UTC, with milliseconds.
+                         * @description When the hand-off ended. ISO 8601, UTC, with milliseconds.
                          */
                         endedAt?: string;
                         /** @description What the person wrote. Untrusted text. */
@@ -8122,11 +8126,11 @@ export interface operations {
                         evidence?: Record<string, unknown>;
                         /** @description Address of the page at the end, without its query and fragment. */
                         url?: string;
-                        /** @description Only in the answer to a request with `link` or an end user: the address to give to that person. The secret of a link is shown once; that of an end user has none. */
+                        /** @description Only in the response to a request with `link` or an end user: the address to give to that person. The secret of a link is shown once; the address for an end user has no secret. */
                         claimUrl?: string;
-                        /** @description To people who read one: name of the application. */
+                        /** @description Name of the application. Present only for people who read a single hand-off. */
                         applicationName?: string;
-                        /** @description To people who read an open one: origin of the page that is shown first. In a list: as far as it is known without asking the browser. */
+                        /** @description Origin of the page that is shown first. Present only for people who read an open hand-off. In a list, only if it is known without asking the browser. */
                         pageOrigin?: string;
                         /** @description As it was requested. */
                         callbackEvent?: string;
@@ -8188,7 +8192,7 @@ export interface operations {
                          */
                         origin: "api" | "cdp" | "operation" | "viewer";
                         /**
-                         * @description `requested`: it waits for a person. `claimed`: a person has control. `completed`, `declined` and `failed` are what the person said. `expired`: nobody claimed it in time. `session_ended`: the session ended first.
+                         * @description `requested`: waiting for a person. `claimed`: a person has control. `completed`, `declined` and `failed`: as reported by the person. `expired`: nobody claimed it in time. `session_ended`: the session ended first.
                          * @enum {unknown}
                          */
                         status: "requested" | "claimed" | "completed" | "declined" | "failed" | "cancelled" | "expired" | "session_ended";
@@ -8199,27 +8203,27 @@ export interface operations {
                          * @enum {unknown}
                          */
                         reason: "login" | "otp" | "captcha" | "payment" | "consent" | "review" | "other";
-                        /** @description Who may claim it: `members`, `link`, `end_user`; `viewer` if a viewer took control. */
+                        /** @description Who may claim it: `members`, `link` or `end_user`, or `viewer` if a viewer took control. */
                         claimableBy: string[];
-                        /** @description Of `end_user`: id of the consumer whom it names. */
+                        /** @description For `end_user`, the id of the consumer whom the hand-off names. */
                         consumerId?: string;
                         /**
-                         * @description `mask`: while a person has control, pictures are black for everybody else and in the recording, the log has no query strings and no console messages, and commands of the agent that read pages wait. `pause`: the same, and nothing is recorded. `keep`: recorded and readable as ever; requires that the agent key of the session has the scope `browsers:files`.
+                         * @description `mask`: while a person has control, pictures are black for everybody else and in the recording, the log has no query strings, headers or console messages, and agent commands that read pages wait. `pause`: as with `mask`, and nothing is recorded. `keep`: recorded and readable as usual; requires that the agent key of the session has the scope `browsers:files`.
                          * @enum {unknown}
                          */
                         record: "mask" | "keep" | "pause";
                         /** @description The page that is shown first. */
                         pageId?: string;
-                        /** @description Origins of the documents that may be loaded meanwhile. */
+                        /** @description Origins of the documents that may be loaded while a person has control. */
                         allowedOrigins?: string[];
-                        /** @description Seconds of a lease. */
+                        /** @description Length of a lease, in seconds. */
                         leaseSeconds: number;
                         /** @description Counts the changes of control of the session. */
                         fence: number;
                         /** @description A program or a person. */
                         requestedBy: {
                             /**
-                             * @description `client`: a CDP connection without a key of its own. `link`: who opened the claim link. `viewer`: a person in a live view.
+                             * @description `client`: a CDP connection without a key of its own. `link`: the person who opened the claim link. `viewer`: a person in a live view.
                              * @enum {unknown}
                              */
                             kind: "agent_key" | "account" | "client" | "link" | "consumer" | "viewer";
@@ -8229,7 +8233,7 @@ export interface operations {
                         /** @description A program or a person. */
                         holder?: {
                             /**
-                             * @description `client`: a CDP connection without a key of its own. `link`: who opened the claim link. `viewer`: a person in a live view.
+                             * @description `client`: a CDP connection without a key of its own. `link`: the person who opened the claim link. `viewer`: a person in a live view.
                              * @enum {unknown}
                              */
                             kind: "agent_key" | "account" | "client" | "link" | "consumer" | "viewer";
@@ -8238,17 +8242,17 @@ export interface operations {
                         };
                         /**
                          * Format: date-time
-                         * @description When it was requested. ISO 8601, UTC, with milliseconds.
+                         * @description When the hand-off was requested. ISO 8601, UTC, with milliseconds.
                          */
                         createdAt: string;
                         /**
                          * Format: date-time
-                         * @description Until when it waits for a person. ISO 8601, UTC, with milliseconds.
+                         * @description When the hand-off stops waiting for a person. ISO 8601, UTC, with milliseconds.
                          */
                         expiresAt: string;
                         /**
                          * Format: date-time
-                         * @description When the person who has control, or had it last, got it. ISO 8601, UTC, with milliseconds.
+                         * @description When the person who has control, or had it last, took control. ISO 8601, UTC, with milliseconds.
                          */
                         claimedAt?: string;
                         /**
@@ -8258,7 +8262,7 @@ export interface operations {
                         leaseExpiresAt?: string;
                         /**
                          * Format: date-time
-                         * @description When it ended. ISO 8601, UTC, with milliseconds.
+                         * @description When the hand-off ended. ISO 8601, UTC, with milliseconds.
                          */
                         endedAt?: string;
                         /** @description What the person wrote. Untrusted text. */
@@ -8267,11 +8271,11 @@ export interface operations {
                         evidence?: Record<string, unknown>;
                         /** @description Address of the page at the end, without its query and fragment. */
                         url?: string;
-                        /** @description Only in the answer to a request with `link` or an end user: the address to give to that person. The secret of a link is shown once; that of an end user has none. */
+                        /** @description Only in the response to a request with `link` or an end user: the address to give to that person. The secret of a link is shown once; the address for an end user has no secret. */
                         claimUrl?: string;
-                        /** @description To people who read one: name of the application. */
+                        /** @description Name of the application. Present only for people who read a single hand-off. */
                         applicationName?: string;
-                        /** @description To people who read an open one: origin of the page that is shown first. In a list: as far as it is known without asking the browser. */
+                        /** @description Origin of the page that is shown first. Present only for people who read an open hand-off. In a list, only if it is known without asking the browser. */
                         pageOrigin?: string;
                         /** @description As it was requested. */
                         callbackEvent?: string;
@@ -8297,7 +8301,7 @@ export interface operations {
             header?: {
                 /** @description Revision of the protocol that the message follows, for example `2026-07-28`. */
                 "Mcp-Protocol-Version"?: string;
-                /** @description As the answer to `initialize` had it, in revisions of 2025. */
+                /** @description The value from the response to `initialize`, in the 2025 revisions of the protocol. */
                 "Mcp-Session-Id"?: string;
                 /** @description Makes it safe to send the write again. For 24 hours, the same request with the same key returns the response of the first request, with the header `idempotency-replayed: true` and without secrets that are shown only once. A different request with the same key is refused with `idempotency_conflict`. A refused request does not use up the key. Printable ASCII. */
                 "Idempotency-Key"?: string;
@@ -8324,7 +8328,7 @@ export interface operations {
                     id?: string | number;
                     /** @description For example `tools/list` or `tools/call`. */
                     method?: string;
-                    /** @description What the method takes, as the protocol describes it. */
+                    /** @description Parameters of the method, as the protocol defines them. */
                     params?: Record<string, unknown>;
                 } & {
                     [key: string]: unknown;
@@ -8344,7 +8348,7 @@ export interface operations {
                         id?: string | number;
                         /** @description For example `tools/list` or `tools/call`. */
                         method?: string;
-                        /** @description What the method takes, as the protocol describes it. */
+                        /** @description Parameters of the method, as the protocol defines them. */
                         params?: Record<string, unknown>;
                     } & {
                         [key: string]: unknown;
@@ -8372,7 +8376,7 @@ export interface operations {
     discoverOperations: {
         parameters: {
             query?: {
-                /** @description Only operations that have each of these words in their id, title or description, in any case. */
+                /** @description Only operations that have each of these words in their id, title or description, ignoring case. */
                 q?: string;
                 /** @description Only operations of this kind. */
                 kind?: "managed" | "http" | "browser";
@@ -8408,7 +8412,7 @@ export interface operations {
                             id: string;
                             title: string;
                             description: string;
-                            /** @description The revision that a call runs. */
+                            /** @description The revision that a call executes. */
                             revision: number;
                             /** @description `sha256:` and the digest of the definition, as in receipts. */
                             digest: string;
@@ -8422,7 +8426,7 @@ export interface operations {
                             /** @description JSON Schema (2020-12) of the output. */
                             outputSchema: Record<string, unknown>;
                             /**
-                             * @description Who must approve a call. With another value than `none` a call is refused with `approval_required`: prepare an Action instead.
+                             * @description Who must approve a call. With any value other than `none`, a call is refused with `approval_required`: prepare an Action instead.
                              * @enum {unknown}
                              */
                             approval: "none" | "end_user" | "member" | "owner";
@@ -8430,31 +8434,31 @@ export interface operations {
                             price: {
                                 /** @description Price of one call. */
                                 microCredits: number;
-                                /** @description What a call with the default time limit holds credit for. It is charged for what it uses. Absent if the call has no session of its own. */
+                                /** @description The use for which a call with the default time limit holds credit. The call is charged for its actual use. Absent if the call has no session of its own. */
                                 estimate?: {
                                     browserSeconds: number;
                                     egressBytes: number;
                                 };
                             };
-                            /** @description What a call needs besides its input. */
+                            /** @description What a call needs in addition to its input. */
                             requires: {
                                 /**
-                                 * @description `missing`: the application has not stored the credential of the other service, or it may not be sent there; a call is refused with `credential_missing`.
+                                 * @description `missing`: the application has not stored the credential for the other service, or the credential may not be sent there; a call is refused with `credential_missing`.
                                  * @enum {unknown}
                                  */
                                 connection: "ready" | "missing";
                             };
                             /** @description Default time limit in milliseconds. */
                             timeoutMs: number;
-                            /** @description What the agent key may do with it. */
+                            /** @description What the agent key may do with the operation. */
                             grant: {
-                                /** @description JSON Schema that the input must satisfy besides `inputSchema`. */
+                                /** @description JSON Schema that the input must satisfy in addition to `inputSchema`. */
                                 input?: Record<string, unknown>;
                                 /** @description Credentials that a call of `browser.steps` may have typed. */
                                 credentials?: string[];
-                                /** @description Calls that the grant allows until midnight UTC. Absent: no limit. */
+                                /** @description Number of calls that the grant still allows until midnight UTC. Absent if there is no limit. */
                                 remainingCallsToday?: number;
-                                /** @description Cost of calls that the grant allows until midnight UTC, in micro-credits. A call is refused if what it holds is more. Absent: no limit. */
+                                /** @description Cost of calls that the grant still allows until midnight UTC, in micro-credits. A call is refused if it holds more. Absent if there is no limit. */
                                 remainingCostToday?: number;
                             };
                         }[];
@@ -8509,7 +8513,7 @@ export interface operations {
                         id: string;
                         title: string;
                         description: string;
-                        /** @description The revision that a call runs. */
+                        /** @description The revision that a call executes. */
                         revision: number;
                         /** @description `sha256:` and the digest of the definition, as in receipts. */
                         digest: string;
@@ -8523,7 +8527,7 @@ export interface operations {
                         /** @description JSON Schema (2020-12) of the output. */
                         outputSchema: Record<string, unknown>;
                         /**
-                         * @description Who must approve a call. With another value than `none` a call is refused with `approval_required`: prepare an Action instead.
+                         * @description Who must approve a call. With any value other than `none`, a call is refused with `approval_required`: prepare an Action instead.
                          * @enum {unknown}
                          */
                         approval: "none" | "end_user" | "member" | "owner";
@@ -8531,31 +8535,31 @@ export interface operations {
                         price: {
                             /** @description Price of one call. */
                             microCredits: number;
-                            /** @description What a call with the default time limit holds credit for. It is charged for what it uses. Absent if the call has no session of its own. */
+                            /** @description The use for which a call with the default time limit holds credit. The call is charged for its actual use. Absent if the call has no session of its own. */
                             estimate?: {
                                 browserSeconds: number;
                                 egressBytes: number;
                             };
                         };
-                        /** @description What a call needs besides its input. */
+                        /** @description What a call needs in addition to its input. */
                         requires: {
                             /**
-                             * @description `missing`: the application has not stored the credential of the other service, or it may not be sent there; a call is refused with `credential_missing`.
+                             * @description `missing`: the application has not stored the credential for the other service, or the credential may not be sent there; a call is refused with `credential_missing`.
                              * @enum {unknown}
                              */
                             connection: "ready" | "missing";
                         };
                         /** @description Default time limit in milliseconds. */
                         timeoutMs: number;
-                        /** @description What the agent key may do with it. */
+                        /** @description What the agent key may do with the operation. */
                         grant: {
-                            /** @description JSON Schema that the input must satisfy besides `inputSchema`. */
+                            /** @description JSON Schema that the input must satisfy in addition to `inputSchema`. */
                             input?: Record<string, unknown>;
                             /** @description Credentials that a call of `browser.steps` may have typed. */
                             credentials?: string[];
-                            /** @description Calls that the grant allows until midnight UTC. Absent: no limit. */
+                            /** @description Number of calls that the grant still allows until midnight UTC. Absent if there is no limit. */
                             remainingCallsToday?: number;
-                            /** @description Cost of calls that the grant allows until midnight UTC, in micro-credits. A call is refused if what it holds is more. Absent: no limit. */
+                            /** @description Cost of calls that the grant still allows until midnight UTC, in micro-credits. A call is refused if it holds more. Absent if there is no limit. */
                             remainingCostToday?: number;
                         };
                     };
@@ -8585,7 +8589,7 @@ export interface operations {
             header?: {
                 /** @description `wait=SECONDS` (0–55, default 30): how long to wait for the end. `respond-async`: do not wait. */
                 Prefer?: string;
-                /** @description Calls with the same key are one invocation, for as long as the invocation is kept. A different request with the same key is refused with `idempotency_conflict`. Required if the effect is not `read`. */
+                /** @description Calls with the same key refer to the same invocation, for as long as the invocation is kept. A different request with the same key is refused with `idempotency_conflict`. Required if the effect is not `read`. */
                 "Idempotency-Key"?: string;
             };
             path: {
@@ -8612,9 +8616,9 @@ export interface operations {
                      * @default {}
                      */
                     input: Record<string, unknown>;
-                    /** @description Refuse the call if the operation has another revision. */
+                    /** @description Refuse the call if the operation is at a different revision. */
                     revision?: number;
-                    /** @description The most micro-credits that the call may cost. It is stopped there and fails with `cost_limit`. Default: what it holds for its time limit. */
+                    /** @description Maximum cost of the call, in micro-credits. When the cost reaches it, the call is stopped and fails with `cost_limit`. Defaults to the amount that the call holds for its time limit. */
                     maxCost?: number;
                     /** @description Kept with the invocation. */
                     metadata?: {
@@ -8645,19 +8649,19 @@ export interface operations {
                          */
                         effect: "read" | "write" | "irreversible";
                         /**
-                         * @description `ambiguous`: it is unknown whether the effect happened, because the service ended meanwhile or the upstream service gave no clear answer. `cancelled`: ended before it started.
+                         * @description `ambiguous`: it is unknown whether the effect happened, because the service ended during the call or the upstream service gave no clear answer. `cancelled`: ended before it started.
                          * @enum {unknown}
                          */
                         status: "running" | "succeeded" | "failed" | "ambiguous" | "cancelled";
                         /** @description `sha256:` and the digest of the canonical input (RFC 8785). */
                         inputDigest: string;
                         outputDigest?: string;
-                        /** @description The input, while it is kept. Only in the answer that reads one invocation, after its end. */
+                        /** @description The input, while it is kept. Returned only when one invocation is read, after it has ended. */
                         input?: Record<string, unknown>;
-                        /** @description The output, while it is kept: 31 days, or what the `retention` of the operation says. */
+                        /** @description The output, while it is kept: for 31 days, or as the operation's `retention` says. */
                         output?: Record<string, unknown>;
                         /**
-                         * @description The effect has happened, but the output does not match the `outputSchema`.
+                         * @description Present if the effect has happened but the output does not match the `outputSchema`.
                          * @constant
                          */
                         outputInvalid?: true;
@@ -8691,14 +8695,14 @@ export interface operations {
                          * @description When the invocation ended. ISO 8601, UTC, with milliseconds.
                          */
                         endedAt?: string;
-                        /** @description How often it was run. */
+                        /** @description Number of times that it was run. */
                         attempts: number;
                         /**
                          * Format: uuid
-                         * @description The session that it ran in.
+                         * @description The session that the call ran in.
                          */
                         sessionId?: string;
-                        /** @description The agent key that called. */
+                        /** @description The agent key that made the call. */
                         caller: {
                             keyId: string;
                         };
@@ -8706,7 +8710,7 @@ export interface operations {
                         cost: {
                             /** @description Micro-credits that were held at the start. */
                             reserved: number;
-                            /** @description Micro-credits that the call cost. 0 while it runs, and while its outcome is unknown. */
+                            /** @description Micro-credits that the call cost. 0 while it is running, and while its outcome is unknown. */
                             captured: number;
                             /** @enum {unknown} */
                             unit: "microcredit";
@@ -8758,19 +8762,19 @@ export interface operations {
                          */
                         effect: "read" | "write" | "irreversible";
                         /**
-                         * @description `ambiguous`: it is unknown whether the effect happened, because the service ended meanwhile or the upstream service gave no clear answer. `cancelled`: ended before it started.
+                         * @description `ambiguous`: it is unknown whether the effect happened, because the service ended during the call or the upstream service gave no clear answer. `cancelled`: ended before it started.
                          * @enum {unknown}
                          */
                         status: "running" | "succeeded" | "failed" | "ambiguous" | "cancelled";
                         /** @description `sha256:` and the digest of the canonical input (RFC 8785). */
                         inputDigest: string;
                         outputDigest?: string;
-                        /** @description The input, while it is kept. Only in the answer that reads one invocation, after its end. */
+                        /** @description The input, while it is kept. Returned only when one invocation is read, after it has ended. */
                         input?: Record<string, unknown>;
-                        /** @description The output, while it is kept: 31 days, or what the `retention` of the operation says. */
+                        /** @description The output, while it is kept: for 31 days, or as the operation's `retention` says. */
                         output?: Record<string, unknown>;
                         /**
-                         * @description The effect has happened, but the output does not match the `outputSchema`.
+                         * @description Present if the effect has happened but the output does not match the `outputSchema`.
                          * @constant
                          */
                         outputInvalid?: true;
@@ -8804,14 +8808,14 @@ export interface operations {
                          * @description When the invocation ended. ISO 8601, UTC, with milliseconds.
                          */
                         endedAt?: string;
-                        /** @description How often it was run. */
+                        /** @description Number of times that it was run. */
                         attempts: number;
                         /**
                          * Format: uuid
-                         * @description The session that it ran in.
+                         * @description The session that the call ran in.
                          */
                         sessionId?: string;
-                        /** @description The agent key that called. */
+                        /** @description The agent key that made the call. */
                         caller: {
                             keyId: string;
                         };
@@ -8819,7 +8823,7 @@ export interface operations {
                         cost: {
                             /** @description Micro-credits that were held at the start. */
                             reserved: number;
-                            /** @description Micro-credits that the call cost. 0 while it runs, and while its outcome is unknown. */
+                            /** @description Micro-credits that the call cost. 0 while it is running, and while its outcome is unknown. */
                             captured: number;
                             /** @enum {unknown} */
                             unit: "microcredit";
@@ -8904,19 +8908,19 @@ export interface operations {
                              */
                             effect: "read" | "write" | "irreversible";
                             /**
-                             * @description `ambiguous`: it is unknown whether the effect happened, because the service ended meanwhile or the upstream service gave no clear answer. `cancelled`: ended before it started.
+                             * @description `ambiguous`: it is unknown whether the effect happened, because the service ended during the call or the upstream service gave no clear answer. `cancelled`: ended before it started.
                              * @enum {unknown}
                              */
                             status: "running" | "succeeded" | "failed" | "ambiguous" | "cancelled";
                             /** @description `sha256:` and the digest of the canonical input (RFC 8785). */
                             inputDigest: string;
                             outputDigest?: string;
-                            /** @description The input, while it is kept. Only in the answer that reads one invocation, after its end. */
+                            /** @description The input, while it is kept. Returned only when one invocation is read, after it has ended. */
                             input?: Record<string, unknown>;
-                            /** @description The output, while it is kept: 31 days, or what the `retention` of the operation says. */
+                            /** @description The output, while it is kept: for 31 days, or as the operation's `retention` says. */
                             output?: Record<string, unknown>;
                             /**
-                             * @description The effect has happened, but the output does not match the `outputSchema`.
+                             * @description Present if the effect has happened but the output does not match the `outputSchema`.
                              * @constant
                              */
                             outputInvalid?: true;
@@ -8950,14 +8954,14 @@ export interface operations {
                              * @description When the invocation ended. ISO 8601, UTC, with milliseconds.
                              */
                             endedAt?: string;
-                            /** @description How often it was run. */
+                            /** @description Number of times that it was run. */
                             attempts: number;
                             /**
                              * Format: uuid
-                             * @description The session that it ran in.
+                             * @description The session that the call ran in.
                              */
                             sessionId?: string;
-                            /** @description The agent key that called. */
+                            /** @description The agent key that made the call. */
                             caller: {
                                 keyId: string;
                             };
@@ -8965,7 +8969,7 @@ export interface operations {
                             cost: {
                                 /** @description Micro-credits that were held at the start. */
                                 reserved: number;
-                                /** @description Micro-credits that the call cost. 0 while it runs, and while its outcome is unknown. */
+                                /** @description Micro-credits that the call cost. 0 while it is running, and while its outcome is unknown. */
                                 captured: number;
                                 /** @enum {unknown} */
                                 unit: "microcredit";
@@ -9048,19 +9052,19 @@ export interface operations {
                          */
                         effect: "read" | "write" | "irreversible";
                         /**
-                         * @description `ambiguous`: it is unknown whether the effect happened, because the service ended meanwhile or the upstream service gave no clear answer. `cancelled`: ended before it started.
+                         * @description `ambiguous`: it is unknown whether the effect happened, because the service ended during the call or the upstream service gave no clear answer. `cancelled`: ended before it started.
                          * @enum {unknown}
                          */
                         status: "running" | "succeeded" | "failed" | "ambiguous" | "cancelled";
                         /** @description `sha256:` and the digest of the canonical input (RFC 8785). */
                         inputDigest: string;
                         outputDigest?: string;
-                        /** @description The input, while it is kept. Only in the answer that reads one invocation, after its end. */
+                        /** @description The input, while it is kept. Returned only when one invocation is read, after it has ended. */
                         input?: Record<string, unknown>;
-                        /** @description The output, while it is kept: 31 days, or what the `retention` of the operation says. */
+                        /** @description The output, while it is kept: for 31 days, or as the operation's `retention` says. */
                         output?: Record<string, unknown>;
                         /**
-                         * @description The effect has happened, but the output does not match the `outputSchema`.
+                         * @description Present if the effect has happened but the output does not match the `outputSchema`.
                          * @constant
                          */
                         outputInvalid?: true;
@@ -9094,14 +9098,14 @@ export interface operations {
                          * @description When the invocation ended. ISO 8601, UTC, with milliseconds.
                          */
                         endedAt?: string;
-                        /** @description How often it was run. */
+                        /** @description Number of times that it was run. */
                         attempts: number;
                         /**
                          * Format: uuid
-                         * @description The session that it ran in.
+                         * @description The session that the call ran in.
                          */
                         sessionId?: string;
-                        /** @description The agent key that called. */
+                        /** @description The agent key that made the call. */
                         caller: {
                             keyId: string;
                         };
@@ -9109,7 +9113,7 @@ export interface operations {
                         cost: {
                             /** @description Micro-credits that were held at the start. */
                             reserved: number;
-                            /** @description Micro-credits that the call cost. 0 while it runs, and while its outcome is unknown. */
+                            /** @description Micro-credits that the call cost. 0 while it is running, and while its outcome is unknown. */
                             captured: number;
                             /** @enum {unknown} */
                             unit: "microcredit";
@@ -9189,19 +9193,19 @@ export interface operations {
                          */
                         effect: "read" | "write" | "irreversible";
                         /**
-                         * @description `ambiguous`: it is unknown whether the effect happened, because the service ended meanwhile or the upstream service gave no clear answer. `cancelled`: ended before it started.
+                         * @description `ambiguous`: it is unknown whether the effect happened, because the service ended during the call or the upstream service gave no clear answer. `cancelled`: ended before it started.
                          * @enum {unknown}
                          */
                         status: "running" | "succeeded" | "failed" | "ambiguous" | "cancelled";
                         /** @description `sha256:` and the digest of the canonical input (RFC 8785). */
                         inputDigest: string;
                         outputDigest?: string;
-                        /** @description The input, while it is kept. Only in the answer that reads one invocation, after its end. */
+                        /** @description The input, while it is kept. Returned only when one invocation is read, after it has ended. */
                         input?: Record<string, unknown>;
-                        /** @description The output, while it is kept: 31 days, or what the `retention` of the operation says. */
+                        /** @description The output, while it is kept: for 31 days, or as the operation's `retention` says. */
                         output?: Record<string, unknown>;
                         /**
-                         * @description The effect has happened, but the output does not match the `outputSchema`.
+                         * @description Present if the effect has happened but the output does not match the `outputSchema`.
                          * @constant
                          */
                         outputInvalid?: true;
@@ -9235,14 +9239,14 @@ export interface operations {
                          * @description When the invocation ended. ISO 8601, UTC, with milliseconds.
                          */
                         endedAt?: string;
-                        /** @description How often it was run. */
+                        /** @description Number of times that it was run. */
                         attempts: number;
                         /**
                          * Format: uuid
-                         * @description The session that it ran in.
+                         * @description The session that the call ran in.
                          */
                         sessionId?: string;
-                        /** @description The agent key that called. */
+                        /** @description The agent key that made the call. */
                         caller: {
                             keyId: string;
                         };
@@ -9250,7 +9254,7 @@ export interface operations {
                         cost: {
                             /** @description Micro-credits that were held at the start. */
                             reserved: number;
-                            /** @description Micro-credits that the call cost. 0 while it runs, and while its outcome is unknown. */
+                            /** @description Micro-credits that the call cost. 0 while it is running, and while its outcome is unknown. */
                             captured: number;
                             /** @enum {unknown} */
                             unit: "microcredit";
@@ -9341,19 +9345,19 @@ export interface operations {
                              */
                             effect: "read" | "write" | "irreversible";
                             /**
-                             * @description `ambiguous`: it is unknown whether the effect happened, because the service ended meanwhile or the upstream service gave no clear answer. `cancelled`: ended before it started.
+                             * @description `ambiguous`: it is unknown whether the effect happened, because the service ended during the call or the upstream service gave no clear answer. `cancelled`: ended before it started.
                              * @enum {unknown}
                              */
                             status: "running" | "succeeded" | "failed" | "ambiguous" | "cancelled";
                             /** @description `sha256:` and the digest of the canonical input (RFC 8785). */
                             inputDigest: string;
                             outputDigest?: string;
-                            /** @description The input, while it is kept. Only in the answer that reads one invocation, after its end. */
+                            /** @description The input, while it is kept. Returned only when one invocation is read, after it has ended. */
                             input?: Record<string, unknown>;
-                            /** @description The output, while it is kept: 31 days, or what the `retention` of the operation says. */
+                            /** @description The output, while it is kept: for 31 days, or as the operation's `retention` says. */
                             output?: Record<string, unknown>;
                             /**
-                             * @description The effect has happened, but the output does not match the `outputSchema`.
+                             * @description Present if the effect has happened but the output does not match the `outputSchema`.
                              * @constant
                              */
                             outputInvalid?: true;
@@ -9387,14 +9391,14 @@ export interface operations {
                              * @description When the invocation ended. ISO 8601, UTC, with milliseconds.
                              */
                             endedAt?: string;
-                            /** @description How often it was run. */
+                            /** @description Number of times that it was run. */
                             attempts: number;
                             /**
                              * Format: uuid
-                             * @description The session that it ran in.
+                             * @description The session that the call ran in.
                              */
                             sessionId?: string;
-                            /** @description The agent key that called. */
+                            /** @description The agent key that made the call. */
                             caller: {
                                 keyId: string;
                             };
@@ -9402,7 +9406,7 @@ export interface operations {
                             cost: {
                                 /** @description Micro-credits that were held at the start. */
                                 reserved: number;
-                                /** @description Micro-credits that the call cost. 0 while it runs, and while its outcome is unknown. */
+                                /** @description Micro-credits that the call cost. 0 while it is running, and while its outcome is unknown. */
                                 captured: number;
                                 /** @enum {unknown} */
                                 unit: "microcredit";
@@ -9482,19 +9486,19 @@ export interface operations {
                          */
                         effect: "read" | "write" | "irreversible";
                         /**
-                         * @description `ambiguous`: it is unknown whether the effect happened, because the service ended meanwhile or the upstream service gave no clear answer. `cancelled`: ended before it started.
+                         * @description `ambiguous`: it is unknown whether the effect happened, because the service ended during the call or the upstream service gave no clear answer. `cancelled`: ended before it started.
                          * @enum {unknown}
                          */
                         status: "running" | "succeeded" | "failed" | "ambiguous" | "cancelled";
                         /** @description `sha256:` and the digest of the canonical input (RFC 8785). */
                         inputDigest: string;
                         outputDigest?: string;
-                        /** @description The input, while it is kept. Only in the answer that reads one invocation, after its end. */
+                        /** @description The input, while it is kept. Returned only when one invocation is read, after it has ended. */
                         input?: Record<string, unknown>;
-                        /** @description The output, while it is kept: 31 days, or what the `retention` of the operation says. */
+                        /** @description The output, while it is kept: for 31 days, or as the operation's `retention` says. */
                         output?: Record<string, unknown>;
                         /**
-                         * @description The effect has happened, but the output does not match the `outputSchema`.
+                         * @description Present if the effect has happened but the output does not match the `outputSchema`.
                          * @constant
                          */
                         outputInvalid?: true;
@@ -9528,14 +9532,14 @@ export interface operations {
                          * @description When the invocation ended. ISO 8601, UTC, with milliseconds.
                          */
                         endedAt?: string;
-                        /** @description How often it was run. */
+                        /** @description Number of times that it was run. */
                         attempts: number;
                         /**
                          * Format: uuid
-                         * @description The session that it ran in.
+                         * @description The session that the call ran in.
                          */
                         sessionId?: string;
-                        /** @description The agent key that called. */
+                        /** @description The agent key that made the call. */
                         caller: {
                             keyId: string;
                         };
@@ -9543,7 +9547,7 @@ export interface operations {
                         cost: {
                             /** @description Micro-credits that were held at the start. */
                             reserved: number;
-                            /** @description Micro-credits that the call cost. 0 while it runs, and while its outcome is unknown. */
+                            /** @description Micro-credits that the call cost. 0 while it is running, and while its outcome is unknown. */
                             captured: number;
                             /** @enum {unknown} */
                             unit: "microcredit";
@@ -9605,7 +9609,7 @@ export interface operations {
                 content: {
                     "application/json": {
                         /**
-                         * @description `current`: this service issued the receipt, and no later one amends it. `unknown`: it did not, or the receipt is no longer kept.
+                         * @description `current`: this service issued the receipt, and no later receipt amends it. `unknown`: this service did not issue the receipt, or no longer keeps it.
                          * @enum {unknown}
                          */
                         status: "current" | "unknown";
@@ -9627,7 +9631,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Required. Requests with the same key are one Action, for as long as it is kept. A different request with the same key is refused with `idempotency_conflict`. */
+                /** @description Required. Requests with the same key refer to the same Action for as long as it is kept. A different request with the same key is refused with `idempotency_conflict`. */
                 "Idempotency-Key"?: string;
             };
             path: {
@@ -9651,35 +9655,35 @@ export interface operations {
                  */
                 "application/json": {
                     /**
-                     * @description The input, as of a call. It cannot be changed later.
+                     * @description The input, as for a call. It cannot be changed later.
                      * @default {}
                      */
                     input: Record<string, unknown>;
-                    /** @description Refuse the request if the operation has another revision. */
+                    /** @description Refuse the request if the operation is at a different revision. */
                     revision?: number;
-                    /** @description The end user whom it is for. Required if an end user approves. */
+                    /** @description The end user that the Action is for. Required if an end user approves. */
                     endUser?: {
-                        /** @description How the end user signs in. */
+                        /** @description Id of the provider with which the end user signs in. */
                         providerId: string;
                         /** @description Id of the end user at that provider. */
                         subject: string;
                     };
                     /**
-                     * @description Seconds within which it must be approved and executed.
+                     * @description Seconds within which the Action must be approved and executed.
                      * @default 86400
                      */
                     expiresIn?: number;
                     /**
                      * Format: date-time
-                     * @description It is not executed before this time. ISO 8601.
+                     * @description The Action is not executed before this time. ISO 8601.
                      */
                     notBefore?: string;
-                    /** @description The most micro-credits that the execution may cost. Default: what a call would hold now. */
+                    /** @description Maximum cost of the execution, in micro-credits. Defaults to the amount that a call would hold now. */
                     maxCost?: number;
-                    /** @description Why, for the person who decides. Shown as plain text, as words of the agent; not in the digest. */
+                    /** @description The reason, for the person who decides. Shown as plain text and as the words of the agent. Not part of the digest. */
                     reason?: string;
                     /**
-                     * @description Execute it when it is approved, without another request. The key then needs `actions:execute` too.
+                     * @description Execute the Action when it is approved, without another request. The key then also needs `actions:execute`.
                      * @default false
                      */
                     executeOnApproval?: boolean;
@@ -9691,7 +9695,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description The Action waits for its decision. */
+            /** @description The Action is waiting for a decision. */
             201: {
                 headers: {
                     [name: string]: unknown;
@@ -9704,18 +9708,18 @@ export interface operations {
                          */
                         jobId: string;
                         /**
-                         * @description `executing`: there is an invocation. `succeeded`, `failed` and `ambiguous` are those of the invocation. `expired`: not executed in time.
+                         * @description `executing`: an invocation exists. `succeeded`, `failed` and `ambiguous`: the status of that invocation. `expired`: not executed in time.
                          * @enum {unknown}
                          */
                         status: "awaiting_approval" | "approved" | "executing" | "succeeded" | "failed" | "ambiguous" | "refused" | "expired" | "cancelled";
-                        /** @description Digest of `action`: `sha256:` and lower-case hex, of its canonical JSON (RFC 8785). */
+                        /** @description Digest of `action`: `sha256:` followed by the digest of its canonical JSON (RFC 8785) in lower-case hex. */
                         digest: string;
                         /**
                          * @description Who decides.
                          * @enum {unknown}
                          */
                         approver: "end_user" | "member" | "owner";
-                        /** @description Where it is decided. Show it to the person who decides. It holds no secret. */
+                        /** @description The page on which the decision is made. Show it to the person who decides. It contains no secret. */
                         approvalUrl: string;
                         /** @description Id of the operation, for example `browser.screenshot`. */
                         operationId: string;
@@ -9744,23 +9748,23 @@ export interface operations {
                             input: Record<string, unknown>;
                             /** @description An end user of the application. */
                             endUser?: {
-                                /** @description How the end user signs in. */
+                                /** @description Id of the provider with which the end user signs in. */
                                 providerId: string;
                                 /** @description Id of the end user at that provider. */
                                 subject: string;
                             };
                             /** @description What is approved besides the input. */
                             bounds: {
-                                /** @description The most micro-credits that the execution may cost. */
+                                /** @description Maximum cost of the execution, in micro-credits. */
                                 maxCost: number;
                                 /**
                                  * Format: date-time
-                                 * @description It is not executed earlier. ISO 8601, UTC, with milliseconds.
+                                 * @description The Action is not executed before this time. ISO 8601, UTC, with milliseconds.
                                  */
                                 notBefore?: string;
                                 /**
                                  * Format: date-time
-                                 * @description It is not executed later. ISO 8601, UTC, with milliseconds.
+                                 * @description The Action is not executed after this time. ISO 8601, UTC, with milliseconds.
                                  */
                                 expiresAt: string;
                                 /** @enum {unknown} */
@@ -9769,29 +9773,29 @@ export interface operations {
                             /** @description Random, so that no two Actions have the same digest. */
                             nonce: string;
                         };
-                        /** @description What the agent said. */
+                        /** @description The reason that the agent gave. */
                         reason?: string;
                         executeOnApproval: boolean;
                         metadata?: {
                             [key: string]: string;
                         };
-                        /** @description The agent key that prepared it. */
+                        /** @description The agent key that prepared the Action. */
                         caller: {
                             keyId: string;
                         };
                         /**
                          * Format: date-time
-                         * @description When it was prepared. ISO 8601, UTC, with milliseconds.
+                         * @description When the Action was prepared. ISO 8601, UTC, with milliseconds.
                          */
                         createdAt: string;
                         /**
                          * Format: date-time
-                         * @description When it expires. ISO 8601, UTC, with milliseconds.
+                         * @description When the Action expires. ISO 8601, UTC, with milliseconds.
                          */
                         expiresAt: string;
                         /**
                          * Format: date-time
-                         * @description When it ended. ISO 8601, UTC, with milliseconds.
+                         * @description When the Action ended. ISO 8601, UTC, with milliseconds.
                          */
                         endedAt?: string;
                         /** @description The decision, once there is one. */
@@ -9800,11 +9804,11 @@ export interface operations {
                             by: {
                                 /** @enum {unknown} */
                                 kind: "end_user" | "member" | "owner";
-                                /** @description Id of the account; of an end user a keyed digest. */
+                                /** @description Id of the account, or a keyed digest for an end user. */
                                 id: string;
                             };
                             /**
-                             * @description `passkey`: with a signature over the digest. `session`: by a person who was signed in.
+                             * @description `passkey`: the digest was signed with a passkey. `session`: the person was signed in.
                              * @enum {unknown}
                              */
                             method: "passkey" | "session";
@@ -9815,24 +9819,24 @@ export interface operations {
                             acr: "berth:1" | "berth:2" | "phr";
                             /**
                              * Format: date-time
-                             * @description When the person last proved who they are. ISO 8601, UTC, with milliseconds.
+                             * @description When the person last proved their identity. ISO 8601, UTC, with milliseconds.
                              */
                             authTime: string;
                             /**
                              * Format: date-time
-                             * @description When it was decided. ISO 8601, UTC, with milliseconds.
+                             * @description When the decision was made. ISO 8601, UTC, with milliseconds.
                              */
                             at: string;
                             /** @description What the person wrote when refusing. */
                             message?: string;
                         };
-                        /** @description Why it was cancelled: `caller`, or `withdrawn` with its operation. */
+                        /** @description Why the Action was cancelled: `caller`, or `withdrawn` together with its operation. */
                         why?: string;
-                        /** @description Why the execution on approval was put off: an error code. It is tried again. */
+                        /** @description Error code that says why the execution on approval was postponed. The execution is tried again. */
                         heldBack?: string;
                         /**
                          * Format: uuid
-                         * @description The invocation that executes it.
+                         * @description The invocation that executes the Action.
                          */
                         invocationId?: string;
                     };
@@ -9852,9 +9856,9 @@ export interface operations {
     readAction: {
         parameters: {
             query?: {
-                /** @description Seconds to wait for another status. */
+                /** @description Seconds to wait for the status to change. */
                 wait?: number;
-                /** @description The status that you know. Default: the present one. */
+                /** @description The last status that you know. Defaults to the current status. */
                 since?: "awaiting_approval" | "approved" | "executing" | "succeeded" | "failed" | "ambiguous" | "refused" | "expired" | "cancelled";
             };
             header?: never;
@@ -9881,18 +9885,18 @@ export interface operations {
                          */
                         jobId: string;
                         /**
-                         * @description `executing`: there is an invocation. `succeeded`, `failed` and `ambiguous` are those of the invocation. `expired`: not executed in time.
+                         * @description `executing`: an invocation exists. `succeeded`, `failed` and `ambiguous`: the status of that invocation. `expired`: not executed in time.
                          * @enum {unknown}
                          */
                         status: "awaiting_approval" | "approved" | "executing" | "succeeded" | "failed" | "ambiguous" | "refused" | "expired" | "cancelled";
-                        /** @description Digest of `action`: `sha256:` and lower-case hex, of its canonical JSON (RFC 8785). */
+                        /** @description Digest of `action`: `sha256:` followed by the digest of its canonical JSON (RFC 8785) in lower-case hex. */
                         digest: string;
                         /**
                          * @description Who decides.
                          * @enum {unknown}
                          */
                         approver: "end_user" | "member" | "owner";
-                        /** @description Where it is decided. Show it to the person who decides. It holds no secret. */
+                        /** @description The page on which the decision is made. Show it to the person who decides. It contains no secret. */
                         approvalUrl: string;
                         /** @description Id of the operation, for example `browser.screenshot`. */
                         operationId: string;
@@ -9921,23 +9925,23 @@ export interface operations {
                             input: Record<string, unknown>;
                             /** @description An end user of the application. */
                             endUser?: {
-                                /** @description How the end user signs in. */
+                                /** @description Id of the provider with which the end user signs in. */
                                 providerId: string;
                                 /** @description Id of the end user at that provider. */
                                 subject: string;
                             };
                             /** @description What is approved besides the input. */
                             bounds: {
-                                /** @description The most micro-credits that the execution may cost. */
+                                /** @description Maximum cost of the execution, in micro-credits. */
                                 maxCost: number;
                                 /**
                                  * Format: date-time
-                                 * @description It is not executed earlier. ISO 8601, UTC, with milliseconds.
+                                 * @description The Action is not executed before this time. ISO 8601, UTC, with milliseconds.
                                  */
                                 notBefore?: string;
                                 /**
                                  * Format: date-time
-                                 * @description It is not executed later. ISO 8601, UTC, with milliseconds.
+                                 * @description The Action is not executed after this time. ISO 8601, UTC, with milliseconds.
                                  */
                                 expiresAt: string;
                                 /** @enum {unknown} */
@@ -9946,29 +9950,29 @@ export interface operations {
                             /** @description Random, so that no two Actions have the same digest. */
                             nonce: string;
                         };
-                        /** @description What the agent said. */
+                        /** @description The reason that the agent gave. */
                         reason?: string;
                         executeOnApproval: boolean;
                         metadata?: {
                             [key: string]: string;
                         };
-                        /** @description The agent key that prepared it. */
+                        /** @description The agent key that prepared the Action. */
                         caller: {
                             keyId: string;
                         };
                         /**
                          * Format: date-time
-                         * @description When it was prepared. ISO 8601, UTC, with milliseconds.
+                         * @description When the Action was prepared. ISO 8601, UTC, with milliseconds.
                          */
                         createdAt: string;
                         /**
                          * Format: date-time
-                         * @description When it expires. ISO 8601, UTC, with milliseconds.
+                         * @description When the Action expires. ISO 8601, UTC, with milliseconds.
                          */
                         expiresAt: string;
                         /**
                          * Format: date-time
-                         * @description When it ended. ISO 8601, UTC, with milliseconds.
+                         * @description When the Action ended. ISO 8601, UTC, with milliseconds.
                          */
                         endedAt?: string;
                         /** @description The decision, once there is one. */
@@ -9977,11 +9981,11 @@ export interface operations {
                             by: {
                                 /** @enum {unknown} */
                                 kind: "end_user" | "member" | "owner";
-                                /** @description Id of the account; of an end user a keyed digest. */
+                                /** @description Id of the account, or a keyed digest for an end user. */
                                 id: string;
                             };
                             /**
-                             * @description `passkey`: with a signature over the digest. `session`: by a person who was signed in.
+                             * @description `passkey`: the digest was signed with a passkey. `session`: the person was signed in.
                              * @enum {unknown}
                              */
                             method: "passkey" | "session";
@@ -9992,24 +9996,24 @@ export interface operations {
                             acr: "berth:1" | "berth:2" | "phr";
                             /**
                              * Format: date-time
-                             * @description When the person last proved who they are. ISO 8601, UTC, with milliseconds.
+                             * @description When the person last proved their identity. ISO 8601, UTC, with milliseconds.
                              */
                             authTime: string;
                             /**
                              * Format: date-time
-                             * @description When it was decided. ISO 8601, UTC, with milliseconds.
+                             * @description When the decision was made. ISO 8601, UTC, with milliseconds.
                              */
                             at: string;
                             /** @description What the person wrote when refusing. */
                             message?: string;
                         };
-                        /** @description Why it was cancelled: `caller`, or `withdrawn` with its operation. */
+                        /** @description Why the Action was cancelled: `caller`, or `withdrawn` together with its operation. */
                         why?: string;
-                        /** @description Why the execution on approval was put off: an error code. It is tried again. */
+                        /** @description Error code that says why the execution on approval was postponed. The execution is tried again. */
                         heldBack?: string;
                         /**
                          * Format: uuid
-                         * @description The invocation that executes it.
+                         * @description The invocation that executes the Action.
                          */
                         invocationId?: string;
                     };
@@ -10032,7 +10036,7 @@ export interface operations {
             header?: {
                 /** @description `wait=SECONDS` (0–55, default 30): how long to wait for the end. `respond-async`: do not wait. */
                 Prefer?: string;
-                /** @description Calls with the same key are one invocation, for as long as the invocation is kept. A different request with the same key is refused with `idempotency_conflict`. Required if the effect is not `read`. */
+                /** @description Calls with the same key refer to the same invocation, for as long as the invocation is kept. A different request with the same key is refused with `idempotency_conflict`. Required if the effect is not `read`. */
                 "Idempotency-Key"?: string;
             };
             path: {
@@ -10078,19 +10082,19 @@ export interface operations {
                          */
                         effect: "read" | "write" | "irreversible";
                         /**
-                         * @description `ambiguous`: it is unknown whether the effect happened, because the service ended meanwhile or the upstream service gave no clear answer. `cancelled`: ended before it started.
+                         * @description `ambiguous`: it is unknown whether the effect happened, because the service ended during the call or the upstream service gave no clear answer. `cancelled`: ended before it started.
                          * @enum {unknown}
                          */
                         status: "running" | "succeeded" | "failed" | "ambiguous" | "cancelled";
                         /** @description `sha256:` and the digest of the canonical input (RFC 8785). */
                         inputDigest: string;
                         outputDigest?: string;
-                        /** @description The input, while it is kept. Only in the answer that reads one invocation, after its end. */
+                        /** @description The input, while it is kept. Returned only when one invocation is read, after it has ended. */
                         input?: Record<string, unknown>;
-                        /** @description The output, while it is kept: 31 days, or what the `retention` of the operation says. */
+                        /** @description The output, while it is kept: for 31 days, or as the operation's `retention` says. */
                         output?: Record<string, unknown>;
                         /**
-                         * @description The effect has happened, but the output does not match the `outputSchema`.
+                         * @description Present if the effect has happened but the output does not match the `outputSchema`.
                          * @constant
                          */
                         outputInvalid?: true;
@@ -10124,14 +10128,14 @@ export interface operations {
                          * @description When the invocation ended. ISO 8601, UTC, with milliseconds.
                          */
                         endedAt?: string;
-                        /** @description How often it was run. */
+                        /** @description Number of times that it was run. */
                         attempts: number;
                         /**
                          * Format: uuid
-                         * @description The session that it ran in.
+                         * @description The session that the call ran in.
                          */
                         sessionId?: string;
-                        /** @description The agent key that called. */
+                        /** @description The agent key that made the call. */
                         caller: {
                             keyId: string;
                         };
@@ -10139,7 +10143,7 @@ export interface operations {
                         cost: {
                             /** @description Micro-credits that were held at the start. */
                             reserved: number;
-                            /** @description Micro-credits that the call cost. 0 while it runs, and while its outcome is unknown. */
+                            /** @description Micro-credits that the call cost. 0 while it is running, and while its outcome is unknown. */
                             captured: number;
                             /** @enum {unknown} */
                             unit: "microcredit";
@@ -10191,19 +10195,19 @@ export interface operations {
                          */
                         effect: "read" | "write" | "irreversible";
                         /**
-                         * @description `ambiguous`: it is unknown whether the effect happened, because the service ended meanwhile or the upstream service gave no clear answer. `cancelled`: ended before it started.
+                         * @description `ambiguous`: it is unknown whether the effect happened, because the service ended during the call or the upstream service gave no clear answer. `cancelled`: ended before it started.
                          * @enum {unknown}
                          */
                         status: "running" | "succeeded" | "failed" | "ambiguous" | "cancelled";
                         /** @description `sha256:` and the digest of the canonical input (RFC 8785). */
                         inputDigest: string;
                         outputDigest?: string;
-                        /** @description The input, while it is kept. Only in the answer that reads one invocation, after its end. */
+                        /** @description The input, while it is kept. Returned only when one invocation is read, after it has ended. */
                         input?: Record<string, unknown>;
-                        /** @description The output, while it is kept: 31 days, or what the `retention` of the operation says. */
+                        /** @description The output, while it is kept: for 31 days, or as the operation's `retention` says. */
                         output?: Record<string, unknown>;
                         /**
-                         * @description The effect has happened, but the output does not match the `outputSchema`.
+                         * @description Present if the effect has happened but the output does not match the `outputSchema`.
                          * @constant
                          */
                         outputInvalid?: true;
@@ -10237,14 +10241,14 @@ export interface operations {
                          * @description When the invocation ended. ISO 8601, UTC, with milliseconds.
                          */
                         endedAt?: string;
-                        /** @description How often it was run. */
+                        /** @description Number of times that it was run. */
                         attempts: number;
                         /**
                          * Format: uuid
-                         * @description The session that it ran in.
+                         * @description The session that the call ran in.
                          */
                         sessionId?: string;
-                        /** @description The agent key that called. */
+                        /** @description The agent key that made the call. */
                         caller: {
                             keyId: string;
                         };
@@ -10252,7 +10256,7 @@ export interface operations {
                         cost: {
                             /** @description Micro-credits that were held at the start. */
                             reserved: number;
-                            /** @description Micro-credits that the call cost. 0 while it runs, and while its outcome is unknown. */
+                            /** @description Micro-credits that the call cost. 0 while it is running, and while its outcome is unknown. */
                             captured: number;
                             /** @enum {unknown} */
                             unit: "microcredit";
@@ -10324,18 +10328,18 @@ export interface operations {
                          */
                         jobId: string;
                         /**
-                         * @description `executing`: there is an invocation. `succeeded`, `failed` and `ambiguous` are those of the invocation. `expired`: not executed in time.
+                         * @description `executing`: an invocation exists. `succeeded`, `failed` and `ambiguous`: the status of that invocation. `expired`: not executed in time.
                          * @enum {unknown}
                          */
                         status: "awaiting_approval" | "approved" | "executing" | "succeeded" | "failed" | "ambiguous" | "refused" | "expired" | "cancelled";
-                        /** @description Digest of `action`: `sha256:` and lower-case hex, of its canonical JSON (RFC 8785). */
+                        /** @description Digest of `action`: `sha256:` followed by the digest of its canonical JSON (RFC 8785) in lower-case hex. */
                         digest: string;
                         /**
                          * @description Who decides.
                          * @enum {unknown}
                          */
                         approver: "end_user" | "member" | "owner";
-                        /** @description Where it is decided. Show it to the person who decides. It holds no secret. */
+                        /** @description The page on which the decision is made. Show it to the person who decides. It contains no secret. */
                         approvalUrl: string;
                         /** @description Id of the operation, for example `browser.screenshot`. */
                         operationId: string;
@@ -10364,23 +10368,23 @@ export interface operations {
                             input: Record<string, unknown>;
                             /** @description An end user of the application. */
                             endUser?: {
-                                /** @description How the end user signs in. */
+                                /** @description Id of the provider with which the end user signs in. */
                                 providerId: string;
                                 /** @description Id of the end user at that provider. */
                                 subject: string;
                             };
                             /** @description What is approved besides the input. */
                             bounds: {
-                                /** @description The most micro-credits that the execution may cost. */
+                                /** @description Maximum cost of the execution, in micro-credits. */
                                 maxCost: number;
                                 /**
                                  * Format: date-time
-                                 * @description It is not executed earlier. ISO 8601, UTC, with milliseconds.
+                                 * @description The Action is not executed before this time. ISO 8601, UTC, with milliseconds.
                                  */
                                 notBefore?: string;
                                 /**
                                  * Format: date-time
-                                 * @description It is not executed later. ISO 8601, UTC, with milliseconds.
+                                 * @description The Action is not executed after this time. ISO 8601, UTC, with milliseconds.
                                  */
                                 expiresAt: string;
                                 /** @enum {unknown} */
@@ -10389,29 +10393,29 @@ export interface operations {
                             /** @description Random, so that no two Actions have the same digest. */
                             nonce: string;
                         };
-                        /** @description What the agent said. */
+                        /** @description The reason that the agent gave. */
                         reason?: string;
                         executeOnApproval: boolean;
                         metadata?: {
                             [key: string]: string;
                         };
-                        /** @description The agent key that prepared it. */
+                        /** @description The agent key that prepared the Action. */
                         caller: {
                             keyId: string;
                         };
                         /**
                          * Format: date-time
-                         * @description When it was prepared. ISO 8601, UTC, with milliseconds.
+                         * @description When the Action was prepared. ISO 8601, UTC, with milliseconds.
                          */
                         createdAt: string;
                         /**
                          * Format: date-time
-                         * @description When it expires. ISO 8601, UTC, with milliseconds.
+                         * @description When the Action expires. ISO 8601, UTC, with milliseconds.
                          */
                         expiresAt: string;
                         /**
                          * Format: date-time
-                         * @description When it ended. ISO 8601, UTC, with milliseconds.
+                         * @description When the Action ended. ISO 8601, UTC, with milliseconds.
                          */
                         endedAt?: string;
                         /** @description The decision, once there is one. */
@@ -10420,11 +10424,11 @@ export interface operations {
                             by: {
                                 /** @enum {unknown} */
                                 kind: "end_user" | "member" | "owner";
-                                /** @description Id of the account; of an end user a keyed digest. */
+                                /** @description Id of the account, or a keyed digest for an end user. */
                                 id: string;
                             };
                             /**
-                             * @description `passkey`: with a signature over the digest. `session`: by a person who was signed in.
+                             * @description `passkey`: the digest was signed with a passkey. `session`: the person was signed in.
                              * @enum {unknown}
                              */
                             method: "passkey" | "session";
@@ -10435,24 +10439,24 @@ export interface operations {
                             acr: "berth:1" | "berth:2" | "phr";
                             /**
                              * Format: date-time
-                             * @description When the person last proved who they are. ISO 8601, UTC, with milliseconds.
+                             * @description When the person last proved their identity. ISO 8601, UTC, with milliseconds.
                              */
                             authTime: string;
                             /**
                              * Format: date-time
-                             * @description When it was decided. ISO 8601, UTC, with milliseconds.
+                             * @description When the decision was made. ISO 8601, UTC, with milliseconds.
                              */
                             at: string;
                             /** @description What the person wrote when refusing. */
                             message?: string;
                         };
-                        /** @description Why it was cancelled: `caller`, or `withdrawn` with its operation. */
+                        /** @description Why the Action was cancelled: `caller`, or `withdrawn` together with its operation. */
                         why?: string;
-                        /** @description Why the execution on approval was put off: an error code. It is tried again. */
+                        /** @description Error code that says why the execution on approval was postponed. The execution is tried again. */
                         heldBack?: string;
                         /**
                          * Format: uuid
-                         * @description The invocation that executes it.
+                         * @description The invocation that executes the Action.
                          */
                         invocationId?: string;
                     };
@@ -10472,7 +10476,7 @@ export interface operations {
     listApplicationActions: {
         parameters: {
             query?: {
-                /** @description Only Actions with this status, as of the last minute. */
+                /** @description Only Actions with this status. An expiry is taken into account within a minute. */
                 status?: "awaiting_approval" | "approved" | "executing" | "succeeded" | "failed" | "ambiguous" | "refused" | "expired" | "cancelled";
                 /** @description Maximum number of entries to return. */
                 limit?: number;
@@ -10503,18 +10507,18 @@ export interface operations {
                              */
                             jobId: string;
                             /**
-                             * @description `executing`: there is an invocation. `succeeded`, `failed` and `ambiguous` are those of the invocation. `expired`: not executed in time.
+                             * @description `executing`: an invocation exists. `succeeded`, `failed` and `ambiguous`: the status of that invocation. `expired`: not executed in time.
                              * @enum {unknown}
                              */
                             status: "awaiting_approval" | "approved" | "executing" | "succeeded" | "failed" | "ambiguous" | "refused" | "expired" | "cancelled";
-                            /** @description Digest of `action`: `sha256:` and lower-case hex, of its canonical JSON (RFC 8785). */
+                            /** @description Digest of `action`: `sha256:` followed by the digest of its canonical JSON (RFC 8785) in lower-case hex. */
                             digest: string;
                             /**
                              * @description Who decides.
                              * @enum {unknown}
                              */
                             approver: "end_user" | "member" | "owner";
-                            /** @description Where it is decided. Show it to the person who decides. It holds no secret. */
+                            /** @description The page on which the decision is made. Show it to the person who decides. It contains no secret. */
                             approvalUrl: string;
                             /** @description Id of the operation, for example `browser.screenshot`. */
                             operationId: string;
@@ -10543,23 +10547,23 @@ export interface operations {
                                 input: Record<string, unknown>;
                                 /** @description An end user of the application. */
                                 endUser?: {
-                                    /** @description How the end user signs in. */
+                                    /** @description Id of the provider with which the end user signs in. */
                                     providerId: string;
                                     /** @description Id of the end user at that provider. */
                                     subject: string;
                                 };
                                 /** @description What is approved besides the input. */
                                 bounds: {
-                                    /** @description The most micro-credits that the execution may cost. */
+                                    /** @description Maximum cost of the execution, in micro-credits. */
                                     maxCost: number;
                                     /**
                                      * Format: date-time
-                                     * @description It is not executed earlier. ISO 8601, UTC, with milliseconds.
+                                     * @description The Action is not executed before this time. ISO 8601, UTC, with milliseconds.
                                      */
                                     notBefore?: string;
                                     /**
                                      * Format: date-time
-                                     * @description It is not executed later. ISO 8601, UTC, with milliseconds.
+                                     * @description The Action is not executed after this time. ISO 8601, UTC, with milliseconds.
                                      */
                                     expiresAt: string;
                                     /** @enum {unknown} */
@@ -10568,29 +10572,29 @@ export interface operations {
                                 /** @description Random, so that no two Actions have the same digest. */
                                 nonce: string;
                             };
-                            /** @description What the agent said. */
+                            /** @description The reason that the agent gave. */
                             reason?: string;
                             executeOnApproval: boolean;
                             metadata?: {
                                 [key: string]: string;
                             };
-                            /** @description The agent key that prepared it. */
+                            /** @description The agent key that prepared the Action. */
                             caller: {
                                 keyId: string;
                             };
                             /**
                              * Format: date-time
-                             * @description When it was prepared. ISO 8601, UTC, with milliseconds.
+                             * @description When the Action was prepared. ISO 8601, UTC, with milliseconds.
                              */
                             createdAt: string;
                             /**
                              * Format: date-time
-                             * @description When it expires. ISO 8601, UTC, with milliseconds.
+                             * @description When the Action expires. ISO 8601, UTC, with milliseconds.
                              */
                             expiresAt: string;
                             /**
                              * Format: date-time
-                             * @description When it ended. ISO 8601, UTC, with milliseconds.
+                             * @description When the Action ended. ISO 8601, UTC, with milliseconds.
                              */
                             endedAt?: string;
                             /** @description The decision, once there is one. */
@@ -10599,11 +10603,11 @@ export interface operations {
                                 by: {
                                     /** @enum {unknown} */
                                     kind: "end_user" | "member" | "owner";
-                                    /** @description Id of the account; of an end user a keyed digest. */
+                                    /** @description Id of the account, or a keyed digest for an end user. */
                                     id: string;
                                 };
                                 /**
-                                 * @description `passkey`: with a signature over the digest. `session`: by a person who was signed in.
+                                 * @description `passkey`: the digest was signed with a passkey. `session`: the person was signed in.
                                  * @enum {unknown}
                                  */
                                 method: "passkey" | "session";
@@ -10614,27 +10618,27 @@ export interface operations {
                                 acr: "berth:1" | "berth:2" | "phr";
                                 /**
                                  * Format: date-time
-                                 * @description When the person last proved who they are. ISO 8601, UTC, with milliseconds.
+                                 * @description When the person last proved their identity. ISO 8601, UTC, with milliseconds.
                                  */
                                 authTime: string;
                                 /**
                                  * Format: date-time
-                                 * @description When it was decided. ISO 8601, UTC, with milliseconds.
+                                 * @description When the decision was made. ISO 8601, UTC, with milliseconds.
                                  */
                                 at: string;
                                 /** @description What the person wrote when refusing. */
                                 message?: string;
                             };
-                            /** @description Why it was cancelled: `caller`, or `withdrawn` with its operation. */
+                            /** @description Why the Action was cancelled: `caller`, or `withdrawn` together with its operation. */
                             why?: string;
-                            /** @description Why the execution on approval was put off: an error code. It is tried again. */
+                            /** @description Error code that says why the execution on approval was postponed. The execution is tried again. */
                             heldBack?: string;
                             /**
                              * Format: uuid
-                             * @description The invocation that executes it.
+                             * @description The invocation that executes the Action.
                              */
                             invocationId?: string;
-                            /** @description The application that it is of. */
+                            /** @description The application that the Action belongs to. */
                             application: {
                                 /**
                                  * Format: uuid
@@ -10643,24 +10647,24 @@ export interface operations {
                                 id: string;
                                 name: string;
                             };
-                            /** @description Name of the operation, for people. */
+                            /** @description Display name of the operation. */
                             operationTitle: string;
-                            /** @description What is approved, in words, made from the content and the `display` of the operation. Plain text: control characters are shown as escapes, and values are cut at 200 characters. Absent for who may not read inputs, and when the content is gone. */
+                            /** @description A description of what is approved, made from the content and the `display` of the operation. Plain text: control characters are shown as escapes, and values are truncated to 200 characters. Absent if the caller may not read inputs, or if the content has been deleted. */
                             asksFor?: {
                                 /** @description One sentence. */
                                 summary: string;
-                                /** @description The values that the operation names, or all of the input. */
+                                /** @description The values that the operation selects for display, or the whole input. */
                                 fields: {
                                     label: string;
                                     value: string;
                                 }[];
                             };
-                            /** @description Who asks. */
+                            /** @description Who is asking. */
                             agent: {
                                 /** @description Name of the agent key. */
                                 name: string;
                             };
-                            /** @description Whether you may decide it, and it is undecided. */
+                            /** @description Whether the Action is undecided and you may decide it. */
                             mayDecide: boolean;
                         }[];
                         /** @description Present if there are more entries. Pass it as `cursor`. */
@@ -10706,18 +10710,18 @@ export interface operations {
                          */
                         jobId: string;
                         /**
-                         * @description `executing`: there is an invocation. `succeeded`, `failed` and `ambiguous` are those of the invocation. `expired`: not executed in time.
+                         * @description `executing`: an invocation exists. `succeeded`, `failed` and `ambiguous`: the status of that invocation. `expired`: not executed in time.
                          * @enum {unknown}
                          */
                         status: "awaiting_approval" | "approved" | "executing" | "succeeded" | "failed" | "ambiguous" | "refused" | "expired" | "cancelled";
-                        /** @description Digest of `action`: `sha256:` and lower-case hex, of its canonical JSON (RFC 8785). */
+                        /** @description Digest of `action`: `sha256:` followed by the digest of its canonical JSON (RFC 8785) in lower-case hex. */
                         digest: string;
                         /**
                          * @description Who decides.
                          * @enum {unknown}
                          */
                         approver: "end_user" | "member" | "owner";
-                        /** @description Where it is decided. Show it to the person who decides. It holds no secret. */
+                        /** @description The page on which the decision is made. Show it to the person who decides. It contains no secret. */
                         approvalUrl: string;
                         /** @description Id of the operation, for example `browser.screenshot`. */
                         operationId: string;
@@ -10746,23 +10750,23 @@ export interface operations {
                             input: Record<string, unknown>;
                             /** @description An end user of the application. */
                             endUser?: {
-                                /** @description How the end user signs in. */
+                                /** @description Id of the provider with which the end user signs in. */
                                 providerId: string;
                                 /** @description Id of the end user at that provider. */
                                 subject: string;
                             };
                             /** @description What is approved besides the input. */
                             bounds: {
-                                /** @description The most micro-credits that the execution may cost. */
+                                /** @description Maximum cost of the execution, in micro-credits. */
                                 maxCost: number;
                                 /**
                                  * Format: date-time
-                                 * @description It is not executed earlier. ISO 8601, UTC, with milliseconds.
+                                 * @description The Action is not executed before this time. ISO 8601, UTC, with milliseconds.
                                  */
                                 notBefore?: string;
                                 /**
                                  * Format: date-time
-                                 * @description It is not executed later. ISO 8601, UTC, with milliseconds.
+                                 * @description The Action is not executed after this time. ISO 8601, UTC, with milliseconds.
                                  */
                                 expiresAt: string;
                                 /** @enum {unknown} */
@@ -10771,29 +10775,29 @@ export interface operations {
                             /** @description Random, so that no two Actions have the same digest. */
                             nonce: string;
                         };
-                        /** @description What the agent said. */
+                        /** @description The reason that the agent gave. */
                         reason?: string;
                         executeOnApproval: boolean;
                         metadata?: {
                             [key: string]: string;
                         };
-                        /** @description The agent key that prepared it. */
+                        /** @description The agent key that prepared the Action. */
                         caller: {
                             keyId: string;
                         };
                         /**
                          * Format: date-time
-                         * @description When it was prepared. ISO 8601, UTC, with milliseconds.
+                         * @description When the Action was prepared. ISO 8601, UTC, with milliseconds.
                          */
                         createdAt: string;
                         /**
                          * Format: date-time
-                         * @description When it expires. ISO 8601, UTC, with milliseconds.
+                         * @description When the Action expires. ISO 8601, UTC, with milliseconds.
                          */
                         expiresAt: string;
                         /**
                          * Format: date-time
-                         * @description When it ended. ISO 8601, UTC, with milliseconds.
+                         * @description When the Action ended. ISO 8601, UTC, with milliseconds.
                          */
                         endedAt?: string;
                         /** @description The decision, once there is one. */
@@ -10802,11 +10806,11 @@ export interface operations {
                             by: {
                                 /** @enum {unknown} */
                                 kind: "end_user" | "member" | "owner";
-                                /** @description Id of the account; of an end user a keyed digest. */
+                                /** @description Id of the account, or a keyed digest for an end user. */
                                 id: string;
                             };
                             /**
-                             * @description `passkey`: with a signature over the digest. `session`: by a person who was signed in.
+                             * @description `passkey`: the digest was signed with a passkey. `session`: the person was signed in.
                              * @enum {unknown}
                              */
                             method: "passkey" | "session";
@@ -10817,27 +10821,27 @@ export interface operations {
                             acr: "berth:1" | "berth:2" | "phr";
                             /**
                              * Format: date-time
-                             * @description When the person last proved who they are. ISO 8601, UTC, with milliseconds.
+                             * @description When the person last proved their identity. ISO 8601, UTC, with milliseconds.
                              */
                             authTime: string;
                             /**
                              * Format: date-time
-                             * @description When it was decided. ISO 8601, UTC, with milliseconds.
+                             * @description When the decision was made. ISO 8601, UTC, with milliseconds.
                              */
                             at: string;
                             /** @description What the person wrote when refusing. */
                             message?: string;
                         };
-                        /** @description Why it was cancelled: `caller`, or `withdrawn` with its operation. */
+                        /** @description Why the Action was cancelled: `caller`, or `withdrawn` together with its operation. */
                         why?: string;
-                        /** @description Why the execution on approval was put off: an error code. It is tried again. */
+                        /** @description Error code that says why the execution on approval was postponed. The execution is tried again. */
                         heldBack?: string;
                         /**
                          * Format: uuid
-                         * @description The invocation that executes it.
+                         * @description The invocation that executes the Action.
                          */
                         invocationId?: string;
-                        /** @description The application that it is of. */
+                        /** @description The application that the Action belongs to. */
                         application: {
                             /**
                              * Format: uuid
@@ -10846,24 +10850,24 @@ export interface operations {
                             id: string;
                             name: string;
                         };
-                        /** @description Name of the operation, for people. */
+                        /** @description Display name of the operation. */
                         operationTitle: string;
-                        /** @description What is approved, in words, made from the content and the `display` of the operation. Plain text: control characters are shown as escapes, and values are cut at 200 characters. Absent for who may not read inputs, and when the content is gone. */
+                        /** @description A description of what is approved, made from the content and the `display` of the operation. Plain text: control characters are shown as escapes, and values are truncated to 200 characters. Absent if the caller may not read inputs, or if the content has been deleted. */
                         asksFor?: {
                             /** @description One sentence. */
                             summary: string;
-                            /** @description The values that the operation names, or all of the input. */
+                            /** @description The values that the operation selects for display, or the whole input. */
                             fields: {
                                 label: string;
                                 value: string;
                             }[];
                         };
-                        /** @description Who asks. */
+                        /** @description Who is asking. */
                         agent: {
                             /** @description Name of the agent key. */
                             name: string;
                         };
-                        /** @description Whether you may decide it, and it is undecided. */
+                        /** @description Whether the Action is undecided and you may decide it. */
                         mayDecide: boolean;
                     };
                 };
@@ -10904,18 +10908,18 @@ export interface operations {
                          */
                         jobId: string;
                         /**
-                         * @description `executing`: there is an invocation. `succeeded`, `failed` and `ambiguous` are those of the invocation. `expired`: not executed in time.
+                         * @description `executing`: an invocation exists. `succeeded`, `failed` and `ambiguous`: the status of that invocation. `expired`: not executed in time.
                          * @enum {unknown}
                          */
                         status: "awaiting_approval" | "approved" | "executing" | "succeeded" | "failed" | "ambiguous" | "refused" | "expired" | "cancelled";
-                        /** @description Digest of `action`: `sha256:` and lower-case hex, of its canonical JSON (RFC 8785). */
+                        /** @description Digest of `action`: `sha256:` followed by the digest of its canonical JSON (RFC 8785) in lower-case hex. */
                         digest: string;
                         /**
                          * @description Who decides.
                          * @enum {unknown}
                          */
                         approver: "end_user" | "member" | "owner";
-                        /** @description Where it is decided. Show it to the person who decides. It holds no secret. */
+                        /** @description The page on which the decision is made. Show it to the person who decides. It contains no secret. */
                         approvalUrl: string;
                         /** @description Id of the operation, for example `browser.screenshot`. */
                         operationId: string;
@@ -10944,23 +10948,23 @@ export interface operations {
                             input: Record<string, unknown>;
                             /** @description An end user of the application. */
                             endUser?: {
-                                /** @description How the end user signs in. */
+                                /** @description Id of the provider with which the end user signs in. */
                                 providerId: string;
                                 /** @description Id of the end user at that provider. */
                                 subject: string;
                             };
                             /** @description What is approved besides the input. */
                             bounds: {
-                                /** @description The most micro-credits that the execution may cost. */
+                                /** @description Maximum cost of the execution, in micro-credits. */
                                 maxCost: number;
                                 /**
                                  * Format: date-time
-                                 * @description It is not executed earlier. ISO 8601, UTC, with milliseconds.
+                                 * @description The Action is not executed before this time. ISO 8601, UTC, with milliseconds.
                                  */
                                 notBefore?: string;
                                 /**
                                  * Format: date-time
-                                 * @description It is not executed later. ISO 8601, UTC, with milliseconds.
+                                 * @description The Action is not executed after this time. ISO 8601, UTC, with milliseconds.
                                  */
                                 expiresAt: string;
                                 /** @enum {unknown} */
@@ -10969,29 +10973,29 @@ export interface operations {
                             /** @description Random, so that no two Actions have the same digest. */
                             nonce: string;
                         };
-                        /** @description What the agent said. */
+                        /** @description The reason that the agent gave. */
                         reason?: string;
                         executeOnApproval: boolean;
                         metadata?: {
                             [key: string]: string;
                         };
-                        /** @description The agent key that prepared it. */
+                        /** @description The agent key that prepared the Action. */
                         caller: {
                             keyId: string;
                         };
                         /**
                          * Format: date-time
-                         * @description When it was prepared. ISO 8601, UTC, with milliseconds.
+                         * @description When the Action was prepared. ISO 8601, UTC, with milliseconds.
                          */
                         createdAt: string;
                         /**
                          * Format: date-time
-                         * @description When it expires. ISO 8601, UTC, with milliseconds.
+                         * @description When the Action expires. ISO 8601, UTC, with milliseconds.
                          */
                         expiresAt: string;
                         /**
                          * Format: date-time
-                         * @description When it ended. ISO 8601, UTC, with milliseconds.
+                         * @description When the Action ended. ISO 8601, UTC, with milliseconds.
                          */
                         endedAt?: string;
                         /** @description The decision, once there is one. */
@@ -11000,11 +11004,11 @@ export interface operations {
                             by: {
                                 /** @enum {unknown} */
                                 kind: "end_user" | "member" | "owner";
-                                /** @description Id of the account; of an end user a keyed digest. */
+                                /** @description Id of the account, or a keyed digest for an end user. */
                                 id: string;
                             };
                             /**
-                             * @description `passkey`: with a signature over the digest. `session`: by a person who was signed in.
+                             * @description `passkey`: the digest was signed with a passkey. `session`: the person was signed in.
                              * @enum {unknown}
                              */
                             method: "passkey" | "session";
@@ -11015,27 +11019,27 @@ export interface operations {
                             acr: "berth:1" | "berth:2" | "phr";
                             /**
                              * Format: date-time
-                             * @description When the person last proved who they are. ISO 8601, UTC, with milliseconds.
+                             * @description When the person last proved their identity. ISO 8601, UTC, with milliseconds.
                              */
                             authTime: string;
                             /**
                              * Format: date-time
-                             * @description When it was decided. ISO 8601, UTC, with milliseconds.
+                             * @description When the decision was made. ISO 8601, UTC, with milliseconds.
                              */
                             at: string;
                             /** @description What the person wrote when refusing. */
                             message?: string;
                         };
-                        /** @description Why it was cancelled: `caller`, or `withdrawn` with its operation. */
+                        /** @description Why the Action was cancelled: `caller`, or `withdrawn` together with its operation. */
                         why?: string;
-                        /** @description Why the execution on approval was put off: an error code. It is tried again. */
+                        /** @description Error code that says why the execution on approval was postponed. The execution is tried again. */
                         heldBack?: string;
                         /**
                          * Format: uuid
-                         * @description The invocation that executes it.
+                         * @description The invocation that executes the Action.
                          */
                         invocationId?: string;
-                        /** @description The application that it is of. */
+                        /** @description The application that the Action belongs to. */
                         application: {
                             /**
                              * Format: uuid
@@ -11044,24 +11048,24 @@ export interface operations {
                             id: string;
                             name: string;
                         };
-                        /** @description Name of the operation, for people. */
+                        /** @description Display name of the operation. */
                         operationTitle: string;
-                        /** @description What is approved, in words, made from the content and the `display` of the operation. Plain text: control characters are shown as escapes, and values are cut at 200 characters. Absent for who may not read inputs, and when the content is gone. */
+                        /** @description A description of what is approved, made from the content and the `display` of the operation. Plain text: control characters are shown as escapes, and values are truncated to 200 characters. Absent if the caller may not read inputs, or if the content has been deleted. */
                         asksFor?: {
                             /** @description One sentence. */
                             summary: string;
-                            /** @description The values that the operation names, or all of the input. */
+                            /** @description The values that the operation selects for display, or the whole input. */
                             fields: {
                                 label: string;
                                 value: string;
                             }[];
                         };
-                        /** @description Who asks. */
+                        /** @description Who is asking. */
                         agent: {
                             /** @description Name of the agent key. */
                             name: string;
                         };
-                        /** @description Whether you may decide it, and it is undecided. */
+                        /** @description Whether the Action is undecided and you may decide it. */
                         mayDecide: boolean;
                     };
                 };
@@ -11098,7 +11102,7 @@ export interface operations {
                 };
                 content: {
                     "application/json": {
-                        /** @description Options for `navigator.credentials.get`, with the digest as challenge. Absent if you have no passkey for this page. */
+                        /** @description Options for `navigator.credentials.get`, with the digest as the challenge. Absent if you have no passkey for this page. */
                         publicKey?: Record<string, unknown>;
                     };
                 };
@@ -11139,9 +11143,9 @@ export interface operations {
                     decision: "approve" | "refuse";
                     /** @description The `digest` of the Action. */
                     digest: string;
-                    /** @description What the authenticator answered: `credential.toJSON()`. */
+                    /** @description The response of the authenticator: `credential.toJSON()`. */
                     proof?: Record<string, unknown>;
-                    /** @description With `refuse`: a word to the agent. */
+                    /** @description With `refuse`, a message to the agent. */
                     message?: string;
                 };
             };
@@ -11160,18 +11164,18 @@ export interface operations {
                          */
                         jobId: string;
                         /**
-                         * @description `executing`: there is an invocation. `succeeded`, `failed` and `ambiguous` are those of the invocation. `expired`: not executed in time.
+                         * @description `executing`: an invocation exists. `succeeded`, `failed` and `ambiguous`: the status of that invocation. `expired`: not executed in time.
                          * @enum {unknown}
                          */
                         status: "awaiting_approval" | "approved" | "executing" | "succeeded" | "failed" | "ambiguous" | "refused" | "expired" | "cancelled";
-                        /** @description Digest of `action`: `sha256:` and lower-case hex, of its canonical JSON (RFC 8785). */
+                        /** @description Digest of `action`: `sha256:` followed by the digest of its canonical JSON (RFC 8785) in lower-case hex. */
                         digest: string;
                         /**
                          * @description Who decides.
                          * @enum {unknown}
                          */
                         approver: "end_user" | "member" | "owner";
-                        /** @description Where it is decided. Show it to the person who decides. It holds no secret. */
+                        /** @description The page on which the decision is made. Show it to the person who decides. It contains no secret. */
                         approvalUrl: string;
                         /** @description Id of the operation, for example `browser.screenshot`. */
                         operationId: string;
@@ -11200,23 +11204,23 @@ export interface operations {
                             input: Record<string, unknown>;
                             /** @description An end user of the application. */
                             endUser?: {
-                                /** @description How the end user signs in. */
+                                /** @description Id of the provider with which the end user signs in. */
                                 providerId: string;
                                 /** @description Id of the end user at that provider. */
                                 subject: string;
                             };
                             /** @description What is approved besides the input. */
                             bounds: {
-                                /** @description The most micro-credits that the execution may cost. */
+                                /** @description Maximum cost of the execution, in micro-credits. */
                                 maxCost: number;
                                 /**
                                  * Format: date-time
-                                 * @description It is not executed earlier. ISO 8601, UTC, with milliseconds.
+                                 * @description The Action is not executed before this time. ISO 8601, UTC, with milliseconds.
                                  */
                                 notBefore?: string;
                                 /**
                                  * Format: date-time
-                                 * @description It is not executed later. ISO 8601, UTC, with milliseconds.
+                                 * @description The Action is not executed after this time. ISO 8601, UTC, with milliseconds.
                                  */
                                 expiresAt: string;
                                 /** @enum {unknown} */
@@ -11225,29 +11229,29 @@ export interface operations {
                             /** @description Random, so that no two Actions have the same digest. */
                             nonce: string;
                         };
-                        /** @description What the agent said. */
+                        /** @description The reason that the agent gave. */
                         reason?: string;
                         executeOnApproval: boolean;
                         metadata?: {
                             [key: string]: string;
                         };
-                        /** @description The agent key that prepared it. */
+                        /** @description The agent key that prepared the Action. */
                         caller: {
                             keyId: string;
                         };
                         /**
                          * Format: date-time
-                         * @description When it was prepared. ISO 8601, UTC, with milliseconds.
+                         * @description When the Action was prepared. ISO 8601, UTC, with milliseconds.
                          */
                         createdAt: string;
                         /**
                          * Format: date-time
-                         * @description When it expires. ISO 8601, UTC, with milliseconds.
+                         * @description When the Action expires. ISO 8601, UTC, with milliseconds.
                          */
                         expiresAt: string;
                         /**
                          * Format: date-time
-                         * @description When it ended. ISO 8601, UTC, with milliseconds.
+                         * @description When the Action ended. ISO 8601, UTC, with milliseconds.
                          */
                         endedAt?: string;
                         /** @description The decision, once there is one. */
@@ -11256,11 +11260,11 @@ export interface operations {
                             by: {
                                 /** @enum {unknown} */
                                 kind: "end_user" | "member" | "owner";
-                                /** @description Id of the account; of an end user a keyed digest. */
+                                /** @description Id of the account, or a keyed digest for an end user. */
                                 id: string;
                             };
                             /**
-                             * @description `passkey`: with a signature over the digest. `session`: by a person who was signed in.
+                             * @description `passkey`: the digest was signed with a passkey. `session`: the person was signed in.
                              * @enum {unknown}
                              */
                             method: "passkey" | "session";
@@ -11271,27 +11275,27 @@ export interface operations {
                             acr: "berth:1" | "berth:2" | "phr";
                             /**
                              * Format: date-time
-                             * @description When the person last proved who they are. ISO 8601, UTC, with milliseconds.
+                             * @description When the person last proved their identity. ISO 8601, UTC, with milliseconds.
                              */
                             authTime: string;
                             /**
                              * Format: date-time
-                             * @description When it was decided. ISO 8601, UTC, with milliseconds.
+                             * @description When the decision was made. ISO 8601, UTC, with milliseconds.
                              */
                             at: string;
                             /** @description What the person wrote when refusing. */
                             message?: string;
                         };
-                        /** @description Why it was cancelled: `caller`, or `withdrawn` with its operation. */
+                        /** @description Why the Action was cancelled: `caller`, or `withdrawn` together with its operation. */
                         why?: string;
-                        /** @description Why the execution on approval was put off: an error code. It is tried again. */
+                        /** @description Error code that says why the execution on approval was postponed. The execution is tried again. */
                         heldBack?: string;
                         /**
                          * Format: uuid
-                         * @description The invocation that executes it.
+                         * @description The invocation that executes the Action.
                          */
                         invocationId?: string;
-                        /** @description The application that it is of. */
+                        /** @description The application that the Action belongs to. */
                         application: {
                             /**
                              * Format: uuid
@@ -11300,24 +11304,24 @@ export interface operations {
                             id: string;
                             name: string;
                         };
-                        /** @description Name of the operation, for people. */
+                        /** @description Display name of the operation. */
                         operationTitle: string;
-                        /** @description What is approved, in words, made from the content and the `display` of the operation. Plain text: control characters are shown as escapes, and values are cut at 200 characters. Absent for who may not read inputs, and when the content is gone. */
+                        /** @description A description of what is approved, made from the content and the `display` of the operation. Plain text: control characters are shown as escapes, and values are truncated to 200 characters. Absent if the caller may not read inputs, or if the content has been deleted. */
                         asksFor?: {
                             /** @description One sentence. */
                             summary: string;
-                            /** @description The values that the operation names, or all of the input. */
+                            /** @description The values that the operation selects for display, or the whole input. */
                             fields: {
                                 label: string;
                                 value: string;
                             }[];
                         };
-                        /** @description Who asks. */
+                        /** @description Who is asking. */
                         agent: {
                             /** @description Name of the agent key. */
                             name: string;
                         };
-                        /** @description Whether you may decide it, and it is undecided. */
+                        /** @description Whether the Action is undecided and you may decide it. */
                         mayDecide: boolean;
                     };
                 };
@@ -11379,9 +11383,9 @@ export interface operations {
                             publishedRevision?: number;
                             /** @description `sha256:` and the digest of everything but `price` and `examples`. */
                             digest: string;
-                            /** @description Name for people. */
+                            /** @description Display name. */
                             title: string;
-                            /** @description What it does, for agents. */
+                            /** @description Description of the operation, for agents. */
                             description: string;
                             /**
                              * @description `read`: changes nothing, and is repeated after a failure of the service. `write` and `irreversible`: sent at most once, or once more with the same `idempotencyHeader`.
@@ -11389,17 +11393,17 @@ export interface operations {
                              */
                             effect: "read" | "write" | "irreversible";
                             /**
-                             * @description Who must approve each call. With another value than `none`, agents prepare an Action instead of calling.
+                             * @description Who must approve each call. With any value other than `none`, agents prepare an Action instead of calling.
                              * @enum {unknown}
                              */
                             approval: "none" | "end_user" | "member" | "owner";
                             /** @description Required as `true` for an `irreversible` operation without approval. */
                             acknowledgeUnattended?: boolean;
-                            /** @description Of a built-in operation: whether agents may call it. Default: true. */
+                            /** @description For a built-in operation, whether agents may call it. Default: true. */
                             enabled?: boolean;
-                            /** @description JSON Schema (2020-12) of the input, an object. At most 64 KiB and 16 levels; `$ref` only within it; `pattern` of at most 256 characters, without references to groups and without lookaround. */
+                            /** @description JSON Schema (2020-12) of the input, which is an object. At most 64 KiB and 16 levels. A `$ref` may only refer to `#/$defs/NAME`. A `pattern` may have at most 256 characters, and no backreferences or lookaround. */
                             inputSchema: Record<string, unknown>;
-                            /** @description JSON Schema (2020-12) of the output. An answer that does not match is marked. */
+                            /** @description JSON Schema (2020-12) of the output. If the output does not match, an invocation with the effect `read` fails, and any other is marked with `outputInvalid`. */
                             outputSchema?: Record<string, unknown>;
                             /** @description What a person who approves a call sees of its input. */
                             display?: {
@@ -11411,14 +11415,14 @@ export interface operations {
                                     value: string;
                                 }[];
                             };
-                            /** @description Of an `http` operation the call, of a `browser` operation the steps. */
+                            /** @description For an `http` operation, the call. For a `browser` operation, the steps. */
                             binding?: {
                                 /**
                                  * @description HTTP method.
                                  * @enum {unknown}
                                  */
                                 method: "GET" | "HEAD" | "POST" | "PUT" | "PATCH" | "DELETE";
-                                /** @description Address, with variables such as `{orderId}` in path and query: members of the input, percent-encoded. Host and port are fixed. `https` only, except for addresses that the operator has opened. */
+                                /** @description The address. Variables such as `{orderId}` in the path and the query are replaced by members of the input, percent-encoded. Host and port are fixed. `https` only, except for addresses that the operator has allowed. */
                                 url: string;
                                 /** @description Query parameters, each with the JSON Pointer of its value in the input. Absent values are omitted. */
                                 query?: {
@@ -11432,7 +11436,7 @@ export interface operations {
                                 fixedHeaders?: {
                                     [key: string]: string;
                                 };
-                                /** @description The JSON body: the part of the input at this JSON Pointer. `/` and an empty text mean the whole. */
+                                /** @description The JSON body: the part of the input at this JSON Pointer. `/` and the empty string mean the whole input. */
                                 body?: {
                                     from: string;
                                 };
@@ -11445,13 +11449,13 @@ export interface operations {
                                      * @enum {unknown}
                                      */
                                     as: "bearer" | "basic" | "header";
-                                    /** @description With `"as": "header"`: the name of the header. */
+                                    /** @description With `"as": "header"`, the name of the header. */
                                     header?: string;
                                 };
-                                /** @description Header in which the upstream service expects an idempotency key: the id of the invocation. An interrupted call is then sent once more with the same key. */
+                                /** @description Header in which the upstream service expects an idempotency key. The id of the invocation is sent as the key, and an interrupted call is sent once more with the same key. */
                                 idempotencyHeader?: string;
                                 /**
-                                 * @description Sign the call by HTTP Message Signatures (RFC 9421, Ed25519) with a key of `/.well-known/jwks.json`. `Content-Digest`, `Date`, `Idempotency-Key` and `Berth-Invocation-Id` are then sent, and signed with method and address.
+                                 * @description Sign the call with HTTP Message Signatures (RFC 9421, Ed25519) and a key from `/.well-known/jwks.json`. `Content-Digest`, `Date`, `Idempotency-Key` and `Berth-Invocation-Id` are then sent, and are signed together with the method and the address.
                                  * @default false
                                  */
                                 sign?: boolean;
@@ -11463,19 +11467,19 @@ export interface operations {
                                  */
                                 maxResponseBytes?: number;
                             } | {
-                                /** @description The page that is opened first. Absent: the first step must be a `goto`. Variables such as `{orderId}` may stand in path and query: members of the input, percent-encoded. Host and port are fixed. */
+                                /** @description The page that is opened first. If absent, the first step must be a `goto`. Variables such as `{orderId}` in the path and the query are replaced by members of the input, percent-encoded. Host and port are fixed. */
                                 url?: string;
-                                /** @description What is done in the page, as with the operation `browser.steps`. */
+                                /** @description The steps to perform in the page, as in the operation `browser.steps`. */
                                 steps: {
                                     /**
                                      * @description What the step does, and its fields. `goto`: `url`, `waitUntil` (optional). `waitFor`: `selector`, `state` (optional). `click`: `selector`, `button` (optional), `double` (optional). `fill`: `selector`, `value` (optional), `credential` (optional), `field` (optional), `totp` (optional). `select`: `selector`, `values`. `press`: `key`, `selector` (optional). `hover`: `selector`. `scroll`: `selector` (optional), `x` (optional), `y` (optional). `upload`: `selector`, `files`. `download`: `selector`. `screenshot`: `selector` (optional), `fullPage` (optional), `format` (optional), `quality` (optional). `pdf`: `paper` (optional), `landscape` (optional), `background` (optional), `pages` (optional). `content`: `selector` (optional), `as` (optional), `maxBytes` (optional). `extract`: `fields`. `sleep`: `ms`. `handoff`: `instructions`, `reason` (optional), `ttlSeconds` (optional), `leaseSeconds` (optional), `allowedOrigins` (optional), `record` (optional).
                                      * @enum {unknown}
                                      */
                                     do: "goto" | "waitFor" | "click" | "fill" | "select" | "press" | "hover" | "scroll" | "upload" | "download" | "screenshot" | "pdf" | "content" | "extract" | "sleep" | "handoff";
-                                    /** @description Of `goto`. Variables such as `{orderId}` may stand in path and query: members of the input, percent-encoded. Host and port are fixed. */
+                                    /** @description Of `goto`. Variables such as `{orderId}` in the path and the query are replaced by members of the input, percent-encoded. Host and port are fixed. */
                                     url?: string;
                                     /**
-                                     * @description Of `goto`.
+                                     * @description For `goto`.
                                      * @default load
                                      * @enum {unknown}
                                      */
@@ -11489,7 +11493,7 @@ export interface operations {
                                      */
                                     state?: "visible" | "hidden";
                                     /**
-                                     * @description Of `click`.
+                                     * @description For `click`.
                                      * @default left
                                      * @enum {unknown}
                                      */
@@ -11503,20 +11507,20 @@ export interface operations {
                                     value?: string | {
                                         from: string;
                                     };
-                                    /** @description Of `fill`, with `field` and without `value`: a credential of the type `login`. The service types it, only where the origins of the page and of the frame are among its `origins`; elsewhere the step fails with `input_not_granted` and nothing was typed. */
+                                    /** @description For `fill`, with `field` and without `value`: a credential of the type `login`. The service types it only if the origins of the page and of the frame are among its `origins`; otherwise the step fails with `input_not_granted` and nothing is typed. */
                                     credential?: string;
                                     /**
-                                     * @description Which part of `credential` `fill` puts into the field.
+                                     * @description The part of `credential` that `fill` enters into the field.
                                      * @enum {unknown}
                                      */
                                     field?: "username" | "password";
-                                    /** @description Of `fill`, without `value`: a credential of the type `login` with a `totpSeed`. Its current one-time code is typed, as with `credential`. */
+                                    /** @description For `fill`, without `value`: a credential of the type `login` with a `totpSeed`. Its current one-time code is typed, under the same conditions as `credential`. */
                                     totp?: string;
                                     /** @description The options that `select` selects: a list, or `{"from": "/sizes"}` for a member of the input. */
                                     values?: string[] | {
                                         from: string;
                                     };
-                                    /** @description Of `press`, for example `Enter` or `Control+A`. */
+                                    /** @description For `press`, for example `Enter` or `Control+A`. */
                                     key?: string;
                                     /**
                                      * @description Pixels that `scroll` scrolls to the right.
@@ -11528,19 +11532,19 @@ export interface operations {
                                      * @default 0
                                      */
                                     y?: number;
-                                    /** @description The files that `upload` chooses in the file input. None: the choice is cleared. */
+                                    /** @description The files that `upload` chooses in the file input. An empty list clears the choice. */
                                     files?: {
-                                        /** @description Name that the page sees. */
+                                        /** @description File name that the page sees. */
                                         name: string;
                                         /** @default application/octet-stream */
                                         mimeType?: string;
-                                        /** @description Its content as text. */
+                                        /** @description Content of the file as text. */
                                         text?: string;
-                                        /** @description Its content in base64. Give either this or `text`. */
+                                        /** @description Content of the file in base64. Give either this or `text`. */
                                         base64?: string;
                                     }[];
                                     /**
-                                     * @description The whole page instead of the visible part.
+                                     * @description Capture the whole page instead of the visible part.
                                      * @default false
                                      */
                                     fullPage?: boolean;
@@ -11550,7 +11554,7 @@ export interface operations {
                                      */
                                     format?: "png" | "jpeg";
                                     /**
-                                     * @description Of a JPEG.
+                                     * @description Quality of a JPEG.
                                      * @default 80
                                      */
                                     quality?: number;
@@ -11576,27 +11580,27 @@ export interface operations {
                                      */
                                     as?: "text" | "html" | "links";
                                     /**
-                                     * @description Longer content is cut.
+                                     * @description Longer content is truncated.
                                      * @default 65536
                                      */
                                     maxBytes?: number;
-                                    /** @description What to read, by the name that the output has it under. */
+                                    /** @description What to read. The names are those that the output uses. */
                                     fields?: {
                                         [key: string]: {
                                             /** @description CSS selector. */
                                             selector: string;
-                                            /** @description Its value instead of the text. */
+                                            /** @description Read the value of this attribute instead of the text. */
                                             attribute?: string;
                                             /**
-                                             * @description A list of all matches, at most 100, instead of the first.
+                                             * @description Return a list of all matches, at most 100, instead of the first match.
                                              * @default false
                                              */
                                             all?: boolean;
                                         };
                                     };
-                                    /** @description Milliseconds of `sleep`. */
+                                    /** @description Duration of `sleep`, in milliseconds. */
                                     ms?: number;
-                                    /** @description What `handoff` asks a member of the application to do, as plain text. The steps go on when the person has completed it; the time does not count against `timeoutMs`. */
+                                    /** @description What `handoff` asks a member of the application to do, as plain text. The steps continue when the person has completed the hand-off; the time does not count against `timeoutMs`. */
                                     instructions?: string;
                                     /**
                                      * @description What the page asks for.
@@ -11604,19 +11608,19 @@ export interface operations {
                                      */
                                     reason?: "login" | "otp" | "captcha" | "payment" | "consent" | "review" | "other";
                                     /**
-                                     * @description Seconds for which it waits for a person. Cut at the end of the session, with a warning.
+                                     * @description Seconds for which the hand-off waits for a person. Shortened, with a warning, if the session ends earlier.
                                      * @default 600
                                      */
                                     ttlSeconds?: number;
                                     /**
-                                     * @description Seconds after which control ends unless the person renews it. The page of the hand-off renews it by itself.
+                                     * @description Seconds after which control ends unless the person renews it. The page of the hand-off renews it automatically.
                                      * @default 120
                                      */
                                     leaseSeconds?: number;
                                     /** @description Documents of other origins are not loaded while the person has control. Default: no restriction. */
                                     allowedOrigins?: string[];
                                     /**
-                                     * @description `mask`: while a person has control, pictures are black for everybody else and in the recording, the log has no query strings and no console messages, and commands of the agent that read pages wait. `pause`: the same, and nothing is recorded. `keep`: recorded and readable as ever; requires that the agent key of the session has the scope `browsers:files`.
+                                     * @description `mask`: while a person has control, pictures are black for everybody else and in the recording, the log has no query strings, headers or console messages, and agent commands that read pages wait. `pause`: as with `mask`, and nothing is recorded. `keep`: recorded and readable as usual; requires that the agent key of the session has the scope `browsers:files`.
                                      * @default mask
                                      * @enum {unknown}
                                      */
@@ -11628,7 +11632,7 @@ export interface operations {
                                  */
                                 waitUntil?: string;
                                 /**
-                                 * @description HTTP statuses above 399 of the page that count as success. By default the call fails with `page_failed`, because a picture of an error page is no success.
+                                 * @description HTTP statuses of the page above 399 that count as success. By default the call fails with `page_failed`, because a picture of an error page is not a success.
                                  * @default []
                                  */
                                 acceptStatus?: number[];
@@ -11720,29 +11724,29 @@ export interface operations {
                                 /** @description IANA time zone, for example `Europe/Berlin`. */
                                 timezoneId?: string;
                             };
-                            /** @description Time limit of a call in milliseconds. Of a built-in operation that waits for a person: until then it waits. */
+                            /** @description Time limit of a call in milliseconds. For a built-in operation that waits for a person, the longest time that it waits. */
                             timeoutMs: number;
                             /** @description What is kept of the input and the output of a call. */
                             retention?: {
                                 /**
-                                 * @description `full`: the input is kept for `days`, sealed. `digest`: it is removed at the end, and its digest kept.
+                                 * @description `full`: the input is kept for `days`, sealed. `digest`: the input is removed when the call ends, and only its digest is kept.
                                  * @default digest
                                  * @enum {unknown}
                                  */
                                 input?: "digest" | "full";
                                 /**
-                                 * @description `full`: the output is kept for `days`. `digest`: it can be read for ten minutes after the end, then only its digest is kept. `none`: only the answer of the call that waits for its end has it; not even its digest is kept.
+                                 * @description `full`: the output is kept for `days`. `digest`: it can be read for ten minutes after the end, then only its digest is kept. `none`: only the response to a call that waits for the end contains it; not even its digest is kept.
                                  * @default digest
                                  * @enum {unknown}
                                  */
                                 output?: "none" | "digest" | "full";
                                 /**
-                                 * @description With `full`.
+                                 * @description Number of days, with `full`.
                                  * @default 7
                                  */
                                 days?: number;
                             };
-                            /** @description Price of a call, in micro-credits, besides what its time and traffic cost. If the operator charges credit it is held with the call and captured when the call succeeds. */
+                            /** @description Price of a call, in micro-credits, in addition to the cost of its time and traffic. If the operator charges credit, the price is held with the call and captured when the call succeeds. */
                             price: {
                                 /** @description Price of one call. */
                                 microCredits: number;
@@ -11754,12 +11758,12 @@ export interface operations {
                             }[];
                             /**
                              * Format: date-time
-                             * @description When it was created. Absent for a built-in operation without changes. ISO 8601, UTC, with milliseconds.
+                             * @description When the operation was created. Absent for a built-in operation without changes. ISO 8601, UTC, with milliseconds.
                              */
                             createdAt?: string;
                             /**
                              * Format: date-time
-                             * @description When it was last changed. ISO 8601, UTC, with milliseconds.
+                             * @description When the operation was last changed. ISO 8601, UTC, with milliseconds.
                              */
                             updatedAt?: string;
                         }[];
@@ -11821,9 +11825,9 @@ export interface operations {
                         publishedRevision?: number;
                         /** @description `sha256:` and the digest of everything but `price` and `examples`. */
                         digest: string;
-                        /** @description Name for people. */
+                        /** @description Display name. */
                         title: string;
-                        /** @description What it does, for agents. */
+                        /** @description Description of the operation, for agents. */
                         description: string;
                         /**
                          * @description `read`: changes nothing, and is repeated after a failure of the service. `write` and `irreversible`: sent at most once, or once more with the same `idempotencyHeader`.
@@ -11831,17 +11835,17 @@ export interface operations {
                          */
                         effect: "read" | "write" | "irreversible";
                         /**
-                         * @description Who must approve each call. With another value than `none`, agents prepare an Action instead of calling.
+                         * @description Who must approve each call. With any value other than `none`, agents prepare an Action instead of calling.
                          * @enum {unknown}
                          */
                         approval: "none" | "end_user" | "member" | "owner";
                         /** @description Required as `true` for an `irreversible` operation without approval. */
                         acknowledgeUnattended?: boolean;
-                        /** @description Of a built-in operation: whether agents may call it. Default: true. */
+                        /** @description For a built-in operation, whether agents may call it. Default: true. */
                         enabled?: boolean;
-                        /** @description JSON Schema (2020-12) of the input, an object. At most 64 KiB and 16 levels; `$ref` only within it; `pattern` of at most 256 characters, without references to groups and without lookaround. */
+                        /** @description JSON Schema (2020-12) of the input, which is an object. At most 64 KiB and 16 levels. A `$ref` may only refer to `#/$defs/NAME`. A `pattern` may have at most 256 characters, and no backreferences or lookaround. */
                         inputSchema: Record<string, unknown>;
-                        /** @description JSON Schema (2020-12) of the output. An answer that does not match is marked. */
+                        /** @description JSON Schema (2020-12) of the output. If the output does not match, an invocation with the effect `read` fails, and any other is marked with `outputInvalid`. */
                         outputSchema?: Record<string, unknown>;
                         /** @description What a person who approves a call sees of its input. */
                         display?: {
@@ -11853,14 +11857,14 @@ export interface operations {
                                 value: string;
                             }[];
                         };
-                        /** @description Of an `http` operation the call, of a `browser` operation the steps. */
+                        /** @description For an `http` operation, the call. For a `browser` operation, the steps. */
                         binding?: {
                             /**
                              * @description HTTP method.
                              * @enum {unknown}
                              */
                             method: "GET" | "HEAD" | "POST" | "PUT" | "PATCH" | "DELETE";
-                            /** @description Address, with variables such as `{orderId}` in path and query: members of the input, percent-encoded. Host and port are fixed. `https` only, except for addresses that the operator has opened. */
+                            /** @description The address. Variables such as `{orderId}` in the path and the query are replaced by members of the input, percent-encoded. Host and port are fixed. `https` only, except for addresses that the operator has allowed. */
                             url: string;
                             /** @description Query parameters, each with the JSON Pointer of its value in the input. Absent values are omitted. */
                             query?: {
@@ -11874,7 +11878,7 @@ export interface operations {
                             fixedHeaders?: {
                                 [key: string]: string;
                             };
-                            /** @description The JSON body: the part of the input at this JSON Pointer. `/` and an empty text mean the whole. */
+                            /** @description The JSON body: the part of the input at this JSON Pointer. `/` and the empty string mean the whole input. */
                             body?: {
                                 from: string;
                             };
@@ -11887,13 +11891,13 @@ export interface operations {
                                  * @enum {unknown}
                                  */
                                 as: "bearer" | "basic" | "header";
-                                /** @description With `"as": "header"`: the name of the header. */
+                                /** @description With `"as": "header"`, the name of the header. */
                                 header?: string;
                             };
-                            /** @description Header in which the upstream service expects an idempotency key: the id of the invocation. An interrupted call is then sent once more with the same key. */
+                            /** @description Header in which the upstream service expects an idempotency key. The id of the invocation is sent as the key, and an interrupted call is sent once more with the same key. */
                             idempotencyHeader?: string;
                             /**
-                             * @description Sign the call by HTTP Message Signatures (RFC 9421, Ed25519) with a key of `/.well-known/jwks.json`. `Content-Digest`, `Date`, `Idempotency-Key` and `Berth-Invocation-Id` are then sent, and signed with method and address.
+                             * @description Sign the call with HTTP Message Signatures (RFC 9421, Ed25519) and a key from `/.well-known/jwks.json`. `Content-Digest`, `Date`, `Idempotency-Key` and `Berth-Invocation-Id` are then sent, and are signed together with the method and the address.
                              * @default false
                              */
                             sign?: boolean;
@@ -11905,19 +11909,19 @@ export interface operations {
                              */
                             maxResponseBytes?: number;
                         } | {
-                            /** @description The page that is opened first. Absent: the first step must be a `goto`. Variables such as `{orderId}` may stand in path and query: members of the input, percent-encoded. Host and port are fixed. */
+                            /** @description The page that is opened first. If absent, the first step must be a `goto`. Variables such as `{orderId}` in the path and the query are replaced by members of the input, percent-encoded. Host and port are fixed. */
                             url?: string;
-                            /** @description What is done in the page, as with the operation `browser.steps`. */
+                            /** @description The steps to perform in the page, as in the operation `browser.steps`. */
                             steps: {
                                 /**
                                  * @description What the step does, and its fields. `goto`: `url`, `waitUntil` (optional). `waitFor`: `selector`, `state` (optional). `click`: `selector`, `button` (optional), `double` (optional). `fill`: `selector`, `value` (optional), `credential` (optional), `field` (optional), `totp` (optional). `select`: `selector`, `values`. `press`: `key`, `selector` (optional). `hover`: `selector`. `scroll`: `selector` (optional), `x` (optional), `y` (optional). `upload`: `selector`, `files`. `download`: `selector`. `screenshot`: `selector` (optional), `fullPage` (optional), `format` (optional), `quality` (optional). `pdf`: `paper` (optional), `landscape` (optional), `background` (optional), `pages` (optional). `content`: `selector` (optional), `as` (optional), `maxBytes` (optional). `extract`: `fields`. `sleep`: `ms`. `handoff`: `instructions`, `reason` (optional), `ttlSeconds` (optional), `leaseSeconds` (optional), `allowedOrigins` (optional), `record` (optional).
                                  * @enum {unknown}
                                  */
                                 do: "goto" | "waitFor" | "click" | "fill" | "select" | "press" | "hover" | "scroll" | "upload" | "download" | "screenshot" | "pdf" | "content" | "extract" | "sleep" | "handoff";
-                                /** @description Of `goto`. Variables such as `{orderId}` may stand in path and query: members of the input, percent-encoded. Host and port are fixed. */
+                                /** @description Of `goto`. Variables such as `{orderId}` in the path and the query are replaced by members of the input, percent-encoded. Host and port are fixed. */
                                 url?: string;
                                 /**
-                                 * @description Of `goto`.
+                                 * @description For `goto`.
                                  * @default load
                                  * @enum {unknown}
                                  */
@@ -11931,7 +11935,7 @@ export interface operations {
                                  */
                                 state?: "visible" | "hidden";
                                 /**
-                                 * @description Of `click`.
+                                 * @description For `click`.
                                  * @default left
                                  * @enum {unknown}
                                  */
@@ -11945,20 +11949,20 @@ export interface operations {
                                 value?: string | {
                                     from: string;
                                 };
-                                /** @description Of `fill`, with `field` and without `value`: a credential of the type `login`. The service types it, only where the origins of the page and of the frame are among its `origins`; elsewhere the step fails with `input_not_granted` and nothing was typed. */
+                                /** @description For `fill`, with `field` and without `value`: a credential of the type `login`. The service types it only if the origins of the page and of the frame are among its `origins`; otherwise the step fails with `input_not_granted` and nothing is typed. */
                                 credential?: string;
                                 /**
-                                 * @description Which part of `credential` `fill` puts into the field.
+                                 * @description The part of `credential` that `fill` enters into the field.
                                  * @enum {unknown}
                                  */
                                 field?: "username" | "password";
-                                /** @description Of `fill`, without `value`: a credential of the type `login` with a `totpSeed`. Its current one-time code is typed, as with `credential`. */
+                                /** @description For `fill`, without `value`: a credential of the type `login` with a `totpSeed`. Its current one-time code is typed, under the same conditions as `credential`. */
                                 totp?: string;
                                 /** @description The options that `select` selects: a list, or `{"from": "/sizes"}` for a member of the input. */
                                 values?: string[] | {
                                     from: string;
                                 };
-                                /** @description Of `press`, for example `Enter` or `Control+A`. */
+                                /** @description For `press`, for example `Enter` or `Control+A`. */
                                 key?: string;
                                 /**
                                  * @description Pixels that `scroll` scrolls to the right.
@@ -11970,19 +11974,19 @@ export interface operations {
                                  * @default 0
                                  */
                                 y?: number;
-                                /** @description The files that `upload` chooses in the file input. None: the choice is cleared. */
+                                /** @description The files that `upload` chooses in the file input. An empty list clears the choice. */
                                 files?: {
-                                    /** @description Name that the page sees. */
+                                    /** @description File name that the page sees. */
                                     name: string;
                                     /** @default application/octet-stream */
                                     mimeType?: string;
-                                    /** @description Its content as text. */
+                                    /** @description Content of the file as text. */
                                     text?: string;
-                                    /** @description Its content in base64. Give either this or `text`. */
+                                    /** @description Content of the file in base64. Give either this or `text`. */
                                     base64?: string;
                                 }[];
                                 /**
-                                 * @description The whole page instead of the visible part.
+                                 * @description Capture the whole page instead of the visible part.
                                  * @default false
                                  */
                                 fullPage?: boolean;
@@ -11992,7 +11996,7 @@ export interface operations {
                                  */
                                 format?: "png" | "jpeg";
                                 /**
-                                 * @description Of a JPEG.
+                                 * @description Quality of a JPEG.
                                  * @default 80
                                  */
                                 quality?: number;
@@ -12018,27 +12022,27 @@ export interface operations {
                                  */
                                 as?: "text" | "html" | "links";
                                 /**
-                                 * @description Longer content is cut.
+                                 * @description Longer content is truncated.
                                  * @default 65536
                                  */
                                 maxBytes?: number;
-                                /** @description What to read, by the name that the output has it under. */
+                                /** @description What to read. The names are those that the output uses. */
                                 fields?: {
                                     [key: string]: {
                                         /** @description CSS selector. */
                                         selector: string;
-                                        /** @description Its value instead of the text. */
+                                        /** @description Read the value of this attribute instead of the text. */
                                         attribute?: string;
                                         /**
-                                         * @description A list of all matches, at most 100, instead of the first.
+                                         * @description Return a list of all matches, at most 100, instead of the first match.
                                          * @default false
                                          */
                                         all?: boolean;
                                     };
                                 };
-                                /** @description Milliseconds of `sleep`. */
+                                /** @description Duration of `sleep`, in milliseconds. */
                                 ms?: number;
-                                /** @description What `handoff` asks a member of the application to do, as plain text. The steps go on when the person has completed it; the time does not count against `timeoutMs`. */
+                                /** @description What `handoff` asks a member of the application to do, as plain text. The steps continue when the person has completed the hand-off; the time does not count against `timeoutMs`. */
                                 instructions?: string;
                                 /**
                                  * @description What the page asks for.
@@ -12046,19 +12050,19 @@ export interface operations {
                                  */
                                 reason?: "login" | "otp" | "captcha" | "payment" | "consent" | "review" | "other";
                                 /**
-                                 * @description Seconds for which it waits for a person. Cut at the end of the session, with a warning.
+                                 * @description Seconds for which the hand-off waits for a person. Shortened, with a warning, if the session ends earlier.
                                  * @default 600
                                  */
                                 ttlSeconds?: number;
                                 /**
-                                 * @description Seconds after which control ends unless the person renews it. The page of the hand-off renews it by itself.
+                                 * @description Seconds after which control ends unless the person renews it. The page of the hand-off renews it automatically.
                                  * @default 120
                                  */
                                 leaseSeconds?: number;
                                 /** @description Documents of other origins are not loaded while the person has control. Default: no restriction. */
                                 allowedOrigins?: string[];
                                 /**
-                                 * @description `mask`: while a person has control, pictures are black for everybody else and in the recording, the log has no query strings and no console messages, and commands of the agent that read pages wait. `pause`: the same, and nothing is recorded. `keep`: recorded and readable as ever; requires that the agent key of the session has the scope `browsers:files`.
+                                 * @description `mask`: while a person has control, pictures are black for everybody else and in the recording, the log has no query strings, headers or console messages, and agent commands that read pages wait. `pause`: as with `mask`, and nothing is recorded. `keep`: recorded and readable as usual; requires that the agent key of the session has the scope `browsers:files`.
                                  * @default mask
                                  * @enum {unknown}
                                  */
@@ -12070,7 +12074,7 @@ export interface operations {
                              */
                             waitUntil?: string;
                             /**
-                             * @description HTTP statuses above 399 of the page that count as success. By default the call fails with `page_failed`, because a picture of an error page is no success.
+                             * @description HTTP statuses of the page above 399 that count as success. By default the call fails with `page_failed`, because a picture of an error page is not a success.
                              * @default []
                              */
                             acceptStatus?: number[];
@@ -12162,29 +12166,29 @@ export interface operations {
                             /** @description IANA time zone, for example `Europe/Berlin`. */
                             timezoneId?: string;
                         };
-                        /** @description Time limit of a call in milliseconds. Of a built-in operation that waits for a person: until then it waits. */
+                        /** @description Time limit of a call in milliseconds. For a built-in operation that waits for a person, the longest time that it waits. */
                         timeoutMs: number;
                         /** @description What is kept of the input and the output of a call. */
                         retention?: {
                             /**
-                             * @description `full`: the input is kept for `days`, sealed. `digest`: it is removed at the end, and its digest kept.
+                             * @description `full`: the input is kept for `days`, sealed. `digest`: the input is removed when the call ends, and only its digest is kept.
                              * @default digest
                              * @enum {unknown}
                              */
                             input?: "digest" | "full";
                             /**
-                             * @description `full`: the output is kept for `days`. `digest`: it can be read for ten minutes after the end, then only its digest is kept. `none`: only the answer of the call that waits for its end has it; not even its digest is kept.
+                             * @description `full`: the output is kept for `days`. `digest`: it can be read for ten minutes after the end, then only its digest is kept. `none`: only the response to a call that waits for the end contains it; not even its digest is kept.
                              * @default digest
                              * @enum {unknown}
                              */
                             output?: "none" | "digest" | "full";
                             /**
-                             * @description With `full`.
+                             * @description Number of days, with `full`.
                              * @default 7
                              */
                             days?: number;
                         };
-                        /** @description Price of a call, in micro-credits, besides what its time and traffic cost. If the operator charges credit it is held with the call and captured when the call succeeds. */
+                        /** @description Price of a call, in micro-credits, in addition to the cost of its time and traffic. If the operator charges credit, the price is held with the call and captured when the call succeeds. */
                         price: {
                             /** @description Price of one call. */
                             microCredits: number;
@@ -12196,12 +12200,12 @@ export interface operations {
                         }[];
                         /**
                          * Format: date-time
-                         * @description When it was created. Absent for a built-in operation without changes. ISO 8601, UTC, with milliseconds.
+                         * @description When the operation was created. Absent for a built-in operation without changes. ISO 8601, UTC, with milliseconds.
                          */
                         createdAt?: string;
                         /**
                          * Format: date-time
-                         * @description When it was last changed. ISO 8601, UTC, with milliseconds.
+                         * @description When the operation was last changed. ISO 8601, UTC, with milliseconds.
                          */
                         updatedAt?: string;
                     };
@@ -12266,12 +12270,12 @@ export interface operations {
                  *     }
                  */
                 "application/json": {
-                    /** @description Name for people. */
+                    /** @description Display name. */
                     title?: string;
-                    /** @description What it does, for agents. */
+                    /** @description Description of the operation, for agents. */
                     description?: string;
                     /**
-                     * @description `http`: a call of an HTTP service. `browser`: steps in a browser session.
+                     * @description `http`: a call to an HTTP service. `browser`: steps in a browser session.
                      * @enum {unknown}
                      */
                     kind?: "http" | "browser";
@@ -12281,15 +12285,15 @@ export interface operations {
                      */
                     effect?: "read" | "write" | "irreversible";
                     /**
-                     * @description Who must approve each call. With another value than `none`, agents prepare an Action instead of calling.
+                     * @description Who must approve each call. With any value other than `none`, agents prepare an Action instead of calling.
                      * @enum {unknown}
                      */
                     approval?: "none" | "end_user" | "member" | "owner";
                     /** @description Required as `true` for an `irreversible` operation without approval. */
                     acknowledgeUnattended?: boolean;
-                    /** @description JSON Schema (2020-12) of the input, an object. At most 64 KiB and 16 levels; `$ref` only within it; `pattern` of at most 256 characters, without references to groups and without lookaround. */
+                    /** @description JSON Schema (2020-12) of the input, which is an object. At most 64 KiB and 16 levels. A `$ref` may only refer to `#/$defs/NAME`. A `pattern` may have at most 256 characters, and no backreferences or lookaround. */
                     inputSchema?: Record<string, unknown>;
-                    /** @description JSON Schema (2020-12) of the output. An answer that does not match is marked. */
+                    /** @description JSON Schema (2020-12) of the output. If the output does not match, an invocation with the effect `read` fails, and any other is marked with `outputInvalid`. */
                     outputSchema?: Record<string, unknown>;
                     /** @description What a person who approves a call sees of its input. */
                     display?: {
@@ -12301,14 +12305,14 @@ export interface operations {
                             value: string;
                         }[];
                     };
-                    /** @description Of an `http` operation the call, of a `browser` operation the steps. */
+                    /** @description For an `http` operation, the call. For a `browser` operation, the steps. */
                     binding?: {
                         /**
                          * @description HTTP method.
                          * @enum {unknown}
                          */
                         method: "GET" | "HEAD" | "POST" | "PUT" | "PATCH" | "DELETE";
-                        /** @description Address, with variables such as `{orderId}` in path and query: members of the input, percent-encoded. Host and port are fixed. `https` only, except for addresses that the operator has opened. */
+                        /** @description The address. Variables such as `{orderId}` in the path and the query are replaced by members of the input, percent-encoded. Host and port are fixed. `https` only, except for addresses that the operator has allowed. */
                         url: string;
                         /** @description Query parameters, each with the JSON Pointer of its value in the input. Absent values are omitted. */
                         query?: {
@@ -12322,7 +12326,7 @@ export interface operations {
                         fixedHeaders?: {
                             [key: string]: string;
                         };
-                        /** @description The JSON body: the part of the input at this JSON Pointer. `/` and an empty text mean the whole. */
+                        /** @description The JSON body: the part of the input at this JSON Pointer. `/` and the empty string mean the whole input. */
                         body?: {
                             from: string;
                         };
@@ -12335,13 +12339,13 @@ export interface operations {
                              * @enum {unknown}
                              */
                             as: "bearer" | "basic" | "header";
-                            /** @description With `"as": "header"`: the name of the header. */
+                            /** @description With `"as": "header"`, the name of the header. */
                             header?: string;
                         };
-                        /** @description Header in which the upstream service expects an idempotency key: the id of the invocation. An interrupted call is then sent once more with the same key. */
+                        /** @description Header in which the upstream service expects an idempotency key. The id of the invocation is sent as the key, and an interrupted call is sent once more with the same key. */
                         idempotencyHeader?: string;
                         /**
-                         * @description Sign the call by HTTP Message Signatures (RFC 9421, Ed25519) with a key of `/.well-known/jwks.json`. `Content-Digest`, `Date`, `Idempotency-Key` and `Berth-Invocation-Id` are then sent, and signed with method and address.
+                         * @description Sign the call with HTTP Message Signatures (RFC 9421, Ed25519) and a key from `/.well-known/jwks.json`. `Content-Digest`, `Date`, `Idempotency-Key` and `Berth-Invocation-Id` are then sent, and are signed together with the method and the address.
                          * @default false
                          */
                         sign?: boolean;
@@ -12353,19 +12357,19 @@ export interface operations {
                          */
                         maxResponseBytes?: number;
                     } | {
-                        /** @description The page that is opened first. Absent: the first step must be a `goto`. Variables such as `{orderId}` may stand in path and query: members of the input, percent-encoded. Host and port are fixed. */
+                        /** @description The page that is opened first. If absent, the first step must be a `goto`. Variables such as `{orderId}` in the path and the query are replaced by members of the input, percent-encoded. Host and port are fixed. */
                         url?: string;
-                        /** @description What is done in the page, as with the operation `browser.steps`. */
+                        /** @description The steps to perform in the page, as in the operation `browser.steps`. */
                         steps: {
                             /**
                              * @description What the step does, and its fields. `goto`: `url`, `waitUntil` (optional). `waitFor`: `selector`, `state` (optional). `click`: `selector`, `button` (optional), `double` (optional). `fill`: `selector`, `value` (optional), `credential` (optional), `field` (optional), `totp` (optional). `select`: `selector`, `values`. `press`: `key`, `selector` (optional). `hover`: `selector`. `scroll`: `selector` (optional), `x` (optional), `y` (optional). `upload`: `selector`, `files`. `download`: `selector`. `screenshot`: `selector` (optional), `fullPage` (optional), `format` (optional), `quality` (optional). `pdf`: `paper` (optional), `landscape` (optional), `background` (optional), `pages` (optional). `content`: `selector` (optional), `as` (optional), `maxBytes` (optional). `extract`: `fields`. `sleep`: `ms`. `handoff`: `instructions`, `reason` (optional), `ttlSeconds` (optional), `leaseSeconds` (optional), `allowedOrigins` (optional), `record` (optional).
                              * @enum {unknown}
                              */
                             do: "goto" | "waitFor" | "click" | "fill" | "select" | "press" | "hover" | "scroll" | "upload" | "download" | "screenshot" | "pdf" | "content" | "extract" | "sleep" | "handoff";
-                            /** @description Of `goto`. Variables such as `{orderId}` may stand in path and query: members of the input, percent-encoded. Host and port are fixed. */
+                            /** @description Of `goto`. Variables such as `{orderId}` in the path and the query are replaced by members of the input, percent-encoded. Host and port are fixed. */
                             url?: string;
                             /**
-                             * @description Of `goto`.
+                             * @description For `goto`.
                              * @default load
                              * @enum {unknown}
                              */
@@ -12379,7 +12383,7 @@ export interface operations {
                              */
                             state?: "visible" | "hidden";
                             /**
-                             * @description Of `click`.
+                             * @description For `click`.
                              * @default left
                              * @enum {unknown}
                              */
@@ -12393,20 +12397,20 @@ export interface operations {
                             value?: string | {
                                 from: string;
                             };
-                            /** @description Of `fill`, with `field` and without `value`: a credential of the type `login`. The service types it, only where the origins of the page and of the frame are among its `origins`; elsewhere the step fails with `input_not_granted` and nothing was typed. */
+                            /** @description For `fill`, with `field` and without `value`: a credential of the type `login`. The service types it only if the origins of the page and of the frame are among its `origins`; otherwise the step fails with `input_not_granted` and nothing is typed. */
                             credential?: string;
                             /**
-                             * @description Which part of `credential` `fill` puts into the field.
+                             * @description The part of `credential` that `fill` enters into the field.
                              * @enum {unknown}
                              */
                             field?: "username" | "password";
-                            /** @description Of `fill`, without `value`: a credential of the type `login` with a `totpSeed`. Its current one-time code is typed, as with `credential`. */
+                            /** @description For `fill`, without `value`: a credential of the type `login` with a `totpSeed`. Its current one-time code is typed, under the same conditions as `credential`. */
                             totp?: string;
                             /** @description The options that `select` selects: a list, or `{"from": "/sizes"}` for a member of the input. */
                             values?: string[] | {
                                 from: string;
                             };
-                            /** @description Of `press`, for example `Enter` or `Control+A`. */
+                            /** @description For `press`, for example `Enter` or `Control+A`. */
                             key?: string;
                             /**
                              * @description Pixels that `scroll` scrolls to the right.
@@ -12418,19 +12422,19 @@ export interface operations {
                              * @default 0
                              */
                             y?: number;
-                            /** @description The files that `upload` chooses in the file input. None: the choice is cleared. */
+                            /** @description The files that `upload` chooses in the file input. An empty list clears the choice. */
                             files?: {
-                                /** @description Name that the page sees. */
+                                /** @description File name that the page sees. */
                                 name: string;
                                 /** @default application/octet-stream */
                                 mimeType?: string;
-                                /** @description Its content as text. */
+                                /** @description Content of the file as text. */
                                 text?: string;
-                                /** @description Its content in base64. Give either this or `text`. */
+                                /** @description Content of the file in base64. Give either this or `text`. */
                                 base64?: string;
                             }[];
                             /**
-                             * @description The whole page instead of the visible part.
+                             * @description Capture the whole page instead of the visible part.
                              * @default false
                              */
                             fullPage?: boolean;
@@ -12440,7 +12444,7 @@ export interface operations {
                              */
                             format?: "png" | "jpeg";
                             /**
-                             * @description Of a JPEG.
+                             * @description Quality of a JPEG.
                              * @default 80
                              */
                             quality?: number;
@@ -12466,27 +12470,27 @@ export interface operations {
                              */
                             as?: "text" | "html" | "links";
                             /**
-                             * @description Longer content is cut.
+                             * @description Longer content is truncated.
                              * @default 65536
                              */
                             maxBytes?: number;
-                            /** @description What to read, by the name that the output has it under. */
+                            /** @description What to read. The names are those that the output uses. */
                             fields?: {
                                 [key: string]: {
                                     /** @description CSS selector. */
                                     selector: string;
-                                    /** @description Its value instead of the text. */
+                                    /** @description Read the value of this attribute instead of the text. */
                                     attribute?: string;
                                     /**
-                                     * @description A list of all matches, at most 100, instead of the first.
+                                     * @description Return a list of all matches, at most 100, instead of the first match.
                                      * @default false
                                      */
                                     all?: boolean;
                                 };
                             };
-                            /** @description Milliseconds of `sleep`. */
+                            /** @description Duration of `sleep`, in milliseconds. */
                             ms?: number;
-                            /** @description What `handoff` asks a member of the application to do, as plain text. The steps go on when the person has completed it; the time does not count against `timeoutMs`. */
+                            /** @description What `handoff` asks a member of the application to do, as plain text. The steps continue when the person has completed the hand-off; the time does not count against `timeoutMs`. */
                             instructions?: string;
                             /**
                              * @description What the page asks for.
@@ -12494,19 +12498,19 @@ export interface operations {
                              */
                             reason?: "login" | "otp" | "captcha" | "payment" | "consent" | "review" | "other";
                             /**
-                             * @description Seconds for which it waits for a person. Cut at the end of the session, with a warning.
+                             * @description Seconds for which the hand-off waits for a person. Shortened, with a warning, if the session ends earlier.
                              * @default 600
                              */
                             ttlSeconds?: number;
                             /**
-                             * @description Seconds after which control ends unless the person renews it. The page of the hand-off renews it by itself.
+                             * @description Seconds after which control ends unless the person renews it. The page of the hand-off renews it automatically.
                              * @default 120
                              */
                             leaseSeconds?: number;
                             /** @description Documents of other origins are not loaded while the person has control. Default: no restriction. */
                             allowedOrigins?: string[];
                             /**
-                             * @description `mask`: while a person has control, pictures are black for everybody else and in the recording, the log has no query strings and no console messages, and commands of the agent that read pages wait. `pause`: the same, and nothing is recorded. `keep`: recorded and readable as ever; requires that the agent key of the session has the scope `browsers:files`.
+                             * @description `mask`: while a person has control, pictures are black for everybody else and in the recording, the log has no query strings, headers or console messages, and agent commands that read pages wait. `pause`: as with `mask`, and nothing is recorded. `keep`: recorded and readable as usual; requires that the agent key of the session has the scope `browsers:files`.
                              * @default mask
                              * @enum {unknown}
                              */
@@ -12518,7 +12522,7 @@ export interface operations {
                          */
                         waitUntil?: string;
                         /**
-                         * @description HTTP statuses above 399 of the page that count as success. By default the call fails with `page_failed`, because a picture of an error page is no success.
+                         * @description HTTP statuses of the page above 399 that count as success. By default the call fails with `page_failed`, because a picture of an error page is not a success.
                          * @default []
                          */
                         acceptStatus?: number[];
@@ -12618,24 +12622,24 @@ export interface operations {
                     /** @description What is kept of the input and the output of a call. */
                     retention?: {
                         /**
-                         * @description `full`: the input is kept for `days`, sealed. `digest`: it is removed at the end, and its digest kept.
+                         * @description `full`: the input is kept for `days`, sealed. `digest`: the input is removed when the call ends, and only its digest is kept.
                          * @default digest
                          * @enum {unknown}
                          */
                         input?: "digest" | "full";
                         /**
-                         * @description `full`: the output is kept for `days`. `digest`: it can be read for ten minutes after the end, then only its digest is kept. `none`: only the answer of the call that waits for its end has it; not even its digest is kept.
+                         * @description `full`: the output is kept for `days`. `digest`: it can be read for ten minutes after the end, then only its digest is kept. `none`: only the response to a call that waits for the end contains it; not even its digest is kept.
                          * @default digest
                          * @enum {unknown}
                          */
                         output?: "none" | "digest" | "full";
                         /**
-                         * @description With `full`.
+                         * @description Number of days, with `full`.
                          * @default 7
                          */
                         days?: number;
                     };
-                    /** @description Price of a call, in micro-credits, besides what its time and traffic cost. If the operator charges credit it is held with the call and captured when the call succeeds. */
+                    /** @description Price of a call, in micro-credits, in addition to the cost of its time and traffic. If the operator charges credit, the price is held with the call and captured when the call succeeds. */
                     price?: {
                         /** @description Price of one call. */
                         microCredits: number;
@@ -12645,7 +12649,7 @@ export interface operations {
                         /** @description An input that matches `inputSchema`. */
                         input: Record<string, unknown>;
                     }[];
-                    /** @description Of a built-in operation: whether agents may call it. Default: true. */
+                    /** @description For a built-in operation, whether agents may call it. Default: true. */
                     enabled?: boolean;
                 };
             };
@@ -12676,9 +12680,9 @@ export interface operations {
                         publishedRevision?: number;
                         /** @description `sha256:` and the digest of everything but `price` and `examples`. */
                         digest: string;
-                        /** @description Name for people. */
+                        /** @description Display name. */
                         title: string;
-                        /** @description What it does, for agents. */
+                        /** @description Description of the operation, for agents. */
                         description: string;
                         /**
                          * @description `read`: changes nothing, and is repeated after a failure of the service. `write` and `irreversible`: sent at most once, or once more with the same `idempotencyHeader`.
@@ -12686,17 +12690,17 @@ export interface operations {
                          */
                         effect: "read" | "write" | "irreversible";
                         /**
-                         * @description Who must approve each call. With another value than `none`, agents prepare an Action instead of calling.
+                         * @description Who must approve each call. With any value other than `none`, agents prepare an Action instead of calling.
                          * @enum {unknown}
                          */
                         approval: "none" | "end_user" | "member" | "owner";
                         /** @description Required as `true` for an `irreversible` operation without approval. */
                         acknowledgeUnattended?: boolean;
-                        /** @description Of a built-in operation: whether agents may call it. Default: true. */
+                        /** @description For a built-in operation, whether agents may call it. Default: true. */
                         enabled?: boolean;
-                        /** @description JSON Schema (2020-12) of the input, an object. At most 64 KiB and 16 levels; `$ref` only within it; `pattern` of at most 256 characters, without references to groups and without lookaround. */
+                        /** @description JSON Schema (2020-12) of the input, which is an object. At most 64 KiB and 16 levels. A `$ref` may only refer to `#/$defs/NAME`. A `pattern` may have at most 256 characters, and no backreferences or lookaround. */
                         inputSchema: Record<string, unknown>;
-                        /** @description JSON Schema (2020-12) of the output. An answer that does not match is marked. */
+                        /** @description JSON Schema (2020-12) of the output. If the output does not match, an invocation with the effect `read` fails, and any other is marked with `outputInvalid`. */
                         outputSchema?: Record<string, unknown>;
                         /** @description What a person who approves a call sees of its input. */
                         display?: {
@@ -12708,14 +12712,14 @@ export interface operations {
                                 value: string;
                             }[];
                         };
-                        /** @description Of an `http` operation the call, of a `browser` operation the steps. */
+                        /** @description For an `http` operation, the call. For a `browser` operation, the steps. */
                         binding?: {
                             /**
                              * @description HTTP method.
                              * @enum {unknown}
                              */
                             method: "GET" | "HEAD" | "POST" | "PUT" | "PATCH" | "DELETE";
-                            /** @description Address, with variables such as `{orderId}` in path and query: members of the input, percent-encoded. Host and port are fixed. `https` only, except for addresses that the operator has opened. */
+                            /** @description The address. Variables such as `{orderId}` in the path and the query are replaced by members of the input, percent-encoded. Host and port are fixed. `https` only, except for addresses that the operator has allowed. */
                             url: string;
                             /** @description Query parameters, each with the JSON Pointer of its value in the input. Absent values are omitted. */
                             query?: {
@@ -12729,7 +12733,7 @@ export interface operations {
                             fixedHeaders?: {
                                 [key: string]: string;
                             };
-                            /** @description The JSON body: the part of the input at this JSON Pointer. `/` and an empty text mean the whole. */
+                            /** @description The JSON body: the part of the input at this JSON Pointer. `/` and the empty string mean the whole input. */
                             body?: {
                                 from: string;
                             };
@@ -12742,13 +12746,13 @@ export interface operations {
                                  * @enum {unknown}
                                  */
                                 as: "bearer" | "basic" | "header";
-                                /** @description With `"as": "header"`: the name of the header. */
+                                /** @description With `"as": "header"`, the name of the header. */
                                 header?: string;
                             };
-                            /** @description Header in which the upstream service expects an idempotency key: the id of the invocation. An interrupted call is then sent once more with the same key. */
+                            /** @description Header in which the upstream service expects an idempotency key. The id of the invocation is sent as the key, and an interrupted call is sent once more with the same key. */
                             idempotencyHeader?: string;
                             /**
-                             * @description Sign the call by HTTP Message Signatures (RFC 9421, Ed25519) with a key of `/.well-known/jwks.json`. `Content-Digest`, `Date`, `Idempotency-Key` and `Berth-Invocation-Id` are then sent, and signed with method and address.
+                             * @description Sign the call with HTTP Message Signatures (RFC 9421, Ed25519) and a key from `/.well-known/jwks.json`. `Content-Digest`, `Date`, `Idempotency-Key` and `Berth-Invocation-Id` are then sent, and are signed together with the method and the address.
                              * @default false
                              */
                             sign?: boolean;
@@ -12760,19 +12764,19 @@ export interface operations {
                              */
                             maxResponseBytes?: number;
                         } | {
-                            /** @description The page that is opened first. Absent: the first step must be a `goto`. Variables such as `{orderId}` may stand in path and query: members of the input, percent-encoded. Host and port are fixed. */
+                            /** @description The page that is opened first. If absent, the first step must be a `goto`. Variables such as `{orderId}` in the path and the query are replaced by members of the input, percent-encoded. Host and port are fixed. */
                             url?: string;
-                            /** @description What is done in the page, as with the operation `browser.steps`. */
+                            /** @description The steps to perform in the page, as in the operation `browser.steps`. */
                             steps: {
                                 /**
                                  * @description What the step does, and its fields. `goto`: `url`, `waitUntil` (optional). `waitFor`: `selector`, `state` (optional). `click`: `selector`, `button` (optional), `double` (optional). `fill`: `selector`, `value` (optional), `credential` (optional), `field` (optional), `totp` (optional). `select`: `selector`, `values`. `press`: `key`, `selector` (optional). `hover`: `selector`. `scroll`: `selector` (optional), `x` (optional), `y` (optional). `upload`: `selector`, `files`. `download`: `selector`. `screenshot`: `selector` (optional), `fullPage` (optional), `format` (optional), `quality` (optional). `pdf`: `paper` (optional), `landscape` (optional), `background` (optional), `pages` (optional). `content`: `selector` (optional), `as` (optional), `maxBytes` (optional). `extract`: `fields`. `sleep`: `ms`. `handoff`: `instructions`, `reason` (optional), `ttlSeconds` (optional), `leaseSeconds` (optional), `allowedOrigins` (optional), `record` (optional).
                                  * @enum {unknown}
                                  */
                                 do: "goto" | "waitFor" | "click" | "fill" | "select" | "press" | "hover" | "scroll" | "upload" | "download" | "screenshot" | "pdf" | "content" | "extract" | "sleep" | "handoff";
-                                /** @description Of `goto`. Variables such as `{orderId}` may stand in path and query: members of the input, percent-encoded. Host and port are fixed. */
+                                /** @description Of `goto`. Variables such as `{orderId}` in the path and the query are replaced by members of the input, percent-encoded. Host and port are fixed. */
                                 url?: string;
                                 /**
-                                 * @description Of `goto`.
+                                 * @description For `goto`.
                                  * @default load
                                  * @enum {unknown}
                                  */
@@ -12786,7 +12790,7 @@ export interface operations {
                                  */
                                 state?: "visible" | "hidden";
                                 /**
-                                 * @description Of `click`.
+                                 * @description For `click`.
                                  * @default left
                                  * @enum {unknown}
                                  */
@@ -12800,20 +12804,20 @@ export interface operations {
                                 value?: string | {
                                     from: string;
                                 };
-                                /** @description Of `fill`, with `field` and without `value`: a credential of the type `login`. The service types it, only where the origins of the page and of the frame are among its `origins`; elsewhere the step fails with `input_not_granted` and nothing was typed. */
+                                /** @description For `fill`, with `field` and without `value`: a credential of the type `login`. The service types it only if the origins of the page and of the frame are among its `origins`; otherwise the step fails with `input_not_granted` and nothing is typed. */
                                 credential?: string;
                                 /**
-                                 * @description Which part of `credential` `fill` puts into the field.
+                                 * @description The part of `credential` that `fill` enters into the field.
                                  * @enum {unknown}
                                  */
                                 field?: "username" | "password";
-                                /** @description Of `fill`, without `value`: a credential of the type `login` with a `totpSeed`. Its current one-time code is typed, as with `credential`. */
+                                /** @description For `fill`, without `value`: a credential of the type `login` with a `totpSeed`. Its current one-time code is typed, under the same conditions as `credential`. */
                                 totp?: string;
                                 /** @description The options that `select` selects: a list, or `{"from": "/sizes"}` for a member of the input. */
                                 values?: string[] | {
                                     from: string;
                                 };
-                                /** @description Of `press`, for example `Enter` or `Control+A`. */
+                                /** @description For `press`, for example `Enter` or `Control+A`. */
                                 key?: string;
                                 /**
                                  * @description Pixels that `scroll` scrolls to the right.
@@ -12825,19 +12829,19 @@ export interface operations {
                                  * @default 0
                                  */
                                 y?: number;
-                                /** @description The files that `upload` chooses in the file input. None: the choice is cleared. */
+                                /** @description The files that `upload` chooses in the file input. An empty list clears the choice. */
                                 files?: {
-                                    /** @description Name that the page sees. */
+                                    /** @description File name that the page sees. */
                                     name: string;
                                     /** @default application/octet-stream */
                                     mimeType?: string;
-                                    /** @description Its content as text. */
+                                    /** @description Content of the file as text. */
                                     text?: string;
-                                    /** @description Its content in base64. Give either this or `text`. */
+                                    /** @description Content of the file in base64. Give either this or `text`. */
                                     base64?: string;
                                 }[];
                                 /**
-                                 * @description The whole page instead of the visible part.
+                                 * @description Capture the whole page instead of the visible part.
                                  * @default false
                                  */
                                 fullPage?: boolean;
@@ -12847,7 +12851,7 @@ export interface operations {
                                  */
                                 format?: "png" | "jpeg";
                                 /**
-                                 * @description Of a JPEG.
+                                 * @description Quality of a JPEG.
                                  * @default 80
                                  */
                                 quality?: number;
@@ -12873,27 +12877,27 @@ export interface operations {
                                  */
                                 as?: "text" | "html" | "links";
                                 /**
-                                 * @description Longer content is cut.
+                                 * @description Longer content is truncated.
                                  * @default 65536
                                  */
                                 maxBytes?: number;
-                                /** @description What to read, by the name that the output has it under. */
+                                /** @description What to read. The names are those that the output uses. */
                                 fields?: {
                                     [key: string]: {
                                         /** @description CSS selector. */
                                         selector: string;
-                                        /** @description Its value instead of the text. */
+                                        /** @description Read the value of this attribute instead of the text. */
                                         attribute?: string;
                                         /**
-                                         * @description A list of all matches, at most 100, instead of the first.
+                                         * @description Return a list of all matches, at most 100, instead of the first match.
                                          * @default false
                                          */
                                         all?: boolean;
                                     };
                                 };
-                                /** @description Milliseconds of `sleep`. */
+                                /** @description Duration of `sleep`, in milliseconds. */
                                 ms?: number;
-                                /** @description What `handoff` asks a member of the application to do, as plain text. The steps go on when the person has completed it; the time does not count against `timeoutMs`. */
+                                /** @description What `handoff` asks a member of the application to do, as plain text. The steps continue when the person has completed the hand-off; the time does not count against `timeoutMs`. */
                                 instructions?: string;
                                 /**
                                  * @description What the page asks for.
@@ -12901,19 +12905,19 @@ export interface operations {
                                  */
                                 reason?: "login" | "otp" | "captcha" | "payment" | "consent" | "review" | "other";
                                 /**
-                                 * @description Seconds for which it waits for a person. Cut at the end of the session, with a warning.
+                                 * @description Seconds for which the hand-off waits for a person. Shortened, with a warning, if the session ends earlier.
                                  * @default 600
                                  */
                                 ttlSeconds?: number;
                                 /**
-                                 * @description Seconds after which control ends unless the person renews it. The page of the hand-off renews it by itself.
+                                 * @description Seconds after which control ends unless the person renews it. The page of the hand-off renews it automatically.
                                  * @default 120
                                  */
                                 leaseSeconds?: number;
                                 /** @description Documents of other origins are not loaded while the person has control. Default: no restriction. */
                                 allowedOrigins?: string[];
                                 /**
-                                 * @description `mask`: while a person has control, pictures are black for everybody else and in the recording, the log has no query strings and no console messages, and commands of the agent that read pages wait. `pause`: the same, and nothing is recorded. `keep`: recorded and readable as ever; requires that the agent key of the session has the scope `browsers:files`.
+                                 * @description `mask`: while a person has control, pictures are black for everybody else and in the recording, the log has no query strings, headers or console messages, and agent commands that read pages wait. `pause`: as with `mask`, and nothing is recorded. `keep`: recorded and readable as usual; requires that the agent key of the session has the scope `browsers:files`.
                                  * @default mask
                                  * @enum {unknown}
                                  */
@@ -12925,7 +12929,7 @@ export interface operations {
                              */
                             waitUntil?: string;
                             /**
-                             * @description HTTP statuses above 399 of the page that count as success. By default the call fails with `page_failed`, because a picture of an error page is no success.
+                             * @description HTTP statuses of the page above 399 that count as success. By default the call fails with `page_failed`, because a picture of an error page is not a success.
                              * @default []
                              */
                             acceptStatus?: number[];
@@ -13017,29 +13021,29 @@ export interface operations {
                             /** @description IANA time zone, for example `Europe/Berlin`. */
                             timezoneId?: string;
                         };
-                        /** @description Time limit of a call in milliseconds. Of a built-in operation that waits for a person: until then it waits. */
+                        /** @description Time limit of a call in milliseconds. For a built-in operation that waits for a person, the longest time that it waits. */
                         timeoutMs: number;
                         /** @description What is kept of the input and the output of a call. */
                         retention?: {
                             /**
-                             * @description `full`: the input is kept for `days`, sealed. `digest`: it is removed at the end, and its digest kept.
+                             * @description `full`: the input is kept for `days`, sealed. `digest`: the input is removed when the call ends, and only its digest is kept.
                              * @default digest
                              * @enum {unknown}
                              */
                             input?: "digest" | "full";
                             /**
-                             * @description `full`: the output is kept for `days`. `digest`: it can be read for ten minutes after the end, then only its digest is kept. `none`: only the answer of the call that waits for its end has it; not even its digest is kept.
+                             * @description `full`: the output is kept for `days`. `digest`: it can be read for ten minutes after the end, then only its digest is kept. `none`: only the response to a call that waits for the end contains it; not even its digest is kept.
                              * @default digest
                              * @enum {unknown}
                              */
                             output?: "none" | "digest" | "full";
                             /**
-                             * @description With `full`.
+                             * @description Number of days, with `full`.
                              * @default 7
                              */
                             days?: number;
                         };
-                        /** @description Price of a call, in micro-credits, besides what its time and traffic cost. If the operator charges credit it is held with the call and captured when the call succeeds. */
+                        /** @description Price of a call, in micro-credits, in addition to the cost of its time and traffic. If the operator charges credit, the price is held with the call and captured when the call succeeds. */
                         price: {
                             /** @description Price of one call. */
                             microCredits: number;
@@ -13051,12 +13055,12 @@ export interface operations {
                         }[];
                         /**
                          * Format: date-time
-                         * @description When it was created. Absent for a built-in operation without changes. ISO 8601, UTC, with milliseconds.
+                         * @description When the operation was created. Absent for a built-in operation without changes. ISO 8601, UTC, with milliseconds.
                          */
                         createdAt?: string;
                         /**
                          * Format: date-time
-                         * @description When it was last changed. ISO 8601, UTC, with milliseconds.
+                         * @description When the operation was last changed. ISO 8601, UTC, with milliseconds.
                          */
                         updatedAt?: string;
                     };
@@ -13087,9 +13091,9 @@ export interface operations {
                         publishedRevision?: number;
                         /** @description `sha256:` and the digest of everything but `price` and `examples`. */
                         digest: string;
-                        /** @description Name for people. */
+                        /** @description Display name. */
                         title: string;
-                        /** @description What it does, for agents. */
+                        /** @description Description of the operation, for agents. */
                         description: string;
                         /**
                          * @description `read`: changes nothing, and is repeated after a failure of the service. `write` and `irreversible`: sent at most once, or once more with the same `idempotencyHeader`.
@@ -13097,17 +13101,17 @@ export interface operations {
                          */
                         effect: "read" | "write" | "irreversible";
                         /**
-                         * @description Who must approve each call. With another value than `none`, agents prepare an Action instead of calling.
+                         * @description Who must approve each call. With any value other than `none`, agents prepare an Action instead of calling.
                          * @enum {unknown}
                          */
                         approval: "none" | "end_user" | "member" | "owner";
                         /** @description Required as `true` for an `irreversible` operation without approval. */
                         acknowledgeUnattended?: boolean;
-                        /** @description Of a built-in operation: whether agents may call it. Default: true. */
+                        /** @description For a built-in operation, whether agents may call it. Default: true. */
                         enabled?: boolean;
-                        /** @description JSON Schema (2020-12) of the input, an object. At most 64 KiB and 16 levels; `$ref` only within it; `pattern` of at most 256 characters, without references to groups and without lookaround. */
+                        /** @description JSON Schema (2020-12) of the input, which is an object. At most 64 KiB and 16 levels. A `$ref` may only refer to `#/$defs/NAME`. A `pattern` may have at most 256 characters, and no backreferences or lookaround. */
                         inputSchema: Record<string, unknown>;
-                        /** @description JSON Schema (2020-12) of the output. An answer that does not match is marked. */
+                        /** @description JSON Schema (2020-12) of the output. If the output does not match, an invocation with the effect `read` fails, and any other is marked with `outputInvalid`. */
                         outputSchema?: Record<string, unknown>;
                         /** @description What a person who approves a call sees of its input. */
                         display?: {
@@ -13119,14 +13123,14 @@ export interface operations {
                                 value: string;
                             }[];
                         };
-                        /** @description Of an `http` operation the call, of a `browser` operation the steps. */
+                        /** @description For an `http` operation, the call. For a `browser` operation, the steps. */
                         binding?: {
                             /**
                              * @description HTTP method.
                              * @enum {unknown}
                              */
                             method: "GET" | "HEAD" | "POST" | "PUT" | "PATCH" | "DELETE";
-                            /** @description Address, with variables such as `{orderId}` in path and query: members of the input, percent-encoded. Host and port are fixed. `https` only, except for addresses that the operator has opened. */
+                            /** @description The address. Variables such as `{orderId}` in the path and the query are replaced by members of the input, percent-encoded. Host and port are fixed. `https` only, except for addresses that the operator has allowed. */
                             url: string;
                             /** @description Query parameters, each with the JSON Pointer of its value in the input. Absent values are omitted. */
                             query?: {
@@ -13140,7 +13144,7 @@ export interface operations {
                             fixedHeaders?: {
                                 [key: string]: string;
                             };
-                            /** @description The JSON body: the part of the input at this JSON Pointer. `/` and an empty text mean the whole. */
+                            /** @description The JSON body: the part of the input at this JSON Pointer. `/` and the empty string mean the whole input. */
                             body?: {
                                 from: string;
                             };
@@ -13153,13 +13157,13 @@ export interface operations {
                                  * @enum {unknown}
                                  */
                                 as: "bearer" | "basic" | "header";
-                                /** @description With `"as": "header"`: the name of the header. */
+                                /** @description With `"as": "header"`, the name of the header. */
                                 header?: string;
                             };
-                            /** @description Header in which the upstream service expects an idempotency key: the id of the invocation. An interrupted call is then sent once more with the same key. */
+                            /** @description Header in which the upstream service expects an idempotency key. The id of the invocation is sent as the key, and an interrupted call is sent once more with the same key. */
                             idempotencyHeader?: string;
                             /**
-                             * @description Sign the call by HTTP Message Signatures (RFC 9421, Ed25519) with a key of `/.well-known/jwks.json`. `Content-Digest`, `Date`, `Idempotency-Key` and `Berth-Invocation-Id` are then sent, and signed with method and address.
+                             * @description Sign the call with HTTP Message Signatures (RFC 9421, Ed25519) and a key from `/.well-known/jwks.json`. `Content-Digest`, `Date`, `Idempotency-Key` and `Berth-Invocation-Id` are then sent, and are signed together with the method and the address.
                              * @default false
                              */
                             sign?: boolean;
@@ -13171,19 +13175,19 @@ export interface operations {
                              */
                             maxResponseBytes?: number;
                         } | {
-                            /** @description The page that is opened first. Absent: the first step must be a `goto`. Variables such as `{orderId}` may stand in path and query: members of the input, percent-encoded. Host and port are fixed. */
+                            /** @description The page that is opened first. If absent, the first step must be a `goto`. Variables such as `{orderId}` in the path and the query are replaced by members of the input, percent-encoded. Host and port are fixed. */
                             url?: string;
-                            /** @description What is done in the page, as with the operation `browser.steps`. */
+                            /** @description The steps to perform in the page, as in the operation `browser.steps`. */
                             steps: {
                                 /**
                                  * @description What the step does, and its fields. `goto`: `url`, `waitUntil` (optional). `waitFor`: `selector`, `state` (optional). `click`: `selector`, `button` (optional), `double` (optional). `fill`: `selector`, `value` (optional), `credential` (optional), `field` (optional), `totp` (optional). `select`: `selector`, `values`. `press`: `key`, `selector` (optional). `hover`: `selector`. `scroll`: `selector` (optional), `x` (optional), `y` (optional). `upload`: `selector`, `files`. `download`: `selector`. `screenshot`: `selector` (optional), `fullPage` (optional), `format` (optional), `quality` (optional). `pdf`: `paper` (optional), `landscape` (optional), `background` (optional), `pages` (optional). `content`: `selector` (optional), `as` (optional), `maxBytes` (optional). `extract`: `fields`. `sleep`: `ms`. `handoff`: `instructions`, `reason` (optional), `ttlSeconds` (optional), `leaseSeconds` (optional), `allowedOrigins` (optional), `record` (optional).
                                  * @enum {unknown}
                                  */
                                 do: "goto" | "waitFor" | "click" | "fill" | "select" | "press" | "hover" | "scroll" | "upload" | "download" | "screenshot" | "pdf" | "content" | "extract" | "sleep" | "handoff";
-                                /** @description Of `goto`. Variables such as `{orderId}` may stand in path and query: members of the input, percent-encoded. Host and port are fixed. */
+                                /** @description Of `goto`. Variables such as `{orderId}` in the path and the query are replaced by members of the input, percent-encoded. Host and port are fixed. */
                                 url?: string;
                                 /**
-                                 * @description Of `goto`.
+                                 * @description For `goto`.
                                  * @default load
                                  * @enum {unknown}
                                  */
@@ -13197,7 +13201,7 @@ export interface operations {
                                  */
                                 state?: "visible" | "hidden";
                                 /**
-                                 * @description Of `click`.
+                                 * @description For `click`.
                                  * @default left
                                  * @enum {unknown}
                                  */
@@ -13211,20 +13215,20 @@ export interface operations {
                                 value?: string | {
                                     from: string;
                                 };
-                                /** @description Of `fill`, with `field` and without `value`: a credential of the type `login`. The service types it, only where the origins of the page and of the frame are among its `origins`; elsewhere the step fails with `input_not_granted` and nothing was typed. */
+                                /** @description For `fill`, with `field` and without `value`: a credential of the type `login`. The service types it only if the origins of the page and of the frame are among its `origins`; otherwise the step fails with `input_not_granted` and nothing is typed. */
                                 credential?: string;
                                 /**
-                                 * @description Which part of `credential` `fill` puts into the field.
+                                 * @description The part of `credential` that `fill` enters into the field.
                                  * @enum {unknown}
                                  */
                                 field?: "username" | "password";
-                                /** @description Of `fill`, without `value`: a credential of the type `login` with a `totpSeed`. Its current one-time code is typed, as with `credential`. */
+                                /** @description For `fill`, without `value`: a credential of the type `login` with a `totpSeed`. Its current one-time code is typed, under the same conditions as `credential`. */
                                 totp?: string;
                                 /** @description The options that `select` selects: a list, or `{"from": "/sizes"}` for a member of the input. */
                                 values?: string[] | {
                                     from: string;
                                 };
-                                /** @description Of `press`, for example `Enter` or `Control+A`. */
+                                /** @description For `press`, for example `Enter` or `Control+A`. */
                                 key?: string;
                                 /**
                                  * @description Pixels that `scroll` scrolls to the right.
@@ -13236,19 +13240,19 @@ export interface operations {
                                  * @default 0
                                  */
                                 y?: number;
-                                /** @description The files that `upload` chooses in the file input. None: the choice is cleared. */
+                                /** @description The files that `upload` chooses in the file input. An empty list clears the choice. */
                                 files?: {
-                                    /** @description Name that the page sees. */
+                                    /** @description File name that the page sees. */
                                     name: string;
                                     /** @default application/octet-stream */
                                     mimeType?: string;
-                                    /** @description Its content as text. */
+                                    /** @description Content of the file as text. */
                                     text?: string;
-                                    /** @description Its content in base64. Give either this or `text`. */
+                                    /** @description Content of the file in base64. Give either this or `text`. */
                                     base64?: string;
                                 }[];
                                 /**
-                                 * @description The whole page instead of the visible part.
+                                 * @description Capture the whole page instead of the visible part.
                                  * @default false
                                  */
                                 fullPage?: boolean;
@@ -13258,7 +13262,7 @@ export interface operations {
                                  */
                                 format?: "png" | "jpeg";
                                 /**
-                                 * @description Of a JPEG.
+                                 * @description Quality of a JPEG.
                                  * @default 80
                                  */
                                 quality?: number;
@@ -13284,27 +13288,27 @@ export interface operations {
                                  */
                                 as?: "text" | "html" | "links";
                                 /**
-                                 * @description Longer content is cut.
+                                 * @description Longer content is truncated.
                                  * @default 65536
                                  */
                                 maxBytes?: number;
-                                /** @description What to read, by the name that the output has it under. */
+                                /** @description What to read. The names are those that the output uses. */
                                 fields?: {
                                     [key: string]: {
                                         /** @description CSS selector. */
                                         selector: string;
-                                        /** @description Its value instead of the text. */
+                                        /** @description Read the value of this attribute instead of the text. */
                                         attribute?: string;
                                         /**
-                                         * @description A list of all matches, at most 100, instead of the first.
+                                         * @description Return a list of all matches, at most 100, instead of the first match.
                                          * @default false
                                          */
                                         all?: boolean;
                                     };
                                 };
-                                /** @description Milliseconds of `sleep`. */
+                                /** @description Duration of `sleep`, in milliseconds. */
                                 ms?: number;
-                                /** @description What `handoff` asks a member of the application to do, as plain text. The steps go on when the person has completed it; the time does not count against `timeoutMs`. */
+                                /** @description What `handoff` asks a member of the application to do, as plain text. The steps continue when the person has completed the hand-off; the time does not count against `timeoutMs`. */
                                 instructions?: string;
                                 /**
                                  * @description What the page asks for.
@@ -13312,19 +13316,19 @@ export interface operations {
                                  */
                                 reason?: "login" | "otp" | "captcha" | "payment" | "consent" | "review" | "other";
                                 /**
-                                 * @description Seconds for which it waits for a person. Cut at the end of the session, with a warning.
+                                 * @description Seconds for which the hand-off waits for a person. Shortened, with a warning, if the session ends earlier.
                                  * @default 600
                                  */
                                 ttlSeconds?: number;
                                 /**
-                                 * @description Seconds after which control ends unless the person renews it. The page of the hand-off renews it by itself.
+                                 * @description Seconds after which control ends unless the person renews it. The page of the hand-off renews it automatically.
                                  * @default 120
                                  */
                                 leaseSeconds?: number;
                                 /** @description Documents of other origins are not loaded while the person has control. Default: no restriction. */
                                 allowedOrigins?: string[];
                                 /**
-                                 * @description `mask`: while a person has control, pictures are black for everybody else and in the recording, the log has no query strings and no console messages, and commands of the agent that read pages wait. `pause`: the same, and nothing is recorded. `keep`: recorded and readable as ever; requires that the agent key of the session has the scope `browsers:files`.
+                                 * @description `mask`: while a person has control, pictures are black for everybody else and in the recording, the log has no query strings, headers or console messages, and agent commands that read pages wait. `pause`: as with `mask`, and nothing is recorded. `keep`: recorded and readable as usual; requires that the agent key of the session has the scope `browsers:files`.
                                  * @default mask
                                  * @enum {unknown}
                                  */
@@ -13336,7 +13340,7 @@ export interface operations {
                              */
                             waitUntil?: string;
                             /**
-                             * @description HTTP statuses above 399 of the page that count as success. By default the call fails with `page_failed`, because a picture of an error page is no success.
+                             * @description HTTP statuses of the page above 399 that count as success. By default the call fails with `page_failed`, because a picture of an error page is not a success.
                              * @default []
                              */
                             acceptStatus?: number[];
@@ -13428,29 +13432,29 @@ export interface operations {
                             /** @description IANA time zone, for example `Europe/Berlin`. */
                             timezoneId?: string;
                         };
-                        /** @description Time limit of a call in milliseconds. Of a built-in operation that waits for a person: until then it waits. */
+                        /** @description Time limit of a call in milliseconds. For a built-in operation that waits for a person, the longest time that it waits. */
                         timeoutMs: number;
                         /** @description What is kept of the input and the output of a call. */
                         retention?: {
                             /**
-                             * @description `full`: the input is kept for `days`, sealed. `digest`: it is removed at the end, and its digest kept.
+                             * @description `full`: the input is kept for `days`, sealed. `digest`: the input is removed when the call ends, and only its digest is kept.
                              * @default digest
                              * @enum {unknown}
                              */
                             input?: "digest" | "full";
                             /**
-                             * @description `full`: the output is kept for `days`. `digest`: it can be read for ten minutes after the end, then only its digest is kept. `none`: only the answer of the call that waits for its end has it; not even its digest is kept.
+                             * @description `full`: the output is kept for `days`. `digest`: it can be read for ten minutes after the end, then only its digest is kept. `none`: only the response to a call that waits for the end contains it; not even its digest is kept.
                              * @default digest
                              * @enum {unknown}
                              */
                             output?: "none" | "digest" | "full";
                             /**
-                             * @description With `full`.
+                             * @description Number of days, with `full`.
                              * @default 7
                              */
                             days?: number;
                         };
-                        /** @description Price of a call, in micro-credits, besides what its time and traffic cost. If the operator charges credit it is held with the call and captured when the call succeeds. */
+                        /** @description Price of a call, in micro-credits, in addition to the cost of its time and traffic. If the operator charges credit, the price is held with the call and captured when the call succeeds. */
                         price: {
                             /** @description Price of one call. */
                             microCredits: number;
@@ -13462,12 +13466,12 @@ export interface operations {
                         }[];
                         /**
                          * Format: date-time
-                         * @description When it was created. Absent for a built-in operation without changes. ISO 8601, UTC, with milliseconds.
+                         * @description When the operation was created. Absent for a built-in operation without changes. ISO 8601, UTC, with milliseconds.
                          */
                         createdAt?: string;
                         /**
                          * Format: date-time
-                         * @description When it was last changed. ISO 8601, UTC, with milliseconds.
+                         * @description When the operation was last changed. ISO 8601, UTC, with milliseconds.
                          */
                         updatedAt?: string;
                     };
@@ -13561,9 +13565,9 @@ export interface operations {
                         publishedRevision?: number;
                         /** @description `sha256:` and the digest of everything but `price` and `examples`. */
                         digest: string;
-                        /** @description Name for people. */
+                        /** @description Display name. */
                         title: string;
-                        /** @description What it does, for agents. */
+                        /** @description Description of the operation, for agents. */
                         description: string;
                         /**
                          * @description `read`: changes nothing, and is repeated after a failure of the service. `write` and `irreversible`: sent at most once, or once more with the same `idempotencyHeader`.
@@ -13571,17 +13575,17 @@ export interface operations {
                          */
                         effect: "read" | "write" | "irreversible";
                         /**
-                         * @description Who must approve each call. With another value than `none`, agents prepare an Action instead of calling.
+                         * @description Who must approve each call. With any value other than `none`, agents prepare an Action instead of calling.
                          * @enum {unknown}
                          */
                         approval: "none" | "end_user" | "member" | "owner";
                         /** @description Required as `true` for an `irreversible` operation without approval. */
                         acknowledgeUnattended?: boolean;
-                        /** @description Of a built-in operation: whether agents may call it. Default: true. */
+                        /** @description For a built-in operation, whether agents may call it. Default: true. */
                         enabled?: boolean;
-                        /** @description JSON Schema (2020-12) of the input, an object. At most 64 KiB and 16 levels; `$ref` only within it; `pattern` of at most 256 characters, without references to groups and without lookaround. */
+                        /** @description JSON Schema (2020-12) of the input, which is an object. At most 64 KiB and 16 levels. A `$ref` may only refer to `#/$defs/NAME`. A `pattern` may have at most 256 characters, and no backreferences or lookaround. */
                         inputSchema: Record<string, unknown>;
-                        /** @description JSON Schema (2020-12) of the output. An answer that does not match is marked. */
+                        /** @description JSON Schema (2020-12) of the output. If the output does not match, an invocation with the effect `read` fails, and any other is marked with `outputInvalid`. */
                         outputSchema?: Record<string, unknown>;
                         /** @description What a person who approves a call sees of its input. */
                         display?: {
@@ -13593,14 +13597,14 @@ export interface operations {
                                 value: string;
                             }[];
                         };
-                        /** @description Of an `http` operation the call, of a `browser` operation the steps. */
+                        /** @description For an `http` operation, the call. For a `browser` operation, the steps. */
                         binding?: {
                             /**
                              * @description HTTP method.
                              * @enum {unknown}
                              */
                             method: "GET" | "HEAD" | "POST" | "PUT" | "PATCH" | "DELETE";
-                            /** @description Address, with variables such as `{orderId}` in path and query: members of the input, percent-encoded. Host and port are fixed. `https` only, except for addresses that the operator has opened. */
+                            /** @description The address. Variables such as `{orderId}` in the path and the query are replaced by members of the input, percent-encoded. Host and port are fixed. `https` only, except for addresses that the operator has allowed. */
                             url: string;
                             /** @description Query parameters, each with the JSON Pointer of its value in the input. Absent values are omitted. */
                             query?: {
@@ -13614,7 +13618,7 @@ export interface operations {
                             fixedHeaders?: {
                                 [key: string]: string;
                             };
-                            /** @description The JSON body: the part of the input at this JSON Pointer. `/` and an empty text mean the whole. */
+                            /** @description The JSON body: the part of the input at this JSON Pointer. `/` and the empty string mean the whole input. */
                             body?: {
                                 from: string;
                             };
@@ -13627,13 +13631,13 @@ export interface operations {
                                  * @enum {unknown}
                                  */
                                 as: "bearer" | "basic" | "header";
-                                /** @description With `"as": "header"`: the name of the header. */
+                                /** @description With `"as": "header"`, the name of the header. */
                                 header?: string;
                             };
-                            /** @description Header in which the upstream service expects an idempotency key: the id of the invocation. An interrupted call is then sent once more with the same key. */
+                            /** @description Header in which the upstream service expects an idempotency key. The id of the invocation is sent as the key, and an interrupted call is sent once more with the same key. */
                             idempotencyHeader?: string;
                             /**
-                             * @description Sign the call by HTTP Message Signatures (RFC 9421, Ed25519) with a key of `/.well-known/jwks.json`. `Content-Digest`, `Date`, `Idempotency-Key` and `Berth-Invocation-Id` are then sent, and signed with method and address.
+                             * @description Sign the call with HTTP Message Signatures (RFC 9421, Ed25519) and a key from `/.well-known/jwks.json`. `Content-Digest`, `Date`, `Idempotency-Key` and `Berth-Invocation-Id` are then sent, and are signed together with the method and the address.
                              * @default false
                              */
                             sign?: boolean;
@@ -13645,19 +13649,19 @@ export interface operations {
                              */
                             maxResponseBytes?: number;
                         } | {
-                            /** @description The page that is opened first. Absent: the first step must be a `goto`. Variables such as `{orderId}` may stand in path and query: members of the input, percent-encoded. Host and port are fixed. */
+                            /** @description The page that is opened first. If absent, the first step must be a `goto`. Variables such as `{orderId}` in the path and the query are replaced by members of the input, percent-encoded. Host and port are fixed. */
                             url?: string;
-                            /** @description What is done in the page, as with the operation `browser.steps`. */
+                            /** @description The steps to perform in the page, as in the operation `browser.steps`. */
                             steps: {
                                 /**
                                  * @description What the step does, and its fields. `goto`: `url`, `waitUntil` (optional). `waitFor`: `selector`, `state` (optional). `click`: `selector`, `button` (optional), `double` (optional). `fill`: `selector`, `value` (optional), `credential` (optional), `field` (optional), `totp` (optional). `select`: `selector`, `values`. `press`: `key`, `selector` (optional). `hover`: `selector`. `scroll`: `selector` (optional), `x` (optional), `y` (optional). `upload`: `selector`, `files`. `download`: `selector`. `screenshot`: `selector` (optional), `fullPage` (optional), `format` (optional), `quality` (optional). `pdf`: `paper` (optional), `landscape` (optional), `background` (optional), `pages` (optional). `content`: `selector` (optional), `as` (optional), `maxBytes` (optional). `extract`: `fields`. `sleep`: `ms`. `handoff`: `instructions`, `reason` (optional), `ttlSeconds` (optional), `leaseSeconds` (optional), `allowedOrigins` (optional), `record` (optional).
                                  * @enum {unknown}
                                  */
                                 do: "goto" | "waitFor" | "click" | "fill" | "select" | "press" | "hover" | "scroll" | "upload" | "download" | "screenshot" | "pdf" | "content" | "extract" | "sleep" | "handoff";
-                                /** @description Of `goto`. Variables such as `{orderId}` may stand in path and query: members of the input, percent-encoded. Host and port are fixed. */
+                                /** @description Of `goto`. Variables such as `{orderId}` in the path and the query are replaced by members of the input, percent-encoded. Host and port are fixed. */
                                 url?: string;
                                 /**
-                                 * @description Of `goto`.
+                                 * @description For `goto`.
                                  * @default load
                                  * @enum {unknown}
                                  */
@@ -13671,7 +13675,7 @@ export interface operations {
                                  */
                                 state?: "visible" | "hidden";
                                 /**
-                                 * @description Of `click`.
+                                 * @description For `click`.
                                  * @default left
                                  * @enum {unknown}
                                  */
@@ -13685,20 +13689,20 @@ export interface operations {
                                 value?: string | {
                                     from: string;
                                 };
-                                /** @description Of `fill`, with `field` and without `value`: a credential of the type `login`. The service types it, only where the origins of the page and of the frame are among its `origins`; elsewhere the step fails with `input_not_granted` and nothing was typed. */
+                                /** @description For `fill`, with `field` and without `value`: a credential of the type `login`. The service types it only if the origins of the page and of the frame are among its `origins`; otherwise the step fails with `input_not_granted` and nothing is typed. */
                                 credential?: string;
                                 /**
-                                 * @description Which part of `credential` `fill` puts into the field.
+                                 * @description The part of `credential` that `fill` enters into the field.
                                  * @enum {unknown}
                                  */
                                 field?: "username" | "password";
-                                /** @description Of `fill`, without `value`: a credential of the type `login` with a `totpSeed`. Its current one-time code is typed, as with `credential`. */
+                                /** @description For `fill`, without `value`: a credential of the type `login` with a `totpSeed`. Its current one-time code is typed, under the same conditions as `credential`. */
                                 totp?: string;
                                 /** @description The options that `select` selects: a list, or `{"from": "/sizes"}` for a member of the input. */
                                 values?: string[] | {
                                     from: string;
                                 };
-                                /** @description Of `press`, for example `Enter` or `Control+A`. */
+                                /** @description For `press`, for example `Enter` or `Control+A`. */
                                 key?: string;
                                 /**
                                  * @description Pixels that `scroll` scrolls to the right.
@@ -13710,19 +13714,19 @@ export interface operations {
                                  * @default 0
                                  */
                                 y?: number;
-                                /** @description The files that `upload` chooses in the file input. None: the choice is cleared. */
+                                /** @description The files that `upload` chooses in the file input. An empty list clears the choice. */
                                 files?: {
-                                    /** @description Name that the page sees. */
+                                    /** @description File name that the page sees. */
                                     name: string;
                                     /** @default application/octet-stream */
                                     mimeType?: string;
-                                    /** @description Its content as text. */
+                                    /** @description Content of the file as text. */
                                     text?: string;
-                                    /** @description Its content in base64. Give either this or `text`. */
+                                    /** @description Content of the file in base64. Give either this or `text`. */
                                     base64?: string;
                                 }[];
                                 /**
-                                 * @description The whole page instead of the visible part.
+                                 * @description Capture the whole page instead of the visible part.
                                  * @default false
                                  */
                                 fullPage?: boolean;
@@ -13732,7 +13736,7 @@ export interface operations {
                                  */
                                 format?: "png" | "jpeg";
                                 /**
-                                 * @description Of a JPEG.
+                                 * @description Quality of a JPEG.
                                  * @default 80
                                  */
                                 quality?: number;
@@ -13758,27 +13762,27 @@ export interface operations {
                                  */
                                 as?: "text" | "html" | "links";
                                 /**
-                                 * @description Longer content is cut.
+                                 * @description Longer content is truncated.
                                  * @default 65536
                                  */
                                 maxBytes?: number;
-                                /** @description What to read, by the name that the output has it under. */
+                                /** @description What to read. The names are those that the output uses. */
                                 fields?: {
                                     [key: string]: {
                                         /** @description CSS selector. */
                                         selector: string;
-                                        /** @description Its value instead of the text. */
+                                        /** @description Read the value of this attribute instead of the text. */
                                         attribute?: string;
                                         /**
-                                         * @description A list of all matches, at most 100, instead of the first.
+                                         * @description Return a list of all matches, at most 100, instead of the first match.
                                          * @default false
                                          */
                                         all?: boolean;
                                     };
                                 };
-                                /** @description Milliseconds of `sleep`. */
+                                /** @description Duration of `sleep`, in milliseconds. */
                                 ms?: number;
-                                /** @description What `handoff` asks a member of the application to do, as plain text. The steps go on when the person has completed it; the time does not count against `timeoutMs`. */
+                                /** @description What `handoff` asks a member of the application to do, as plain text. The steps continue when the person has completed the hand-off; the time does not count against `timeoutMs`. */
                                 instructions?: string;
                                 /**
                                  * @description What the page asks for.
@@ -13786,19 +13790,19 @@ export interface operations {
                                  */
                                 reason?: "login" | "otp" | "captcha" | "payment" | "consent" | "review" | "other";
                                 /**
-                                 * @description Seconds for which it waits for a person. Cut at the end of the session, with a warning.
+                                 * @description Seconds for which the hand-off waits for a person. Shortened, with a warning, if the session ends earlier.
                                  * @default 600
                                  */
                                 ttlSeconds?: number;
                                 /**
-                                 * @description Seconds after which control ends unless the person renews it. The page of the hand-off renews it by itself.
+                                 * @description Seconds after which control ends unless the person renews it. The page of the hand-off renews it automatically.
                                  * @default 120
                                  */
                                 leaseSeconds?: number;
                                 /** @description Documents of other origins are not loaded while the person has control. Default: no restriction. */
                                 allowedOrigins?: string[];
                                 /**
-                                 * @description `mask`: while a person has control, pictures are black for everybody else and in the recording, the log has no query strings and no console messages, and commands of the agent that read pages wait. `pause`: the same, and nothing is recorded. `keep`: recorded and readable as ever; requires that the agent key of the session has the scope `browsers:files`.
+                                 * @description `mask`: while a person has control, pictures are black for everybody else and in the recording, the log has no query strings, headers or console messages, and agent commands that read pages wait. `pause`: as with `mask`, and nothing is recorded. `keep`: recorded and readable as usual; requires that the agent key of the session has the scope `browsers:files`.
                                  * @default mask
                                  * @enum {unknown}
                                  */
@@ -13810,7 +13814,7 @@ export interface operations {
                              */
                             waitUntil?: string;
                             /**
-                             * @description HTTP statuses above 399 of the page that count as success. By default the call fails with `page_failed`, because a picture of an error page is no success.
+                             * @description HTTP statuses of the page above 399 that count as success. By default the call fails with `page_failed`, because a picture of an error page is not a success.
                              * @default []
                              */
                             acceptStatus?: number[];
@@ -13902,29 +13906,29 @@ export interface operations {
                             /** @description IANA time zone, for example `Europe/Berlin`. */
                             timezoneId?: string;
                         };
-                        /** @description Time limit of a call in milliseconds. Of a built-in operation that waits for a person: until then it waits. */
+                        /** @description Time limit of a call in milliseconds. For a built-in operation that waits for a person, the longest time that it waits. */
                         timeoutMs: number;
                         /** @description What is kept of the input and the output of a call. */
                         retention?: {
                             /**
-                             * @description `full`: the input is kept for `days`, sealed. `digest`: it is removed at the end, and its digest kept.
+                             * @description `full`: the input is kept for `days`, sealed. `digest`: the input is removed when the call ends, and only its digest is kept.
                              * @default digest
                              * @enum {unknown}
                              */
                             input?: "digest" | "full";
                             /**
-                             * @description `full`: the output is kept for `days`. `digest`: it can be read for ten minutes after the end, then only its digest is kept. `none`: only the answer of the call that waits for its end has it; not even its digest is kept.
+                             * @description `full`: the output is kept for `days`. `digest`: it can be read for ten minutes after the end, then only its digest is kept. `none`: only the response to a call that waits for the end contains it; not even its digest is kept.
                              * @default digest
                              * @enum {unknown}
                              */
                             output?: "none" | "digest" | "full";
                             /**
-                             * @description With `full`.
+                             * @description Number of days, with `full`.
                              * @default 7
                              */
                             days?: number;
                         };
-                        /** @description Price of a call, in micro-credits, besides what its time and traffic cost. If the operator charges credit it is held with the call and captured when the call succeeds. */
+                        /** @description Price of a call, in micro-credits, in addition to the cost of its time and traffic. If the operator charges credit, the price is held with the call and captured when the call succeeds. */
                         price: {
                             /** @description Price of one call. */
                             microCredits: number;
@@ -13936,12 +13940,12 @@ export interface operations {
                         }[];
                         /**
                          * Format: date-time
-                         * @description When it was created. Absent for a built-in operation without changes. ISO 8601, UTC, with milliseconds.
+                         * @description When the operation was created. Absent for a built-in operation without changes. ISO 8601, UTC, with milliseconds.
                          */
                         createdAt?: string;
                         /**
                          * Format: date-time
-                         * @description When it was last changed. ISO 8601, UTC, with milliseconds.
+                         * @description When the operation was last changed. ISO 8601, UTC, with milliseconds.
                          */
                         updatedAt?: string;
                     };
@@ -14000,9 +14004,9 @@ export interface operations {
                         publishedRevision?: number;
                         /** @description `sha256:` and the digest of everything but `price` and `examples`. */
                         digest: string;
-                        /** @description Name for people. */
+                        /** @description Display name. */
                         title: string;
-                        /** @description What it does, for agents. */
+                        /** @description Description of the operation, for agents. */
                         description: string;
                         /**
                          * @description `read`: changes nothing, and is repeated after a failure of the service. `write` and `irreversible`: sent at most once, or once more with the same `idempotencyHeader`.
@@ -14010,17 +14014,17 @@ export interface operations {
                          */
                         effect: "read" | "write" | "irreversible";
                         /**
-                         * @description Who must approve each call. With another value than `none`, agents prepare an Action instead of calling.
+                         * @description Who must approve each call. With any value other than `none`, agents prepare an Action instead of calling.
                          * @enum {unknown}
                          */
                         approval: "none" | "end_user" | "member" | "owner";
                         /** @description Required as `true` for an `irreversible` operation without approval. */
                         acknowledgeUnattended?: boolean;
-                        /** @description Of a built-in operation: whether agents may call it. Default: true. */
+                        /** @description For a built-in operation, whether agents may call it. Default: true. */
                         enabled?: boolean;
-                        /** @description JSON Schema (2020-12) of the input, an object. At most 64 KiB and 16 levels; `$ref` only within it; `pattern` of at most 256 characters, without references to groups and without lookaround. */
+                        /** @description JSON Schema (2020-12) of the input, which is an object. At most 64 KiB and 16 levels. A `$ref` may only refer to `#/$defs/NAME`. A `pattern` may have at most 256 characters, and no backreferences or lookaround. */
                         inputSchema: Record<string, unknown>;
-                        /** @description JSON Schema (2020-12) of the output. An answer that does not match is marked. */
+                        /** @description JSON Schema (2020-12) of the output. If the output does not match, an invocation with the effect `read` fails, and any other is marked with `outputInvalid`. */
                         outputSchema?: Record<string, unknown>;
                         /** @description What a person who approves a call sees of its input. */
                         display?: {
@@ -14032,14 +14036,14 @@ export interface operations {
                                 value: string;
                             }[];
                         };
-                        /** @description Of an `http` operation the call, of a `browser` operation the steps. */
+                        /** @description For an `http` operation, the call. For a `browser` operation, the steps. */
                         binding?: {
                             /**
                              * @description HTTP method.
                              * @enum {unknown}
                              */
                             method: "GET" | "HEAD" | "POST" | "PUT" | "PATCH" | "DELETE";
-                            /** @description Address, with variables such as `{orderId}` in path and query: members of the input, percent-encoded. Host and port are fixed. `https` only, except for addresses that the operator has opened. */
+                            /** @description The address. Variables such as `{orderId}` in the path and the query are replaced by members of the input, percent-encoded. Host and port are fixed. `https` only, except for addresses that the operator has allowed. */
                             url: string;
                             /** @description Query parameters, each with the JSON Pointer of its value in the input. Absent values are omitted. */
                             query?: {
@@ -14053,7 +14057,7 @@ export interface operations {
                             fixedHeaders?: {
                                 [key: string]: string;
                             };
-                            /** @description The JSON body: the part of the input at this JSON Pointer. `/` and an empty text mean the whole. */
+                            /** @description The JSON body: the part of the input at this JSON Pointer. `/` and the empty string mean the whole input. */
                             body?: {
                                 from: string;
                             };
@@ -14066,13 +14070,13 @@ export interface operations {
                                  * @enum {unknown}
                                  */
                                 as: "bearer" | "basic" | "header";
-                                /** @description With `"as": "header"`: the name of the header. */
+                                /** @description With `"as": "header"`, the name of the header. */
                                 header?: string;
                             };
-                            /** @description Header in which the upstream service expects an idempotency key: the id of the invocation. An interrupted call is then sent once more with the same key. */
+                            /** @description Header in which the upstream service expects an idempotency key. The id of the invocation is sent as the key, and an interrupted call is sent once more with the same key. */
                             idempotencyHeader?: string;
                             /**
-                             * @description Sign the call by HTTP Message Signatures (RFC 9421, Ed25519) with a key of `/.well-known/jwks.json`. `Content-Digest`, `Date`, `Idempotency-Key` and `Berth-Invocation-Id` are then sent, and signed with method and address.
+                             * @description Sign the call with HTTP Message Signatures (RFC 9421, Ed25519) and a key from `/.well-known/jwks.json`. `Content-Digest`, `Date`, `Idempotency-Key` and `Berth-Invocation-Id` are then sent, and are signed together with the method and the address.
                              * @default false
                              */
                             sign?: boolean;
@@ -14084,19 +14088,19 @@ export interface operations {
                              */
                             maxResponseBytes?: number;
                         } | {
-                            /** @description The page that is opened first. Absent: the first step must be a `goto`. Variables such as `{orderId}` may stand in path and query: members of the input, percent-encoded. Host and port are fixed. */
+                            /** @description The page that is opened first. If absent, the first step must be a `goto`. Variables such as `{orderId}` in the path and the query are replaced by members of the input, percent-encoded. Host and port are fixed. */
                             url?: string;
-                            /** @description What is done in the page, as with the operation `browser.steps`. */
+                            /** @description The steps to perform in the page, as in the operation `browser.steps`. */
                             steps: {
                                 /**
                                  * @description What the step does, and its fields. `goto`: `url`, `waitUntil` (optional). `waitFor`: `selector`, `state` (optional). `click`: `selector`, `button` (optional), `double` (optional). `fill`: `selector`, `value` (optional), `credential` (optional), `field` (optional), `totp` (optional). `select`: `selector`, `values`. `press`: `key`, `selector` (optional). `hover`: `selector`. `scroll`: `selector` (optional), `x` (optional), `y` (optional). `upload`: `selector`, `files`. `download`: `selector`. `screenshot`: `selector` (optional), `fullPage` (optional), `format` (optional), `quality` (optional). `pdf`: `paper` (optional), `landscape` (optional), `background` (optional), `pages` (optional). `content`: `selector` (optional), `as` (optional), `maxBytes` (optional). `extract`: `fields`. `sleep`: `ms`. `handoff`: `instructions`, `reason` (optional), `ttlSeconds` (optional), `leaseSeconds` (optional), `allowedOrigins` (optional), `record` (optional).
                                  * @enum {unknown}
                                  */
                                 do: "goto" | "waitFor" | "click" | "fill" | "select" | "press" | "hover" | "scroll" | "upload" | "download" | "screenshot" | "pdf" | "content" | "extract" | "sleep" | "handoff";
-                                /** @description Of `goto`. Variables such as `{orderId}` may stand in path and query: members of the input, percent-encoded. Host and port are fixed. */
+                                /** @description Of `goto`. Variables such as `{orderId}` in the path and the query are replaced by members of the input, percent-encoded. Host and port are fixed. */
                                 url?: string;
                                 /**
-                                 * @description Of `goto`.
+                                 * @description For `goto`.
                                  * @default load
                                  * @enum {unknown}
                                  */
@@ -14110,7 +14114,7 @@ export interface operations {
                                  */
                                 state?: "visible" | "hidden";
                                 /**
-                                 * @description Of `click`.
+                                 * @description For `click`.
                                  * @default left
                                  * @enum {unknown}
                                  */
@@ -14124,20 +14128,20 @@ export interface operations {
                                 value?: string | {
                                     from: string;
                                 };
-                                /** @description Of `fill`, with `field` and without `value`: a credential of the type `login`. The service types it, only where the origins of the page and of the frame are among its `origins`; elsewhere the step fails with `input_not_granted` and nothing was typed. */
+                                /** @description For `fill`, with `field` and without `value`: a credential of the type `login`. The service types it only if the origins of the page and of the frame are among its `origins`; otherwise the step fails with `input_not_granted` and nothing is typed. */
                                 credential?: string;
                                 /**
-                                 * @description Which part of `credential` `fill` puts into the field.
+                                 * @description The part of `credential` that `fill` enters into the field.
                                  * @enum {unknown}
                                  */
                                 field?: "username" | "password";
-                                /** @description Of `fill`, without `value`: a credential of the type `login` with a `totpSeed`. Its current one-time code is typed, as with `credential`. */
+                                /** @description For `fill`, without `value`: a credential of the type `login` with a `totpSeed`. Its current one-time code is typed, under the same conditions as `credential`. */
                                 totp?: string;
                                 /** @description The options that `select` selects: a list, or `{"from": "/sizes"}` for a member of the input. */
                                 values?: string[] | {
                                     from: string;
                                 };
-                                /** @description Of `press`, for example `Enter` or `Control+A`. */
+                                /** @description For `press`, for example `Enter` or `Control+A`. */
                                 key?: string;
                                 /**
                                  * @description Pixels that `scroll` scrolls to the right.
@@ -14149,19 +14153,19 @@ export interface operations {
                                  * @default 0
                                  */
                                 y?: number;
-                                /** @description The files that `upload` chooses in the file input. None: the choice is cleared. */
+                                /** @description The files that `upload` chooses in the file input. An empty list clears the choice. */
                                 files?: {
-                                    /** @description Name that the page sees. */
+                                    /** @description File name that the page sees. */
                                     name: string;
                                     /** @default application/octet-stream */
                                     mimeType?: string;
-                                    /** @description Its content as text. */
+                                    /** @description Content of the file as text. */
                                     text?: string;
-                                    /** @description Its content in base64. Give either this or `text`. */
+                                    /** @description Content of the file in base64. Give either this or `text`. */
                                     base64?: string;
                                 }[];
                                 /**
-                                 * @description The whole page instead of the visible part.
+                                 * @description Capture the whole page instead of the visible part.
                                  * @default false
                                  */
                                 fullPage?: boolean;
@@ -14171,7 +14175,7 @@ export interface operations {
                                  */
                                 format?: "png" | "jpeg";
                                 /**
-                                 * @description Of a JPEG.
+                                 * @description Quality of a JPEG.
                                  * @default 80
                                  */
                                 quality?: number;
@@ -14197,27 +14201,27 @@ export interface operations {
                                  */
                                 as?: "text" | "html" | "links";
                                 /**
-                                 * @description Longer content is cut.
+                                 * @description Longer content is truncated.
                                  * @default 65536
                                  */
                                 maxBytes?: number;
-                                /** @description What to read, by the name that the output has it under. */
+                                /** @description What to read. The names are those that the output uses. */
                                 fields?: {
                                     [key: string]: {
                                         /** @description CSS selector. */
                                         selector: string;
-                                        /** @description Its value instead of the text. */
+                                        /** @description Read the value of this attribute instead of the text. */
                                         attribute?: string;
                                         /**
-                                         * @description A list of all matches, at most 100, instead of the first.
+                                         * @description Return a list of all matches, at most 100, instead of the first match.
                                          * @default false
                                          */
                                         all?: boolean;
                                     };
                                 };
-                                /** @description Milliseconds of `sleep`. */
+                                /** @description Duration of `sleep`, in milliseconds. */
                                 ms?: number;
-                                /** @description What `handoff` asks a member of the application to do, as plain text. The steps go on when the person has completed it; the time does not count against `timeoutMs`. */
+                                /** @description What `handoff` asks a member of the application to do, as plain text. The steps continue when the person has completed the hand-off; the time does not count against `timeoutMs`. */
                                 instructions?: string;
                                 /**
                                  * @description What the page asks for.
@@ -14225,19 +14229,19 @@ export interface operations {
                                  */
                                 reason?: "login" | "otp" | "captcha" | "payment" | "consent" | "review" | "other";
                                 /**
-                                 * @description Seconds for which it waits for a person. Cut at the end of the session, with a warning.
+                                 * @description Seconds for which the hand-off waits for a person. Shortened, with a warning, if the session ends earlier.
                                  * @default 600
                                  */
                                 ttlSeconds?: number;
                                 /**
-                                 * @description Seconds after which control ends unless the person renews it. The page of the hand-off renews it by itself.
+                                 * @description Seconds after which control ends unless the person renews it. The page of the hand-off renews it automatically.
                                  * @default 120
                                  */
                                 leaseSeconds?: number;
                                 /** @description Documents of other origins are not loaded while the person has control. Default: no restriction. */
                                 allowedOrigins?: string[];
                                 /**
-                                 * @description `mask`: while a person has control, pictures are black for everybody else and in the recording, the log has no query strings and no console messages, and commands of the agent that read pages wait. `pause`: the same, and nothing is recorded. `keep`: recorded and readable as ever; requires that the agent key of the session has the scope `browsers:files`.
+                                 * @description `mask`: while a person has control, pictures are black for everybody else and in the recording, the log has no query strings, headers or console messages, and agent commands that read pages wait. `pause`: as with `mask`, and nothing is recorded. `keep`: recorded and readable as usual; requires that the agent key of the session has the scope `browsers:files`.
                                  * @default mask
                                  * @enum {unknown}
                                  */
@@ -14249,7 +14253,7 @@ export interface operations {
                              */
                             waitUntil?: string;
                             /**
-                             * @description HTTP statuses above 399 of the page that count as success. By default the call fails with `page_failed`, because a picture of an error page is no success.
+                             * @description HTTP statuses of the page above 399 that count as success. By default the call fails with `page_failed`, because a picture of an error page is not a success.
                              * @default []
                              */
                             acceptStatus?: number[];
@@ -14341,29 +14345,29 @@ export interface operations {
                             /** @description IANA time zone, for example `Europe/Berlin`. */
                             timezoneId?: string;
                         };
-                        /** @description Time limit of a call in milliseconds. Of a built-in operation that waits for a person: until then it waits. */
+                        /** @description Time limit of a call in milliseconds. For a built-in operation that waits for a person, the longest time that it waits. */
                         timeoutMs: number;
                         /** @description What is kept of the input and the output of a call. */
                         retention?: {
                             /**
-                             * @description `full`: the input is kept for `days`, sealed. `digest`: it is removed at the end, and its digest kept.
+                             * @description `full`: the input is kept for `days`, sealed. `digest`: the input is removed when the call ends, and only its digest is kept.
                              * @default digest
                              * @enum {unknown}
                              */
                             input?: "digest" | "full";
                             /**
-                             * @description `full`: the output is kept for `days`. `digest`: it can be read for ten minutes after the end, then only its digest is kept. `none`: only the answer of the call that waits for its end has it; not even its digest is kept.
+                             * @description `full`: the output is kept for `days`. `digest`: it can be read for ten minutes after the end, then only its digest is kept. `none`: only the response to a call that waits for the end contains it; not even its digest is kept.
                              * @default digest
                              * @enum {unknown}
                              */
                             output?: "none" | "digest" | "full";
                             /**
-                             * @description With `full`.
+                             * @description Number of days, with `full`.
                              * @default 7
                              */
                             days?: number;
                         };
-                        /** @description Price of a call, in micro-credits, besides what its time and traffic cost. If the operator charges credit it is held with the call and captured when the call succeeds. */
+                        /** @description Price of a call, in micro-credits, in addition to the cost of its time and traffic. If the operator charges credit, the price is held with the call and captured when the call succeeds. */
                         price: {
                             /** @description Price of one call. */
                             microCredits: number;
@@ -14375,12 +14379,12 @@ export interface operations {
                         }[];
                         /**
                          * Format: date-time
-                         * @description When it was created. Absent for a built-in operation without changes. ISO 8601, UTC, with milliseconds.
+                         * @description When the operation was created. Absent for a built-in operation without changes. ISO 8601, UTC, with milliseconds.
                          */
                         createdAt?: string;
                         /**
                          * Format: date-time
-                         * @description When it was last changed. ISO 8601, UTC, with milliseconds.
+                         * @description When the operation was last changed. ISO 8601, UTC, with milliseconds.
                          */
                         updatedAt?: string;
                     };
@@ -14430,21 +14434,21 @@ export interface operations {
                              * @enum {unknown}
                              */
                             type: "api_key" | "basic" | "login" | "oauth_client" | "private_key" | "file";
-                            /** @description Name for people. */
+                            /** @description Display name. */
                             label?: string;
                             /** @description Increases with every rotation and rollback. */
                             version: number;
                             /** @description Increases with every change. In double quotes it is the `ETag`. */
                             revision: number;
-                            /** @description Equal for equal values within the application, and only there. The value cannot be guessed from it. */
+                            /** @description Equal values have the same fingerprint within one application, and only there. The value cannot be guessed from the fingerprint. */
                             fingerprint: string;
-                            /** @description Hosts that operations may send it to, such as `api.shop.example` or `api.shop.example:8443`. Without a port: the standard port. Required, except for `login`. */
+                            /** @description Hosts to which operations may send the credential, such as `api.shop.example` or `api.shop.example:8443`. Without a port, the standard port. Required, except for `login`. */
                             hosts: string[];
-                            /** @description Web origins where it may be typed, such as `https://bank.example`. Required for `login`. */
+                            /** @description Web origins where the credential may be typed, such as `https://bank.example`. Required for `login`. */
                             origins: string[];
                             /**
                              * Format: date-time
-                             * @description When it expires.
+                             * @description When the credential expires.
                              */
                             expiresAt?: string;
                             /**
@@ -14464,10 +14468,10 @@ export interface operations {
                             lastUsedAt?: string;
                             /**
                              * Format: date-time
-                             * @description Until when the previous version can be restored. ISO 8601, UTC, with milliseconds.
+                             * @description Time until which the previous version can be restored. ISO 8601, UTC, with milliseconds.
                              */
                             rollbackUntil?: string;
-                            /** @description Operations that name it. */
+                            /** @description Operations that name the credential. */
                             usedBy: string[];
                         }[];
                         /** @description Present if there are more entries. Pass it as `cursor`. */
@@ -14514,21 +14518,21 @@ export interface operations {
                          * @enum {unknown}
                          */
                         type: "api_key" | "basic" | "login" | "oauth_client" | "private_key" | "file";
-                        /** @description Name for people. */
+                        /** @description Display name. */
                         label?: string;
                         /** @description Increases with every rotation and rollback. */
                         version: number;
                         /** @description Increases with every change. In double quotes it is the `ETag`. */
                         revision: number;
-                        /** @description Equal for equal values within the application, and only there. The value cannot be guessed from it. */
+                        /** @description Equal values have the same fingerprint within one application, and only there. The value cannot be guessed from the fingerprint. */
                         fingerprint: string;
-                        /** @description Hosts that operations may send it to, such as `api.shop.example` or `api.shop.example:8443`. Without a port: the standard port. Required, except for `login`. */
+                        /** @description Hosts to which operations may send the credential, such as `api.shop.example` or `api.shop.example:8443`. Without a port, the standard port. Required, except for `login`. */
                         hosts: string[];
-                        /** @description Web origins where it may be typed, such as `https://bank.example`. Required for `login`. */
+                        /** @description Web origins where the credential may be typed, such as `https://bank.example`. Required for `login`. */
                         origins: string[];
                         /**
                          * Format: date-time
-                         * @description When it expires.
+                         * @description When the credential expires.
                          */
                         expiresAt?: string;
                         /**
@@ -14548,10 +14552,10 @@ export interface operations {
                         lastUsedAt?: string;
                         /**
                          * Format: date-time
-                         * @description Until when the previous version can be restored. ISO 8601, UTC, with milliseconds.
+                         * @description Time until which the previous version can be restored. ISO 8601, UTC, with milliseconds.
                          */
                         rollbackUntil?: string;
-                        /** @description Operations that name it. */
+                        /** @description Operations that name the credential. */
                         usedBy: string[];
                     };
                 };
@@ -14601,36 +14605,36 @@ export interface operations {
                      * @enum {unknown}
                      */
                     type: "api_key" | "basic" | "login" | "oauth_client" | "private_key" | "file";
-                    /** @description The fields that `type` names, and no others. */
+                    /** @description The fields that `type` requires, and no others. */
                     value: {
-                        /** @description Of `api_key`. */
+                        /** @description For `api_key`. */
                         key?: string;
-                        /** @description Of `basic` and `login`. */
+                        /** @description For `basic` and `login`. */
                         username?: string;
-                        /** @description Of `basic` and `login`. */
+                        /** @description For `basic` and `login`. */
                         password?: string;
-                        /** @description Of `login`, optional: the seed of one-time codes in base32. */
+                        /** @description For `login`, optional: the seed of one-time codes in base32. */
                         totpSeed?: string;
-                        /** @description Of `oauth_client`. */
+                        /** @description For `oauth_client`. */
                         clientId?: string;
-                        /** @description Of `oauth_client`. */
+                        /** @description For `oauth_client`. */
                         clientSecret?: string;
-                        /** @description Of `private_key`: PEM. */
+                        /** @description For `private_key`, the key in PEM format. */
                         pem?: string;
-                        /** @description Of `file`: its name. */
+                        /** @description For `file`, the name of the file. */
                         name?: string;
-                        /** @description Of `file`: its content in base64, at most 64 KiB. */
+                        /** @description For `file`, its content in base64, at most 64 KiB. */
                         base64?: string;
                     };
-                    /** @description Name for people. */
+                    /** @description Display name. */
                     label?: string;
-                    /** @description Hosts that operations may send it to, such as `api.shop.example` or `api.shop.example:8443`. Without a port: the standard port. Required, except for `login`. */
+                    /** @description Hosts to which operations may send the credential, such as `api.shop.example` or `api.shop.example:8443`. Without a port, the standard port. Required, except for `login`. */
                     hosts?: string[];
-                    /** @description Web origins where it may be typed, such as `https://bank.example`. Required for `login`. */
+                    /** @description Web origins where the credential may be typed, such as `https://bank.example`. Required for `login`. */
                     origins?: string[];
                     /**
                      * Format: date-time
-                     * @description Operations do not use it after this time. Must be in the future.
+                     * @description Operations do not use the credential after this time. Must be in the future.
                      */
                     expiresAt?: string;
                 };
@@ -14651,21 +14655,21 @@ export interface operations {
                          * @enum {unknown}
                          */
                         type: "api_key" | "basic" | "login" | "oauth_client" | "private_key" | "file";
-                        /** @description Name for people. */
+                        /** @description Display name. */
                         label?: string;
                         /** @description Increases with every rotation and rollback. */
                         version: number;
                         /** @description Increases with every change. In double quotes it is the `ETag`. */
                         revision: number;
-                        /** @description Equal for equal values within the application, and only there. The value cannot be guessed from it. */
+                        /** @description Equal values have the same fingerprint within one application, and only there. The value cannot be guessed from the fingerprint. */
                         fingerprint: string;
-                        /** @description Hosts that operations may send it to, such as `api.shop.example` or `api.shop.example:8443`. Without a port: the standard port. Required, except for `login`. */
+                        /** @description Hosts to which operations may send the credential, such as `api.shop.example` or `api.shop.example:8443`. Without a port, the standard port. Required, except for `login`. */
                         hosts: string[];
-                        /** @description Web origins where it may be typed, such as `https://bank.example`. Required for `login`. */
+                        /** @description Web origins where the credential may be typed, such as `https://bank.example`. Required for `login`. */
                         origins: string[];
                         /**
                          * Format: date-time
-                         * @description When it expires.
+                         * @description When the credential expires.
                          */
                         expiresAt?: string;
                         /**
@@ -14685,10 +14689,10 @@ export interface operations {
                         lastUsedAt?: string;
                         /**
                          * Format: date-time
-                         * @description Until when the previous version can be restored. ISO 8601, UTC, with milliseconds.
+                         * @description Time until which the previous version can be restored. ISO 8601, UTC, with milliseconds.
                          */
                         rollbackUntil?: string;
-                        /** @description Operations that name it. */
+                        /** @description Operations that name the credential. */
                         usedBy: string[];
                     };
                 };
@@ -14707,21 +14711,21 @@ export interface operations {
                          * @enum {unknown}
                          */
                         type: "api_key" | "basic" | "login" | "oauth_client" | "private_key" | "file";
-                        /** @description Name for people. */
+                        /** @description Display name. */
                         label?: string;
                         /** @description Increases with every rotation and rollback. */
                         version: number;
                         /** @description Increases with every change. In double quotes it is the `ETag`. */
                         revision: number;
-                        /** @description Equal for equal values within the application, and only there. The value cannot be guessed from it. */
+                        /** @description Equal values have the same fingerprint within one application, and only there. The value cannot be guessed from the fingerprint. */
                         fingerprint: string;
-                        /** @description Hosts that operations may send it to, such as `api.shop.example` or `api.shop.example:8443`. Without a port: the standard port. Required, except for `login`. */
+                        /** @description Hosts to which operations may send the credential, such as `api.shop.example` or `api.shop.example:8443`. Without a port, the standard port. Required, except for `login`. */
                         hosts: string[];
-                        /** @description Web origins where it may be typed, such as `https://bank.example`. Required for `login`. */
+                        /** @description Web origins where the credential may be typed, such as `https://bank.example`. Required for `login`. */
                         origins: string[];
                         /**
                          * Format: date-time
-                         * @description When it expires.
+                         * @description When the credential expires.
                          */
                         expiresAt?: string;
                         /**
@@ -14741,10 +14745,10 @@ export interface operations {
                         lastUsedAt?: string;
                         /**
                          * Format: date-time
-                         * @description Until when the previous version can be restored. ISO 8601, UTC, with milliseconds.
+                         * @description Time until which the previous version can be restored. ISO 8601, UTC, with milliseconds.
                          */
                         rollbackUntil?: string;
-                        /** @description Operations that name it. */
+                        /** @description Operations that name the credential. */
                         usedBy: string[];
                     };
                 };
@@ -14763,7 +14767,7 @@ export interface operations {
     deleteStoredCredential: {
         parameters: {
             query?: {
-                /** @description Delete it although a published operation names it. Calls of it are then refused. */
+                /** @description Delete the credential even if a published operation names it. Calls of that operation are then refused. */
                 force?: "true" | "false";
             };
             header: {
@@ -14829,21 +14833,21 @@ export interface operations {
                          * @enum {unknown}
                          */
                         type: "api_key" | "basic" | "login" | "oauth_client" | "private_key" | "file";
-                        /** @description Name for people. */
+                        /** @description Display name. */
                         label?: string;
                         /** @description Increases with every rotation and rollback. */
                         version: number;
                         /** @description Increases with every change. In double quotes it is the `ETag`. */
                         revision: number;
-                        /** @description Equal for equal values within the application, and only there. The value cannot be guessed from it. */
+                        /** @description Equal values have the same fingerprint within one application, and only there. The value cannot be guessed from the fingerprint. */
                         fingerprint: string;
-                        /** @description Hosts that operations may send it to, such as `api.shop.example` or `api.shop.example:8443`. Without a port: the standard port. Required, except for `login`. */
+                        /** @description Hosts to which operations may send the credential, such as `api.shop.example` or `api.shop.example:8443`. Without a port, the standard port. Required, except for `login`. */
                         hosts: string[];
-                        /** @description Web origins where it may be typed, such as `https://bank.example`. Required for `login`. */
+                        /** @description Web origins where the credential may be typed, such as `https://bank.example`. Required for `login`. */
                         origins: string[];
                         /**
                          * Format: date-time
-                         * @description When it expires.
+                         * @description When the credential expires.
                          */
                         expiresAt?: string;
                         /**
@@ -14863,10 +14867,10 @@ export interface operations {
                         lastUsedAt?: string;
                         /**
                          * Format: date-time
-                         * @description Until when the previous version can be restored. ISO 8601, UTC, with milliseconds.
+                         * @description Time until which the previous version can be restored. ISO 8601, UTC, with milliseconds.
                          */
                         rollbackUntil?: string;
-                        /** @description Operations that name it. */
+                        /** @description Operations that name the credential. */
                         usedBy: string[];
                     };
                 };
@@ -15121,9 +15125,9 @@ export interface operations {
     readApplicationUsage: {
         parameters: {
             query?: {
-                /** @description Begin of the period; the step that contains it is the first. Default: 7 days before `to`. ISO 8601, UTC, with milliseconds. */
+                /** @description Start of the period; the step that contains it is the first. Defaults to 7 days before `to`. ISO 8601, UTC, with milliseconds. */
                 from?: string;
-                /** @description End of the period; the step that contains it is the last. Default: now. ISO 8601, UTC, with milliseconds. */
+                /** @description End of the period; the step that contains it is the last. Defaults to now. ISO 8601, UTC, with milliseconds. */
                 to?: string;
                 /** @description Length of a step, in UTC. A period has at most 800 steps. */
                 step?: "1h" | "6h" | "1d";
@@ -15187,11 +15191,11 @@ export interface operations {
                         reserved: number;
                         /** @description What new work can hold. In micro-credits. */
                         available: number;
-                        /** @description The part of this application. */
+                        /** @description The share of this application. */
                         thisApplication: {
                             /** @description What is held for this application. In micro-credits. */
                             reserved: number;
-                            /** @description What this application used since the month began (UTC). In micro-credits. */
+                            /** @description What this application has used since the month began (UTC). In micro-credits. */
                             capturedThisMonth: number;
                         };
                         /** @description What is held for this application now, newest first, at most 100. */
@@ -15211,27 +15215,27 @@ export interface operations {
                                  */
                                 id: string;
                             };
-                            /** @description What is held in all. In micro-credits. */
+                            /** @description Total amount that is held. In micro-credits. */
                             amount: number;
-                            /** @description The part that was used and captured so far. In micro-credits. */
+                            /** @description The part that has been used and captured so far. In micro-credits. */
                             captured: number;
                             /**
-                             * @description `held`: the work runs. `captured`: it ended, the used part was captured and the rest given back. `released`: all was given back. `expired`: given back because the outcome stayed unknown.
+                             * @description `held`: the work is running. `captured`: the work ended, the used part was captured and the rest was given back. `released`: everything was given back. `expired`: everything was given back because the outcome stayed unknown.
                              * @enum {unknown}
                              */
                             status: "held" | "captured" | "released" | "expired";
                             /**
                              * Format: date-time
-                             * @description When it was held. ISO 8601, UTC, with milliseconds.
+                             * @description When the credit was held. ISO 8601, UTC, with milliseconds.
                              */
                             createdAt: string;
                             /**
                              * Format: date-time
-                             * @description When it is given back if the outcome is still unknown. ISO 8601, UTC, with milliseconds.
+                             * @description When the credit is given back if the outcome is still unknown. ISO 8601, UTC, with milliseconds.
                              */
                             expiresAt?: string;
                         }[];
-                        /** @description What is charged. With 0 it is metered and not charged. */
+                        /** @description What is charged. With a rate of 0, use is metered but not charged. */
                         rates: {
                             /** @description For each started second of a session, from RUNNING to its end. In micro-credits. */
                             browserSecond: number;
@@ -15240,7 +15244,7 @@ export interface operations {
                         };
                         /** @description Whether use is counted. Always true. */
                         metering: boolean;
-                        /** @description Whether work needs credit: a rate is above 0. */
+                        /** @description Whether work needs credit, which it does if a rate is above 0. */
                         enforced: boolean;
                     };
                 };
@@ -15292,7 +15296,7 @@ export interface operations {
                              */
                             id: string;
                             /**
-                             * @description `fund`: credit was paid for. `grant`: the operator gave credit. `hold` and `extend`: credit was held. `capture`: use was charged, and at the end of the work the rest given back. `release`: all was given back. `expire`: given back because the outcome stayed unknown.
+                             * @description `fund`: credit was paid for. `grant`: the operator gave credit. `hold` and `extend`: credit was held. `capture`: use was charged, and at the end of the work the rest was given back. `release`: everything was given back. `expire`: everything was given back because the outcome stayed unknown.
                              * @enum {unknown}
                              */
                             type: "fund" | "grant" | "hold" | "extend" | "capture" | "release" | "expire";
@@ -15311,7 +15315,7 @@ export interface operations {
                             };
                             /**
                              * Format: uuid
-                             * @description The reservation that it is about.
+                             * @description The reservation that the entry is about.
                              */
                             reservationId?: string;
                             /**
@@ -15319,11 +15323,11 @@ export interface operations {
                              * @description The checkout that was paid.
                              */
                             checkoutId?: string;
-                            /** @description Why, in the words of the operator. */
+                            /** @description The reason that the operator gave. */
                             reason?: string;
                             /**
                              * Format: date-time
-                             * @description When it was written. ISO 8601, UTC, with milliseconds.
+                             * @description When the entry was written. ISO 8601, UTC, with milliseconds.
                              */
                             at: string;
                         }[];
@@ -15346,11 +15350,11 @@ export interface operations {
     readCreditUsage: {
         parameters: {
             query?: {
-                /** @description Begin of the period; its UTC day is the first. Default: 31 days before `to`. ISO 8601, UTC, with milliseconds. */
+                /** @description Start of the period; its UTC day is the first. Defaults to 31 days before `to`. ISO 8601, UTC, with milliseconds. */
                 from?: string;
-                /** @description End of the period; its UTC day is the last. Default: now. ISO 8601, UTC, with milliseconds. */
+                /** @description End of the period; its UTC day is the last. Defaults to now. ISO 8601, UTC, with milliseconds. */
                 to?: string;
-                /** @description What each row is about. */
+                /** @description What each row stands for. */
                 by?: "day" | "operation" | "key";
             };
             header?: never;
@@ -15381,13 +15385,13 @@ export interface operations {
                         to: string;
                         /** @enum {unknown} */
                         by: "day" | "operation" | "key";
-                        /** @description At most 400: days in their order, others by cost, the greatest first. */
+                        /** @description At most 400. Days are in chronological order; other rows are ordered by cost, highest first. */
                         data: {
                             /** @description The day (`2026-11-23`), the id of the operation, or the id of the agent key. */
                             of: string;
                             /** @description Name of the agent key. Absent if it was deleted. */
                             name?: string;
-                            /** @description Time during which sessions ran, or what the calls were metered. */
+                            /** @description Time during which sessions were running, or the metered time of the calls. */
                             browserSeconds: number;
                             /** @description Bytes to and from the network of the sessions that ended. */
                             egressBytes: number;
@@ -15432,44 +15436,44 @@ export interface operations {
                         /** @description Whether credit can be bought. */
                         available: boolean;
                         /**
-                         * @description Why not: the operator sells no packs.
+                         * @description Why credit cannot be bought: the operator sells no packs.
                          * @enum {unknown}
                          */
                         reason?: "no_packs";
-                        /** @description Of all packs. */
+                        /** @description Currency of all packs. */
                         currency?: string;
-                        /** @description In the order of the operator. */
+                        /** @description In the order set by the operator. */
                         packs: {
                             /** @description Id of the pack. */
                             id: string;
                             /** @description Credits that are paid for. */
                             credits: number;
-                            /** @description Credits on top. */
+                            /** @description Additional free credits. */
                             bonus: number;
-                            /** @description What it costs. */
+                            /** @description The price of the pack. */
                             price: {
                                 /** @description In the smallest unit of the currency, for example cents. */
                                 amount: number;
                                 /** @description ISO 4217. */
                                 currency: string;
                             };
-                            /** @description How it can be paid. */
+                            /** @description The providers with which the pack can be paid. */
                             providers: "manual"[];
                         }[];
                         providers: {
                             /** @enum {unknown} */
                             id: "manual";
-                            /** @description Whether it can top up by itself. */
+                            /** @description Whether the provider supports automatic top-ups. */
                             auto: boolean;
                         }[];
                         /** @description Whether the caller is an owner of the application. */
                         mayBuy: boolean;
                         /**
                          * Format: date-time
-                         * @description Until when a checkout can name this quote. ISO 8601, UTC, with milliseconds.
+                         * @description Time until which a checkout can name this quote. ISO 8601, UTC, with milliseconds.
                          */
                         validUntil: string;
-                        /** @description Pass it with a checkout. It stands for these packs and prices. */
+                        /** @description Id of the quote, to be passed with a checkout. It identifies these packs and prices. */
                         quoteId: string;
                     };
                 };
@@ -15531,32 +15535,32 @@ export interface operations {
                             status: "open" | "credited" | "cancelled" | "expired";
                             /** @description Credits that are paid for. */
                             credits: number;
-                            /** @description Credits on top. */
+                            /** @description Additional free credits. */
                             bonus: number;
-                            /** @description What it costs. */
+                            /** @description The price of the pack. */
                             price: {
                                 /** @description In the smallest unit of the currency, for example cents. */
                                 amount: number;
                                 /** @description ISO 4217. */
                                 currency: string;
                             };
-                            /** @description The payment must name it. */
+                            /** @description Reference that the payment must contain. */
                             reference: string;
-                            /** @description How to pay, in the words of the operator. While `open`. */
+                            /** @description How to pay, as written by the operator. Present while the status is `open`. */
                             paymentText?: string;
                             /**
                              * Format: date-time
-                             * @description When it was opened. ISO 8601, UTC, with milliseconds.
+                             * @description When the checkout was opened. ISO 8601, UTC, with milliseconds.
                              */
                             createdAt: string;
                             /**
                              * Format: date-time
-                             * @description When it expires unless it is confirmed. ISO 8601, UTC, with milliseconds.
+                             * @description When the checkout expires unless the payment is confirmed. ISO 8601, UTC, with milliseconds.
                              */
                             expiresAt: string;
                             /**
                              * Format: date-time
-                             * @description When it was credited or cancelled, or expired. ISO 8601, UTC, with milliseconds.
+                             * @description When the checkout was credited or cancelled, or expired. ISO 8601, UTC, with milliseconds.
                              */
                             endedAt?: string;
                         }[];
@@ -15598,12 +15602,12 @@ export interface operations {
                 "application/json": {
                     /**
                      * Format: uuid
-                     * @description Whose account gets the credit.
+                     * @description The application whose account gets the credit.
                      */
                     applicationId: string;
                     /** @description Id of the pack. */
                     packId: string;
-                    /** @description Of the quote that has the price. */
+                    /** @description Id of the quote that has the price. */
                     quoteId: string;
                 };
             };
@@ -15637,32 +15641,32 @@ export interface operations {
                         status: "open" | "credited" | "cancelled" | "expired";
                         /** @description Credits that are paid for. */
                         credits: number;
-                        /** @description Credits on top. */
+                        /** @description Additional free credits. */
                         bonus: number;
-                        /** @description What it costs. */
+                        /** @description The price of the pack. */
                         price: {
                             /** @description In the smallest unit of the currency, for example cents. */
                             amount: number;
                             /** @description ISO 4217. */
                             currency: string;
                         };
-                        /** @description The payment must name it. */
+                        /** @description Reference that the payment must contain. */
                         reference: string;
-                        /** @description How to pay, in the words of the operator. While `open`. */
+                        /** @description How to pay, as written by the operator. Present while the status is `open`. */
                         paymentText?: string;
                         /**
                          * Format: date-time
-                         * @description When it was opened. ISO 8601, UTC, with milliseconds.
+                         * @description When the checkout was opened. ISO 8601, UTC, with milliseconds.
                          */
                         createdAt: string;
                         /**
                          * Format: date-time
-                         * @description When it expires unless it is confirmed. ISO 8601, UTC, with milliseconds.
+                         * @description When the checkout expires unless the payment is confirmed. ISO 8601, UTC, with milliseconds.
                          */
                         expiresAt: string;
                         /**
                          * Format: date-time
-                         * @description When it was credited or cancelled, or expired. ISO 8601, UTC, with milliseconds.
+                         * @description When the checkout was credited or cancelled, or expired. ISO 8601, UTC, with milliseconds.
                          */
                         endedAt?: string;
                     };
@@ -15682,9 +15686,9 @@ export interface operations {
     readCheckout: {
         parameters: {
             query?: {
-                /** @description Seconds to wait for another status than `since`. */
+                /** @description Seconds to wait for a status other than `since`. */
                 wait?: number;
-                /** @description The status that you have seen. */
+                /** @description The last status that you know. */
                 since?: "open" | "credited" | "cancelled" | "expired";
             };
             header?: never;
@@ -15724,32 +15728,32 @@ export interface operations {
                         status: "open" | "credited" | "cancelled" | "expired";
                         /** @description Credits that are paid for. */
                         credits: number;
-                        /** @description Credits on top. */
+                        /** @description Additional free credits. */
                         bonus: number;
-                        /** @description What it costs. */
+                        /** @description The price of the pack. */
                         price: {
                             /** @description In the smallest unit of the currency, for example cents. */
                             amount: number;
                             /** @description ISO 4217. */
                             currency: string;
                         };
-                        /** @description The payment must name it. */
+                        /** @description Reference that the payment must contain. */
                         reference: string;
-                        /** @description How to pay, in the words of the operator. While `open`. */
+                        /** @description How to pay, as written by the operator. Present while the status is `open`. */
                         paymentText?: string;
                         /**
                          * Format: date-time
-                         * @description When it was opened. ISO 8601, UTC, with milliseconds.
+                         * @description When the checkout was opened. ISO 8601, UTC, with milliseconds.
                          */
                         createdAt: string;
                         /**
                          * Format: date-time
-                         * @description When it expires unless it is confirmed. ISO 8601, UTC, with milliseconds.
+                         * @description When the checkout expires unless the payment is confirmed. ISO 8601, UTC, with milliseconds.
                          */
                         expiresAt: string;
                         /**
                          * Format: date-time
-                         * @description When it was credited or cancelled, or expired. ISO 8601, UTC, with milliseconds.
+                         * @description When the checkout was credited or cancelled, or expired. ISO 8601, UTC, with milliseconds.
                          */
                         endedAt?: string;
                     };
@@ -15806,32 +15810,32 @@ export interface operations {
                         status: "open" | "credited" | "cancelled" | "expired";
                         /** @description Credits that are paid for. */
                         credits: number;
-                        /** @description Credits on top. */
+                        /** @description Additional free credits. */
                         bonus: number;
-                        /** @description What it costs. */
+                        /** @description The price of the pack. */
                         price: {
                             /** @description In the smallest unit of the currency, for example cents. */
                             amount: number;
                             /** @description ISO 4217. */
                             currency: string;
                         };
-                        /** @description The payment must name it. */
+                        /** @description Reference that the payment must contain. */
                         reference: string;
-                        /** @description How to pay, in the words of the operator. While `open`. */
+                        /** @description How to pay, as written by the operator. Present while the status is `open`. */
                         paymentText?: string;
                         /**
                          * Format: date-time
-                         * @description When it was opened. ISO 8601, UTC, with milliseconds.
+                         * @description When the checkout was opened. ISO 8601, UTC, with milliseconds.
                          */
                         createdAt: string;
                         /**
                          * Format: date-time
-                         * @description When it expires unless it is confirmed. ISO 8601, UTC, with milliseconds.
+                         * @description When the checkout expires unless the payment is confirmed. ISO 8601, UTC, with milliseconds.
                          */
                         expiresAt: string;
                         /**
                          * Format: date-time
-                         * @description When it was credited or cancelled, or expired. ISO 8601, UTC, with milliseconds.
+                         * @description When the checkout was credited or cancelled, or expired. ISO 8601, UTC, with milliseconds.
                          */
                         endedAt?: string;
                     };
@@ -15877,7 +15881,7 @@ export interface operations {
                     threshold: number;
                     /** @description Id of the pack. */
                     packId: string;
-                    /** @description The most that is paid in a month. */
+                    /** @description Maximum amount that is paid in a month. */
                     monthlyCap: number;
                 };
             };
@@ -15900,7 +15904,7 @@ export interface operations {
                         threshold: number;
                         /** @description Id of the pack. */
                         packId: string;
-                        /** @description The most that is paid in a month. */
+                        /** @description Maximum amount that is paid in a month. */
                         monthlyCap: number;
                     };
                 };
@@ -15946,10 +15950,10 @@ export interface operations {
                             effect: "read" | "write" | "irreversible";
                             /** @description JSON Schema (2020-12) of the input. */
                             inputSchema: Record<string, unknown>;
-                            /** @description What a call is metered by. */
+                            /** @description The meters of a call. */
                             meters: ("browserSecond" | "egressMegabyte")[];
                             price: {
-                                /** @description For each call, besides the meters. */
+                                /** @description Price of each call, in addition to the meters. */
                                 microCredits: number;
                             };
                         }[];
@@ -16016,10 +16020,10 @@ export interface operations {
                             name: string;
                             /** @description Where messages are sent. */
                             url: string;
-                            /** @description Types of events that are sent. Empty: all. */
+                            /** @description Types of events that are sent. If empty, all types. */
                             eventTypes: string[];
                             /**
-                             * @description `disabled`: nothing is sent, and events of this time are not sent later. Waiting deliveries become `dead`, and can be sent again.
+                             * @description `disabled`: nothing is sent, and events from this period are not sent later. Waiting deliveries become `dead`, and can be sent again.
                              * @enum {unknown}
                              */
                             status: "enabled" | "disabled";
@@ -16030,21 +16034,21 @@ export interface operations {
                             disabledReason?: "caller" | "failing" | "gone";
                             /**
                              * Format: date-time
-                             * @description When it was disabled. ISO 8601, UTC, with milliseconds.
+                             * @description When the webhook was disabled. ISO 8601, UTC, with milliseconds.
                              */
                             disabledAt?: string;
                             /**
                              * Format: date-time
-                             * @description Since when every attempt has failed. ISO 8601, UTC, with milliseconds.
+                             * @description Time since which every attempt has failed. ISO 8601, UTC, with milliseconds.
                              */
                             failingSince?: string;
                             /** @description Verifies the signatures. Ed25519 public key: `whpk_` followed by base64. */
                             publicKey: string;
-                            /** @description The key before the rotation. Messages have a signature of each key until then. */
+                            /** @description The key before the rotation. During this period, messages carry a signature of each key. */
                             formerPublicKey?: string;
                             /**
                              * Format: date-time
-                             * @description Until when the former key signs. ISO 8601, UTC, with milliseconds.
+                             * @description Time until which messages are also signed with the former key. ISO 8601, UTC, with milliseconds.
                              */
                             formerPublicKeyUntil?: string;
                             /** @description Increases with each change. */
@@ -16099,9 +16103,9 @@ export interface operations {
                 "application/json": {
                     /** @description Name of the webhook. 1–64 characters after trimming, without control characters. */
                     name: string;
-                    /** @description Where messages are sent, with POST. https, without user name and password. Private and internal addresses are refused, here and at each attempt; http is possible only for an address that the operator opened. */
+                    /** @description Address to which messages are sent with POST. https, without user name and password. Private and internal addresses are refused, both here and at each attempt; http is possible only for an address that the operator has allowed. */
                     url: string;
-                    /** @description Types of events that are sent; `GET /v1/browsers/events` describes them. Empty: all, and types that are added later. */
+                    /** @description Types of events that are sent; `GET /v1/browsers/events` describes them. If empty, all types, including types that are added later. */
                     eventTypes?: ("session.created" | "session.launched" | "session.claimed" | "session.started" | "client.connected" | "client.disconnected" | "client.refused" | "session.updated" | "recording.limited" | "file.uploaded" | "download.completed" | "download.failed" | "session.adopted" | "session.release_requested" | "session.end_decided" | "session.ended" | "session.events_limited" | "session.credit_low" | "credit.low" | "credit.exhausted" | "context.restored" | "context.version_skipped" | "context.saved" | "context.saved_partially" | "context.save_failed" | "context.overtaken" | "network.refused" | "navigation.refused" | "proxy.failed" | "control.taken" | "control.given_back" | "control.expired" | "control.refused" | "handoff.requested" | "handoff.claimed" | "handoff.returned" | "handoff.completed" | "handoff.cancelled" | "handoff.expired" | "devtools.opened" | "devtools.closed" | "live.links_revoked" | "operation.published" | "operation.withdrawn" | "invocation.succeeded" | "invocation.failed" | "invocation.ambiguous" | "invocation.cancelled" | "action.prepared" | "action.approved" | "action.refused" | "action.expired" | "action.executed" | "action.cancelled" | "consumer.session.started" | "consumer.session.ended" | "consumer.session.replayed" | "consumer.deleted" | "consumer.linked" | "memory.written" | "memory.deleted" | "memory.consented" | "memory.consent_revoked")[];
                 };
             };
@@ -16128,10 +16132,10 @@ export interface operations {
                         name: string;
                         /** @description Where messages are sent. */
                         url: string;
-                        /** @description Types of events that are sent. Empty: all. */
+                        /** @description Types of events that are sent. If empty, all types. */
                         eventTypes: string[];
                         /**
-                         * @description `disabled`: nothing is sent, and events of this time are not sent later. Waiting deliveries become `dead`, and can be sent again.
+                         * @description `disabled`: nothing is sent, and events from this period are not sent later. Waiting deliveries become `dead`, and can be sent again.
                          * @enum {unknown}
                          */
                         status: "enabled" | "disabled";
@@ -16142,21 +16146,21 @@ export interface operations {
                         disabledReason?: "caller" | "failing" | "gone";
                         /**
                          * Format: date-time
-                         * @description When it was disabled. ISO 8601, UTC, with milliseconds.
+                         * @description When the webhook was disabled. ISO 8601, UTC, with milliseconds.
                          */
                         disabledAt?: string;
                         /**
                          * Format: date-time
-                         * @description Since when every attempt has failed. ISO 8601, UTC, with milliseconds.
+                         * @description Time since which every attempt has failed. ISO 8601, UTC, with milliseconds.
                          */
                         failingSince?: string;
                         /** @description Verifies the signatures. Ed25519 public key: `whpk_` followed by base64. */
                         publicKey: string;
-                        /** @description The key before the rotation. Messages have a signature of each key until then. */
+                        /** @description The key before the rotation. During this period, messages carry a signature of each key. */
                         formerPublicKey?: string;
                         /**
                          * Format: date-time
-                         * @description Until when the former key signs. ISO 8601, UTC, with milliseconds.
+                         * @description Time until which messages are also signed with the former key. ISO 8601, UTC, with milliseconds.
                          */
                         formerPublicKeyUntil?: string;
                         /** @description Increases with each change. */
@@ -16215,10 +16219,10 @@ export interface operations {
                         name: string;
                         /** @description Where messages are sent. */
                         url: string;
-                        /** @description Types of events that are sent. Empty: all. */
+                        /** @description Types of events that are sent. If empty, all types. */
                         eventTypes: string[];
                         /**
-                         * @description `disabled`: nothing is sent, and events of this time are not sent later. Waiting deliveries become `dead`, and can be sent again.
+                         * @description `disabled`: nothing is sent, and events from this period are not sent later. Waiting deliveries become `dead`, and can be sent again.
                          * @enum {unknown}
                          */
                         status: "enabled" | "disabled";
@@ -16229,21 +16233,21 @@ export interface operations {
                         disabledReason?: "caller" | "failing" | "gone";
                         /**
                          * Format: date-time
-                         * @description When it was disabled. ISO 8601, UTC, with milliseconds.
+                         * @description When the webhook was disabled. ISO 8601, UTC, with milliseconds.
                          */
                         disabledAt?: string;
                         /**
                          * Format: date-time
-                         * @description Since when every attempt has failed. ISO 8601, UTC, with milliseconds.
+                         * @description Time since which every attempt has failed. ISO 8601, UTC, with milliseconds.
                          */
                         failingSince?: string;
                         /** @description Verifies the signatures. Ed25519 public key: `whpk_` followed by base64. */
                         publicKey: string;
-                        /** @description The key before the rotation. Messages have a signature of each key until then. */
+                        /** @description The key before the rotation. During this period, messages carry a signature of each key. */
                         formerPublicKey?: string;
                         /**
                          * Format: date-time
-                         * @description Until when the former key signs. ISO 8601, UTC, with milliseconds.
+                         * @description Time until which messages are also signed with the former key. ISO 8601, UTC, with milliseconds.
                          */
                         formerPublicKeyUntil?: string;
                         /** @description Increases with each change. */
@@ -16324,12 +16328,12 @@ export interface operations {
                 "application/json": {
                     /** @description New name. 1–64 characters after trimming, without control characters. */
                     name?: string;
-                    /** @description Where messages are sent, with POST. https, without user name and password. Private and internal addresses are refused, here and at each attempt; http is possible only for an address that the operator opened. */
+                    /** @description Address to which messages are sent with POST. https, without user name and password. Private and internal addresses are refused, both here and at each attempt; http is possible only for an address that the operator has allowed. */
                     url?: string;
-                    /** @description Types of events that are sent; `GET /v1/browsers/events` describes them. Empty: all, and types that are added later. */
+                    /** @description Types of events that are sent; `GET /v1/browsers/events` describes them. If empty, all types, including types that are added later. */
                     eventTypes?: ("session.created" | "session.launched" | "session.claimed" | "session.started" | "client.connected" | "client.disconnected" | "client.refused" | "session.updated" | "recording.limited" | "file.uploaded" | "download.completed" | "download.failed" | "session.adopted" | "session.release_requested" | "session.end_decided" | "session.ended" | "session.events_limited" | "session.credit_low" | "credit.low" | "credit.exhausted" | "context.restored" | "context.version_skipped" | "context.saved" | "context.saved_partially" | "context.save_failed" | "context.overtaken" | "network.refused" | "navigation.refused" | "proxy.failed" | "control.taken" | "control.given_back" | "control.expired" | "control.refused" | "handoff.requested" | "handoff.claimed" | "handoff.returned" | "handoff.completed" | "handoff.cancelled" | "handoff.expired" | "devtools.opened" | "devtools.closed" | "live.links_revoked" | "operation.published" | "operation.withdrawn" | "invocation.succeeded" | "invocation.failed" | "invocation.ambiguous" | "invocation.cancelled" | "action.prepared" | "action.approved" | "action.refused" | "action.expired" | "action.executed" | "action.cancelled" | "consumer.session.started" | "consumer.session.ended" | "consumer.session.replayed" | "consumer.deleted" | "consumer.linked" | "memory.written" | "memory.deleted" | "memory.consented" | "memory.consent_revoked")[];
                     /**
-                     * @description `disabled`: nothing is sent, and events of this time are not sent later. Waiting deliveries become `dead`, and can be sent again.
+                     * @description `disabled`: nothing is sent, and events from this period are not sent later. Waiting deliveries become `dead`, and can be sent again.
                      * @enum {unknown}
                      */
                     status?: "enabled" | "disabled";
@@ -16358,10 +16362,10 @@ export interface operations {
                         name: string;
                         /** @description Where messages are sent. */
                         url: string;
-                        /** @description Types of events that are sent. Empty: all. */
+                        /** @description Types of events that are sent. If empty, all types. */
                         eventTypes: string[];
                         /**
-                         * @description `disabled`: nothing is sent, and events of this time are not sent later. Waiting deliveries become `dead`, and can be sent again.
+                         * @description `disabled`: nothing is sent, and events from this period are not sent later. Waiting deliveries become `dead`, and can be sent again.
                          * @enum {unknown}
                          */
                         status: "enabled" | "disabled";
@@ -16372,21 +16376,21 @@ export interface operations {
                         disabledReason?: "caller" | "failing" | "gone";
                         /**
                          * Format: date-time
-                         * @description When it was disabled. ISO 8601, UTC, with milliseconds.
+                         * @description When the webhook was disabled. ISO 8601, UTC, with milliseconds.
                          */
                         disabledAt?: string;
                         /**
                          * Format: date-time
-                         * @description Since when every attempt has failed. ISO 8601, UTC, with milliseconds.
+                         * @description Time since which every attempt has failed. ISO 8601, UTC, with milliseconds.
                          */
                         failingSince?: string;
                         /** @description Verifies the signatures. Ed25519 public key: `whpk_` followed by base64. */
                         publicKey: string;
-                        /** @description The key before the rotation. Messages have a signature of each key until then. */
+                        /** @description The key before the rotation. During this period, messages carry a signature of each key. */
                         formerPublicKey?: string;
                         /**
                          * Format: date-time
-                         * @description Until when the former key signs. ISO 8601, UTC, with milliseconds.
+                         * @description Time until which messages are also signed with the former key. ISO 8601, UTC, with milliseconds.
                          */
                         formerPublicKeyUntil?: string;
                         /** @description Increases with each change. */
@@ -16448,10 +16452,10 @@ export interface operations {
                         name: string;
                         /** @description Where messages are sent. */
                         url: string;
-                        /** @description Types of events that are sent. Empty: all. */
+                        /** @description Types of events that are sent. If empty, all types. */
                         eventTypes: string[];
                         /**
-                         * @description `disabled`: nothing is sent, and events of this time are not sent later. Waiting deliveries become `dead`, and can be sent again.
+                         * @description `disabled`: nothing is sent, and events from this period are not sent later. Waiting deliveries become `dead`, and can be sent again.
                          * @enum {unknown}
                          */
                         status: "enabled" | "disabled";
@@ -16462,21 +16466,21 @@ export interface operations {
                         disabledReason?: "caller" | "failing" | "gone";
                         /**
                          * Format: date-time
-                         * @description When it was disabled. ISO 8601, UTC, with milliseconds.
+                         * @description When the webhook was disabled. ISO 8601, UTC, with milliseconds.
                          */
                         disabledAt?: string;
                         /**
                          * Format: date-time
-                         * @description Since when every attempt has failed. ISO 8601, UTC, with milliseconds.
+                         * @description Time since which every attempt has failed. ISO 8601, UTC, with milliseconds.
                          */
                         failingSince?: string;
                         /** @description Verifies the signatures. Ed25519 public key: `whpk_` followed by base64. */
                         publicKey: string;
-                        /** @description The key before the rotation. Messages have a signature of each key until then. */
+                        /** @description The key before the rotation. During this period, messages carry a signature of each key. */
                         formerPublicKey?: string;
                         /**
                          * Format: date-time
-                         * @description Until when the former key signs. ISO 8601, UTC, with milliseconds.
+                         * @description Time until which messages are also signed with the former key. ISO 8601, UTC, with milliseconds.
                          */
                         formerPublicKeyUntil?: string;
                         /** @description Increases with each change. */
@@ -16539,11 +16543,11 @@ export interface operations {
                         /** @description Id of the event. Absent for a test. */
                         eventId?: string;
                         /**
-                         * @description `waiting`: to be sent, or sent again. `delivered`: the endpoint answered 2xx. `dead`: given up after ten attempts in three days, or because the webhook was disabled.
+                         * @description `waiting`: waiting to be sent or sent again. `delivered`: the endpoint answered 2xx. `dead`: given up after ten attempts in three days, or because the webhook was disabled.
                          * @enum {unknown}
                          */
                         status: "waiting" | "delivered" | "dead";
-                        /** @description How many times it was sent, since it was last sent again by hand. */
+                        /** @description Number of attempts since the delivery was last sent again by hand. */
                         attempts: number;
                         /**
                          * Format: date-time
@@ -16557,12 +16561,12 @@ export interface operations {
                         lastAttemptAt?: string;
                         /**
                          * Format: date-time
-                         * @description When it is sent again. ISO 8601, UTC, with milliseconds.
+                         * @description When the next attempt is made. ISO 8601, UTC, with milliseconds.
                          */
                         nextAttemptAt?: string;
                         /**
                          * Format: date-time
-                         * @description When the endpoint accepted it. ISO 8601, UTC, with milliseconds.
+                         * @description When the endpoint accepted the message. ISO 8601, UTC, with milliseconds.
                          */
                         deliveredAt?: string;
                         /** @description HTTP status of the last answer. */
@@ -16628,11 +16632,11 @@ export interface operations {
                             /** @description Id of the event. Absent for a test. */
                             eventId?: string;
                             /**
-                             * @description `waiting`: to be sent, or sent again. `delivered`: the endpoint answered 2xx. `dead`: given up after ten attempts in three days, or because the webhook was disabled.
+                             * @description `waiting`: waiting to be sent or sent again. `delivered`: the endpoint answered 2xx. `dead`: given up after ten attempts in three days, or because the webhook was disabled.
                              * @enum {unknown}
                              */
                             status: "waiting" | "delivered" | "dead";
-                            /** @description How many times it was sent, since it was last sent again by hand. */
+                            /** @description Number of attempts since the delivery was last sent again by hand. */
                             attempts: number;
                             /**
                              * Format: date-time
@@ -16646,12 +16650,12 @@ export interface operations {
                             lastAttemptAt?: string;
                             /**
                              * Format: date-time
-                             * @description When it is sent again. ISO 8601, UTC, with milliseconds.
+                             * @description When the next attempt is made. ISO 8601, UTC, with milliseconds.
                              */
                             nextAttemptAt?: string;
                             /**
                              * Format: date-time
-                             * @description When the endpoint accepted it. ISO 8601, UTC, with milliseconds.
+                             * @description When the endpoint accepted the message. ISO 8601, UTC, with milliseconds.
                              */
                             deliveredAt?: string;
                             /** @description HTTP status of the last answer. */
@@ -16713,11 +16717,11 @@ export interface operations {
                         /** @description Id of the event. Absent for a test. */
                         eventId?: string;
                         /**
-                         * @description `waiting`: to be sent, or sent again. `delivered`: the endpoint answered 2xx. `dead`: given up after ten attempts in three days, or because the webhook was disabled.
+                         * @description `waiting`: waiting to be sent or sent again. `delivered`: the endpoint answered 2xx. `dead`: given up after ten attempts in three days, or because the webhook was disabled.
                          * @enum {unknown}
                          */
                         status: "waiting" | "delivered" | "dead";
-                        /** @description How many times it was sent, since it was last sent again by hand. */
+                        /** @description Number of attempts since the delivery was last sent again by hand. */
                         attempts: number;
                         /**
                          * Format: date-time
@@ -16731,12 +16735,12 @@ export interface operations {
                         lastAttemptAt?: string;
                         /**
                          * Format: date-time
-                         * @description When it is sent again. ISO 8601, UTC, with milliseconds.
+                         * @description When the next attempt is made. ISO 8601, UTC, with milliseconds.
                          */
                         nextAttemptAt?: string;
                         /**
                          * Format: date-time
-                         * @description When the endpoint accepted it. ISO 8601, UTC, with milliseconds.
+                         * @description When the endpoint accepted the message. ISO 8601, UTC, with milliseconds.
                          */
                         deliveredAt?: string;
                         /** @description HTTP status of the last answer. */
@@ -16800,11 +16804,11 @@ export interface operations {
                         /** @description Id of the event. Absent for a test. */
                         eventId?: string;
                         /**
-                         * @description `waiting`: to be sent, or sent again. `delivered`: the endpoint answered 2xx. `dead`: given up after ten attempts in three days, or because the webhook was disabled.
+                         * @description `waiting`: waiting to be sent or sent again. `delivered`: the endpoint answered 2xx. `dead`: given up after ten attempts in three days, or because the webhook was disabled.
                          * @enum {unknown}
                          */
                         status: "waiting" | "delivered" | "dead";
-                        /** @description How many times it was sent, since it was last sent again by hand. */
+                        /** @description Number of attempts since the delivery was last sent again by hand. */
                         attempts: number;
                         /**
                          * Format: date-time
@@ -16818,12 +16822,12 @@ export interface operations {
                         lastAttemptAt?: string;
                         /**
                          * Format: date-time
-                         * @description When it is sent again. ISO 8601, UTC, with milliseconds.
+                         * @description When the next attempt is made. ISO 8601, UTC, with milliseconds.
                          */
                         nextAttemptAt?: string;
                         /**
                          * Format: date-time
-                         * @description When the endpoint accepted it. ISO 8601, UTC, with milliseconds.
+                         * @description When the endpoint accepted the message. ISO 8601, UTC, with milliseconds.
                          */
                         deliveredAt?: string;
                         /** @description HTTP status of the last answer. */
@@ -17067,12 +17071,12 @@ export interface operations {
                             expiresAt: string;
                             /**
                              * Format: date-time
-                             * @description When it was accepted or revoked, or expired. Absent while it is pending. ISO 8601, UTC, with milliseconds.
+                             * @description When the invitation was accepted or revoked, or expired. Absent while pending. ISO 8601, UTC, with milliseconds.
                              */
                             endedAt?: string;
                             /**
                              * Format: uuid
-                             * @description Id of the account that invited.
+                             * @description Id of the account that sent the invitation.
                              */
                             invitedBy: string;
                             /**
@@ -17122,7 +17126,7 @@ export interface operations {
                     /** @description E-mail address of the person. Compared without regard to case. */
                     email: string;
                     /**
-                     * @description Role that the person gets. Not above your own.
+                     * @description Role that the person gets. It cannot be higher than your own.
                      * @enum {unknown}
                      */
                     role: "viewer" | "developer" | "admin" | "owner";
@@ -17166,12 +17170,12 @@ export interface operations {
                         expiresAt: string;
                         /**
                          * Format: date-time
-                         * @description When it was accepted or revoked, or expired. Absent while it is pending. ISO 8601, UTC, with milliseconds.
+                         * @description When the invitation was accepted or revoked, or expired. Absent while pending. ISO 8601, UTC, with milliseconds.
                          */
                         endedAt?: string;
                         /**
                          * Format: uuid
-                         * @description Id of the account that invited.
+                         * @description Id of the account that sent the invitation.
                          */
                         invitedBy: string;
                         /**
@@ -17242,13 +17246,13 @@ export interface operations {
                  *     }
                  */
                 "application/json": {
-                    /** @description What stands behind `#` in `acceptUrl`. */
+                    /** @description The part of `acceptUrl` after `#`. */
                     token: string;
                 };
             };
         };
         responses: {
-            /** @description What the invitation has given. */
+            /** @description The result of accepting the invitation. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -17261,7 +17265,7 @@ export interface operations {
                          */
                         applicationId: string;
                         /**
-                         * @description Your role in it. A role that you had is never lowered.
+                         * @description Your role in the application. An existing role is never lowered.
                          * @enum {unknown}
                          */
                         role: "viewer" | "developer" | "admin" | "owner";
@@ -17298,14 +17302,14 @@ export interface operations {
                 };
                 content: {
                     "application/json": {
-                        /** @description The `iss` of answers to a sign-in. */
+                        /** @description The `iss` in responses to a sign-in. */
                         issuer: string;
                         /** @description The provider `hosted`. */
                         hosted: {
-                            /** @description What a sign-in can begin with. Empty: the provider `hosted` is off. */
+                            /** @description The methods with which a sign-in can begin. If empty, the provider `hosted` is off. */
                             methods: ("password" | "passkey" | "email_code")[];
                             /**
-                             * @description `open`: everybody who has the e-mail address can become a consumer. `closed`: nobody new can.
+                             * @description `open`: anyone with an e-mail address can become a consumer. `closed`: nobody new can.
                              * @enum {unknown}
                              */
                             registration: "open" | "closed";
@@ -17314,13 +17318,13 @@ export interface operations {
                         colour?: string;
                         /** @description Origins whose pages may send consumer requests and frame pages of hand-offs, for example `https://shop.example`. */
                         origins: string[];
-                        /** @description Where a sign-in may end. Compared byte for byte; of an address on loopback the port may differ. `https`, or `http` on loopback. */
+                        /** @description Addresses at which a sign-in may end. They are compared byte for byte, except that the port of a loopback address may differ. `https`, or `http` on loopback. */
                         redirectUris: string[];
                         /** @description Seconds for which an access token is valid. */
                         sessionTtl: number;
                         /** @description Seconds after which a consumer has to sign in again. */
                         refreshTtl: number;
-                        /** @description How many there are. */
+                        /** @description Number of consumers. */
                         consumers: {
                             total: number;
                         };
@@ -17375,10 +17379,10 @@ export interface operations {
                 "application/json": {
                     /** @description The provider `hosted`. */
                     hosted?: {
-                        /** @description What a sign-in can begin with. Empty: the provider `hosted` is off. */
+                        /** @description The methods with which a sign-in can begin. If empty, the provider `hosted` is off. */
                         methods: ("password" | "passkey" | "email_code")[];
                         /**
-                         * @description `open`: everybody who has the e-mail address can become a consumer. `closed`: nobody new can.
+                         * @description `open`: anyone with an e-mail address can become a consumer. `closed`: nobody new can.
                          * @enum {unknown}
                          */
                         registration: "open" | "closed";
@@ -17387,7 +17391,7 @@ export interface operations {
                     colour?: string;
                     /** @description Origins whose pages may send consumer requests and frame pages of hand-offs, for example `https://shop.example`. */
                     origins?: string[];
-                    /** @description Where a sign-in may end. Compared byte for byte; of an address on loopback the port may differ. `https`, or `http` on loopback. */
+                    /** @description Addresses at which a sign-in may end. They are compared byte for byte, except that the port of a loopback address may differ. `https`, or `http` on loopback. */
                     redirectUris?: string[];
                     /** @description Seconds for which an access token is valid. */
                     sessionTtl?: number;
@@ -17404,14 +17408,14 @@ export interface operations {
                 };
                 content: {
                     "application/json": {
-                        /** @description The `iss` of answers to a sign-in. */
+                        /** @description The `iss` in responses to a sign-in. */
                         issuer: string;
                         /** @description The provider `hosted`. */
                         hosted: {
-                            /** @description What a sign-in can begin with. Empty: the provider `hosted` is off. */
+                            /** @description The methods with which a sign-in can begin. If empty, the provider `hosted` is off. */
                             methods: ("password" | "passkey" | "email_code")[];
                             /**
-                             * @description `open`: everybody who has the e-mail address can become a consumer. `closed`: nobody new can.
+                             * @description `open`: anyone with an e-mail address can become a consumer. `closed`: nobody new can.
                              * @enum {unknown}
                              */
                             registration: "open" | "closed";
@@ -17420,13 +17424,13 @@ export interface operations {
                         colour?: string;
                         /** @description Origins whose pages may send consumer requests and frame pages of hand-offs, for example `https://shop.example`. */
                         origins: string[];
-                        /** @description Where a sign-in may end. Compared byte for byte; of an address on loopback the port may differ. `https`, or `http` on loopback. */
+                        /** @description Addresses at which a sign-in may end. They are compared byte for byte, except that the port of a loopback address may differ. `https`, or `http` on loopback. */
                         redirectUris: string[];
                         /** @description Seconds for which an access token is valid. */
                         sessionTtl: number;
                         /** @description Seconds after which a consumer has to sign in again. */
                         refreshTtl: number;
-                        /** @description How many there are. */
+                        /** @description Number of consumers. */
                         consumers: {
                             total: number;
                         };
@@ -17465,11 +17469,11 @@ export interface operations {
                 };
                 content: {
                     "application/json": {
-                        /** @description By id. */
+                        /** @description Ordered by id. */
                         data: {
                             /** @description Id of the provider. */
                             id: string;
-                            /** @description Name for people. */
+                            /** @description Display name. */
                             title: string;
                             issuer: string;
                             clientId: string;
@@ -17493,12 +17497,12 @@ export interface operations {
                             revision: number;
                             /**
                              * Format: date-time
-                             * @description When it was added. ISO 8601, UTC, with milliseconds.
+                             * @description When the provider was added. ISO 8601, UTC, with milliseconds.
                              */
                             createdAt: string;
                             /**
                              * Format: date-time
-                             * @description When it was last written, and its discovery document read. ISO 8601, UTC, with milliseconds.
+                             * @description When the provider was last written and its discovery document was read. ISO 8601, UTC, with milliseconds.
                              */
                             updatedAt: string;
                         }[];
@@ -17539,7 +17543,7 @@ export interface operations {
                     "application/json": {
                         /** @description Id of the provider. */
                         id: string;
-                        /** @description Name for people. */
+                        /** @description Display name. */
                         title: string;
                         issuer: string;
                         clientId: string;
@@ -17563,12 +17567,12 @@ export interface operations {
                         revision: number;
                         /**
                          * Format: date-time
-                         * @description When it was added. ISO 8601, UTC, with milliseconds.
+                         * @description When the provider was added. ISO 8601, UTC, with milliseconds.
                          */
                         createdAt: string;
                         /**
                          * Format: date-time
-                         * @description When it was last written, and its discovery document read. ISO 8601, UTC, with milliseconds.
+                         * @description When the provider was last written and its discovery document was read. ISO 8601, UTC, with milliseconds.
                          */
                         updatedAt: string;
                     };
@@ -17614,20 +17618,20 @@ export interface operations {
                  *     }
                  */
                 "application/json": {
-                    /** @description Name for people. */
+                    /** @description Display name. */
                     title: string;
                     /** @description Issuer of the provider, exactly as its discovery document names it. */
                     issuer: string;
                     /** @description Id of the client at the provider. */
                     clientId: string;
-                    /** @description Secret of the client. Sealed, and never returned. Absent: the one that is stored, for the same issuer. */
+                    /** @description Secret of the client. It is sealed and never returned. If absent, the stored secret is kept, provided that the issuer is the same. */
                     clientSecret?: string;
                     /**
                      * @description How the client authenticates at the token endpoint.
                      * @enum {unknown}
                      */
                     authMethod?: "client_secret_basic" | "client_secret_post" | "none";
-                    /** @description Scopes besides `openid`. */
+                    /** @description Scopes in addition to `openid`. */
                     scopes?: string[];
                     /** @description Whether consumers can sign in with it. Default: true. */
                     enabled?: boolean;
@@ -17644,7 +17648,7 @@ export interface operations {
                     "application/json": {
                         /** @description Id of the provider. */
                         id: string;
-                        /** @description Name for people. */
+                        /** @description Display name. */
                         title: string;
                         issuer: string;
                         clientId: string;
@@ -17668,12 +17672,12 @@ export interface operations {
                         revision: number;
                         /**
                          * Format: date-time
-                         * @description When it was added. ISO 8601, UTC, with milliseconds.
+                         * @description When the provider was added. ISO 8601, UTC, with milliseconds.
                          */
                         createdAt: string;
                         /**
                          * Format: date-time
-                         * @description When it was last written, and its discovery document read. ISO 8601, UTC, with milliseconds.
+                         * @description When the provider was last written and its discovery document was read. ISO 8601, UTC, with milliseconds.
                          */
                         updatedAt: string;
                     };
@@ -17688,7 +17692,7 @@ export interface operations {
                     "application/json": {
                         /** @description Id of the provider. */
                         id: string;
-                        /** @description Name for people. */
+                        /** @description Display name. */
                         title: string;
                         issuer: string;
                         clientId: string;
@@ -17712,12 +17716,12 @@ export interface operations {
                         revision: number;
                         /**
                          * Format: date-time
-                         * @description When it was added. ISO 8601, UTC, with milliseconds.
+                         * @description When the provider was added. ISO 8601, UTC, with milliseconds.
                          */
                         createdAt: string;
                         /**
                          * Format: date-time
-                         * @description When it was last written, and its discovery document read. ISO 8601, UTC, with milliseconds.
+                         * @description When the provider was last written and its discovery document was read. ISO 8601, UTC, with milliseconds.
                          */
                         updatedAt: string;
                     };
@@ -17798,13 +17802,13 @@ export interface operations {
                     /** @description Returned with the code, unchanged. */
                     state?: string;
                     /**
-                     * @description For an OpenID provider: what to ask the person.
+                     * @description For an OpenID provider, what to ask the person.
                      * @enum {unknown}
                      */
                     prompt?: "login" | "consent" | "select_account";
-                    /** @description The most seconds since the person proved who they are. An older proof is refused. */
+                    /** @description Maximum number of seconds since the person proved who they are. An older proof is refused. */
                     maxAge?: number;
-                    /** @description The e-mail address that the page begins with. */
+                    /** @description E-mail address with which the page is prefilled. */
                     loginHint?: string;
                     /**
                      * @description `token` (default): the exchange returns tokens. `cookie`: for pages of this service only.
@@ -17826,7 +17830,7 @@ export interface operations {
                         authorizationUrl: string;
                         /**
                          * Format: date-time
-                         * @description Until when the sign-in can be completed. ISO 8601, UTC, with milliseconds.
+                         * @description When the sign-in expires unless it is completed. ISO 8601, UTC, with milliseconds.
                          */
                         expiresAt: string;
                     };
@@ -17886,7 +17890,7 @@ export interface operations {
                         accessToken?: string;
                         /** @description Seconds for which the access token is valid. */
                         expiresIn: number;
-                        /** @description `bcr_…`. Valid once. Sent a second time, it ends the session. */
+                        /** @description `bcr_…`. Valid once. If it is sent a second time, the session ends. */
                         refreshToken?: string;
                         /** @description An end user of the application. */
                         consumer: {
@@ -17897,7 +17901,7 @@ export interface operations {
                             id: string;
                             /** @description The provider that the consumer signs in with. */
                             providerId: string;
-                            /** @description The name of the consumer within application and provider. Other applications see another one. */
+                            /** @description Name of the consumer within the application and the provider. Other applications see a different name. */
                             subject: string;
                             /**
                              * Format: date-time
@@ -17910,7 +17914,7 @@ export interface operations {
                          * @enum {unknown}
                          */
                         acr: "berth:1" | "berth:2" | "phr";
-                        /** @description When it was given, in seconds since 1970. */
+                        /** @description When the proof was given, in seconds since 1970. */
                         authTime: number;
                     };
                 };
@@ -17963,7 +17967,7 @@ export interface operations {
                         accessToken?: string;
                         /** @description Seconds for which the access token is valid. */
                         expiresIn: number;
-                        /** @description `bcr_…`. Valid once. Sent a second time, it ends the session. */
+                        /** @description `bcr_…`. Valid once. If it is sent a second time, the session ends. */
                         refreshToken?: string;
                         /** @description An end user of the application. */
                         consumer: {
@@ -17974,7 +17978,7 @@ export interface operations {
                             id: string;
                             /** @description The provider that the consumer signs in with. */
                             providerId: string;
-                            /** @description The name of the consumer within application and provider. Other applications see another one. */
+                            /** @description Name of the consumer within the application and the provider. Other applications see a different name. */
                             subject: string;
                             /**
                              * Format: date-time
@@ -17987,7 +17991,7 @@ export interface operations {
                          * @enum {unknown}
                          */
                         acr: "berth:1" | "berth:2" | "phr";
-                        /** @description When it was given, in seconds since 1970. */
+                        /** @description When the proof was given, in seconds since 1970. */
                         authTime: number;
                     };
                 };
@@ -18033,7 +18037,7 @@ export interface operations {
                             id: string;
                             /** @description The provider that the consumer signs in with. */
                             providerId: string;
-                            /** @description The name of the consumer within application and provider. Other applications see another one. */
+                            /** @description Name of the consumer within the application and the provider. Other applications see a different name. */
                             subject: string;
                             /**
                              * Format: date-time
@@ -18046,7 +18050,7 @@ export interface operations {
                          * @enum {unknown}
                          */
                         acr: "berth:1" | "berth:2" | "phr";
-                        /** @description When it was given, in seconds since 1970. */
+                        /** @description When the proof was given, in seconds since 1970. */
                         authTime: number;
                         /**
                          * Format: date-time
@@ -18081,14 +18085,14 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Ended here. */
+            /** @description The session has ended at this service. */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": {
-                        /** @description Open it in the browser, to sign out at the provider too. */
+                        /** @description Open this address in the browser to sign out at the provider as well. */
                         logoutUrl: string;
                     };
                 };
@@ -18125,14 +18129,14 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Ended here. */
+            /** @description The session has ended at this service. */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": {
-                        /** @description Open it in the browser, to sign out at the provider too. */
+                        /** @description Open this address in the browser to sign out at the provider as well. */
                         logoutUrl: string;
                     };
                 };
@@ -18178,10 +18182,10 @@ export interface operations {
                 "application/json": {
                     /**
                      * Format: uuid
-                     * @description The `ticket` of the answer before.
+                     * @description The `ticket` of the previous response.
                      */
                     ticket: string;
-                    /** @description What the authenticator answered: `credential.toJSON()`. */
+                    /** @description The response of the authenticator: `credential.toJSON()`. */
                     response: Record<string, unknown>;
                 };
             };
@@ -18203,7 +18207,7 @@ export interface operations {
                             id: string;
                             /** @description The provider that the consumer signs in with. */
                             providerId: string;
-                            /** @description The name of the consumer within application and provider. Other applications see another one. */
+                            /** @description Name of the consumer within the application and the provider. Other applications see a different name. */
                             subject: string;
                             /**
                              * Format: date-time
@@ -18216,7 +18220,7 @@ export interface operations {
                          * @enum {unknown}
                          */
                         acr: "berth:1" | "berth:2" | "phr";
-                        /** @description When it was given, in seconds since 1970. */
+                        /** @description When the proof was given, in seconds since 1970. */
                         authTime: number;
                         /**
                          * Format: date-time
@@ -18279,17 +18283,17 @@ export interface operations {
                             /** @description The colour of the buttons on the sign-in pages, for example `#0b6477`. */
                             colour?: string;
                         };
-                        /** @description What the sign-in can begin with. */
+                        /** @description The methods with which the sign-in can begin. */
                         methods: ("password" | "passkey" | "email_code")[];
                         /** @enum {unknown} */
                         registration: "open" | "closed";
-                        /** @description The e-mail address to begin with. */
+                        /** @description E-mail address with which the page is prefilled. */
                         loginHint?: string;
                         /** @description The origin that the browser returns to. */
                         returnsTo: string;
                         /**
                          * Format: date-time
-                         * @description Until when it can be completed. ISO 8601, UTC, with milliseconds.
+                         * @description When the sign-in expires unless it is completed. ISO 8601, UTC, with milliseconds.
                          */
                         expiresAt: string;
                     };
@@ -18348,7 +18352,7 @@ export interface operations {
                 };
                 content: {
                     "application/json": {
-                        /** @description Where the browser goes next. Has the code, which is valid for 60 seconds. */
+                        /** @description Where the browser goes next. Contains the code, which is valid for 60 seconds. */
                         redirectTo: string;
                     };
                 };
@@ -18514,7 +18518,7 @@ export interface operations {
                     signIn: string;
                     /**
                      * Format: uuid
-                     * @description The `ticket` of the answer before.
+                     * @description The `ticket` of the previous response.
                      */
                     ticket: string;
                     /** @description The code. Blanks and dashes are ignored. */
@@ -18530,7 +18534,7 @@ export interface operations {
                 };
                 content: {
                     "application/json": {
-                        /** @description Where the browser goes next. Has the code, which is valid for 60 seconds. */
+                        /** @description Where the browser goes next. Contains the code, which is valid for 60 seconds. */
                         redirectTo: string;
                     };
                 };
@@ -18587,7 +18591,7 @@ export interface operations {
                          * @description Send it with the response of the authenticator. Valid for five minutes.
                          */
                         ticket: string;
-                        /** @description Options for `navigator.credentials`, as `PublicKeyCredential.parse…OptionsFromJSON` takes them. */
+                        /** @description Options for `navigator.credentials`, in the form that `PublicKeyCredential.parse…OptionsFromJSON` takes. */
                         publicKey: Record<string, unknown>;
                     };
                 };
@@ -18632,10 +18636,10 @@ export interface operations {
                     signIn: string;
                     /**
                      * Format: uuid
-                     * @description The `ticket` of the answer before.
+                     * @description The `ticket` of the previous response.
                      */
                     ticket: string;
-                    /** @description What the authenticator answered: `credential.toJSON()`. */
+                    /** @description The response of the authenticator: `credential.toJSON()`. */
                     response: Record<string, unknown>;
                 };
             };
@@ -18648,7 +18652,7 @@ export interface operations {
                 };
                 content: {
                     "application/json": {
-                        /** @description Where the browser goes next. Has the code, which is valid for 60 seconds. */
+                        /** @description Where the browser goes next. Contains the code, which is valid for 60 seconds. */
                         redirectTo: string;
                     };
                 };
@@ -18692,14 +18696,14 @@ export interface operations {
                         id: string;
                         /** @description The provider that the consumer signs in with. */
                         providerId: string;
-                        /** @description The name of the consumer within application and provider. Other applications see another one. */
+                        /** @description Name of the consumer within the application and the provider. Other applications see a different name. */
                         subject: string;
                         /**
                          * Format: date-time
                          * @description When the consumer first signed in. ISO 8601, UTC, with milliseconds.
                          */
                         createdAt: string;
-                        /** @description Of the provider `hosted`: the address, in lower case. */
+                        /** @description For the provider `hosted`, the e-mail address in lower case. */
                         email?: string;
                         /** @description The name that is shown. */
                         displayName?: string;
@@ -18709,9 +18713,9 @@ export interface operations {
                         timezone?: string;
                         /** @description Anything the application keeps about the consumer. At most 4 KiB of JSON. */
                         metadata?: Record<string, unknown>;
-                        /** @description What the consumer signs in with besides, and may be named by. */
+                        /** @description Other identities with which the consumer signs in and by which the consumer may be named. */
                         linked?: {
-                            /** @description How the end user signs in. */
+                            /** @description Id of the provider with which the end user signs in. */
                             providerId: string;
                             /** @description Id of the end user at that provider. */
                             subject: string;
@@ -18777,14 +18781,14 @@ export interface operations {
                         id: string;
                         /** @description The provider that the consumer signs in with. */
                         providerId: string;
-                        /** @description The name of the consumer within application and provider. Other applications see another one. */
+                        /** @description Name of the consumer within the application and the provider. Other applications see a different name. */
                         subject: string;
                         /**
                          * Format: date-time
                          * @description When the consumer first signed in. ISO 8601, UTC, with milliseconds.
                          */
                         createdAt: string;
-                        /** @description Of the provider `hosted`: the address, in lower case. */
+                        /** @description For the provider `hosted`, the e-mail address in lower case. */
                         email?: string;
                         /** @description The name that is shown. */
                         displayName?: string;
@@ -18794,9 +18798,9 @@ export interface operations {
                         timezone?: string;
                         /** @description Anything the application keeps about the consumer. At most 4 KiB of JSON. */
                         metadata?: Record<string, unknown>;
-                        /** @description What the consumer signs in with besides, and may be named by. */
+                        /** @description Other identities with which the consumer signs in and by which the consumer may be named. */
                         linked?: {
-                            /** @description How the end user signs in. */
+                            /** @description Id of the provider with which the end user signs in. */
                             providerId: string;
                             /** @description Id of the end user at that provider. */
                             subject: string;
@@ -18867,7 +18871,7 @@ export interface operations {
                  *     }
                  */
                 "application/json": {
-                    /** @description Access token of the session that the same person has with the other provider. Signed in with a moment ago. */
+                    /** @description Access token of the session that the same person has with the other provider. The person must have signed in a moment ago. */
                     accessToken: string;
                 };
             };
@@ -18887,14 +18891,14 @@ export interface operations {
                         id: string;
                         /** @description The provider that the consumer signs in with. */
                         providerId: string;
-                        /** @description The name of the consumer within application and provider. Other applications see another one. */
+                        /** @description Name of the consumer within the application and the provider. Other applications see a different name. */
                         subject: string;
                         /**
                          * Format: date-time
                          * @description When the consumer first signed in. ISO 8601, UTC, with milliseconds.
                          */
                         createdAt: string;
-                        /** @description Of the provider `hosted`: the address, in lower case. */
+                        /** @description For the provider `hosted`, the e-mail address in lower case. */
                         email?: string;
                         /** @description The name that is shown. */
                         displayName?: string;
@@ -18904,9 +18908,9 @@ export interface operations {
                         timezone?: string;
                         /** @description Anything the application keeps about the consumer. At most 4 KiB of JSON. */
                         metadata?: Record<string, unknown>;
-                        /** @description What the consumer signs in with besides, and may be named by. */
+                        /** @description Other identities with which the consumer signs in and by which the consumer may be named. */
                         linked?: {
-                            /** @description How the end user signs in. */
+                            /** @description Id of the provider with which the end user signs in. */
                             providerId: string;
                             /** @description Id of the end user at that provider. */
                             subject: string;
@@ -18989,12 +18993,12 @@ export interface operations {
                             name: string;
                             /**
                              * Format: date-time
-                             * @description When it was added. ISO 8601, UTC, with milliseconds.
+                             * @description When the passkey was added. ISO 8601, UTC, with milliseconds.
                              */
                             createdAt: string;
                             /**
                              * Format: date-time
-                             * @description When it was last used. ISO 8601, UTC, with milliseconds.
+                             * @description When the passkey was last used. ISO 8601, UTC, with milliseconds.
                              */
                             lastUsedAt?: string;
                         }[];
@@ -19038,7 +19042,7 @@ export interface operations {
                          * @description Send it with the response of the authenticator. Valid for five minutes.
                          */
                         ticket: string;
-                        /** @description Options for `navigator.credentials`, as `PublicKeyCredential.parse…OptionsFromJSON` takes them. */
+                        /** @description Options for `navigator.credentials`, in the form that `PublicKeyCredential.parse…OptionsFromJSON` takes. */
                         publicKey: Record<string, unknown>;
                     };
                 };
@@ -19078,12 +19082,12 @@ export interface operations {
                 "application/json": {
                     /**
                      * Format: uuid
-                     * @description The `ticket` of the answer before.
+                     * @description The `ticket` of the previous response.
                      */
                     ticket: string;
-                    /** @description A name to recognise it by. */
+                    /** @description A name to recognise the passkey by. */
                     name: string;
-                    /** @description What the authenticator answered: `credential.toJSON()`. */
+                    /** @description The response of the authenticator: `credential.toJSON()`. */
                     response: Record<string, unknown>;
                 };
             };
@@ -19105,12 +19109,12 @@ export interface operations {
                             name: string;
                             /**
                              * Format: date-time
-                             * @description When it was added. ISO 8601, UTC, with milliseconds.
+                             * @description When the passkey was added. ISO 8601, UTC, with milliseconds.
                              */
                             createdAt: string;
                             /**
                              * Format: date-time
-                             * @description When it was last used. ISO 8601, UTC, with milliseconds.
+                             * @description When the passkey was last used. ISO 8601, UTC, with milliseconds.
                              */
                             lastUsedAt?: string;
                         }[];
@@ -19173,12 +19177,12 @@ export interface operations {
                             name: string;
                             /**
                              * Format: date-time
-                             * @description When it was added. ISO 8601, UTC, with milliseconds.
+                             * @description When the passkey was added. ISO 8601, UTC, with milliseconds.
                              */
                             createdAt: string;
                             /**
                              * Format: date-time
-                             * @description When it was last used. ISO 8601, UTC, with milliseconds.
+                             * @description When the passkey was last used. ISO 8601, UTC, with milliseconds.
                              */
                             lastUsedAt?: string;
                         }[];
@@ -19222,7 +19226,7 @@ export interface operations {
                          * @description Send it with the response of the authenticator. Valid for five minutes.
                          */
                         ticket: string;
-                        /** @description Options for `navigator.credentials`, as `PublicKeyCredential.parse…OptionsFromJSON` takes them. */
+                        /** @description Options for `navigator.credentials`, in the form that `PublicKeyCredential.parse…OptionsFromJSON` takes. */
                         publicKey: Record<string, unknown>;
                     };
                 };
@@ -19289,18 +19293,18 @@ export interface operations {
                              */
                             jobId: string;
                             /**
-                             * @description `executing`: there is an invocation. `succeeded`, `failed` and `ambiguous` are those of the invocation. `expired`: not executed in time.
+                             * @description `executing`: an invocation exists. `succeeded`, `failed` and `ambiguous`: the status of that invocation. `expired`: not executed in time.
                              * @enum {unknown}
                              */
                             status: "awaiting_approval" | "approved" | "executing" | "succeeded" | "failed" | "ambiguous" | "refused" | "expired" | "cancelled";
-                            /** @description Digest of `action`: `sha256:` and lower-case hex, of its canonical JSON (RFC 8785). */
+                            /** @description Digest of `action`: `sha256:` followed by the digest of its canonical JSON (RFC 8785) in lower-case hex. */
                             digest: string;
                             /**
                              * @description Who decides.
                              * @enum {unknown}
                              */
                             approver: "end_user" | "member" | "owner";
-                            /** @description Where it is decided. Show it to the person who decides. It holds no secret. */
+                            /** @description The page on which the decision is made. Show it to the person who decides. It contains no secret. */
                             approvalUrl: string;
                             /** @description Id of the operation, for example `browser.screenshot`. */
                             operationId: string;
@@ -19329,23 +19333,23 @@ export interface operations {
                                 input: Record<string, unknown>;
                                 /** @description An end user of the application. */
                                 endUser?: {
-                                    /** @description How the end user signs in. */
+                                    /** @description Id of the provider with which the end user signs in. */
                                     providerId: string;
                                     /** @description Id of the end user at that provider. */
                                     subject: string;
                                 };
                                 /** @description What is approved besides the input. */
                                 bounds: {
-                                    /** @description The most micro-credits that the execution may cost. */
+                                    /** @description Maximum cost of the execution, in micro-credits. */
                                     maxCost: number;
                                     /**
                                      * Format: date-time
-                                     * @description It is not executed earlier. ISO 8601, UTC, with milliseconds.
+                                     * @description The Action is not executed before this time. ISO 8601, UTC, with milliseconds.
                                      */
                                     notBefore?: string;
                                     /**
                                      * Format: date-time
-                                     * @description It is not executed later. ISO 8601, UTC, with milliseconds.
+                                     * @description The Action is not executed after this time. ISO 8601, UTC, with milliseconds.
                                      */
                                     expiresAt: string;
                                     /** @enum {unknown} */
@@ -19354,29 +19358,29 @@ export interface operations {
                                 /** @description Random, so that no two Actions have the same digest. */
                                 nonce: string;
                             };
-                            /** @description What the agent said. */
+                            /** @description The reason that the agent gave. */
                             reason?: string;
                             executeOnApproval: boolean;
                             metadata?: {
                                 [key: string]: string;
                             };
-                            /** @description The agent key that prepared it. */
+                            /** @description The agent key that prepared the Action. */
                             caller: {
                                 keyId: string;
                             };
                             /**
                              * Format: date-time
-                             * @description When it was prepared. ISO 8601, UTC, with milliseconds.
+                             * @description When the Action was prepared. ISO 8601, UTC, with milliseconds.
                              */
                             createdAt: string;
                             /**
                              * Format: date-time
-                             * @description When it expires. ISO 8601, UTC, with milliseconds.
+                             * @description When the Action expires. ISO 8601, UTC, with milliseconds.
                              */
                             expiresAt: string;
                             /**
                              * Format: date-time
-                             * @description When it ended. ISO 8601, UTC, with milliseconds.
+                             * @description When the Action ended. ISO 8601, UTC, with milliseconds.
                              */
                             endedAt?: string;
                             /** @description The decision, once there is one. */
@@ -19385,11 +19389,11 @@ export interface operations {
                                 by: {
                                     /** @enum {unknown} */
                                     kind: "end_user" | "member" | "owner";
-                                    /** @description Id of the account; of an end user a keyed digest. */
+                                    /** @description Id of the account, or a keyed digest for an end user. */
                                     id: string;
                                 };
                                 /**
-                                 * @description `passkey`: with a signature over the digest. `session`: by a person who was signed in.
+                                 * @description `passkey`: the digest was signed with a passkey. `session`: the person was signed in.
                                  * @enum {unknown}
                                  */
                                 method: "passkey" | "session";
@@ -19400,27 +19404,27 @@ export interface operations {
                                 acr: "berth:1" | "berth:2" | "phr";
                                 /**
                                  * Format: date-time
-                                 * @description When the person last proved who they are. ISO 8601, UTC, with milliseconds.
+                                 * @description When the person last proved their identity. ISO 8601, UTC, with milliseconds.
                                  */
                                 authTime: string;
                                 /**
                                  * Format: date-time
-                                 * @description When it was decided. ISO 8601, UTC, with milliseconds.
+                                 * @description When the decision was made. ISO 8601, UTC, with milliseconds.
                                  */
                                 at: string;
                                 /** @description What the person wrote when refusing. */
                                 message?: string;
                             };
-                            /** @description Why it was cancelled: `caller`, or `withdrawn` with its operation. */
+                            /** @description Why the Action was cancelled: `caller`, or `withdrawn` together with its operation. */
                             why?: string;
-                            /** @description Why the execution on approval was put off: an error code. It is tried again. */
+                            /** @description Error code that says why the execution on approval was postponed. The execution is tried again. */
                             heldBack?: string;
                             /**
                              * Format: uuid
-                             * @description The invocation that executes it.
+                             * @description The invocation that executes the Action.
                              */
                             invocationId?: string;
-                            /** @description The application that it is of. */
+                            /** @description The application that the Action belongs to. */
                             application: {
                                 /**
                                  * Format: uuid
@@ -19429,24 +19433,24 @@ export interface operations {
                                 id: string;
                                 name: string;
                             };
-                            /** @description Name of the operation, for people. */
+                            /** @description Display name of the operation. */
                             operationTitle: string;
-                            /** @description What is approved, in words, made from the content and the `display` of the operation. Plain text: control characters are shown as escapes, and values are cut at 200 characters. Absent for who may not read inputs, and when the content is gone. */
+                            /** @description A description of what is approved, made from the content and the `display` of the operation. Plain text: control characters are shown as escapes, and values are truncated to 200 characters. Absent if the caller may not read inputs, or if the content has been deleted. */
                             asksFor?: {
                                 /** @description One sentence. */
                                 summary: string;
-                                /** @description The values that the operation names, or all of the input. */
+                                /** @description The values that the operation selects for display, or the whole input. */
                                 fields: {
                                     label: string;
                                     value: string;
                                 }[];
                             };
-                            /** @description Who asks. */
+                            /** @description Who is asking. */
                             agent: {
                                 /** @description Name of the agent key. */
                                 name: string;
                             };
-                            /** @description Whether you may decide it, and it is undecided. */
+                            /** @description Whether the Action is undecided and you may decide it. */
                             mayDecide: boolean;
                         }[];
                         /** @description Present if there are more entries. Pass it as `cursor`. */
@@ -19507,18 +19511,18 @@ export interface operations {
                          */
                         jobId: string;
                         /**
-                         * @description `executing`: there is an invocation. `succeeded`, `failed` and `ambiguous` are those of the invocation. `expired`: not executed in time.
+                         * @description `executing`: an invocation exists. `succeeded`, `failed` and `ambiguous`: the status of that invocation. `expired`: not executed in time.
                          * @enum {unknown}
                          */
                         status: "awaiting_approval" | "approved" | "executing" | "succeeded" | "failed" | "ambiguous" | "refused" | "expired" | "cancelled";
-                        /** @description Digest of `action`: `sha256:` and lower-case hex, of its canonical JSON (RFC 8785). */
+                        /** @description Digest of `action`: `sha256:` followed by the digest of its canonical JSON (RFC 8785) in lower-case hex. */
                         digest: string;
                         /**
                          * @description Who decides.
                          * @enum {unknown}
                          */
                         approver: "end_user" | "member" | "owner";
-                        /** @description Where it is decided. Show it to the person who decides. It holds no secret. */
+                        /** @description The page on which the decision is made. Show it to the person who decides. It contains no secret. */
                         approvalUrl: string;
                         /** @description Id of the operation, for example `browser.screenshot`. */
                         operationId: string;
@@ -19547,23 +19551,23 @@ export interface operations {
                             input: Record<string, unknown>;
                             /** @description An end user of the application. */
                             endUser?: {
-                                /** @description How the end user signs in. */
+                                /** @description Id of the provider with which the end user signs in. */
                                 providerId: string;
                                 /** @description Id of the end user at that provider. */
                                 subject: string;
                             };
                             /** @description What is approved besides the input. */
                             bounds: {
-                                /** @description The most micro-credits that the execution may cost. */
+                                /** @description Maximum cost of the execution, in micro-credits. */
                                 maxCost: number;
                                 /**
                                  * Format: date-time
-                                 * @description It is not executed earlier. ISO 8601, UTC, with milliseconds.
+                                 * @description The Action is not executed before this time. ISO 8601, UTC, with milliseconds.
                                  */
                                 notBefore?: string;
                                 /**
                                  * Format: date-time
-                                 * @description It is not executed later. ISO 8601, UTC, with milliseconds.
+                                 * @description The Action is not executed after this time. ISO 8601, UTC, with milliseconds.
                                  */
                                 expiresAt: string;
                                 /** @enum {unknown} */
@@ -19572,29 +19576,29 @@ export interface operations {
                             /** @description Random, so that no two Actions have the same digest. */
                             nonce: string;
                         };
-                        /** @description What the agent said. */
+                        /** @description The reason that the agent gave. */
                         reason?: string;
                         executeOnApproval: boolean;
                         metadata?: {
                             [key: string]: string;
                         };
-                        /** @description The agent key that prepared it. */
+                        /** @description The agent key that prepared the Action. */
                         caller: {
                             keyId: string;
                         };
                         /**
                          * Format: date-time
-                         * @description When it was prepared. ISO 8601, UTC, with milliseconds.
+                         * @description When the Action was prepared. ISO 8601, UTC, with milliseconds.
                          */
                         createdAt: string;
                         /**
                          * Format: date-time
-                         * @description When it expires. ISO 8601, UTC, with milliseconds.
+                         * @description When the Action expires. ISO 8601, UTC, with milliseconds.
                          */
                         expiresAt: string;
                         /**
                          * Format: date-time
-                         * @description When it ended. ISO 8601, UTC, with milliseconds.
+                         * @description When the Action ended. ISO 8601, UTC, with milliseconds.
                          */
                         endedAt?: string;
                         /** @description The decision, once there is one. */
@@ -19603,11 +19607,11 @@ export interface operations {
                             by: {
                                 /** @enum {unknown} */
                                 kind: "end_user" | "member" | "owner";
-                                /** @description Id of the account; of an end user a keyed digest. */
+                                /** @description Id of the account, or a keyed digest for an end user. */
                                 id: string;
                             };
                             /**
-                             * @description `passkey`: with a signature over the digest. `session`: by a person who was signed in.
+                             * @description `passkey`: the digest was signed with a passkey. `session`: the person was signed in.
                              * @enum {unknown}
                              */
                             method: "passkey" | "session";
@@ -19618,27 +19622,27 @@ export interface operations {
                             acr: "berth:1" | "berth:2" | "phr";
                             /**
                              * Format: date-time
-                             * @description When the person last proved who they are. ISO 8601, UTC, with milliseconds.
+                             * @description When the person last proved their identity. ISO 8601, UTC, with milliseconds.
                              */
                             authTime: string;
                             /**
                              * Format: date-time
-                             * @description When it was decided. ISO 8601, UTC, with milliseconds.
+                             * @description When the decision was made. ISO 8601, UTC, with milliseconds.
                              */
                             at: string;
                             /** @description What the person wrote when refusing. */
                             message?: string;
                         };
-                        /** @description Why it was cancelled: `caller`, or `withdrawn` with its operation. */
+                        /** @description Why the Action was cancelled: `caller`, or `withdrawn` together with its operation. */
                         why?: string;
-                        /** @description Why the execution on approval was put off: an error code. It is tried again. */
+                        /** @description Error code that says why the execution on approval was postponed. The execution is tried again. */
                         heldBack?: string;
                         /**
                          * Format: uuid
-                         * @description The invocation that executes it.
+                         * @description The invocation that executes the Action.
                          */
                         invocationId?: string;
-                        /** @description The application that it is of. */
+                        /** @description The application that the Action belongs to. */
                         application: {
                             /**
                              * Format: uuid
@@ -19647,24 +19651,24 @@ export interface operations {
                             id: string;
                             name: string;
                         };
-                        /** @description Name of the operation, for people. */
+                        /** @description Display name of the operation. */
                         operationTitle: string;
-                        /** @description What is approved, in words, made from the content and the `display` of the operation. Plain text: control characters are shown as escapes, and values are cut at 200 characters. Absent for who may not read inputs, and when the content is gone. */
+                        /** @description A description of what is approved, made from the content and the `display` of the operation. Plain text: control characters are shown as escapes, and values are truncated to 200 characters. Absent if the caller may not read inputs, or if the content has been deleted. */
                         asksFor?: {
                             /** @description One sentence. */
                             summary: string;
-                            /** @description The values that the operation names, or all of the input. */
+                            /** @description The values that the operation selects for display, or the whole input. */
                             fields: {
                                 label: string;
                                 value: string;
                             }[];
                         };
-                        /** @description Who asks. */
+                        /** @description Who is asking. */
                         agent: {
                             /** @description Name of the agent key. */
                             name: string;
                         };
-                        /** @description Whether you may decide it, and it is undecided. */
+                        /** @description Whether the Action is undecided and you may decide it. */
                         mayDecide: boolean;
                     };
                 };
@@ -19716,7 +19720,7 @@ export interface operations {
                 };
                 content: {
                     "application/json": {
-                        /** @description Options for `navigator.credentials.get`, with the digest as challenge. Absent if you have no passkey for this page. */
+                        /** @description Options for `navigator.credentials.get`, with the digest as the challenge. Absent if you have no passkey for this page. */
                         publicKey?: Record<string, unknown>;
                     };
                 };
@@ -19760,7 +19764,7 @@ export interface operations {
                     jobId: string;
                     /** @description The `digest` of the Action. */
                     digest: string;
-                    /** @description What the authenticator answered: `credential.toJSON()`. */
+                    /** @description The response of the authenticator: `credential.toJSON()`. */
                     proof?: Record<string, unknown>;
                 };
             };
@@ -19779,18 +19783,18 @@ export interface operations {
                          */
                         jobId: string;
                         /**
-                         * @description `executing`: there is an invocation. `succeeded`, `failed` and `ambiguous` are those of the invocation. `expired`: not executed in time.
+                         * @description `executing`: an invocation exists. `succeeded`, `failed` and `ambiguous`: the status of that invocation. `expired`: not executed in time.
                          * @enum {unknown}
                          */
                         status: "awaiting_approval" | "approved" | "executing" | "succeeded" | "failed" | "ambiguous" | "refused" | "expired" | "cancelled";
-                        /** @description Digest of `action`: `sha256:` and lower-case hex, of its canonical JSON (RFC 8785). */
+                        /** @description Digest of `action`: `sha256:` followed by the digest of its canonical JSON (RFC 8785) in lower-case hex. */
                         digest: string;
                         /**
                          * @description Who decides.
                          * @enum {unknown}
                          */
                         approver: "end_user" | "member" | "owner";
-                        /** @description Where it is decided. Show it to the person who decides. It holds no secret. */
+                        /** @description The page on which the decision is made. Show it to the person who decides. It contains no secret. */
                         approvalUrl: string;
                         /** @description Id of the operation, for example `browser.screenshot`. */
                         operationId: string;
@@ -19819,23 +19823,23 @@ export interface operations {
                             input: Record<string, unknown>;
                             /** @description An end user of the application. */
                             endUser?: {
-                                /** @description How the end user signs in. */
+                                /** @description Id of the provider with which the end user signs in. */
                                 providerId: string;
                                 /** @description Id of the end user at that provider. */
                                 subject: string;
                             };
                             /** @description What is approved besides the input. */
                             bounds: {
-                                /** @description The most micro-credits that the execution may cost. */
+                                /** @description Maximum cost of the execution, in micro-credits. */
                                 maxCost: number;
                                 /**
                                  * Format: date-time
-                                 * @description It is not executed earlier. ISO 8601, UTC, with milliseconds.
+                                 * @description The Action is not executed before this time. ISO 8601, UTC, with milliseconds.
                                  */
                                 notBefore?: string;
                                 /**
                                  * Format: date-time
-                                 * @description It is not executed later. ISO 8601, UTC, with milliseconds.
+                                 * @description The Action is not executed after this time. ISO 8601, UTC, with milliseconds.
                                  */
                                 expiresAt: string;
                                 /** @enum {unknown} */
@@ -19844,29 +19848,29 @@ export interface operations {
                             /** @description Random, so that no two Actions have the same digest. */
                             nonce: string;
                         };
-                        /** @description What the agent said. */
+                        /** @description The reason that the agent gave. */
                         reason?: string;
                         executeOnApproval: boolean;
                         metadata?: {
                             [key: string]: string;
                         };
-                        /** @description The agent key that prepared it. */
+                        /** @description The agent key that prepared the Action. */
                         caller: {
                             keyId: string;
                         };
                         /**
                          * Format: date-time
-                         * @description When it was prepared. ISO 8601, UTC, with milliseconds.
+                         * @description When the Action was prepared. ISO 8601, UTC, with milliseconds.
                          */
                         createdAt: string;
                         /**
                          * Format: date-time
-                         * @description When it expires. ISO 8601, UTC, with milliseconds.
+                         * @description When the Action expires. ISO 8601, UTC, with milliseconds.
                          */
                         expiresAt: string;
                         /**
                          * Format: date-time
-                         * @description When it ended. ISO 8601, UTC, with milliseconds.
+                         * @description When the Action ended. ISO 8601, UTC, with milliseconds.
                          */
                         endedAt?: string;
                         /** @description The decision, once there is one. */
@@ -19875,11 +19879,11 @@ export interface operations {
                             by: {
                                 /** @enum {unknown} */
                                 kind: "end_user" | "member" | "owner";
-                                /** @description Id of the account; of an end user a keyed digest. */
+                                /** @description Id of the account, or a keyed digest for an end user. */
                                 id: string;
                             };
                             /**
-                             * @description `passkey`: with a signature over the digest. `session`: by a person who was signed in.
+                             * @description `passkey`: the digest was signed with a passkey. `session`: the person was signed in.
                              * @enum {unknown}
                              */
                             method: "passkey" | "session";
@@ -19890,27 +19894,27 @@ export interface operations {
                             acr: "berth:1" | "berth:2" | "phr";
                             /**
                              * Format: date-time
-                             * @description When the person last proved who they are. ISO 8601, UTC, with milliseconds.
+                             * @description When the person last proved their identity. ISO 8601, UTC, with milliseconds.
                              */
                             authTime: string;
                             /**
                              * Format: date-time
-                             * @description When it was decided. ISO 8601, UTC, with milliseconds.
+                             * @description When the decision was made. ISO 8601, UTC, with milliseconds.
                              */
                             at: string;
                             /** @description What the person wrote when refusing. */
                             message?: string;
                         };
-                        /** @description Why it was cancelled: `caller`, or `withdrawn` with its operation. */
+                        /** @description Why the Action was cancelled: `caller`, or `withdrawn` together with its operation. */
                         why?: string;
-                        /** @description Why the execution on approval was put off: an error code. It is tried again. */
+                        /** @description Error code that says why the execution on approval was postponed. The execution is tried again. */
                         heldBack?: string;
                         /**
                          * Format: uuid
-                         * @description The invocation that executes it.
+                         * @description The invocation that executes the Action.
                          */
                         invocationId?: string;
-                        /** @description The application that it is of. */
+                        /** @description The application that the Action belongs to. */
                         application: {
                             /**
                              * Format: uuid
@@ -19919,24 +19923,24 @@ export interface operations {
                             id: string;
                             name: string;
                         };
-                        /** @description Name of the operation, for people. */
+                        /** @description Display name of the operation. */
                         operationTitle: string;
-                        /** @description What is approved, in words, made from the content and the `display` of the operation. Plain text: control characters are shown as escapes, and values are cut at 200 characters. Absent for who may not read inputs, and when the content is gone. */
+                        /** @description A description of what is approved, made from the content and the `display` of the operation. Plain text: control characters are shown as escapes, and values are truncated to 200 characters. Absent if the caller may not read inputs, or if the content has been deleted. */
                         asksFor?: {
                             /** @description One sentence. */
                             summary: string;
-                            /** @description The values that the operation names, or all of the input. */
+                            /** @description The values that the operation selects for display, or the whole input. */
                             fields: {
                                 label: string;
                                 value: string;
                             }[];
                         };
-                        /** @description Who asks. */
+                        /** @description Who is asking. */
                         agent: {
                             /** @description Name of the agent key. */
                             name: string;
                         };
-                        /** @description Whether you may decide it, and it is undecided. */
+                        /** @description Whether the Action is undecided and you may decide it. */
                         mayDecide: boolean;
                     };
                 };
@@ -19981,7 +19985,7 @@ export interface operations {
                     jobId: string;
                     /** @description The `digest` of the Action. */
                     digest: string;
-                    /** @description With `refuse`: a word to the agent. */
+                    /** @description With `refuse`, a message to the agent. */
                     message?: string;
                 };
             };
@@ -20000,18 +20004,18 @@ export interface operations {
                          */
                         jobId: string;
                         /**
-                         * @description `executing`: there is an invocation. `succeeded`, `failed` and `ambiguous` are those of the invocation. `expired`: not executed in time.
+                         * @description `executing`: an invocation exists. `succeeded`, `failed` and `ambiguous`: the status of that invocation. `expired`: not executed in time.
                          * @enum {unknown}
                          */
                         status: "awaiting_approval" | "approved" | "executing" | "succeeded" | "failed" | "ambiguous" | "refused" | "expired" | "cancelled";
-                        /** @description Digest of `action`: `sha256:` and lower-case hex, of its canonical JSON (RFC 8785). */
+                        /** @description Digest of `action`: `sha256:` followed by the digest of its canonical JSON (RFC 8785) in lower-case hex. */
                         digest: string;
                         /**
                          * @description Who decides.
                          * @enum {unknown}
                          */
                         approver: "end_user" | "member" | "owner";
-                        /** @description Where it is decided. Show it to the person who decides. It holds no secret. */
+                        /** @description The page on which the decision is made. Show it to the person who decides. It contains no secret. */
                         approvalUrl: string;
                         /** @description Id of the operation, for example `browser.screenshot`. */
                         operationId: string;
@@ -20040,23 +20044,23 @@ export interface operations {
                             input: Record<string, unknown>;
                             /** @description An end user of the application. */
                             endUser?: {
-                                /** @description How the end user signs in. */
+                                /** @description Id of the provider with which the end user signs in. */
                                 providerId: string;
                                 /** @description Id of the end user at that provider. */
                                 subject: string;
                             };
                             /** @description What is approved besides the input. */
                             bounds: {
-                                /** @description The most micro-credits that the execution may cost. */
+                                /** @description Maximum cost of the execution, in micro-credits. */
                                 maxCost: number;
                                 /**
                                  * Format: date-time
-                                 * @description It is not executed earlier. ISO 8601, UTC, with milliseconds.
+                                 * @description The Action is not executed before this time. ISO 8601, UTC, with milliseconds.
                                  */
                                 notBefore?: string;
                                 /**
                                  * Format: date-time
-                                 * @description It is not executed later. ISO 8601, UTC, with milliseconds.
+                                 * @description The Action is not executed after this time. ISO 8601, UTC, with milliseconds.
                                  */
                                 expiresAt: string;
                                 /** @enum {unknown} */
@@ -20065,29 +20069,29 @@ export interface operations {
                             /** @description Random, so that no two Actions have the same digest. */
                             nonce: string;
                         };
-                        /** @description What the agent said. */
+                        /** @description The reason that the agent gave. */
                         reason?: string;
                         executeOnApproval: boolean;
                         metadata?: {
                             [key: string]: string;
                         };
-                        /** @description The agent key that prepared it. */
+                        /** @description The agent key that prepared the Action. */
                         caller: {
                             keyId: string;
                         };
                         /**
                          * Format: date-time
-                         * @description When it was prepared. ISO 8601, UTC, with milliseconds.
+                         * @description When the Action was prepared. ISO 8601, UTC, with milliseconds.
                          */
                         createdAt: string;
                         /**
                          * Format: date-time
-                         * @description When it expires. ISO 8601, UTC, with milliseconds.
+                         * @description When the Action expires. ISO 8601, UTC, with milliseconds.
                          */
                         expiresAt: string;
                         /**
                          * Format: date-time
-                         * @description When it ended. ISO 8601, UTC, with milliseconds.
+                         * @description When the Action ended. ISO 8601, UTC, with milliseconds.
                          */
                         endedAt?: string;
                         /** @description The decision, once there is one. */
@@ -20096,11 +20100,11 @@ export interface operations {
                             by: {
                                 /** @enum {unknown} */
                                 kind: "end_user" | "member" | "owner";
-                                /** @description Id of the account; of an end user a keyed digest. */
+                                /** @description Id of the account, or a keyed digest for an end user. */
                                 id: string;
                             };
                             /**
-                             * @description `passkey`: with a signature over the digest. `session`: by a person who was signed in.
+                             * @description `passkey`: the digest was signed with a passkey. `session`: the person was signed in.
                              * @enum {unknown}
                              */
                             method: "passkey" | "session";
@@ -20111,27 +20115,27 @@ export interface operations {
                             acr: "berth:1" | "berth:2" | "phr";
                             /**
                              * Format: date-time
-                             * @description When the person last proved who they are. ISO 8601, UTC, with milliseconds.
+                             * @description When the person last proved their identity. ISO 8601, UTC, with milliseconds.
                              */
                             authTime: string;
                             /**
                              * Format: date-time
-                             * @description When it was decided. ISO 8601, UTC, with milliseconds.
+                             * @description When the decision was made. ISO 8601, UTC, with milliseconds.
                              */
                             at: string;
                             /** @description What the person wrote when refusing. */
                             message?: string;
                         };
-                        /** @description Why it was cancelled: `caller`, or `withdrawn` with its operation. */
+                        /** @description Why the Action was cancelled: `caller`, or `withdrawn` together with its operation. */
                         why?: string;
-                        /** @description Why the execution on approval was put off: an error code. It is tried again. */
+                        /** @description Error code that says why the execution on approval was postponed. The execution is tried again. */
                         heldBack?: string;
                         /**
                          * Format: uuid
-                         * @description The invocation that executes it.
+                         * @description The invocation that executes the Action.
                          */
                         invocationId?: string;
-                        /** @description The application that it is of. */
+                        /** @description The application that the Action belongs to. */
                         application: {
                             /**
                              * Format: uuid
@@ -20140,24 +20144,24 @@ export interface operations {
                             id: string;
                             name: string;
                         };
-                        /** @description Name of the operation, for people. */
+                        /** @description Display name of the operation. */
                         operationTitle: string;
-                        /** @description What is approved, in words, made from the content and the `display` of the operation. Plain text: control characters are shown as escapes, and values are cut at 200 characters. Absent for who may not read inputs, and when the content is gone. */
+                        /** @description A description of what is approved, made from the content and the `display` of the operation. Plain text: control characters are shown as escapes, and values are truncated to 200 characters. Absent if the caller may not read inputs, or if the content has been deleted. */
                         asksFor?: {
                             /** @description One sentence. */
                             summary: string;
-                            /** @description The values that the operation names, or all of the input. */
+                            /** @description The values that the operation selects for display, or the whole input. */
                             fields: {
                                 label: string;
                                 value: string;
                             }[];
                         };
-                        /** @description Who asks. */
+                        /** @description Who is asking. */
                         agent: {
                             /** @description Name of the agent key. */
                             name: string;
                         };
-                        /** @description Whether you may decide it, and it is undecided. */
+                        /** @description Whether the Action is undecided and you may decide it. */
                         mayDecide: boolean;
                     };
                 };
@@ -20193,7 +20197,7 @@ export interface operations {
                  *     }
                  */
                 "application/json": {
-                    /** @description What the keys begin with. */
+                    /** @description Prefix of the keys. */
                     prefix?: string;
                     /**
                      * @description Maximum number of entries to return.
@@ -20213,15 +20217,15 @@ export interface operations {
                 };
                 content: {
                     "application/json": {
-                        /** @description In the order of their keys. */
+                        /** @description Ordered by key. */
                         data: {
                             /** @description Name of the item, for example `address.home`: lower-case letters, digits, `.`, `_` and `-`. */
                             key: string;
-                            /** @description Grows with each write. Never used twice. */
+                            /** @description Increases with each write. Never used twice. */
                             version: number;
                             /**
                              * Format: date-time
-                             * @description When it was last written. ISO 8601, UTC, with milliseconds.
+                             * @description When the item was last written. ISO 8601, UTC, with milliseconds.
                              */
                             updatedAt: string;
                             /** @description Who wrote it last. */
@@ -20288,11 +20292,11 @@ export interface operations {
                     "application/json": {
                         /** @description Name of the item, for example `address.home`: lower-case letters, digits, `.`, `_` and `-`. */
                         key: string;
-                        /** @description Grows with each write. Never used twice. */
+                        /** @description Increases with each write. Never used twice. */
                         version: number;
                         /**
                          * Format: date-time
-                         * @description When it was last written. ISO 8601, UTC, with milliseconds.
+                         * @description When the item was last written. ISO 8601, UTC, with milliseconds.
                          */
                         updatedAt: string;
                         /** @description Who wrote it last. */
@@ -20349,7 +20353,7 @@ export interface operations {
                     key: string;
                     /** @description Any JSON, at most 64 KiB. */
                     value: unknown;
-                    /** @description The version that you have read; 0: there is no item yet. Another one is refused, and nothing is written. */
+                    /** @description The version that you have read, or 0 if there is no item yet. If the current version is a different one, the request is refused and nothing is written. */
                     ifVersion?: number;
                 };
             };
@@ -20364,11 +20368,11 @@ export interface operations {
                     "application/json": {
                         /** @description Name of the item, for example `address.home`: lower-case letters, digits, `.`, `_` and `-`. */
                         key: string;
-                        /** @description Grows with each write. Never used twice. */
+                        /** @description Increases with each write. Never used twice. */
                         version: number;
                         /**
                          * Format: date-time
-                         * @description When it was last written. ISO 8601, UTC, with milliseconds.
+                         * @description When the item was last written. ISO 8601, UTC, with milliseconds.
                          */
                         updatedAt: string;
                         /** @description Who wrote it last. */
@@ -20419,7 +20423,7 @@ export interface operations {
                 "application/json": {
                     /** @description Name of the item, for example `address.home`: lower-case letters, digits, `.`, `_` and `-`. */
                     key?: string;
-                    /** @description All items whose keys begin so. Empty: all. */
+                    /** @description All items whose keys begin with this prefix. If empty, all items. */
                     prefix?: string;
                 };
             };
@@ -20472,7 +20476,7 @@ export interface operations {
                  *     }
                  */
                 "application/json": {
-                    /** @description Id of an agent key of the application, or `*`: all of them. */
+                    /** @description Id of an agent key of the application, or `*` for all of them. */
                     keyId: string | "*";
                     /** @description The items, for example `address.*`. */
                     keys: string[];
@@ -20483,7 +20487,7 @@ export interface operations {
                     access: "read" | "write";
                     /**
                      * Format: date-time
-                     * @description When it ends by itself. Absent: it holds until it is withdrawn. ISO 8601, UTC, with milliseconds.
+                     * @description When the consent expires. If absent, it is in force until it is withdrawn. ISO 8601, UTC, with milliseconds.
                      */
                     expiresAt?: string;
                 };
@@ -20502,7 +20506,7 @@ export interface operations {
                          * @description Id of the consent.
                          */
                         id: string;
-                        /** @description Id of an agent key of the application, or `*`: all of them. */
+                        /** @description Id of an agent key of the application, or `*` for all of them. */
                         keyId: string | "*";
                         /** @description Name of the agent key. Absent for `*`. */
                         agent?: string;
@@ -20515,12 +20519,12 @@ export interface operations {
                         access: "read" | "write";
                         /**
                          * Format: date-time
-                         * @description When it was given. ISO 8601, UTC, with milliseconds.
+                         * @description When the consent was given. ISO 8601, UTC, with milliseconds.
                          */
                         createdAt: string;
                         /**
                          * Format: date-time
-                         * @description When it ends by itself. ISO 8601, UTC, with milliseconds.
+                         * @description When the consent expires. ISO 8601, UTC, with milliseconds.
                          */
                         expiresAt?: string;
                     };
@@ -20558,14 +20562,14 @@ export interface operations {
                 };
                 content: {
                     "application/json": {
-                        /** @description Those that hold, newest first. */
+                        /** @description Consents that are in force, newest first. */
                         data: {
                             /**
                              * Format: uuid
                              * @description Id of the consent.
                              */
                             id: string;
-                            /** @description Id of an agent key of the application, or `*`: all of them. */
+                            /** @description Id of an agent key of the application, or `*` for all of them. */
                             keyId: string | "*";
                             /** @description Name of the agent key. Absent for `*`. */
                             agent?: string;
@@ -20578,12 +20582,12 @@ export interface operations {
                             access: "read" | "write";
                             /**
                              * Format: date-time
-                             * @description When it was given. ISO 8601, UTC, with milliseconds.
+                             * @description When the consent was given. ISO 8601, UTC, with milliseconds.
                              */
                             createdAt: string;
                             /**
                              * Format: date-time
-                             * @description When it ends by itself. ISO 8601, UTC, with milliseconds.
+                             * @description When the consent expires. ISO 8601, UTC, with milliseconds.
                              */
                             expiresAt?: string;
                         }[];
@@ -20630,21 +20634,21 @@ export interface operations {
             };
         };
         responses: {
-            /** @description The consents that are left. */
+            /** @description The remaining consents. */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": {
-                        /** @description Those that hold, newest first. */
+                        /** @description Consents that are in force, newest first. */
                         data: {
                             /**
                              * Format: uuid
                              * @description Id of the consent.
                              */
                             id: string;
-                            /** @description Id of an agent key of the application, or `*`: all of them. */
+                            /** @description Id of an agent key of the application, or `*` for all of them. */
                             keyId: string | "*";
                             /** @description Name of the agent key. Absent for `*`. */
                             agent?: string;
@@ -20657,12 +20661,12 @@ export interface operations {
                             access: "read" | "write";
                             /**
                              * Format: date-time
-                             * @description When it was given. ISO 8601, UTC, with milliseconds.
+                             * @description When the consent was given. ISO 8601, UTC, with milliseconds.
                              */
                             createdAt: string;
                             /**
                              * Format: date-time
-                             * @description When it ends by itself. ISO 8601, UTC, with milliseconds.
+                             * @description When the consent expires. ISO 8601, UTC, with milliseconds.
                              */
                             expiresAt?: string;
                         }[];
@@ -20721,7 +20725,7 @@ export interface operations {
                          * @description Id of the agent key.
                          */
                         keyId: string;
-                        /** @description Its name. */
+                        /** @description Name of the agent key. */
                         name: string;
                     };
                 };
@@ -20787,16 +20791,16 @@ export interface operations {
                              * @description Id of the receipt (`jti`).
                              */
                             receiptId: string;
-                            /** @description What was called. */
+                            /** @description Id of the operation that was called. */
                             operationId: string;
-                            /** @description Its name for people. */
+                            /** @description Display name of the operation. */
                             operationTitle: string;
                             /**
-                             * @description How it ended.
+                             * @description How the call ended.
                              * @enum {unknown}
                              */
                             status: "running" | "succeeded" | "failed" | "ambiguous" | "cancelled";
-                            /** @description The agent key that called it. */
+                            /** @description The agent key that made the call. */
                             agent: {
                                 name: string;
                             };
@@ -20807,12 +20811,12 @@ export interface operations {
                             jobId?: string;
                             /**
                              * Format: date-time
-                             * @description When it was started. ISO 8601, UTC, with milliseconds.
+                             * @description When the call started. ISO 8601, UTC, with milliseconds.
                              */
                             startedAt?: string;
                             /**
                              * Format: date-time
-                             * @description When it ended. ISO 8601, UTC, with milliseconds.
+                             * @description When the call ended. ISO 8601, UTC, with milliseconds.
                              */
                             endedAt: string;
                         }[];
@@ -20878,16 +20882,16 @@ export interface operations {
                          * @description Id of the receipt (`jti`).
                          */
                         receiptId: string;
-                        /** @description What was called. */
+                        /** @description Id of the operation that was called. */
                         operationId: string;
-                        /** @description Its name for people. */
+                        /** @description Display name of the operation. */
                         operationTitle: string;
                         /**
-                         * @description How it ended.
+                         * @description How the call ended.
                          * @enum {unknown}
                          */
                         status: "running" | "succeeded" | "failed" | "ambiguous" | "cancelled";
-                        /** @description The agent key that called it. */
+                        /** @description The agent key that made the call. */
                         agent: {
                             name: string;
                         };
@@ -20898,12 +20902,12 @@ export interface operations {
                         jobId?: string;
                         /**
                          * Format: date-time
-                         * @description When it was started. ISO 8601, UTC, with milliseconds.
+                         * @description When the call started. ISO 8601, UTC, with milliseconds.
                          */
                         startedAt?: string;
                         /**
                          * Format: date-time
-                         * @description When it ended. ISO 8601, UTC, with milliseconds.
+                         * @description When the call ended. ISO 8601, UTC, with milliseconds.
                          */
                         endedAt: string;
                         /** @description The signed receipt (JWS). It can be verified without this service. */
@@ -20952,7 +20956,7 @@ export interface operations {
                             id: string;
                             /** @description Whether it is the session of this request. */
                             isThis: boolean;
-                            /** @description What it was signed in with. */
+                            /** @description The provider with which the consumer signed in. */
                             providerId: string;
                             /**
                              * @description The strength of the proof of identity.
@@ -20971,10 +20975,10 @@ export interface operations {
                             expiresAt: string;
                             /**
                              * Format: date-time
-                             * @description When it was last used. ISO 8601, UTC, with milliseconds.
+                             * @description When the session was last used. ISO 8601, UTC, with milliseconds.
                              */
                             lastUsedAt?: string;
-                            /** @description From which address. */
+                            /** @description Address from which the consumer signed in. */
                             lastUsedIp?: string;
                             /** @description The program that signed in, as it called itself. */
                             userAgent?: string;
@@ -21022,7 +21026,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description The sessions that are left. */
+            /** @description The remaining sessions. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -21038,7 +21042,7 @@ export interface operations {
                             id: string;
                             /** @description Whether it is the session of this request. */
                             isThis: boolean;
-                            /** @description What it was signed in with. */
+                            /** @description The provider with which the consumer signed in. */
                             providerId: string;
                             /**
                              * @description The strength of the proof of identity.
@@ -21057,10 +21061,10 @@ export interface operations {
                             expiresAt: string;
                             /**
                              * Format: date-time
-                             * @description When it was last used. ISO 8601, UTC, with milliseconds.
+                             * @description When the session was last used. ISO 8601, UTC, with milliseconds.
                              */
                             lastUsedAt?: string;
-                            /** @description From which address. */
+                            /** @description Address from which the consumer signed in. */
                             lastUsedIp?: string;
                             /** @description The program that signed in, as it called itself. */
                             userAgent?: string;
@@ -21107,7 +21111,7 @@ export interface operations {
                     /** @description `nextCursor` of the previous response. Opaque. Valid for 24 hours. */
                     cursor?: string;
                     /**
-                     * @description `requested`: it waits for a person. `claimed`: a person has control. `completed`, `declined` and `failed` are what the person said. `expired`: nobody claimed it in time. `session_ended`: the session ended first.
+                     * @description `requested`: waiting for a person. `claimed`: a person has control. `completed`, `declined` and `failed`: as reported by the person. `expired`: nobody claimed it in time. `session_ended`: the session ended first.
                      * @enum {unknown}
                      */
                     status?: "requested" | "claimed" | "completed" | "declined" | "failed" | "cancelled" | "expired" | "session_ended";
@@ -21130,7 +21134,7 @@ export interface operations {
                              */
                             id: string;
                             /**
-                             * @description `requested`: it waits for a person. `claimed`: a person has control. `completed`, `declined` and `failed` are what the person said. `expired`: nobody claimed it in time. `session_ended`: the session ended first.
+                             * @description `requested`: waiting for a person. `claimed`: a person has control. `completed`, `declined` and `failed`: as reported by the person. `expired`: nobody claimed it in time. `session_ended`: the session ended first.
                              * @enum {unknown}
                              */
                             status: "requested" | "claimed" | "completed" | "declined" | "failed" | "cancelled" | "expired" | "session_ended";
@@ -21139,30 +21143,30 @@ export interface operations {
                              * @enum {unknown}
                              */
                             reason: "login" | "otp" | "captcha" | "payment" | "consent" | "review" | "other";
-                            /** @description What the agent asks for, as plain text: its first 280 characters. Untrusted. */
+                            /** @description The first 280 characters of what the agent asks for, as plain text. Untrusted. */
                             instructions: string;
-                            /** @description Who asks. */
+                            /** @description Who is asking. */
                             agent: {
                                 /** @description Name of the agent key. */
                                 name: string;
                             };
                             /**
-                             * @description `mask`: while a person has control, pictures are black for everybody else and in the recording, the log has no query strings and no console messages, and commands of the agent that read pages wait. `pause`: the same, and nothing is recorded. `keep`: recorded and readable as ever; requires that the agent key of the session has the scope `browsers:files`.
+                             * @description `mask`: while a person has control, pictures are black for everybody else and in the recording, the log has no query strings, headers or console messages, and agent commands that read pages wait. `pause`: as with `mask`, and nothing is recorded. `keep`: recorded and readable as usual; requires that the agent key of the session has the scope `browsers:files`.
                              * @enum {unknown}
                              */
                             record: "mask" | "keep" | "pause";
-                            /** @description Origins of the documents that may be loaded meanwhile. */
+                            /** @description Origins of the documents that may be loaded while a person has control. */
                             allowedOrigins?: string[];
-                            /** @description Origin of the page that is shown first. In a list: as far as it is known. */
+                            /** @description Origin of the page that is shown first. In a list, it is absent if it is not known. */
                             pageOrigin?: string;
                             /**
                              * Format: date-time
-                             * @description When it was requested. ISO 8601, UTC, with milliseconds.
+                             * @description When the hand-off was requested. ISO 8601, UTC, with milliseconds.
                              */
                             createdAt: string;
                             /**
                              * Format: date-time
-                             * @description Until when it waits. ISO 8601, UTC, with milliseconds.
+                             * @description When the hand-off stops waiting for the consumer. ISO 8601, UTC, with milliseconds.
                              */
                             expiresAt: string;
                             /**
@@ -21172,7 +21176,7 @@ export interface operations {
                             leaseExpiresAt?: string;
                             /**
                              * Format: date-time
-                             * @description When it ended. ISO 8601, UTC, with milliseconds.
+                             * @description When the hand-off ended. ISO 8601, UTC, with milliseconds.
                              */
                             endedAt?: string;
                         }[];
@@ -21234,7 +21238,7 @@ export interface operations {
                          */
                         id: string;
                         /**
-                         * @description `requested`: it waits for a person. `claimed`: a person has control. `completed`, `declined` and `failed` are what the person said. `expired`: nobody claimed it in time. `session_ended`: the session ended first.
+                         * @description `requested`: waiting for a person. `claimed`: a person has control. `completed`, `declined` and `failed`: as reported by the person. `expired`: nobody claimed it in time. `session_ended`: the session ended first.
                          * @enum {unknown}
                          */
                         status: "requested" | "claimed" | "completed" | "declined" | "failed" | "cancelled" | "expired" | "session_ended";
@@ -21243,30 +21247,30 @@ export interface operations {
                          * @enum {unknown}
                          */
                         reason: "login" | "otp" | "captcha" | "payment" | "consent" | "review" | "other";
-                        /** @description What the agent asks for, as plain text: its first 280 characters. Untrusted. */
+                        /** @description The first 280 characters of what the agent asks for, as plain text. Untrusted. */
                         instructions: string;
-                        /** @description Who asks. */
+                        /** @description Who is asking. */
                         agent: {
                             /** @description Name of the agent key. */
                             name: string;
                         };
                         /**
-                         * @description `mask`: while a person has control, pictures are black for everybody else and in the recording, the log has no query strings and no console messages, and commands of the agent that read pages wait. `pause`: the same, and nothing is recorded. `keep`: recorded and readable as ever; requires that the agent key of the session has the scope `browsers:files`.
+                         * @description `mask`: while a person has control, pictures are black for everybody else and in the recording, the log has no query strings, headers or console messages, and agent commands that read pages wait. `pause`: as with `mask`, and nothing is recorded. `keep`: recorded and readable as usual; requires that the agent key of the session has the scope `browsers:files`.
                          * @enum {unknown}
                          */
                         record: "mask" | "keep" | "pause";
-                        /** @description Origins of the documents that may be loaded meanwhile. */
+                        /** @description Origins of the documents that may be loaded while a person has control. */
                         allowedOrigins?: string[];
-                        /** @description Origin of the page that is shown first. In a list: as far as it is known. */
+                        /** @description Origin of the page that is shown first. In a list, it is absent if it is not known. */
                         pageOrigin?: string;
                         /**
                          * Format: date-time
-                         * @description When it was requested. ISO 8601, UTC, with milliseconds.
+                         * @description When the hand-off was requested. ISO 8601, UTC, with milliseconds.
                          */
                         createdAt: string;
                         /**
                          * Format: date-time
-                         * @description Until when it waits. ISO 8601, UTC, with milliseconds.
+                         * @description When the hand-off stops waiting for the consumer. ISO 8601, UTC, with milliseconds.
                          */
                         expiresAt: string;
                         /**
@@ -21276,7 +21280,7 @@ export interface operations {
                         leaseExpiresAt?: string;
                         /**
                          * Format: date-time
-                         * @description When it ended. ISO 8601, UTC, with milliseconds.
+                         * @description When the hand-off ended. ISO 8601, UTC, with milliseconds.
                          */
                         endedAt?: string;
                     };
@@ -21465,25 +21469,25 @@ export interface operations {
                         scopes: string[];
                         /** @description Operations that the key may call, with the scopes `operations:discover` and `operations:invoke`. */
                         grants: {
-                            /** @description Id of the operation, for example `browser.screenshot`. A grant for an operation that does not exist grants nothing. `*`: every operation, only together with `"effect": "read"`. */
+                            /** @description Id of the operation, for example `browser.screenshot`. A grant for an operation that does not exist grants nothing. `*` means every operation and is allowed only together with `"effect": "read"`. */
                             operationId: string;
                             /** @description Only this revision of the operation. Default: the published one. */
                             revision?: number;
                             /**
-                             * @description Only as long as the operation has this effect: it changes nothing.
+                             * @description The grant applies only while the operation has this effect, that is, changes nothing.
                              * @enum {unknown}
                              */
                             effect?: "read";
-                            /** @description JSON Schema (2020-12) that the input must satisfy besides the schema of the operation. At most 16 KiB and 16 levels; `$ref` only within it; `pattern` of at most 256 characters, without references to groups and without lookaround; no keywords that the standard does not know. */
+                            /** @description JSON Schema (2020-12) that the input must satisfy in addition to the schema of the operation. At most 16 KiB and 16 levels. A `$ref` may only refer to `#/$defs/NAME`. A `pattern` may have at most 256 characters, and no backreferences or lookaround. Keywords that are not supported are refused. */
                             input?: Record<string, unknown>;
-                            /** @description For `browser.steps`: the credentials that a call may have typed into pages. Default: none. Operations that an application configures name their credentials themselves. */
+                            /** @description For `browser.steps`, the credentials that a call may have typed into pages. Default: none. Operations that an application configures name their credentials themselves. */
                             credentials?: string[];
-                            /** @description Maximum number of calls of the operation with this key in a day (UTC). For `*`, of each operation. */
+                            /** @description Maximum number of calls of the operation with this key in a day (UTC). For `*`, the maximum for each operation. */
                             maxCallsPerDay?: number;
-                            /** @description Maximum cost of the calls of the operation with this key in a day (UTC), in micro-credits; for `*`, of each operation. A call counts what it holds, and what it cost once it has ended. */
+                            /** @description Maximum cost of the calls of the operation with this key in a day (UTC), in micro-credits; for `*`, the maximum for each operation. A call counts with the amount that it holds, and with its cost once it has ended. */
                             maxCostPerDay?: number;
                         }[];
-                        /** @description Address ranges that the key may be used from. Empty: any address. */
+                        /** @description Address ranges that the key may be used from. If empty, any address. */
                         cidrAllow: string[];
                         /**
                          * @description Expired and revoked credentials stay in lists for 90 days.
@@ -21695,25 +21699,25 @@ export interface operations {
                         scopes: string[];
                         /** @description Operations that the key may call, with the scopes `operations:discover` and `operations:invoke`. */
                         grants: {
-                            /** @description Id of the operation, for example `browser.screenshot`. A grant for an operation that does not exist grants nothing. `*`: every operation, only together with `"effect": "read"`. */
+                            /** @description Id of the operation, for example `browser.screenshot`. A grant for an operation that does not exist grants nothing. `*` means every operation and is allowed only together with `"effect": "read"`. */
                             operationId: string;
                             /** @description Only this revision of the operation. Default: the published one. */
                             revision?: number;
                             /**
-                             * @description Only as long as the operation has this effect: it changes nothing.
+                             * @description The grant applies only while the operation has this effect, that is, changes nothing.
                              * @enum {unknown}
                              */
                             effect?: "read";
-                            /** @description JSON Schema (2020-12) that the input must satisfy besides the schema of the operation. At most 16 KiB and 16 levels; `$ref` only within it; `pattern` of at most 256 characters, without references to groups and without lookaround; no keywords that the standard does not know. */
+                            /** @description JSON Schema (2020-12) that the input must satisfy in addition to the schema of the operation. At most 16 KiB and 16 levels. A `$ref` may only refer to `#/$defs/NAME`. A `pattern` may have at most 256 characters, and no backreferences or lookaround. Keywords that are not supported are refused. */
                             input?: Record<string, unknown>;
-                            /** @description For `browser.steps`: the credentials that a call may have typed into pages. Default: none. Operations that an application configures name their credentials themselves. */
+                            /** @description For `browser.steps`, the credentials that a call may have typed into pages. Default: none. Operations that an application configures name their credentials themselves. */
                             credentials?: string[];
-                            /** @description Maximum number of calls of the operation with this key in a day (UTC). For `*`, of each operation. */
+                            /** @description Maximum number of calls of the operation with this key in a day (UTC). For `*`, the maximum for each operation. */
                             maxCallsPerDay?: number;
-                            /** @description Maximum cost of the calls of the operation with this key in a day (UTC), in micro-credits; for `*`, of each operation. A call counts what it holds, and what it cost once it has ended. */
+                            /** @description Maximum cost of the calls of the operation with this key in a day (UTC), in micro-credits; for `*`, the maximum for each operation. A call counts with the amount that it holds, and with its cost once it has ended. */
                             maxCostPerDay?: number;
                         }[];
-                        /** @description Address ranges that the key may be used from. Empty: any address. */
+                        /** @description Address ranges that the key may be used from. If empty, any address. */
                         cidrAllow: string[];
                         /**
                          * @description Expired and revoked credentials stay in lists for 90 days.
@@ -21778,7 +21782,7 @@ export interface operations {
                  *     }
                  */
                 "application/json": {
-                    /** @description The secret of the link that the first start, or the command `berth accounts link`, has printed. */
+                    /** @description The secret of a link that was printed by the first start or by the command `berth accounts link`. */
                     token: string;
                     /** @description Your name. 1–64 characters after trimming, without control characters. */
                     name: string;
@@ -21976,11 +21980,11 @@ export interface operations {
                 "application/json": {
                     /**
                      * Format: uuid
-                     * @description The `ticket` of the answer before.
+                     * @description The `ticket` of the previous response.
                      */
                     ticket: string;
                     /**
-                     * @description Where the code is from.
+                     * @description The source of the code.
                      * @enum {unknown}
                      */
                     method: "totp" | "recovery_code";
@@ -22093,7 +22097,7 @@ export interface operations {
                 "application/json": {
                     /**
                      * Format: uuid
-                     * @description The `ticket` of the answer before.
+                     * @description The `ticket` of the previous response.
                      */
                     ticket: string;
                     /** @description The code. Blanks and dashes are ignored. */
@@ -22161,7 +22165,7 @@ export interface operations {
                          * @description Send it with the response of the authenticator. Valid for five minutes.
                          */
                         ticket: string;
-                        /** @description Options for `navigator.credentials`, as `PublicKeyCredential.parse…OptionsFromJSON` takes them. */
+                        /** @description Options for `navigator.credentials`, in the form that `PublicKeyCredential.parse…OptionsFromJSON` takes. */
                         publicKey: Record<string, unknown>;
                     };
                 };
@@ -22195,10 +22199,10 @@ export interface operations {
                 "application/json": {
                     /**
                      * Format: uuid
-                     * @description The `ticket` of the answer before.
+                     * @description The `ticket` of the previous response.
                      */
                     ticket: string;
-                    /** @description What the authenticator answered: `credential.toJSON()`. */
+                    /** @description The response of the authenticator: `credential.toJSON()`. */
                     response: Record<string, unknown>;
                 };
             };
@@ -22264,14 +22268,14 @@ export interface operations {
                          */
                         id: string;
                         name: string;
-                        /** @description In lower case. */
+                        /** @description E-mail address in lower case. */
                         email?: string;
                         /**
                          * @description Present for the account of the first start, which may read the outbox and the host.
                          * @constant
                          */
                         isOperator?: true;
-                        /** @description Whether a code that was sent to the address was given. */
+                        /** @description Whether the address was verified with a code that was sent to it. */
                         emailVerified: boolean;
                         hasPassword: boolean;
                         /** @description Whether codes of an authenticator app are required. */
@@ -22286,12 +22290,12 @@ export interface operations {
                             name: string;
                             /**
                              * Format: date-time
-                             * @description When it was added. ISO 8601, UTC, with milliseconds.
+                             * @description When the passkey was added. ISO 8601, UTC, with milliseconds.
                              */
                             createdAt: string;
                             /**
                              * Format: date-time
-                             * @description When it was last used. ISO 8601, UTC, with milliseconds.
+                             * @description When the passkey was last used. ISO 8601, UTC, with milliseconds.
                              */
                             lastUsedAt?: string;
                         }[];
@@ -22300,7 +22304,7 @@ export interface operations {
                          * @description When the account was created. ISO 8601, UTC, with milliseconds.
                          */
                         createdAt: string;
-                        /** @description Of a person who signed in; absent for tokens. */
+                        /** @description The session of a person who signed in. Absent for tokens. */
                         session?: {
                             /**
                              * Format: uuid
@@ -22314,7 +22318,7 @@ export interface operations {
                             acr: "berth:1" | "berth:2" | "phr";
                             /**
                              * Format: date-time
-                             * @description When you last proved it. ISO 8601, UTC, with milliseconds.
+                             * @description When you last proved your identity. ISO 8601, UTC, with milliseconds.
                              */
                             authTime: string;
                             /**
@@ -22371,14 +22375,14 @@ export interface operations {
                          */
                         id: string;
                         name: string;
-                        /** @description In lower case. */
+                        /** @description E-mail address in lower case. */
                         email?: string;
                         /**
                          * @description Present for the account of the first start, which may read the outbox and the host.
                          * @constant
                          */
                         isOperator?: true;
-                        /** @description Whether a code that was sent to the address was given. */
+                        /** @description Whether the address was verified with a code that was sent to it. */
                         emailVerified: boolean;
                         hasPassword: boolean;
                         /** @description Whether codes of an authenticator app are required. */
@@ -22393,12 +22397,12 @@ export interface operations {
                             name: string;
                             /**
                              * Format: date-time
-                             * @description When it was added. ISO 8601, UTC, with milliseconds.
+                             * @description When the passkey was added. ISO 8601, UTC, with milliseconds.
                              */
                             createdAt: string;
                             /**
                              * Format: date-time
-                             * @description When it was last used. ISO 8601, UTC, with milliseconds.
+                             * @description When the passkey was last used. ISO 8601, UTC, with milliseconds.
                              */
                             lastUsedAt?: string;
                         }[];
@@ -22407,7 +22411,7 @@ export interface operations {
                          * @description When the account was created. ISO 8601, UTC, with milliseconds.
                          */
                         createdAt: string;
-                        /** @description Of a person who signed in; absent for tokens. */
+                        /** @description The session of a person who signed in. Absent for tokens. */
                         session?: {
                             /**
                              * Format: uuid
@@ -22421,7 +22425,7 @@ export interface operations {
                             acr: "berth:1" | "berth:2" | "phr";
                             /**
                              * Format: date-time
-                             * @description When you last proved it. ISO 8601, UTC, with milliseconds.
+                             * @description When you last proved your identity. ISO 8601, UTC, with milliseconds.
                              */
                             authTime: string;
                             /**
@@ -22494,7 +22498,7 @@ export interface operations {
                              * @description Id of the session.
                              */
                             id: string;
-                            /** @description Whether this request belongs to it. */
+                            /** @description Whether this request belongs to the session. */
                             isCurrent: boolean;
                             /** @enum {unknown} */
                             acr: "berth:1" | "berth:2" | "phr";
@@ -22505,7 +22509,7 @@ export interface operations {
                             createdAt: string;
                             /**
                              * Format: date-time
-                             * @description When it was last used, to the minute. ISO 8601, UTC, with milliseconds.
+                             * @description When the session was last used, to the minute. ISO 8601, UTC, with milliseconds.
                              */
                             lastUsedAt?: string;
                             /** @description IP address of the last use. */
@@ -22514,7 +22518,7 @@ export interface operations {
                             userAgent?: string;
                             /**
                              * Format: date-time
-                             * @description When it ends unless it is used again, at most seven days after the sign-in. ISO 8601, UTC, with milliseconds.
+                             * @description When the session ends unless it is used again, at most seven days after the sign-in. ISO 8601, UTC, with milliseconds.
                              */
                             expiresAt: string;
                         }[];
@@ -22616,10 +22620,10 @@ export interface operations {
                     code?: string;
                     /**
                      * Format: uuid
-                     * @description The `ticket` of the answer before.
+                     * @description The `ticket` of the previous response.
                      */
                     ticket?: string;
-                    /** @description What the authenticator answered: `credential.toJSON()`. */
+                    /** @description The response of the authenticator: `credential.toJSON()`. */
                     response?: Record<string, unknown>;
                 };
             };
@@ -22638,14 +22642,14 @@ export interface operations {
                          */
                         id: string;
                         name: string;
-                        /** @description In lower case. */
+                        /** @description E-mail address in lower case. */
                         email?: string;
                         /**
                          * @description Present for the account of the first start, which may read the outbox and the host.
                          * @constant
                          */
                         isOperator?: true;
-                        /** @description Whether a code that was sent to the address was given. */
+                        /** @description Whether the address was verified with a code that was sent to it. */
                         emailVerified: boolean;
                         hasPassword: boolean;
                         /** @description Whether codes of an authenticator app are required. */
@@ -22660,12 +22664,12 @@ export interface operations {
                             name: string;
                             /**
                              * Format: date-time
-                             * @description When it was added. ISO 8601, UTC, with milliseconds.
+                             * @description When the passkey was added. ISO 8601, UTC, with milliseconds.
                              */
                             createdAt: string;
                             /**
                              * Format: date-time
-                             * @description When it was last used. ISO 8601, UTC, with milliseconds.
+                             * @description When the passkey was last used. ISO 8601, UTC, with milliseconds.
                              */
                             lastUsedAt?: string;
                         }[];
@@ -22674,7 +22678,7 @@ export interface operations {
                          * @description When the account was created. ISO 8601, UTC, with milliseconds.
                          */
                         createdAt: string;
-                        /** @description Of a person who signed in; absent for tokens. */
+                        /** @description The session of a person who signed in. Absent for tokens. */
                         session?: {
                             /**
                              * Format: uuid
@@ -22688,7 +22692,7 @@ export interface operations {
                             acr: "berth:1" | "berth:2" | "phr";
                             /**
                              * Format: date-time
-                             * @description When you last proved it. ISO 8601, UTC, with milliseconds.
+                             * @description When you last proved your identity. ISO 8601, UTC, with milliseconds.
                              */
                             authTime: string;
                             /**
@@ -22732,7 +22736,7 @@ export interface operations {
                          * @description Send it with the response of the authenticator. Valid for five minutes.
                          */
                         ticket: string;
-                        /** @description Options for `navigator.credentials`, as `PublicKeyCredential.parse…OptionsFromJSON` takes them. */
+                        /** @description Options for `navigator.credentials`, in the form that `PublicKeyCredential.parse…OptionsFromJSON` takes. */
                         publicKey: Record<string, unknown>;
                     };
                 };
@@ -22782,14 +22786,14 @@ export interface operations {
                          */
                         id: string;
                         name: string;
-                        /** @description In lower case. */
+                        /** @description E-mail address in lower case. */
                         email?: string;
                         /**
                          * @description Present for the account of the first start, which may read the outbox and the host.
                          * @constant
                          */
                         isOperator?: true;
-                        /** @description Whether a code that was sent to the address was given. */
+                        /** @description Whether the address was verified with a code that was sent to it. */
                         emailVerified: boolean;
                         hasPassword: boolean;
                         /** @description Whether codes of an authenticator app are required. */
@@ -22804,12 +22808,12 @@ export interface operations {
                             name: string;
                             /**
                              * Format: date-time
-                             * @description When it was added. ISO 8601, UTC, with milliseconds.
+                             * @description When the passkey was added. ISO 8601, UTC, with milliseconds.
                              */
                             createdAt: string;
                             /**
                              * Format: date-time
-                             * @description When it was last used. ISO 8601, UTC, with milliseconds.
+                             * @description When the passkey was last used. ISO 8601, UTC, with milliseconds.
                              */
                             lastUsedAt?: string;
                         }[];
@@ -22818,7 +22822,7 @@ export interface operations {
                          * @description When the account was created. ISO 8601, UTC, with milliseconds.
                          */
                         createdAt: string;
-                        /** @description Of a person who signed in; absent for tokens. */
+                        /** @description The session of a person who signed in. Absent for tokens. */
                         session?: {
                             /**
                              * Format: uuid
@@ -22832,7 +22836,7 @@ export interface operations {
                             acr: "berth:1" | "berth:2" | "phr";
                             /**
                              * Format: date-time
-                             * @description When you last proved it. ISO 8601, UTC, with milliseconds.
+                             * @description When you last proved your identity. ISO 8601, UTC, with milliseconds.
                              */
                             authTime: string;
                             /**
@@ -22876,7 +22880,7 @@ export interface operations {
                          * @description Send it with the response of the authenticator. Valid for five minutes.
                          */
                         ticket: string;
-                        /** @description Options for `navigator.credentials`, as `PublicKeyCredential.parse…OptionsFromJSON` takes them. */
+                        /** @description Options for `navigator.credentials`, in the form that `PublicKeyCredential.parse…OptionsFromJSON` takes. */
                         publicKey: Record<string, unknown>;
                     };
                 };
@@ -22911,12 +22915,12 @@ export interface operations {
                 "application/json": {
                     /**
                      * Format: uuid
-                     * @description The `ticket` of the answer before.
+                     * @description The `ticket` of the previous response.
                      */
                     ticket: string;
                     /** @description A name to recognise it by. 1–64 characters after trimming, without control characters. */
                     name: string;
-                    /** @description What the authenticator answered: `credential.toJSON()`. */
+                    /** @description The response of the authenticator: `credential.toJSON()`. */
                     response: Record<string, unknown>;
                 };
             };
@@ -22935,14 +22939,14 @@ export interface operations {
                          */
                         id: string;
                         name: string;
-                        /** @description In lower case. */
+                        /** @description E-mail address in lower case. */
                         email?: string;
                         /**
                          * @description Present for the account of the first start, which may read the outbox and the host.
                          * @constant
                          */
                         isOperator?: true;
-                        /** @description Whether a code that was sent to the address was given. */
+                        /** @description Whether the address was verified with a code that was sent to it. */
                         emailVerified: boolean;
                         hasPassword: boolean;
                         /** @description Whether codes of an authenticator app are required. */
@@ -22957,12 +22961,12 @@ export interface operations {
                             name: string;
                             /**
                              * Format: date-time
-                             * @description When it was added. ISO 8601, UTC, with milliseconds.
+                             * @description When the passkey was added. ISO 8601, UTC, with milliseconds.
                              */
                             createdAt: string;
                             /**
                              * Format: date-time
-                             * @description When it was last used. ISO 8601, UTC, with milliseconds.
+                             * @description When the passkey was last used. ISO 8601, UTC, with milliseconds.
                              */
                             lastUsedAt?: string;
                         }[];
@@ -22971,7 +22975,7 @@ export interface operations {
                          * @description When the account was created. ISO 8601, UTC, with milliseconds.
                          */
                         createdAt: string;
-                        /** @description Of a person who signed in; absent for tokens. */
+                        /** @description The session of a person who signed in. Absent for tokens. */
                         session?: {
                             /**
                              * Format: uuid
@@ -22985,7 +22989,7 @@ export interface operations {
                             acr: "berth:1" | "berth:2" | "phr";
                             /**
                              * Format: date-time
-                             * @description When you last proved it. ISO 8601, UTC, with milliseconds.
+                             * @description When you last proved your identity. ISO 8601, UTC, with milliseconds.
                              */
                             authTime: string;
                             /**
@@ -23054,7 +23058,7 @@ export interface operations {
                 };
                 content: {
                     "application/json": {
-                        /** @description The seed in base32, to type it in. */
+                        /** @description The seed in base32, for typing it in. */
                         secret: string;
                         /** @description `otpauth://` address, to be shown as a QR code. */
                         uri: string;
@@ -23228,7 +23232,7 @@ export interface operations {
                 "application/json": {
                     /**
                      * Format: uuid
-                     * @description The `ticket` of the answer before.
+                     * @description The `ticket` of the previous response.
                      */
                     ticket: string;
                     /** @description The code. Blanks and dashes are ignored. */
@@ -23250,14 +23254,14 @@ export interface operations {
                          */
                         id: string;
                         name: string;
-                        /** @description In lower case. */
+                        /** @description E-mail address in lower case. */
                         email?: string;
                         /**
                          * @description Present for the account of the first start, which may read the outbox and the host.
                          * @constant
                          */
                         isOperator?: true;
-                        /** @description Whether a code that was sent to the address was given. */
+                        /** @description Whether the address was verified with a code that was sent to it. */
                         emailVerified: boolean;
                         hasPassword: boolean;
                         /** @description Whether codes of an authenticator app are required. */
@@ -23272,12 +23276,12 @@ export interface operations {
                             name: string;
                             /**
                              * Format: date-time
-                             * @description When it was added. ISO 8601, UTC, with milliseconds.
+                             * @description When the passkey was added. ISO 8601, UTC, with milliseconds.
                              */
                             createdAt: string;
                             /**
                              * Format: date-time
-                             * @description When it was last used. ISO 8601, UTC, with milliseconds.
+                             * @description When the passkey was last used. ISO 8601, UTC, with milliseconds.
                              */
                             lastUsedAt?: string;
                         }[];
@@ -23286,7 +23290,7 @@ export interface operations {
                          * @description When the account was created. ISO 8601, UTC, with milliseconds.
                          */
                         createdAt: string;
-                        /** @description Of a person who signed in; absent for tokens. */
+                        /** @description The session of a person who signed in. Absent for tokens. */
                         session?: {
                             /**
                              * Format: uuid
@@ -23300,7 +23304,7 @@ export interface operations {
                             acr: "berth:1" | "berth:2" | "phr";
                             /**
                              * Format: date-time
-                             * @description When you last proved it. ISO 8601, UTC, with milliseconds.
+                             * @description When you last proved your identity. ISO 8601, UTC, with milliseconds.
                              */
                             authTime: string;
                             /**
@@ -23326,9 +23330,9 @@ export interface operations {
     readInbox: {
         parameters: {
             query?: {
-                /** @description Seconds to wait for another state. */
+                /** @description Seconds to wait for the state to change. */
                 wait?: number;
-                /** @description With `wait`: the state that is known. Default: that of now. */
+                /** @description With `wait`, the last state that you know. Defaults to the current state. */
                 since?: string;
             };
             header?: never;
@@ -23337,23 +23341,23 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description What waits. */
+            /** @description What is waiting. */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": {
-                        /** @description Changes when something else waits. Send it as `since` to wait for that. */
+                        /** @description Changes when the list of what is waiting changes. Send it as `since` to wait for the next change. */
                         state: string;
-                        /** @description The applications in which something waits for you, by name. */
+                        /** @description The applications in which something is waiting for you, ordered by name. */
                         applications: {
                             /**
                              * Format: uuid
                              * @description Id of the application.
                              */
                             applicationId: string;
-                            /** @description Its name. */
+                            /** @description Name of the application. */
                             applicationName: string;
                             /** @description Number of Actions that you may decide. */
                             approvals: number;
@@ -23390,11 +23394,11 @@ export interface operations {
                 };
                 content: {
                     "application/json": {
-                        /** @description Whether you get a mail when something waits for you. */
+                        /** @description Whether you get an e-mail when something is waiting for you. */
                         mails: boolean;
-                        /** @description Applications about which you get none. */
+                        /** @description Applications about which you get no e-mails. */
                         mutedApplications: string[];
-                        /** @description Where mails go to. Absent: your address is not verified, and you get none. */
+                        /** @description Address to which e-mails are sent. If absent, your address is not verified and you get no e-mails. */
                         email?: string;
                     };
                 };
@@ -23426,7 +23430,7 @@ export interface operations {
                  *     }
                  */
                 "application/json": {
-                    /** @description False: no mails. */
+                    /** @description If false, no e-mails are sent. */
                     mails?: boolean;
                     /** @description Replaces the list. */
                     mutedApplications?: string[];
@@ -23441,11 +23445,11 @@ export interface operations {
                 };
                 content: {
                     "application/json": {
-                        /** @description Whether you get a mail when something waits for you. */
+                        /** @description Whether you get an e-mail when something is waiting for you. */
                         mails: boolean;
-                        /** @description Applications about which you get none. */
+                        /** @description Applications about which you get no e-mails. */
                         mutedApplications: string[];
-                        /** @description Where mails go to. Absent: your address is not verified, and you get none. */
+                        /** @description Address to which e-mails are sent. If absent, your address is not verified and you get no e-mails. */
                         email?: string;
                     };
                 };
@@ -23547,9 +23551,9 @@ export interface operations {
                         prefix: string;
                         /** @description Permissions of the token, limited by the role of its account. */
                         scopes: string[];
-                        /** @description Ids of the applications that the token is restricted to. Absent: all applications, including future ones. */
+                        /** @description Ids of the applications that the token is restricted to. If absent, all applications, including future ones. */
                         applicationIds?: string[];
-                        /** @description Address ranges that the token may be used from. Empty: any address. */
+                        /** @description Address ranges that the token may be used from. If empty, any address. */
                         cidrAllow: string[];
                         /**
                          * @description Expired and revoked credentials stay in lists for 90 days.
@@ -23687,7 +23691,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description The token is not valid any more. */
+            /** @description The token is no longer valid. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -23727,28 +23731,28 @@ export interface operations {
                         data: {
                             /**
                              * Format: uuid
-                             * @description Id of the mail.
+                             * @description Id of the e-mail.
                              */
                             id: string;
                             /** @description E-mail address of the recipient. */
                             to: string;
                             /** @description Subject. */
                             subject: string;
-                            /** @description Text. It may have a code or a link that signs its reader in. Empty once the mail was sent. */
+                            /** @description Text. It may contain a code or a link that signs its reader in. Empty once the e-mail has been sent. */
                             text: string;
                             /**
                              * Format: date-time
-                             * @description When it was written. ISO 8601, UTC, with milliseconds.
+                             * @description When the e-mail was written. ISO 8601, UTC, with milliseconds.
                              */
                             createdAt: string;
                             /**
                              * Format: date-time
-                             * @description When the mail server accepted it. ISO 8601, UTC, with milliseconds.
+                             * @description When the mail server accepted the e-mail. ISO 8601, UTC, with milliseconds.
                              */
                             sentAt?: string;
                             /**
                              * Format: date-time
-                             * @description When it is sent, or tried again. Absent: it is not tried again. ISO 8601, UTC, with milliseconds.
+                             * @description When the next attempt to send the e-mail is made. Absent if there is none. ISO 8601, UTC, with milliseconds.
                              */
                             nextAttemptAt?: string;
                             /** @description Why the last attempt failed. */
@@ -23818,13 +23822,13 @@ export interface operations {
                             /** @description Who did it. */
                             actor: {
                                 /**
-                                 * @description `operator`: a command on the machine of the service. `anonymous`: a caller whose credential was not valid, or who had a link. `service`: Berth, by a time limit.
+                                 * @description `operator`: a command on the machine of the service. `anonymous`: a caller without a valid credential, or with a link. `service`: Berth itself, because a time limit was reached.
                                  * @enum {unknown}
                                  */
                                 kind: "account" | "agent_key" | "consumer" | "operator" | "anonymous" | "service";
                                 /** @description Id of the account, agent key or consumer. */
                                 id?: string;
-                                /** @description Its name at that time. */
+                                /** @description The name of the actor at that time. */
                                 name?: string;
                             };
                             /** @description The credential that was used, by kind (`personal_token`, `developer_token`, `human_session`, `consumer_session` or `agent_key`) and id. */
@@ -23897,7 +23901,7 @@ export interface operations {
                          */
                         id: string;
                         /**
-                         * @description `pending`: nobody has opened it. `claimed`: a person has, and nobody else can. `approved`: the token can be collected. `redeemed`: it was collected. `denied` and `expired` are final too.
+                         * @description `pending`: nobody has opened it. `claimed`: a person has opened it, and nobody else can. `approved`: the token can be collected. `redeemed`: it was collected. `denied` and `expired` are final too.
                          * @enum {unknown}
                          */
                         status: "pending" | "claimed" | "approved" | "redeemed" | "denied" | "expired";
@@ -23972,7 +23976,7 @@ export interface operations {
                 "application/json": {
                     /** @description Name of the program, chosen by itself. Shown to the person as unverified. */
                     client_id: string;
-                    /** @description Permissions that the token shall have, separated by blanks. Defaults to `applications:read keys:write`. See the scopes of tokens. */
+                    /** @description Permissions that the token is to have, separated by spaces. Defaults to `applications:read keys:write`. See the scopes of tokens. */
                     scope?: string;
                     /** @description Name of the device, shown to the person and in the list of tokens. Defaults to `client_id`. */
                     device_name?: string;
@@ -23995,7 +23999,7 @@ export interface operations {
                 "application/x-www-form-urlencoded": {
                     /** @description Name of the program, chosen by itself. Shown to the person as unverified. */
                     client_id: string;
-                    /** @description Permissions that the token shall have, separated by blanks. Defaults to `applications:read keys:write`. See the scopes of tokens. */
+                    /** @description Permissions that the token is to have, separated by spaces. Defaults to `applications:read keys:write`. See the scopes of tokens. */
                     scope?: string;
                     /** @description Name of the device, shown to the person and in the list of tokens. Defaults to `client_id`. */
                     device_name?: string;
@@ -24012,7 +24016,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Started, where the body was a form. */
+            /** @description Started, if the body was a form. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -24034,7 +24038,7 @@ export interface operations {
                         verification_uri_complete: string;
                         /** @description Seconds until both codes expire. */
                         expires_in: number;
-                        /** @description Least seconds between two requests for the token. */
+                        /** @description Minimum number of seconds between two requests for the token. */
                         interval: number;
                     };
                 };
@@ -24061,7 +24065,7 @@ export interface operations {
                         verification_uri_complete: string;
                         /** @description Seconds until both codes expire. */
                         expires_in: number;
-                        /** @description Least seconds between two requests for the token. */
+                        /** @description Minimum number of seconds between two requests for the token. */
                         interval: number;
                     };
                 };
@@ -24082,7 +24086,7 @@ export interface operations {
             query?: {
                 /** @description Seconds to wait for a change of the status. */
                 wait?: number;
-                /** @description With `wait`: the status that you know. Any other is returned at once. Defaults to the present one. */
+                /** @description With `wait`, the last status that you know. A different status is returned at once. Defaults to the current status. */
                 since?: "pending" | "claimed" | "approved" | "redeemed" | "denied" | "expired";
             };
             header?: never;
@@ -24107,13 +24111,13 @@ export interface operations {
                          */
                         id: string;
                         /**
-                         * @description `pending`: nobody has opened it. `claimed`: a person has, and nobody else can. `approved`: the token can be collected. `redeemed`: it was collected. `denied` and `expired` are final too.
+                         * @description `pending`: nobody has opened it. `claimed`: a person has opened it, and nobody else can. `approved`: the token can be collected. `redeemed`: it was collected. `denied` and `expired` are final too.
                          * @enum {unknown}
                          */
                         status: "pending" | "claimed" | "approved" | "redeemed" | "denied" | "expired";
                         /** @description Seconds until the codes expire. */
                         expiresIn: number;
-                        /** @description Least seconds between two requests. */
+                        /** @description Minimum number of seconds between two requests. */
                         interval: number;
                     };
                 };
@@ -24155,9 +24159,9 @@ export interface operations {
                      * @enum {unknown}
                      */
                     decision: "approve" | "deny";
-                    /** @description Applications that the token gives access to; you must be a developer or more in each. Required to approve. Empty, with the scope `applications:write`: the one application that the program will create. */
+                    /** @description Applications that the token gives access to; you must be a developer or more in each. Required to approve. If empty, with the scope `applications:write`, the one application that the program will create. */
                     applicationIds?: string[];
-                    /** @description Permissions to grant: some of those asked for. Defaults to all of them. */
+                    /** @description Permissions to grant, a subset of those requested. Defaults to all of them. */
                     scopes?: ("applications:read" | "applications:write" | "members:write" | "keys:write" | "operations:write" | "credentials:write" | "connections:write" | "flows:write" | "identity:write" | "invocations:test" | "reconciliations:write" | "limits:write" | "credits:read" | "purchases:read" | "handoffs:write" | "audit:read" | "account:tokens")[];
                 };
             };
@@ -24212,9 +24216,9 @@ export interface operations {
                     grant_type: string;
                     /** @description Required: the device code. */
                     device_code?: string;
-                    /** @description Required: the same as at the start. */
+                    /** @description Required: the same as at the start of the authorization. */
                     client_id?: string;
-                    /** @description Required if the start had a `code_challenge`: 43 to 128 characters (RFC 7636). */
+                    /** @description Required if a `code_challenge` was sent at the start: 43 to 128 characters (RFC 7636). */
                     code_verifier?: string;
                 };
                 /**
@@ -24229,9 +24233,9 @@ export interface operations {
                     grant_type: string;
                     /** @description Required: the device code. */
                     device_code?: string;
-                    /** @description Required: the same as at the start. */
+                    /** @description Required: the same as at the start of the authorization. */
                     client_id?: string;
-                    /** @description Required if the start had a `code_challenge`: 43 to 128 characters (RFC 7636). */
+                    /** @description Required if a `code_challenge` was sent at the start: 43 to 128 characters (RFC 7636). */
                     code_verifier?: string;
                 };
             };
@@ -24306,41 +24310,41 @@ export interface operations {
                         signIn: {
                             /** @description Page on which people sign in. */
                             url: string;
-                            /** @description What a sign-in can begin with. */
+                            /** @description The methods with which a sign-in can begin. */
                             methods: ("password" | "passkey" | "email_code")[];
                         };
                         /**
-                         * @description Who can register: anyone, whoever is invited, or nobody.
+                         * @description Who can register: anyone, only people who were invited, or nobody.
                          * @enum {unknown}
                          */
                         registration: "open" | "invite" | "closed";
-                        /** @description Least characters of a password. */
+                        /** @description Minimum number of characters in a password. */
                         minPasswordLength: number;
                         /** @description Device authorization (RFC 8628). */
                         device: {
-                            /** @description Where a program starts. */
+                            /** @description Address at which a program starts an authorization. */
                             authorizationUrl: string;
-                            /** @description Where it collects its token. */
+                            /** @description Address at which the program collects its token. */
                             tokenUrl: string;
-                            /** @description The page for the person. */
+                            /** @description The page on which the person decides. */
                             verificationUri: string;
-                            /** @description Least seconds between two requests for the token. */
+                            /** @description Minimum number of seconds between two requests for the token. */
                             interval: number;
                             /** @description Seconds until the codes expire. */
                             expiresIn: number;
                         };
-                        /** @description Where browsers can run. */
+                        /** @description Regions in which browsers can run. */
                         regions: string[];
-                        /** @description With `application`: how its consumers sign in. Absent if they cannot. */
+                        /** @description With `application`, how the consumers of that application sign in. Absent if they cannot sign in. */
                         consumer?: {
                             /** @description Name of the application. */
                             name: string;
-                            /** @description Colour of its sign-in pages. */
+                            /** @description Colour of the sign-in pages of the application. */
                             colour?: string;
                             providers: {
-                                /** @description Used in the path of the commands of consumers. */
+                                /** @description Id of the provider, used in the paths of consumer commands. */
                                 id: string;
-                                /** @description Name for people. */
+                                /** @description Display name. */
                                 title: string;
                                 /** @enum {unknown} */
                                 kind: "hosted" | "oidc";
@@ -24390,10 +24394,10 @@ export interface operations {
                         device_authorization_endpoint: string;
                         token_endpoint: string;
                         revocation_endpoint: string;
-                        /** @description Public keys of what the service signs. */
+                        /** @description Address of the public keys with which signatures of the service can be verified. */
                         jwks_uri: string;
                         grant_types_supported: string[];
-                        /** @description None: there is no authorization endpoint. */
+                        /** @description Empty, because there is no authorization endpoint. */
                         response_types_supported: string[];
                         token_endpoint_auth_methods_supported: string[];
                         revocation_endpoint_auth_methods_supported: string[];
@@ -24472,7 +24476,7 @@ export interface operations {
                         findings: {
                             name: string;
                             ok: boolean;
-                            /** @description Whether sessions cannot run without it. */
+                            /** @description Whether sessions cannot run without this. */
                             required: boolean;
                             detail: string;
                             /** @description What the operator can do. Empty if `ok`. */
@@ -24508,7 +24512,7 @@ export interface operations {
                 };
                 content: {
                     "application/json": {
-                        /** @description Whether no other host serves with this one. */
+                        /** @description Whether no other host serves together with this one. */
                         isAlone: boolean;
                         /** @description Newest first, at most 1000. */
                         data: {
@@ -24517,14 +24521,14 @@ export interface operations {
                              * @description Id of the host.
                              */
                             id: string;
-                            /** @description Whether this host has answered. */
+                            /** @description Whether this host sent the response. */
                             isThis: boolean;
                             /**
-                             * @description `alone`: it shares its database with no other. `up`: it runs. `away`: it restarts, and keeps its sessions. `left`: it was stopped. `lost`: it was not heard of in time, and its sessions were ended.
+                             * @description `alone`: no other host uses its database. `up`: it is running. `away`: it is restarting, and keeps its sessions. `left`: it was stopped. `lost`: it did not renew its lease in time, and its sessions were ended.
                              * @enum {unknown}
                              */
                             state: "alone" | "up" | "away" | "left" | "lost";
-                            /** @description It gets no more sessions. */
+                            /** @description Whether the host gets no more sessions. */
                             draining: boolean;
                             region: string;
                             /** @description `BERTH_HOST_LABELS`. */
@@ -24533,20 +24537,20 @@ export interface operations {
                             };
                             /** @description Version of Berth. */
                             version?: string;
-                            /** @description Where the other hosts reach it. */
+                            /** @description Address at which the other hosts reach this host. */
                             url?: string;
-                            /** @description Sessions that may run on it at once. 0: it passes requests on. */
+                            /** @description Maximum number of concurrent sessions on the host. With 0, it only passes requests on. */
                             slots: number;
-                            /** @description Sessions on it that have not ended. */
+                            /** @description Sessions on the host that have not ended. */
                             used: number;
                             /**
                              * Format: date-time
-                             * @description When it was started. ISO 8601, UTC, with milliseconds.
+                             * @description When the host was started. ISO 8601, UTC, with milliseconds.
                              */
                             startedAt: string;
                             /**
                              * Format: date-time
-                             * @description When it last renewed its lease. ISO 8601, UTC, with milliseconds.
+                             * @description When the host last renewed its lease. ISO 8601, UTC, with milliseconds.
                              */
                             heardAt?: string;
                         }[];
@@ -24592,7 +24596,7 @@ export interface operations {
                             id: string;
                             /**
                              * Format: uuid
-                             * @description Id of its application.
+                             * @description Id of the application that the session belongs to.
                              */
                             applicationId: string;
                             applicationName: string;
@@ -24600,12 +24604,12 @@ export interface operations {
                             status: "PENDING" | "RUNNING";
                             /**
                              * Format: date-time
-                             * @description When it was created. ISO 8601, UTC, with milliseconds.
+                             * @description When the session was created. ISO 8601, UTC, with milliseconds.
                              */
                             createdAt: string;
                             /**
                              * Format: date-time
-                             * @description When its time limit is reached. ISO 8601, UTC, with milliseconds.
+                             * @description When the time limit of the session is reached. ISO 8601, UTC, with milliseconds.
                              */
                             expiresAt: string;
                         }[];
@@ -24641,7 +24645,7 @@ export interface operations {
                  *     }
                  */
                 "application/json": {
-                    /** @description True: it gets no more sessions. False: it gets sessions again. */
+                    /** @description If true, the host gets no more sessions. If false, it gets sessions again. */
                     draining: boolean;
                 };
             };
@@ -24659,14 +24663,14 @@ export interface operations {
                          * @description Id of the host.
                          */
                         id: string;
-                        /** @description Whether this host has answered. */
+                        /** @description Whether this host sent the response. */
                         isThis: boolean;
                         /**
-                         * @description `alone`: it shares its database with no other. `up`: it runs. `away`: it restarts, and keeps its sessions. `left`: it was stopped. `lost`: it was not heard of in time, and its sessions were ended.
+                         * @description `alone`: no other host uses its database. `up`: it is running. `away`: it is restarting, and keeps its sessions. `left`: it was stopped. `lost`: it did not renew its lease in time, and its sessions were ended.
                          * @enum {unknown}
                          */
                         state: "alone" | "up" | "away" | "left" | "lost";
-                        /** @description It gets no more sessions. */
+                        /** @description Whether the host gets no more sessions. */
                         draining: boolean;
                         region: string;
                         /** @description `BERTH_HOST_LABELS`. */
@@ -24675,20 +24679,20 @@ export interface operations {
                         };
                         /** @description Version of Berth. */
                         version?: string;
-                        /** @description Where the other hosts reach it. */
+                        /** @description Address at which the other hosts reach this host. */
                         url?: string;
-                        /** @description Sessions that may run on it at once. 0: it passes requests on. */
+                        /** @description Maximum number of concurrent sessions on the host. With 0, it only passes requests on. */
                         slots: number;
-                        /** @description Sessions on it that have not ended. */
+                        /** @description Sessions on the host that have not ended. */
                         used: number;
                         /**
                          * Format: date-time
-                         * @description When it was started. ISO 8601, UTC, with milliseconds.
+                         * @description When the host was started. ISO 8601, UTC, with milliseconds.
                          */
                         startedAt: string;
                         /**
                          * Format: date-time
-                         * @description When it last renewed its lease. ISO 8601, UTC, with milliseconds.
+                         * @description When the host last renewed its lease. ISO 8601, UTC, with milliseconds.
                          */
                         heardAt?: string;
                     };
@@ -24789,7 +24793,7 @@ export interface operations {
                 };
                 content: {
                     "application/json": {
-                        /** @description The key that signs, and those that were retired in the last 400 days. */
+                        /** @description The current signing key, and the keys that were retired in the last 400 days. */
                         keys: {
                             /** @enum {unknown} */
                             kty: "OKP";
@@ -24805,7 +24809,7 @@ export interface operations {
                             x: string;
                             /**
                              * Format: date-time
-                             * @description Since when the key signs nothing more. ISO 8601, UTC, with milliseconds.
+                             * @description When the key was retired. It has signed nothing since then. ISO 8601, UTC, with milliseconds.
                              */
                             berth_retired_at?: string;
                         }[];

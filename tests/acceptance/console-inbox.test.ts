@@ -279,7 +279,8 @@ function opened(
   });
 }
 
-const nothingWaits = (page: Watched['page']) => page.getByRole('heading', { name: 'Nothing is waiting for you' }).waitFor();
+const nothingWaits = (page: Watched['page']) =>
+  page.getByRole('heading', { name: 'Nothing is waiting for you' }).waitFor();
 
 test('the count and a notice follow changes, and an approval needs a fresh proof and ends with a receipt', () =>
   opened(DESK, 'ada@example.com', path(), async page => {

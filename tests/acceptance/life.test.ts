@@ -188,8 +188,7 @@ test('a client that sends no commands for 600 seconds is closed with 4003 and co
   await assertEnded(id, 'COMPLETED', 'client_disconnected');
 });
 
-const withoutPongs = (url: string): Promise<CdpClient> =>
-  CdpClient.connect(url, {}, undefined, { autoPong: false });
+const withoutPongs = (url: string): Promise<CdpClient> => CdpClient.connect(url, {}, undefined, { autoPong: false });
 
 test('a client that answers no ping is gone within a minute, unless it sends a command or part of one', async () => {
   const { id, connectUrl } = await server.createSession({ keepAlive: true });

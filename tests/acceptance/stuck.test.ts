@@ -123,11 +123,14 @@ test('pages that hang are listed as unresponsive, and can be closed by their id'
   const listed = async (): Promise<DebugUrls['pages']> =>
     (await server.api<DebugUrls>('GET', `/v1/browsers/sessions/${session.id}/debug`)).body.pages;
   const hanging = await listed();
-  assert.deepEqual(hanging.map(({ url, isResponsive }) => [url, isResponsive]).sort(), [
-    [`${pages.a}/next`, false],
-    [`${pages.b}/next`, false],
-    [`${pages.url}/`, true],
-  ].sort());
+  assert.deepEqual(
+    hanging.map(({ url, isResponsive }) => [url, isResponsive]).sort(),
+    [
+      [`${pages.a}/next`, false],
+      [`${pages.b}/next`, false],
+      [`${pages.url}/`, true],
+    ].sort(),
+  );
   const second = await CdpClient.connect(session.connectUrl);
   for (const { id, isResponsive } of hanging)
     if (!isResponsive) await second.send('Target.closeTarget', { targetId: id });

@@ -96,9 +96,7 @@ export class Approval {
     const scopes = request.scopes === undefined ? row.scopes : [...new Set<string>(request.scopes)];
     const wider = scopes.filter(scope => !row.scopes.includes(scope));
     if (wider.length > 0)
-      throw invalidRequest([
-        { path: 'scopes', message: `has ${wider.join(', ')}, which the program did not request` },
-      ]);
+      throw invalidRequest([{ path: 'scopes', message: `has ${wider.join(', ')}, which the program did not request` }]);
     const asked = request.applicationIds;
     if (asked === undefined) throw invalidRequest([{ path: 'applicationIds', message: 'is required to approve' }]);
     if (asked.length === 0 && !scopes.includes('applications:write'))

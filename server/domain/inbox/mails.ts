@@ -84,7 +84,9 @@ export class InboxMails {
     const named: Line[] = [];
     for (const item of waiting.slice(0, NAMED_MAX)) named.push(await this.#lineOf(item, catalogue));
     const [only] = waiting.length === 1 ? named : [];
-    const subject = only ? `${only.what} (${only.application})` : `${waiting.length} requests of agents are waiting for you`;
+    const subject = only
+      ? `${only.what} (${only.application})`
+      : `${waiting.length} requests of agents are waiting for you`;
     const text = [
       ...(only ? ['An agent is waiting for you.'] : ['Agents are waiting for you.']),
       ...named.map(({ what, application, until, url }) => `${what}\n${application}, until ${until}\n${url}`),

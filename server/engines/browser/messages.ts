@@ -83,7 +83,9 @@ export interface Incoming {
 /** Throws on an invalid message: a fragment right after a pipe was adopted, or the output of a broken browser. */
 export function parseIncoming(message: Buffer): Incoming {
   if (message.length > PARSED_BYTES_MAX)
-    throw new Error(`the browser sent a message of ${message.length} bytes, of which at most ${PARSED_BYTES_MAX} are read`);
+    throw new Error(
+      `the browser sent a message of ${message.length} bytes, of which at most ${PARSED_BYTES_MAX} are read`,
+    );
   return incomingIn(message.toString('utf8'));
 }
 

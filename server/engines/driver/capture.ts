@@ -154,7 +154,9 @@ type Located = ReturnType<Page['locator']>;
 async function read(kind: 'html' | 'text' | 'links', element: Located): Promise<string> {
   if (kind !== 'links') {
     const wanted = { name: kind === 'text' ? 'innerText' : 'outerHTML', most: TEXT_CHARACTERS_MAX + 1 };
-    return textOf(await element.evaluate((node, { name, most }) => String(Object(node)[name] ?? '').slice(0, most), wanted));
+    return textOf(
+      await element.evaluate((node, { name, most }) => String(Object(node)[name] ?? '').slice(0, most), wanted),
+    );
   }
   const links: unknown = await element.evaluate((node, most) => {
     const all: Iterable<{ href: unknown }> = Object(node).querySelectorAll('a[href]');

@@ -288,7 +288,7 @@ export class Relay implements AttachedClient {
     if (this.#parts.lease?.isAsked) this.#commandMs = now;
     if (this.#parts.page === undefined && now - this.#commandMs > IDLE_MS)
       return void this.disconnect(CLIENT_CLOSES.idle);
-    socket.ping(String(this.#writtenBytes));
+    socket.ping(`${this.#writtenBytes}`);
   }
 
   async #closed(): Promise<void> {
