@@ -7,7 +7,7 @@ import type { Terminal } from './terminal.ts';
 export function addCredits(program: Command, terminal: Terminal): void {
   const credits = program
     .command('credits')
-    .description('Look at the credit of accounts, and give some. Works while the service runs.')
+    .description('Show the credit of accounts, and give credit. Works while the service is running.')
     .helpCommand(false);
   credits
     .command('show')
@@ -20,7 +20,7 @@ export function addCredits(program: Command, terminal: Terminal): void {
   credits
     .command('grant')
     .description('Give credit to an account. The reason is kept with the entry and in the audit log.')
-    .argument('<account>', 'the e-mail address or the id of the account, or - for that of the first start')
+    .argument('<account>', 'the e-mail address or the id of the account, or - for the account of the first start')
     .argument('<credits>', 'how much, such as 50 or 0.25', readCredits)
     .requiredOption('--reason <text>', 'why')
     .option('--json', 'print {"accountId","amount","available"} in micro-credits')

@@ -10,7 +10,7 @@ const WAIT_SECONDS = 3600;
 export function addHosts(program: Command, terminal: Terminal): void {
   const hosts = program
     .command('hosts')
-    .description('The hosts that share this database: see them, and take them out of service.')
+    .description('List the hosts that share this database, and take them out of service.')
     .helpCommand(false);
   hosts
     .command('list')
@@ -19,7 +19,7 @@ export function addHosts(program: Command, terminal: Terminal): void {
     .action(async (options: JsonOption) => (await import('./commands/hosts.ts')).listHosts(terminal, options));
   hosts
     .command('drain')
-    .description('Give a host no more sessions, and wait until those that it has are over.')
+    .description('Give a host no new sessions, and wait until its running sessions have ended.')
     .argument('<ID>', 'the host')
     .option('--wait <SECONDS>', 'how long to wait', readCount, WAIT_SECONDS)
     .option('--json', 'print the outcome as JSON')

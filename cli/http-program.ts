@@ -32,7 +32,7 @@ function addLogin(program: Command, terminal: Terminal): void {
       ),
   )
     .option('--scope <SCOPE...>', 'what to ask for (default: applications:read applications:write keys:write)')
-    .option('--token-stdin', 'save a personal access token that is read from the standard input, instead')
+    .option('--token-stdin', 'instead, save a personal access token that is read from standard input')
     .option('--json', 'print {"profile","server","tokenId","expiresAt"}')
     .action(async (options: LoginOptions) => (await import('./commands/login.ts')).login(terminal, options));
   program
@@ -111,7 +111,7 @@ function addSessions(program: Command, terminal: Terminal): void {
       .option('--timeout <SECONDS>', 'its time limit', readCount)
       .option('--keep-alive', 'keep it running without clients')
       .option('--metadata <KEY=VALUE>', 'its userMetadata; may be repeated', readPair)
-      .option('--wait <SECONDS>', 'wait for a free place for up to 55 seconds', readCount),
+      .option('--wait <SECONDS>', 'wait up to 55 seconds until the session can start', readCount),
     'print the session as JSON',
   ).action(async (options: CreateSessionOptions) =>
     (await import('./commands/sessions.ts')).createSession(terminal, options),

@@ -15,7 +15,7 @@ export function addKeys(program: Command, terminal: Terminal): void {
   const keys = program
     .command('keys')
     .description(
-      'Manage agent keys, with which programs use browsers: on the data folder, or over HTTP with --app. Works while the service runs.',
+      'Manage agent keys, which let programs use browsers: on the data folder, or over HTTP with --app. Works while the service is running.',
     )
     .helpCommand(false);
   const create = keys
@@ -52,7 +52,7 @@ export function addKeys(program: Command, terminal: Terminal): void {
   });
   keys
     .command('rotate-signing')
-    .description('Make a new key that signs, and retire the one in use, which verifies for 400 more days.')
+    .description('Make a new signing key, and retire the current one, which verifies for 400 more days.')
     .option('--json', 'print {"kid"}')
     .action(async (options: JsonOption) => (await import('./commands/vault.ts')).rotateSigningKey(terminal, options));
 }

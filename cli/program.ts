@@ -89,7 +89,7 @@ function addService(program: Command, terminal: Terminal, ended: Ended): void {
     );
   program
     .command('status')
-    .description('Print what the service of this data folder does now. The exit code says whether it is ready.')
+    .description('Print what the service of this data folder is doing now. The exit code says whether it is ready.')
     .option('--json', 'print the status as JSON')
     .action(async (options: { json?: true }) => (await import('./commands/status.ts')).status(terminal, options));
   program
@@ -128,7 +128,7 @@ function addTokens(program: Command, terminal: Terminal): void {
   const tokens = program
     .command('tokens')
     .description(
-      'Manage personal access tokens, with which scripts manage applications and keys. Works while the service runs.',
+      'Manage personal access tokens, which let scripts manage applications and keys. Works while the service is running.',
     )
     .helpCommand(false);
   tokens
@@ -161,11 +161,11 @@ function addTokens(program: Command, terminal: Terminal): void {
 function addAccounts(program: Command, terminal: Terminal): void {
   const accounts = program
     .command('accounts')
-    .description('Manage the accounts of people. Works while the service runs.')
+    .description('Manage the accounts of people. Works while the service is running.')
     .helpCommand(false);
   accounts
     .command('link')
-    .description('Print a link with which a person sets the password of an account, once, within a day.')
+    .description('Print a link that lets a person set the password of an account. It works once, within a day.')
     .option('--email <EMAIL>', 'the address of the account (default: the account of the first start)')
     .option('--json', 'print {"url"}')
     .action(async (options: AccountLinkOptions) =>
@@ -174,7 +174,7 @@ function addAccounts(program: Command, terminal: Terminal): void {
   program
     .command('outbox')
     .description(
-      'Print the mails of the last 31 days, newest first. Those that were sent have no text any more. Without BERTH_SMTP_URL none are sent.',
+      'Print the e-mails of the last 31 days, newest first. Those that have been sent no longer have a text. Without BERTH_SMTP_URL, none are sent.',
     )
     .option('--json', 'print a JSON array')
     .action(async (options: JsonOption) => (await import('./commands/outbox.ts')).outbox(terminal, options));

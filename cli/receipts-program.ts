@@ -14,11 +14,11 @@ export function addReceipts(program: Command, terminal: Terminal): void {
     )
     .argument('<file>', 'the receipt, as the API returned it')
     .requiredOption('--jwks <file>', 'the saved key set')
-    .option('--input <file>', 'the input as JSON: must be the one of the receipt')
-    .option('--output <file>', 'the output as JSON: must be the one of the receipt')
+    .option('--input <file>', 'the input as JSON; it must match the receipt')
+    .option('--output <file>', 'the output as JSON; it must match the receipt')
     .option('--action <file>', 'the content of the Action, whose digest must be the one that was approved')
     .option('--issuer <url>', 'the service that must have issued it')
-    .option('--audience <id>', 'the application that it must be about')
+    .option('--audience <id>', 'the application that it must be for')
     .option('--json', 'print the claims as JSON')
     .action(async (file: string, options: VerifyReceiptCommandOptions) =>
       (await import('./commands/receipts.ts')).verifyReceiptFile(terminal, file, options),

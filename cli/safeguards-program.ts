@@ -9,9 +9,9 @@ export function addSafeguards(program: Command, terminal: Terminal): void {
   program
     .command('backup')
     .description(
-      'Write database, files and secrets of this installation into one archive, as of one moment. Works while the service runs. Keep the archive secret.',
+      'Write the database, files and secrets of this installation to one archive, as of a single moment. Works while the service is running. Keep the archive secret.',
     )
-    .argument('<FILE|FOLDER>', 'the archive, which must not exist; in a folder its name is the time')
+    .argument('<FILE|FOLDER>', 'the archive, which must not exist yet; in a folder, it is named after the time')
     .option('--json', 'print {"path","files","bytes","removedMeanwhile","notCopied"}')
     .action(async (target: string, options: JsonOption) =>
       (await import('./commands/backup.ts')).takeBackup(terminal, target, options),
@@ -19,32 +19,32 @@ export function addSafeguards(program: Command, terminal: Terminal): void {
   program
     .command('restore')
     .description(
-      'Put a backup into the data folder, which must be empty. Every file is checked before the first is in its place.',
+      'Restore a backup into the data folder, which must be empty. All files are checked before the first is put in place.',
     )
-    .argument('<FILE|FOLDER>', 'the archive; in a folder the newest')
+    .argument('<FILE|FOLDER>', 'the archive; in a folder, the newest one')
     .option('--json', 'print {"path","dataDir","madeBy","createdAt","files","notRestored"}')
     .action(async (source: string, options: JsonOption) =>
       (await import('./commands/backup.ts')).restoreBackup(terminal, source, options),
     );
   const vault = program
     .command('vault')
-    .description('Manage the vault, in which secrets are sealed. Works while the service runs.')
+    .description('Manage the vault, in which secrets are sealed. Works while the service is running.')
     .helpCommand(false);
   vault
     .command('rotate')
     .description(
-      'Make a new master key, and wrap all data keys with it. With BERTH_MASTER_KEY or BERTH_MASTER_KEY_COMMAND, supply the new key first and the old key behind it, divided by a comma.',
+      'Make a new master key, and wrap all data keys with it. With BERTH_MASTER_KEY or BERTH_MASTER_KEY_COMMAND, supply the new key first and the old key after it, separated by a comma.',
     )
     .option('--json', 'print {"rewrapped"}')
     .action(async (options: JsonOption) => (await import('./commands/vault.ts')).rotateVault(terminal, options));
   const audit = program
     .command('audit')
-    .description('Read and check the audit log. Works while the service runs.')
+    .description('Read and check the audit log. Works while the service is running.')
     .helpCommand(false);
   audit
     .command('list')
     .description(
-      'Print entries of the audit log, newest first: those that concern no application, such as sign-ins and tokens, or those of one.',
+      'Print entries of the audit log, newest first: those that concern no application, such as sign-ins and tokens, or those of one application.',
     )
     .option('--application <id|name>', 'of this application')
     .option('--limit <count>', 'print at most this many', readCount, 100)
@@ -52,7 +52,7 @@ export function addSafeguards(program: Command, terminal: Terminal): void {
     .action(async (options: ListAuditOptions) => (await import('./commands/audit.ts')).listAudit(terminal, options));
   audit
     .command('verify')
-    .description('Walk the seals of the audit log, and name the first entry or seal that is missing or was changed.')
+    .description('Check the seals of the audit log, and name the first entry or seal that is missing or was changed.')
     .option('--json', 'print {"ok","chains","seals","entries","unsealed","problems"}')
     .action(async (options: JsonOption) => (await import('./commands/audit.ts')).verifyAudit(terminal, options));
 }

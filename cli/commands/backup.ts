@@ -10,11 +10,11 @@ export async function takeBackup(terminal: Terminal, target: string, options: Js
   const made = await backup(terminal.env, target);
   if (options.json) return printJson(terminal, made);
   terminal.print(
-    `${made.path}: ${made.files} files, ${made.bytes} bytes. Whoever has it has all secrets of this installation.\n`,
+    `${made.path}: ${made.files} files, ${made.bytes} bytes. Anyone who has this file has all secrets of this installation.\n`,
   );
   if (made.removedMeanwhile > 0)
-    terminal.print(`It has ${made.removedMeanwhile} files that were removed while it was made.\n`);
-  for (const one of made.notCopied) terminal.print(`Not in it: ${one}.\n`);
+    terminal.print(`It includes ${made.removedMeanwhile} files that were removed while it was being made.\n`);
+  for (const one of made.notCopied) terminal.print(`Not included: ${one}.\n`);
 }
 
 export async function restoreBackup(terminal: Terminal, source: string, options: JsonOption): Promise<void> {
@@ -27,6 +27,6 @@ export async function restoreBackup(terminal: Terminal, source: string, options:
   terminal.print(
     `${did.dataDir} has the ${did.files} files of ${did.path}, made ${did.createdAt} by Berth ${did.madeBy}.\n`,
   );
-  for (const one of did.notRestored) terminal.print(`Not in it: ${one}.\n`);
-  terminal.print('Start the service. Sessions that ran then are ended as ERROR / service_restart.\n');
+  for (const one of did.notRestored) terminal.print(`Not included: ${one}.\n`);
+  terminal.print('Start the service. Sessions that were running at that time will end as ERROR / service_restart.\n');
 }

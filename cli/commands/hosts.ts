@@ -38,12 +38,12 @@ export function drainHost(terminal: Terminal, id: string, { wait, json }: DrainO
       const left = await usedOn(local, id);
       if (left === 0) {
         if (json) return printJson(terminal, { id, draining: true, used: 0 });
-        return terminal.print(`Host ${id} has no sessions, and gets none.\n`);
+        return terminal.print(`Host ${id} has no sessions, and gets no new ones.\n`);
       }
       if (systemClock.monotonicMs() >= untilMs)
         throw new CommandFailed(
           EXIT.failed,
-          `Host ${id} gets no more sessions, and still has ${left}. Wait longer with --wait SECONDS, or release them.`,
+          `Host ${id} gets no new sessions, but still has ${left}. Wait longer with --wait SECONDS, or release them.`,
         );
       await systemClock.sleep(LOOK_MS);
     }
@@ -62,7 +62,7 @@ export function removeHost(terminal: Terminal, id: string, { json }: JsonOption)
   return withLocal(terminal, async local => {
     await local.removeHost(id);
     if (json) return printJson(terminal, { id, removed: true });
-    terminal.print(`Host ${id} is removed from the list.\n`);
+    terminal.print(`Host ${id} was removed from the list.\n`);
   });
 }
 

@@ -31,7 +31,7 @@ export const createAppKey = (terminal: Terminal, options: CreateAppKeyOptions): 
       }),
     );
     const { id, applicationId, key } = made;
-    if (key === undefined) throw new CommandFailed(EXIT.failed, `The answer to the creation of key ${id} has no key.`);
+    if (key === undefined) throw new CommandFailed(EXIT.failed, `The response to creating key ${id} contains no key.`);
     if (profile) writeProfile(terminal, connection.profileName, { ...profile, key: { id, applicationId, value: key } });
     if (options.json) return printJson(terminal, { id, applicationId, ...(profile ? { saved: true } : { key }) });
     if (profile) return terminal.say(savedText(id, connection));
@@ -42,14 +42,14 @@ export const createAppKey = (terminal: Terminal, options: CreateAppKeyOptions): 
 function scopeOf(word: string): AgentKeyScope {
   const scope = AGENT_KEY_SCOPES.find(known => known === word);
   if (scope) return scope;
-  throw new CommandFailed(EXIT.usage, `There is no scope ${word}. There are: ${AGENT_KEY_SCOPES.join(', ')}`);
+  throw new CommandFailed(EXIT.usage, `There is no scope ${word}. The scopes are: ${AGENT_KEY_SCOPES.join(', ')}`);
 }
 
 function savedIn({ profile, profileName, server }: Connection): Profile {
   if (profile?.token) return profile;
   throw new CommandFailed(
     EXIT.usage,
-    `--save keeps the key in a profile, and profile ${profileName} is not logged in to ${server}.`,
+    `--save stores the key in a profile, but profile ${profileName} is not logged in to ${server}.`,
   );
 }
 
@@ -57,7 +57,7 @@ function savedText(id: string, { profile, profileName }: Connection): string {
   const saved = `Agent key ${id} is saved in profile ${profileName}, for berth sessions.\n`;
   if (!profile?.key) return saved;
   const { id: before, applicationId } = profile.key;
-  return `${saved}The key that was saved before stays valid: berth keys revoke ${before} --app ${applicationId}\n`;
+  return `${saved}The previously saved key stays valid. To revoke it: berth keys revoke ${before} --app ${applicationId}\n`;
 }
 
 export const listAppKeys = (terminal: Terminal, options: AppOptions): Promise<void> =>

@@ -68,7 +68,7 @@ const invitation = (started: Started): string =>
     'Open this address in a browser, and check that it shows the same code:\n',
     `  ${started.verification_uri_complete}`,
     `  ${started.user_code}\n`,
-    `Waiting for the approval, for ${Math.round(started.expires_in / MINUTE_SECONDS)} minutes ...\n`,
+    `Waiting for approval, for up to ${Math.round(started.expires_in / MINUTE_SECONDS)} minutes ...\n`,
   ].join('\n');
 
 async function tokenOfInput(terminal: Terminal, server: string): Promise<ProfileToken> {

@@ -21,6 +21,6 @@ export function outbox(terminal: Terminal, options: JsonOption): Promise<void> {
         `To: ${to}\nSubject: ${subject}\nWritten: ${createdAt}, ${state}\n${text === '' ? '' : `\n${text}`}\n`,
       );
     }
-    if (mails.length === 0) terminal.say('There are no mails.\n');
+    if (mails.length === 0) terminal.say('There are no e-mails.\n');
   });
 }

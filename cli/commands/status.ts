@@ -41,10 +41,10 @@ export async function status(terminal: Terminal, { json }: { json?: true }): Pro
     throw new CommandFailed(EXIT.unreachable, `no server is running in ${config.dataDir}. Start one with berth serve.`);
   }
   if (!server.addresses)
-    throw new CommandFailed(EXIT.failed, 'the server is of an older version, which did not record where it listens.');
+    throw new CommandFailed(EXIT.failed, 'the server is an older version, which does not record where it listens.');
   const { operatorUrl, publicUrl } = server.addresses;
   if (!operatorUrl)
-    throw new CommandFailed(EXIT.failed, 'the server has no address for its operator: BERTH_OPERATOR_LISTEN is `off`.');
+    throw new CommandFailed(EXIT.failed, 'the server has no operator address: BERTH_OPERATOR_LISTEN is `off`.');
   const found = await read(reachable(server.addresses.url), operatorUrl, server.pid, publicUrl);
   if (json) printJson(terminal, found);
   else terminal.print(shown(found));
@@ -84,7 +84,7 @@ async function ask(url: string, path: string): Promise<string> {
     return await (await fetch(url + path, { signal, headers: { accept: 'application/json, text/plain' } })).text();
   } catch (error) {
     const why = error instanceof Error ? error.message : 'unknown';
-    throw new CommandFailed(EXIT.unreachable, `the server runs, but ${url} does not answer: ${why}.`);
+    throw new CommandFailed(EXIT.unreachable, `the server is running, but ${url} does not answer: ${why}.`);
   }
 }
 

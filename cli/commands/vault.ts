@@ -15,6 +15,6 @@ export function rotateSigningKey(terminal: Terminal, options: JsonOption): Promi
   return withLocal(terminal, async local => {
     const { kid } = await local.rotateSigningKey();
     if (options.json) return printJson(terminal, { kid });
-    terminal.say(`The key ${kid} signs from now on.\n`);
+    terminal.say(`The key ${kid} is used for signing from now on.\n`);
   });
 }

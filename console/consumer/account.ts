@@ -19,13 +19,13 @@ export async function showAccount(session: Session): Promise<void> {
     make('h2', {}, 'Passkeys'),
     listOf(
       passkeys.data.map(one => passkeyItem(session, one)),
-      'None. With a passkey you sign in without a code, and sign what you approve.',
+      'None. With a passkey you can sign in without a code, and sign your approvals.',
     ),
     ...(hasPasskeys() ? [addPasskey(session, passkeys.data.length === 0)] : []),
-    make('h2', {}, 'Signed in here'),
+    make('h2', {}, 'Signed-in devices'),
     listOf(
       devices.data.map(one => deviceItem(session, one)),
-      'Nowhere.',
+      'None.',
     ),
     make('div', { className: 'stack' }, signOut(session, 'session.end', 'Sign out'), ...elsewhere(session, devices)),
     make('h2', {}, 'What is kept about you'),
@@ -39,7 +39,7 @@ export async function showAccount(session: Session): Promise<void> {
     make(
       'p',
       { className: 'soft' },
-      `Profile, memory and passkeys are destroyed, and nothing more is done for you at ${session.application}. This cannot be undone.`,
+      `Your profile, memory and passkeys are destroyed, and agents of ${session.application} can no longer act for you. This cannot be undone.`,
     ),
     sureButton('Delete my account', 'Delete it for good', async () => {
       await session.send('profile.delete');
@@ -104,7 +104,7 @@ function deviceItem(
     'div',
     { className: 'row' },
     make('strong', {}, where),
-    ...(isThis ? [make('span', { className: 'badge' }, 'this one')] : []),
+    ...(isThis ? [make('span', { className: 'badge' }, 'this device')] : []),
     make(
       'span',
       { className: 'about' },

@@ -6,10 +6,10 @@ import { busy, byId, make, timeOf, titled } from './parts.ts';
 import type { Session } from './session.ts';
 
 const OVER: Readonly<Record<string, string>> = {
-  approved: 'You have approved this. It is executed once.',
+  approved: 'You have approved this. It will be executed once.',
   refused: 'You have refused this.',
-  expired: 'The time to decide this is over.',
-  cancelled: 'The agent has withdrawn this.',
+  expired: 'The time to decide this has run out.',
+  cancelled: 'The agent has withdrawn this request.',
 };
 
 export async function showApproval(session: Session, jobId: string): Promise<void> {
@@ -20,7 +20,7 @@ function draw(session: Session, action: ApplicationAction): void {
   const { asksFor, agent, reason, operationTitle, effect, mayDecide, status, expiresAt } = action;
   titled(asksFor?.summary ?? operationTitle, `${agent.name} asks to do this for you at ${action.application.name}.`);
   const fields = (asksFor?.fields ?? []).flatMap(({ label, value }) => [make('dt', {}, label), make('dd', {}, value)]);
-  const until = mayDecide ? [make('dt', {}, 'To be decided until'), make('dd', {}, timeOf(expiresAt))] : [];
+  const until = mayDecide ? [make('dt', {}, 'Decide by'), make('dd', {}, timeOf(expiresAt))] : [];
   const warning =
     effect === 'irreversible' && mayDecide ? [make('p', { className: 'warn' }, 'This cannot be undone.')] : [];
   const said =

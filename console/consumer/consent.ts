@@ -16,7 +16,8 @@ export async function showConsent(session: Session, keyId: string): Promise<void
   const query = new URLSearchParams(location.search);
   const key = query.get('key') ?? '';
   const access = query.get('access') === 'write' ? 'write' : 'read';
-  if (!KEY.test(key)) throw new Error('The address of this page is not complete. Open it as it was given to you.');
+  if (!KEY.test(key))
+    throw new Error('The address of this page is incomplete. Open the whole link that you were given.');
   const agent = await session.send<ConsentingAgent>('memory.agent', { keyId });
   const may = access === 'write' ? 'read and change' : 'read';
   titled(
@@ -38,7 +39,7 @@ export async function showConsent(session: Session, keyId: string): Promise<void
       ...{ keyId, keys: [what.chosen()], access },
       ...(days > 0 ? { expiresAt: new Date(Date.now() + days * DAY_MS).toISOString() } : {}),
     });
-    done(session, `${agent.name} may ${may} it. You can withdraw this at any time, in your memory.`);
+    done(session, `${agent.name} may ${may} it. You can withdraw this at any time under Memory.`);
   };
   const refuse = async (): Promise<void> => done(session, `${agent.name} may not ${may} it. Nothing was changed.`);
   byId('body').replaceChildren(

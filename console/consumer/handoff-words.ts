@@ -7,13 +7,13 @@ export const ASKS: Readonly<Record<ConsumerHandoff['reason'], string>> = {
   otp: 'Enter a code for an agent',
   captcha: 'Solve a captcha for an agent',
   payment: 'Make a payment in the browser of an agent',
-  consent: 'Give a consent in the browser of an agent',
+  consent: 'Give consent in the browser of an agent',
   review: 'Look something over for an agent',
   other: 'Help an agent in its browser',
 };
 
 export const ENDS: Readonly<Record<ConsumerHandoff['status'], string>> = {
-  requested: 'waits for you',
+  requested: 'waiting for you',
   claimed: 'you have control',
   completed: 'done',
   declined: 'declined',

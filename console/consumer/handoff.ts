@@ -12,12 +12,12 @@ const BIDI = /[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g;
 
 const OVER: Readonly<Record<ConsumerHandoff['status'], string>> = {
   requested: '',
-  claimed: 'You have control in another window. If you have closed it, this waits for you again within a minute.',
+  claimed: 'You have control in another window. If you closed it, you can take control again after at most a minute.',
   completed: 'You have done this.',
   declined: 'You have declined this.',
   failed: 'You have told the agent that it was not possible.',
-  cancelled: 'The agent has withdrawn this.',
-  expired: 'The agent has waited in vain, and goes on without it.',
+  cancelled: 'The agent has withdrawn this request.',
+  expired: 'The time ran out, and the agent continued without your help.',
   session_ended: 'The browser of the agent was closed.',
 };
 
@@ -51,7 +51,7 @@ function draw(session: Session, handoff: ConsumerHandoff, said = OVER[handoff.st
     ...pair('Page', pageOrigin ?? 'No page is open yet'),
     ...only,
     ...pair('Recording', RECORDED[record]),
-    ...pair('Waits until', timeOf(expiresAt)),
+    ...pair('Open until', timeOf(expiresAt)),
   );
   if (status === 'requested')
     return byId('body').replaceChildren(

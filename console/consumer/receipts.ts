@@ -8,7 +8,7 @@ const SHOWN = 25;
 const WORDS: Readonly<Record<string, string>> = {
   succeeded: 'Done',
   failed: 'Failed',
-  ambiguous: 'Not known',
+  ambiguous: 'Outcome unknown',
   cancelled: 'Cancelled',
 };
 
@@ -19,7 +19,10 @@ const TITLES: Readonly<Record<string, string>> = {
 };
 
 export async function showReceipts(session: Session): Promise<void> {
-  titled('Receipts', 'What agents did for you, and with what they remember about you. Each receipt is signed.');
+  titled(
+    'Receipts',
+    'What agents did for you, and how they used what they remember about you. Each receipt is signed.',
+  );
   const list = make('ul', { className: 'plain' });
   const more = make('div', {});
   const load = async (cursor?: string): Promise<void> => {
@@ -33,7 +36,7 @@ export async function showReceipts(session: Session): Promise<void> {
   };
   await load();
   byId('body').replaceChildren(
-    ...(list.childElementCount === 0 ? [listOf([], 'Nothing was done yet.')] : [list, more]),
+    ...(list.childElementCount === 0 ? [listOf([], 'Nothing has been done yet.')] : [list, more]),
   );
 }
 
@@ -46,9 +49,9 @@ function item(session: Session, receipt: ConsumerReceiptPage['data'][number]): H
   const body = make(
     'div',
     { className: 'more' },
-    make('dl', {}, ...pair('What was called', operationId), ...pair('Receipt', receipt.receiptId)),
+    make('dl', {}, ...pair('Operation', operationId), ...pair('Receipt', receipt.receiptId)),
     save,
-    make('p', { className: 'faint' }, 'Anybody can check it, without this service: berth receipts verify.'),
+    make('p', { className: 'faint' }, 'Anyone can verify it without this service: berth receipts verify.'),
   );
   const head = make(
     'summary',

@@ -85,11 +85,11 @@ function begin(): void {
     parts.push(link('Use a password instead', () => show('Sign in with your password.', passwordForm(), ...others())));
   if (methods.includes('password')) parts.push(newPasswordLink());
   if (parts.length === 0) {
-    showProblem(new Error('This browser cannot use the ways to sign in that are offered here.'));
+    showProblem(new Error('This browser does not support any of the sign-in methods that are offered here.'));
     return;
   }
   show(
-    about.registration === 'open' ? 'Sign in, or begin with your e-mail address.' : 'Sign in to go on.',
+    about.registration === 'open' ? 'Sign in, or sign up with your e-mail address.' : 'Sign in to continue.',
     make('div', { className: 'stack' }, ...parts),
   );
 }
@@ -97,7 +97,7 @@ function begin(): void {
 const others = (): HTMLElement[] => [link('Back', begin)];
 
 const newPasswordLink = (): HTMLButtonElement =>
-  link(about.registration === 'open' ? 'New here, or password forgotten' : 'Password forgotten', () =>
+  link(about.registration === 'open' ? 'New here, or forgot your password?' : 'Forgot your password?', () =>
     show('Choose a password. We send you a code to confirm it.', newPasswordForm(), ...others()),
   );
 
@@ -136,7 +136,7 @@ function askCode(ticket: string): void {
     finish(await send<HostedDone>('hosted.verify', { ticket, code: textOf(values, 'code') })),
   );
   show(
-    `If ${email} can sign in here, a code of six digits is on its way. It is valid for ten minutes.`,
+    `If ${email} can sign in here, a six-digit code is on its way. It is valid for ten minutes.`,
     given,
     ...others(),
   );
@@ -146,7 +146,7 @@ async function open(): Promise<void> {
   about = await send<HostedSignIn>('hosted.describe');
   document.title = `Sign in to ${about.application.name}`;
   byId('brand').textContent = about.application.name;
-  byId('foot').textContent = `You return to ${about.returnsTo}.`;
+  byId('foot').textContent = `You will return to ${about.returnsTo}.`;
   paint(about.application.colour);
   begin();
 }

@@ -13,8 +13,8 @@ const WORDS: Readonly<Record<string, string>> = {
   approved: 'approved, not done yet',
   executing: 'being done',
   succeeded: 'done',
-  failed: 'approved, and failed',
-  ambiguous: 'approved; whether it was done is not known',
+  failed: 'approved, but failed',
+  ambiguous: 'approved, outcome unknown',
   refused: 'refused',
   expired: 'expired',
   cancelled: 'withdrawn',
@@ -50,11 +50,11 @@ export async function showWaiting(session: Session): Promise<void> {
       ? make(
           'p',
           { className: 'soft' },
-          `When an agent of ${session.application} needs your yes or your hand, it is listed here.`,
+          `When an agent of ${session.application} needs your approval or your help, the request is listed here.`,
         )
       : make('ul', { className: 'plain' }, ...open.map(item)),
     ...(over.length > 0
-      ? [make('h2', {}, 'Lately'), make('ul', { className: 'plain' }, ...over.slice(0, LATELY).map(item))]
+      ? [make('h2', {}, 'Recent'), make('ul', { className: 'plain' }, ...over.slice(0, LATELY).map(item))]
       : []),
   );
 }

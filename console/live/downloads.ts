@@ -24,7 +24,7 @@ export class Downloads {
     const away = document.createElement('button');
     away.type = 'button';
     away.textContent = '\u00d7';
-    away.setAttribute('aria-label', `Put ${name} away`);
+    away.setAttribute('aria-label', `Dismiss ${name}`);
     away.addEventListener('click', () => item.remove());
     item.append(words, amount, link, away);
     parts.downloads.append(item);

@@ -96,7 +96,7 @@ function receive(message: ServerMessage): void {
     case 'opened':
       return followed.opened(message.page, message.from);
     case 'returned':
-      return notify(`The tab has closed. This is \u201c${bar.nameOf(message.page)}\u201d again.`);
+      return notify(`The tab was closed. You are back in \u201c${bar.nameOf(message.page)}\u201d.`);
     case 'cursor':
       parts.canvas.style.cursor = message.cursor;
       return;
@@ -124,7 +124,7 @@ function showControl(): void {
   parts.keyboard.hidden = !hasControl() || hasKeyboard();
   parts.control.disabled = who === 'other' || who === 'unknown';
   parts.state.textContent = {
-    you: `You are in control. Input of the agent is held.${hasKeyboard() ? ` ${EXIT_KEY} leaves the page.` : ''}`,
+    you: `You are in control. Input from the agent is held.${hasKeyboard() ? ` ${EXIT_KEY} leaves the page.` : ''}`,
     other: 'Another person is in control.',
     agent: 'The agent is in control.',
     unknown: 'Connecting…',

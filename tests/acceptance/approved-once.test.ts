@@ -60,7 +60,7 @@ async function signIn(page: Watched['page']): Promise<void> {
   await page.waitForURL('**/consumer/signin/**');
   await page.getByLabel('E-mail address').fill('kim@example.com');
   await page.getByRole('button', { name: 'Send me a code' }).click();
-  await page.getByText('a code of six digits is on its way').waitFor();
+  await page.getByText('a six-digit code is on its way').waitFor();
   await page.getByLabel('Code').fill(await mailedCode(operator, 'kim@example.com'));
   await page.getByRole('button', { name: 'Sign in' }).click();
 }

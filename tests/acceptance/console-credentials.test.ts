@@ -64,7 +64,7 @@ test('adds a credential after the API has reported an error, and leaves its valu
     await dialog.getByRole('button', { name: 'Add' }).click();
     await dialog.getByRole('alert').getByText(/hosts/).waitFor();
     await dialog.getByLabel('Hosts').fill(upstream.host);
-    await dialog.getByLabel('Name for people').fill('The shop');
+    await dialog.getByLabel('Display name').fill('The shop');
     assert.match(await heldBy(page), new RegExp(SECRET), 'the search finds a value that is still in its field');
     await dialog.getByRole('button', { name: 'Add' }).click();
     await dialog.waitFor({ state: 'detached' });
@@ -153,7 +153,7 @@ test('refuses to delete a credential in use, names the operation that uses it, a
     await dialog.getByRole('button', { name: 'Delete' }).click();
     await dialog.getByText('Published operations use the credential shop-api: orders.read.').waitFor();
     await watched.assertSound();
-    await dialog.getByLabel('Delete it although operations name it').check();
+    await dialog.getByLabel('Delete it even though operations use it').check();
     await dialog.getByRole('button', { name: 'Delete' }).click();
     await dialog.waitFor({ state: 'detached' });
     await page.getByRole('button', { name: 'Delete shop-api' }).waitFor({ state: 'detached' });

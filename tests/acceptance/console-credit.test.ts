@@ -47,19 +47,19 @@ test('an account without credit is told that new work is refused', () =>
   visitAs(VIEWER, PHONE, async (page, watched) => {
     await page.getByText('New work is refused until credit is added.').waitFor();
     await page.getByText('No entries yet').waitFor();
-    await page.getByText('An owner of the application can order.').waitFor();
+    await page.getByText('Only an owner of the application can order.').waitFor();
     assert.equal(await page.getByRole('button', { name: /^Order/ }).count(), 0);
     await watched.assertSound();
   }));
 
 test('an owner orders a pack, sees how to pay, and the credit once the operator has confirmed it', () =>
   visitAs(OWNER, DESK, async (page, watched) => {
-    await page.getByText('and 10 on top').waitFor();
+    await page.getByText('plus 10 bonus credits').waitFor();
     await page.getByRole('button', { name: 'Order 50 credits' }).click();
     await watched.assertSound();
     await page.getByRole('dialog').getByRole('button', { name: 'Order' }).click();
     await page.getByText('Transfer to DE00 0000 with the reference.').waitFor();
-    await page.getByText('Waits for the payment').waitFor();
+    await page.getByText('Waiting for payment').waitFor();
     await watched.assertSound();
     const { body } = await owner.send<never>('GET', 'credits');
     assert.equal(Object(body).available, 0);
@@ -122,7 +122,7 @@ test('an installation that does not charge says so, and shows what is counted', 
     await signInByHand(page, OWNER, PASSWORD);
     await page.getByRole('heading', { name: 'This installation does not charge' }).waitFor();
     await page.getByText('0 s of browser time in the last 7 days.').waitFor();
-    await page.getByText('This installation sells no credit.').waitFor();
+    await page.getByText('This installation does not sell credit.').waitFor();
     await watched.assertSound();
   });
 });

@@ -138,7 +138,7 @@ test('selected sessions are released together, and the others keep running', () 
       );
     }
     assert.equal((await server.read(kept.id)).status, 'RUNNING');
-    await page.getByRole('checkbox', { name: 'Select the 1 running sessions of the list' }).check();
+    await page.getByRole('checkbox', { name: 'Select the 1 running sessions in the list' }).check();
     await page.getByText('1 session selected').waitFor();
     await server.release(kept.id);
     await page.getByText('1 session selected').waitFor({ state: 'detached' });

@@ -152,12 +152,12 @@ test('people who may decide or claim get an e-mail with the words of the applica
   await mailsAre(before + 3);
   const sent = (await mails()).slice(before);
   assert.deepEqual(sent.map(({ to, subject }) => [to, subject]).toSorted(), [
-    ['ada@example.com', '2 requests of agents are waiting for you'],
+    ['ada@example.com', '2 requests from agents are waiting for you'],
     ['admin@example.com', 'Take control: a page asks for a code (Default)'],
     ['dev@example.com', 'Take control: a page asks for a code (Default)'],
   ]);
   const text = sent.map(mail => mail.text).join('\n');
-  assert.ok(text.includes(`/approve/${refund.jobId}`) && text.includes('To approve: Refund an order'), text);
+  assert.ok(text.includes(`/approve/${refund.jobId}`) && text.includes('Approve: Refund an order'), text);
   assert.ok(text.includes(`/handoffs/${handoff.id}?app=${server.applicationId}`), text);
   assert.doesNotMatch(text, /A-2|PIN|customer|orders\.cancel/);
   // The hand-off expires, and the e-mails about nothing else are withdrawn.
@@ -179,7 +179,7 @@ test('thirty items are reported in one e-mail, and an item that follows soon is 
   const [mail, ...others] = (await mails()).slice(before);
   assert.deepEqual(
     [mail?.to, mail?.subject, others.length],
-    ['ada@example.com', '30 requests of agents are waiting for you', 0],
+    ['ada@example.com', '30 requests from agents are waiting for you', 0],
   );
   assert.equal(mail?.text.match(/\/approve\//g)?.length, 10);
   assert.match(mail?.text ?? '', /And 20 more\./);
@@ -189,7 +189,7 @@ test('thirty items are reported in one e-mail, and an item that follows soon is 
   await pass(5 * MINUTE_MS);
   await mailsAre(before + 2);
   const [, second] = (await mails()).slice(before);
-  assert.equal(second?.subject, 'To approve: Refund an order (Default)');
+  assert.equal(second?.subject, 'Approve: Refund an order (Default)');
   assert.ok(second.text.includes(late.jobId));
   for (const { jobId } of [...many, late]) await agent.cancel(jobId);
 });
@@ -316,7 +316,7 @@ test('a developer sees what waits for others, without a button to decide it', ()
     const action = await prepared('orders.cancel', 'U-2');
     await page.reload();
     const others = page.getByRole('region', { name: 'Waiting for others (1)' });
-    await others.getByText('Waits for an admin or owner').waitFor();
+    await others.getByText('Waiting for an admin or owner').waitFor();
     assert.equal(await page.getByRole('button', { name: 'Approve' }).count(), 0);
     await opened(DESK, 'admin@example.com', path('/inbox'), async theirs => {
       await theirs.getByRole('heading', { name: 'Cancel order U-2' }).waitFor();
@@ -378,7 +378,7 @@ test('a hand-off that names an end user is not in the inbox of members, and a pa
   assert.deepEqual(await countsOf(owner), before);
   await opened(DESK, 'dev@example.com', path('/inbox'), async page => {
     const others = page.getByRole('region', { name: /Waiting for others/ });
-    await others.getByText('Waits for an end user').waitFor();
+    await others.getByText('Waiting for an end user').waitFor();
   });
   await server.advance(301_000);
   const claim = () => lab.send<ErrorBody>('handoffs.claim', { id }, accessToken);
@@ -393,7 +393,7 @@ test('a hand-off that names an end user is not in the inbox of members, and a pa
 
 test('e-mails can be turned off on the account page', () =>
   opened(DESK, 'admin@example.com', '/console/account', async (page, watched) => {
-    const box = page.getByRole('checkbox', { name: 'Tell me by mail when an agent waits for me' });
+    const box = page.getByRole('checkbox', { name: 'E-mail me when an agent is waiting for me' });
     await box.click();
     await eventually(
       'the setting',

@@ -98,8 +98,8 @@ for (const look of [DESK, DESK_DARK, { ...DESK, width: 1024 }, PHONE, PHONE_DARK
   test(`verifies the receipt in the page, ${look.width} pixels, ${look.colours}`, () =>
     visitAs(OWNER, look, pathOf('order'), async (page, watched) => {
       await page.getByText('Verified in this browser').waitFor();
-      await page.getByText('The input of this page has the digest in the receipt.').waitFor();
-      await page.getByText('The output of this page has the digest in the receipt.').waitFor();
+      await page.getByText('The input on this page matches the digest in the receipt.').waitFor();
+      await page.getByText('The output on this page matches the digest in the receipt.').waitFor();
       await page.getByText('A-1007').waitFor();
       await page
         .getByText(/^Kept until/)
@@ -164,7 +164,7 @@ test('says what differs when the page shows other facts than the receipt', () =>
     await page.unrouteAll({ behavior: 'wait' });
     await changed(page, `**/v1/applications/*/invocations/${of('order').id}`, body => ({ ...body, status: 'failed' }));
     await page.reload();
-    await page.getByText('It says of the state succeeded, and this page failed.').waitFor();
+    await page.getByText('Its state is succeeded, but this page shows failed.').waitFor();
   }));
 
 test('says that a key is missing, or that the keys could not be fetched', () =>

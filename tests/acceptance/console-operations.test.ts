@@ -164,7 +164,7 @@ test('invalid browser steps are reported at their line', () =>
 test('a viewer can read an operation, but sees no buttons', () =>
   visitAs(VIEWER, DESK, '', async (page, watched) => {
     await page.getByRole('link', { name: 'orders.read' }).click();
-    await page.getByText('It needs the role developer, because it is a real call.').waitFor();
+    await page.getByText('This requires the developer role, because it is a real call.').waitFor();
     assert.equal(await page.getByLabel('Address', { exact: true }).isDisabled(), true);
     for (const name of [/^Save/, /^Publish/, /^Withdraw/, /^Delete/, /^Call it/])
       assert.equal(await page.getByRole('button', { name }).count(), 0, String(name));
@@ -182,7 +182,7 @@ test('a developer switches off a built-in operation, and only an admin sets its 
     await page.getByLabel('Agents may call it').uncheck();
     await page.getByRole('button', { name: 'Save' }).click();
     await page.getByText('Switched off', { exact: true }).waitFor();
-    await page.getByText('It is switched off.').waitFor();
+    await page.getByText('This operation is switched off.').waitFor();
     await watched.assertSound();
     assert.equal((await standing('browser.pdf')).enabled, false);
   }));

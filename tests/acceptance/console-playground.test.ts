@@ -57,7 +57,7 @@ test('the first snippet works on the first run, by keyboard alone, beside the li
 test('creates the session from JSON, and keeps snippets in the browser', () =>
   playground(DESK, async ({ page }) => {
     await page.getByRole('tab', { name: 'As JSON' }).click();
-    const body = page.getByLabel('Body of the create, as JSON');
+    const body = page.getByLabel('Request body, as JSON');
     await body.fill('{');
     assert.equal(await page.getByRole('button', { name: 'Run' }).isDisabled(), true);
     await body.fill('{ "keepAlive": true, "userMetadata": { "from": "json" } }');

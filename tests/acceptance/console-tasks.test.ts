@@ -307,7 +307,7 @@ task('release everything that runs', 4, async user => {
   const { page } = user;
   const made = [await server.createSession({ keepAlive: true }), await server.createSession({ keepAlive: true })];
   await user.click(page.getByRole('link', { name: 'Sessions', exact: true }));
-  await user.click(page.getByRole('checkbox', { name: 'Select the 2 running sessions of the list' }));
+  await user.click(page.getByRole('checkbox', { name: 'Select the 2 running sessions in the list' }));
   await user.click(page.getByRole('region', { name: 'Selected sessions' }).getByRole('button', { name: 'Release' }));
   await user.click(page.getByRole('dialog').getByRole('button', { name: 'Release' }));
   await page.getByRole('dialog').waitFor({ state: 'detached' });

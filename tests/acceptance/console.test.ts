@@ -301,7 +301,7 @@ test('a session that did not end well shows the reason, its settings, its key an
     await page.getByText('de-DE').waitFor();
     const poster = page.locator('video[poster^="blob:"]');
     await poster.waitFor();
-    await page.getByRole('link', { name: 'Show all of this key' }).click();
+    await page.getByRole('link', { name: 'Show all sessions of this key' }).click();
     await page.getByRole('link', { name: session.id }).waitFor();
     assert.match(page.url(), /key=/);
   }));

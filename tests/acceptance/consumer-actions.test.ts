@@ -46,7 +46,7 @@ test('a consumer approves the digest with a passkey on a phone, and the agent ex
     await page.getByRole('button', { name: 'Sign in' }).click();
     await page.getByLabel('E-mail address').fill('kim@example.com');
     await page.getByRole('button', { name: 'Send me a code' }).click();
-    await page.getByText('a code of six digits is on its way').waitFor();
+    await page.getByText('a six-digit code is on its way').waitFor();
     await page.getByLabel('Code').fill(await lab.mailed('kim@example.com'));
     await page.getByRole('button', { name: 'Sign in' }).click();
     await page.getByRole('link', { name: 'Account' }).click();

@@ -28,7 +28,7 @@ test('a consumer signs in with a code, adds a passkey, and then signs in with th
     await page.getByLabel('E-mail address').fill('kim@example.com');
     await watched.assertSound();
     await page.getByRole('button', { name: 'Send me a code' }).click();
-    await page.getByText('a code of six digits is on its way').waitFor();
+    await page.getByText('a six-digit code is on its way').waitFor();
     await watched.assertSound();
     await page.getByLabel('Code').fill(await lab.mailed('kim@example.com'));
     await page.getByRole('button', { name: 'Sign in' }).click();
@@ -56,11 +56,11 @@ test('a consumer signs in with a code, adds a passkey, and then signs in with th
 test('a password is set with a code, a wrong password is reported, and the right one signs in', async () => {
   await visit(base, PHONE_DARK, home, async (page, watched) => {
     await page.getByRole('button', { name: 'Sign in' }).click();
-    await page.getByRole('button', { name: 'New here, or password forgotten' }).click();
+    await page.getByRole('button', { name: 'New here, or forgot your password?' }).click();
     await page.getByLabel('E-mail address').fill('lee@example.com');
     await page.getByLabel('New password').fill('a long enough password');
     await page.getByRole('button', { name: 'Continue' }).click();
-    await page.getByText('a code of six digits is on its way').waitFor();
+    await page.getByText('a six-digit code is on its way').waitFor();
     await page.getByLabel('Code').fill(await lab.mailed('lee@example.com'));
     await page.getByRole('button', { name: 'Sign in' }).click();
     await page.getByText('Signed in as lee@example.com').waitFor();

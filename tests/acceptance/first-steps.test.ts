@@ -82,7 +82,7 @@ async function approve(watched: Watched, address: string): Promise<void> {
   await page.getByRole('button', { name: 'Yes, it shows this code' }).click();
   await page.getByText('berth-cli').waitFor();
   await page.getByText('(not verified)').waitFor();
-  await page.getByLabel('In one that it creates').check();
+  await page.getByLabel('In one application that it creates').check();
   await watched.assertSound();
   await page.getByRole('button', { name: 'Approve' }).click();
   await page.getByRole('heading', { name: 'Approved' }).waitFor();

@@ -251,7 +251,7 @@ async function signInAsConsumer(page: Page, lab: ConsumerLab, email: string): Pr
   await page.getByRole('button', { name: 'Sign in' }).click();
   await page.getByLabel('E-mail address').fill(email);
   await page.getByRole('button', { name: 'Send me a code' }).click();
-  await page.getByText('a code of six digits is on its way').waitFor();
+  await page.getByText('a six-digit code is on its way').waitFor();
   await page.getByLabel('Code').fill(await lab.mailed(email));
   await page.getByRole('button', { name: 'Sign in' }).click();
 }

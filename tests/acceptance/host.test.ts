@@ -119,7 +119,7 @@ test('the hosts page says that this host is alone, and shows its sessions', asyn
     await signedIn(server, link, look, async watched => {
       const { page } = watched;
       await page.goto(`${server.url}/console/hosts`);
-      await page.getByText('This host is alone.').waitFor();
+      await page.getByText('This is the only host.').waitFor();
       await page.getByRole('button', { name: 'What runs here (1)' }).click();
       await page.getByRole('link', { name: 'Default' }).waitFor();
       await page.getByText(id).waitFor();

@@ -318,7 +318,7 @@ test('shows dialogs, select lists and file choosers, and sends the answers', asy
   await eventually('the choice by keys', async () => (await heard(page)).includes('chose two'));
 
   await click(view, 340, 215);
-  await view.getByText('The page asks for a file.').waitFor();
+  await view.getByText('The page is asking for a file.').waitFor();
   const chosen = [
     { name: 'a b.txt', mimeType: 'text/plain', buffer: Buffer.from('first') },
     { name: 'ü.txt', mimeType: 'text/plain', buffer: Buffer.from('second') },
@@ -494,7 +494,7 @@ test('follows a popup that a click opens, offers the way back, and returns when 
   await view.mouse.click(allow.x, allow.y);
   await eventually('the popup to be closed', () => popup.isClosed());
   await shows('Sign in with');
-  await view.getByText('The tab has closed.', { exact: false }).waitFor();
+  await view.getByText('The tab was closed.', { exact: false }).waitFor();
   await eventually('the picture of the opener', async () => !(await showsPopup()));
 
   const next = page.waitForEvent('popup');

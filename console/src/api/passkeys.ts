@@ -30,5 +30,5 @@ async function jsonOf(ceremony: () => Promise<Credential | null>): Promise<JsonO
   } catch (error) {
     throw new Error('The passkey was not used. Try again, or use another way.', { cause: error });
   }
-  throw new Error('This browser gave no passkey.');
+  throw new Error('This browser did not provide a passkey.');
 }

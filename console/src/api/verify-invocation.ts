@@ -38,15 +38,15 @@ async function verifyInvocation(app: string, invocation: Invocation, keys: KeySe
   });
   for (const [what, said, shown] of compared(invocation, claims))
     if (said !== shown)
-      throw new ReceiptInvalid(`it says of the ${what} ${words(said)}, and this page ${words(shown)}`);
+      throw new ReceiptInvalid(`its ${what} is ${words(said)}, but this page shows ${words(shown)}`);
   return {
     claims,
     checks: [
-      'The signature is by a key that this service publishes.',
-      'It is about this application and this invocation.',
-      'Operation, state, times, agent key, session and cost are those of this page.',
-      ...(input === undefined ? [] : ['The input of this page has the digest in the receipt.']),
-      ...(output === undefined ? [] : ['The output of this page has the digest in the receipt.']),
+      'The signature was made with a key that this service publishes.',
+      'The receipt is for this application and this invocation.',
+      'Operation, state, times, agent key, session and cost match this page.',
+      ...(input === undefined ? [] : ['The input on this page matches the digest in the receipt.']),
+      ...(output === undefined ? [] : ['The output on this page matches the digest in the receipt.']),
     ],
   };
 }

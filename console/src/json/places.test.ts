@@ -31,7 +31,7 @@ test('says where a text stops being JSON, and what was expected there', () => {
     ['[1, 2', 5, /, or ]/],
     ["{'a': 1}", 1, /a name in double quotes, or }/],
     ['{"a": "x\n"}', 6, /ends with "/],
-    ['{} {}', 3, /nothing more/],
+    ['{} {}', 3, /after the value/],
     ['[01]', 2, /, or ]/],
     ['['.repeat(300), 201, /nested/],
   ] as const) {

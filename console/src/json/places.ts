@@ -73,7 +73,7 @@ class Scanner {
 
   document(): void {
     this.#value([]);
-    if (this.#at < this.#text.length) throw this.#broken('expected nothing more');
+    if (this.#at < this.#text.length) throw this.#broken('unexpected text after the value');
   }
 
   #value(path: readonly string[]): void {
@@ -111,7 +111,7 @@ class Scanner {
 
   #string(): string {
     const start = this.#at;
-    if (this.#skip(STRING) === 0) throw this.#broken('expected a text that ends with " on the same line');
+    if (this.#skip(STRING) === 0) throw this.#broken('expected a string that ends with " on the same line');
     return JSON.parse(this.#text.slice(start, this.#at));
   }
 

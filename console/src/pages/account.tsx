@@ -21,7 +21,7 @@ import { Notifications } from './notifications.tsx';
 export function AccountPage() {
   const { data: account, error, refetch } = useQuery(accountQuery);
   return (
-    <Page title="Account" about="What you sign in with, and where you are signed in.">
+    <Page title="Account" about="How you sign in, and where you are signed in.">
       {error ? (
         <Failed error={error} retry={() => void refetch()} />
       ) : !account ? (
@@ -36,7 +36,7 @@ export function AccountPage() {
         </div>
       ) : (
         <Empty icon="keys" title="You are signed in with an access token">
-          Sign in with your e-mail address to see and change what your account signs in with.
+          Sign in with your e-mail address to see and change your sign-in methods.
         </Empty>
       )}
     </Page>
@@ -154,8 +154,8 @@ function Passkeys({ account }: { readonly account: CurrentAccount }) {
         {account.passkeys.length === 0 && (
           <Row title="No passkey yet">
             {hasPasskeys()
-              ? 'A passkey signs you in without a password, and cannot be given to a false page.'
-              : 'Passkeys need a host name: open the console at http://localhost, or at the name of this service over https.'}
+              ? 'A passkey signs you in without a password and cannot be phished.'
+              : 'Passkeys need a host name: open the console at http://localhost, or over https at the host name of this service.'}
           </Row>
         )}
       </div>
@@ -170,7 +170,7 @@ function Passkeys({ account }: { readonly account: CurrentAccount }) {
             await refresh();
           }}
         >
-          It cannot sign in any more. Remove it from your device too.
+          This passkey can no longer be used to sign in. Remove it from your device too.
         </Confirm>
       )}
     </Panel>
@@ -192,7 +192,7 @@ function AddPasskeyDialog({ close, done }: { readonly close: () => void; readonl
     <FormDialog title="Add a passkey" action="Add" work={work} close={close}>
       <TextField
         label="Name"
-        hint="To recognise it by, for example the name of the device."
+        hint="Helps you recognise the passkey, for example the name of the device."
         value={name}
         onChange={event => setName(event.target.value)}
         required
@@ -224,7 +224,7 @@ function Authenticator({ account }: { readonly account: CurrentAccount }) {
             )
           }
         >
-          {!account.totpEnabled && 'An app on your phone shows a code that is asked for after the password.'}
+          {!account.totpEnabled && 'After your password, you enter a code from an app on your phone.'}
         </Row>
         {account.totpEnabled && (
           <Row
@@ -235,7 +235,7 @@ function Authenticator({ account }: { readonly account: CurrentAccount }) {
               </Button>
             }
           >
-            {renew.error ? String(renew.error.message) : 'Each replaces one code of the app.'}
+            {renew.error ? String(renew.error.message) : 'Each can be used once in place of a code from the app.'}
           </Row>
         )}
       </div>
@@ -258,7 +258,7 @@ function Authenticator({ account }: { readonly account: CurrentAccount }) {
             await refresh();
           }}
         >
-          Your password alone signs you in then. The recovery codes stop working.
+          You will then sign in with your password alone. The recovery codes stop working.
         </Confirm>
       )}
       {codes && (
@@ -284,7 +284,7 @@ function Sessions() {
       actions={
         sessions.length > 1 && (
           <Button look="quiet" busy={others.isPending} onClick={() => others.mutate()}>
-            Sign out all others
+            Sign out everywhere else
           </Button>
         )
       }
@@ -311,7 +311,7 @@ function SessionRow({ session, done }: { readonly session: SignedInSession; read
   });
   return (
     <Row
-      title={`${browserName(session.userAgent)}${session.isCurrent ? ' (this one)' : ''}`}
+      title={`${browserName(session.userAgent)}${session.isCurrent ? ' (this browser)' : ''}`}
       actions={
         !session.isCurrent && (
           <Button

@@ -65,7 +65,7 @@ export function BuiltInOperation({
         </SelectField>
         <TextField
           label="Price of a call in credits"
-          hint="On top of time and traffic. Charged if this installation charges credit, and only for a success."
+          hint="Added to the cost of time and traffic. Charged only for a successful call, if this installation charges credit."
           type="number"
           min={0}
           step="any"
@@ -84,7 +84,7 @@ export function BuiltInOperation({
                 ? 'Saved. It has taken effect.'
                 : mayRelax
                   ? ''
-                  : 'A higher price or a weaker approval needs the role admin.'}
+                  : 'A higher price or a weaker approval requires the admin role.'}
             </p>
           </div>
         )}

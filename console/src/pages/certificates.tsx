@@ -25,7 +25,7 @@ export function CertificatesPage({ app }: { readonly app: string }) {
   return (
     <Page
       title="Certificates"
-      about="Certificate authorities. A session trusts them only if it names them when it is created."
+      about="Certificate authorities. A session trusts only those that are named when it is created."
       actions={<FileButton label="Upload PEM" accept=".pem,.crt,.cer" busy={upload.isPending} onFile={upload.mutate} />}
     >
       {upload.error && (

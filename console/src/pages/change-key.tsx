@@ -35,7 +35,7 @@ export function ChangeKey({
       <TextField label="Name" value={name} onChange={event => setName(event.target.value)} maxLength={64} required />
       <TextField
         label="Address ranges"
-        hint="It may be used from these only, for example 203.0.113.0/24. Empty: from anywhere."
+        hint="The key works only from these ranges, for example 203.0.113.0/24. Leave empty to allow any address."
         value={ranges}
         onChange={event => setRanges(event.target.value)}
         spellCheck={false}

@@ -22,8 +22,8 @@ export function ConnectTab({ session }: { readonly session: Session }) {
           <div>
             <h2 className="text-sm font-semibold">Connect address</h2>
             <p className="text-sm text-soft">
-              Anyone who has this address can control the browser. It is valid for one hour. For a program, read the
-              session with its own agent key.
+              Anyone who has this address can control the browser. It is valid for one hour. Programs should get it by
+              reading the session with their own agent key.
             </p>
           </div>
           <Button onClick={() => setShown(!shown)} aria-pressed={shown}>

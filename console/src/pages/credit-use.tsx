@@ -48,7 +48,7 @@ export function CreditUse({
   return (
     <section className="grid gap-3">
       <Choices app={app} view={view} by={by} period={period} />
-      <Panel title={isCharged ? 'Used' : 'Counted'}>
+      <Panel title={isCharged ? 'Used' : 'Usage, not charged'}>
         {data ? (
           <Shown app={app} usage={data} isCharged={isCharged} period={period} />
         ) : error ? (
@@ -90,7 +90,7 @@ function Choices({
         ))}
       </fieldset>
       <fieldset className="flex flex-wrap gap-2">
-        <legend className="sr-only">What each bar is about</legend>
+        <legend className="sr-only">Group by</legend>
         {Object.entries(BY).map(([one, name]) => (
           <Button key={one} aria-pressed={one === by} className={PRESSED} onClick={() => go({ by: one })}>
             {name}

@@ -27,7 +27,7 @@ export const ENTRY_WORDS: Readonly<Record<CreditEntry['type'], string>> = {
 };
 
 export const CHECKOUT_WORDS: Readonly<Record<Checkout['status'], string>> = {
-  open: 'Waits for the payment',
+  open: 'Waiting for payment',
   credited: 'Credited',
   cancelled: 'Cancelled',
   expired: 'Expired',

@@ -24,7 +24,7 @@ export function CreditPage({ app, view }: { readonly app: string; readonly view:
       title="Credit"
       about={
         <>
-          What sessions and calls of operations cost.{' '}
+          What sessions and operation calls cost.{' '}
           <a href="/docs/credits" className="text-accent underline">
             How credit works
           </a>
@@ -51,8 +51,8 @@ export function CreditPage({ app, view }: { readonly app: string; readonly view:
 const NotCharged = () => (
   <Panel title="This installation does not charge">
     <p className="p-4 text-sm text-soft">
-      No credit is needed. What sessions and calls use is counted all the same, and shown below. The operator sets what
-      they cost.
+      No credit is needed. The usage of sessions and calls is still counted, and shown below. The operator sets the
+      prices.
     </p>
   </Panel>
 );
@@ -76,7 +76,7 @@ function Sums({
         )}
       </Tile>
       <Tile name="Held" value={creditWords(reserved)}>
-        by what runs now, of {creditWords(balance)} in all
+        by running work, of {creditWords(balance)} in total
       </Tile>
       <Tile name="Used this month" value={creditWords(thisApplication.capturedThisMonth)}>
         by this application. A browser second costs {creditWords(rates.browserSecond)}, a megabyte{' '}
@@ -144,7 +144,7 @@ function Ledger({ app, view }: { readonly app: string; readonly view: CreditView
     <section>
       <div className="mb-3 flex flex-wrap items-center justify-between gap-3">
         <h2 className="text-base font-semibold">Ledger</h2>
-        <search aria-label="Filters of the ledger" className="flex flex-wrap gap-2">
+        <search aria-label="Ledger filters" className="flex flex-wrap gap-2">
           <WordChoice
             label="Entry"
             value={view.type}
@@ -156,7 +156,7 @@ function Ledger({ app, view }: { readonly app: string; readonly view: CreditView
         </search>
       </div>
       <ListPanel
-        what="entries of the ledger"
+        what="ledger entries"
         items={data?.pages.flatMap(page => page.data)}
         error={error}
         retry={refetch}
@@ -167,8 +167,8 @@ function Ledger({ app, view }: { readonly app: string; readonly view: CreditView
             </Empty>
           ) : (
             <Empty icon="credit" title="No entries yet">
-              Each change of the credit is an entry here, and is never changed: credit that is bought or given, held for
-              work, used, or given back.
+              Every change to the credit is listed here: credit that is bought or given, held for work, used, or given
+              back. Entries are never changed.
             </Empty>
           )
         }

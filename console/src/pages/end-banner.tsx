@@ -6,17 +6,19 @@ import { Icon } from '../ui/icon.tsx';
 import { Moment } from '../ui/time.tsx';
 
 const ADVICE: Readonly<Partial<Record<EndReason, string>>> = {
-  crashed: 'The replay opens at the last picture. Console and network show what came before it.',
+  crashed: 'The replay opens at the last picture. Console and Network show what happened before it.',
   out_of_memory:
-    'Its pages needed more memory than a session may have. Open fewer at a time, or ask the operator for more.',
-  start_failed: 'Create it again. If it happens again, the log of the service has the reason.',
-  egress_limit: 'Network shows what was transferred. A create may set a larger egressBytes.',
+    'The pages needed more memory than a session may use. Open fewer at a time, or ask the operator for a higher limit.',
+  start_failed: 'Create the session again. If this happens again, see the log of the service for the reason.',
+  egress_limit:
+    'The Network tab shows what was transferred. You can set a larger egressBytes when you create a session.',
   credit_exhausted: 'An owner of the application can buy credit, or the operator can give some.',
-  disk_limit: 'Downloads and storage of its pages filled its disk.',
-  timed_out: 'A create may set a longer timeout, up to the limit of the application.',
-  connect_timeout: 'Connect sooner after the create, or create it with keepAlive.',
-  service_restart: 'The browser could not be taken over. Create it again.',
-  host_lost: 'The machine that ran it stopped answering. What it had stored is kept. Create it again.',
+  disk_limit: 'Downloads and the storage of its pages filled the disk of the session.',
+  timed_out: 'You can set a longer timeout when you create a session, up to the limit of the application.',
+  connect_timeout: 'Connect sooner after creating the session, or create it with keepAlive.',
+  service_restart: 'The restarted service could not continue with the browser. Create the session again.',
+  host_lost:
+    'The machine that was running it stopped responding. What was already stored is kept. Create the session again.',
 };
 
 export function EndBanner({ app, session }: { readonly app: string; readonly session: Session }) {

@@ -35,7 +35,7 @@ export function ExtensionsPage({ app }: { readonly app: string }) {
   return (
     <Page
       title="Extensions"
-      about="Browser extensions. Sessions that name them load them before the first client connects."
+      about="Browser extensions. A session loads the extensions that it names before the first client connects."
       actions={
         <FileButton label="Upload zip or crx" accept=".zip,.crx" busy={upload.isPending} onFile={upload.mutate} />
       }

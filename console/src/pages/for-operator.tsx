@@ -19,7 +19,7 @@ export function ForOperator({ children }: { readonly children: ReactNode }) {
   ) : (
     <Panel>
       <Empty icon="host" title="Only for the operator">
-        Hosts concern all applications, so only the account of the first start sees them.
+        Hosts are shared by all applications, so only the account that was set up at the first start can see them.
       </Empty>
     </Panel>
   );

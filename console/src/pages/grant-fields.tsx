@@ -71,7 +71,8 @@ export function GrantFields({
         </Button>
       </div>
       <p className="text-sm text-soft">
-        Operations that the key may call, each within bounds. Browsers need none: the permissions of the key are enough.
+        Operations that the key may call, each within bounds. Using browsers needs no grant: the permissions of the key
+        are enough.
       </p>
       {grants.map((grant, index) => (
         <OneGrant
@@ -112,14 +113,14 @@ function OneGrant({
       <legend className="px-1 text-sm text-soft">Grant {number}</legend>
       <TextField
         label="Operation"
-        hint="Its id, for example browser.screenshot; * for all that only read."
+        hint="The operation id, for example browser.screenshot, or * for all read-only operations."
         value={grant.operationId}
         onChange={event => change({ ...grant, operationId: event.target.value })}
         spellCheck={false}
         required
       />
       <CheckField
-        label="Only as long as it only reads"
+        label="Only while the operation is read-only"
         checked={grant.readsOnly}
         onChange={event => change({ ...grant, readsOnly: event.target.checked })}
       />
@@ -131,7 +132,7 @@ function OneGrant({
       {hasCredentials(grant) && (
         <TextField
           label="Credentials"
-          hint="Ids of stored credentials that its steps may have typed into pages, separated by commas. Empty: none."
+          hint="Ids of stored credentials that its steps may type into pages, separated by commas. Leave empty for none."
           value={grant.credentials}
           onChange={event => change({ ...grant, credentials: event.target.value })}
           spellCheck={false}
@@ -145,7 +146,7 @@ function OneGrant({
           id={`input-${grant.id}`}
           rows={3}
           spellCheck={false}
-          placeholder="JSON Schema; empty: any input"
+          placeholder="JSON Schema; leave empty for any input"
           value={grant.input}
           onChange={event => change({ ...grant, input: event.target.value })}
           className="w-full rounded-md border border-line-strong bg-raised px-2.5 py-1.5 font-mono text-xs"

@@ -19,7 +19,7 @@ const BARS_MAX = 60;
 export const HostPage = () => (
   <Page
     title="This host"
-    about="The machine and the server process that answer this page, with all their applications."
+    about="The machine and the server process that serve this page, across all applications."
     above={
       <Link to="/hosts" className="mb-3 inline-flex items-center gap-1 text-sm text-soft hover:text-ink">
         <Icon name="back" size={16} />
@@ -195,7 +195,7 @@ function Examination() {
         <div className="grid gap-3 px-4 py-3 text-sm text-soft">
           <p>
             Checks what browsers need, as <code className="font-mono text-xs">berth doctor</code> does. It starts a
-            browser, and takes some seconds.
+            browser and takes a few seconds.
           </p>
           <FormError error={examination.error} />
         </div>

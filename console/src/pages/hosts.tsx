@@ -17,7 +17,7 @@ import { Ago, Moment } from '../ui/time.tsx';
 import { ForOperator } from './for-operator.tsx';
 
 export const HostsPage = () => (
-  <Page title="Hosts" about="The servers that run browsers, what runs where, and which of them get sessions.">
+  <Page title="Hosts" about="The servers that run browsers, their sessions, and which servers get new sessions.">
     <ForOperator>
       <List />
     </ForOperator>
@@ -42,7 +42,7 @@ function List() {
       <p className="text-sm">
         {data.isAlone ? (
           <>
-            This host is alone.{' '}
+            This is the only host.{' '}
             <a href="/docs/fleet" className="text-accent underline">
               How several hosts serve as one
             </a>
@@ -90,7 +90,7 @@ const STATES: Readonly<Record<ListedHost['state'], readonly [word: string, dot: 
 };
 
 const State = ({ host: { state, draining } }: { readonly host: ListedHost }) => {
-  const [word, dot] = draining && state === 'up' ? ['Gets no more sessions', 'bg-warn'] : STATES[state];
+  const [word, dot] = draining && state === 'up' ? ['Gets no new sessions', 'bg-warn'] : STATES[state];
   return (
     <span className="inline-flex items-center gap-2 text-sm font-medium">
       <span aria-hidden="true" className={`size-2 shrink-0 rounded-full ${dot}`} />
@@ -111,7 +111,7 @@ function HostCard({ host }: { readonly host: ListedHost }) {
           </h2>
           <p className="mt-1 flex flex-wrap items-center gap-x-3 gap-y-1">
             <State host={host} />
-            {isThis && <span className="text-sm text-soft">answers this page</span>}
+            {isThis && <span className="text-sm text-soft">serves this page</span>}
           </p>
         </div>
         <div className="flex flex-wrap gap-2">
@@ -127,7 +127,7 @@ function HostCard({ host }: { readonly host: ListedHost }) {
         <Meter label="Sessions" used={used} limit={slots} />
       ) : (
         <p className="px-4 pt-3 text-sm text-soft">
-          It has no slots: it answers requests, and passes on those about browsers.
+          This host has no slots. It answers requests, and passes on those about browsers.
         </p>
       )}
       <Facts
@@ -168,7 +168,7 @@ function Drain({ host: { id, state, draining, used } }: { readonly host: ListedH
     return (
       <>
         <Button busy={undrain.isPending} onClick={() => undrain.mutate()}>
-          Give it sessions again
+          Accept new sessions again
         </Button>
         <FormError error={undrain.error} />
       </>
@@ -177,14 +177,9 @@ function Drain({ host: { id, state, draining, used } }: { readonly host: ListedH
     <>
       <Button onClick={() => setAsking(true)}>Drain</Button>
       {asking && (
-        <Confirm
-          title="Give this host no more sessions?"
-          action="Drain"
-          close={() => setAsking(false)}
-          act={() => change(true)}
-        >
-          {used === 0 ? 'Nothing runs on it.' : `The ${used} on it go on until they end.`} New ones go to the other
-          hosts. You can take it back at any time.
+        <Confirm title="Drain this host?" action="Drain" close={() => setAsking(false)} act={() => change(true)}>
+          {used === 0 ? 'No sessions are running on it.' : `Running sessions (${used}) continue until they end.`} New
+          sessions go to the other hosts. You can undo this at any time.
         </Confirm>
       )}
     </>
@@ -201,7 +196,7 @@ function Sessions({ host: { id, used } }: { readonly host: ListedHost }) {
         onClick={() => setOpen(!open)}
         className="flex w-full items-center justify-between gap-3 px-4 py-2.5 text-left text-sm font-medium hover:bg-sunk"
       >
-        What runs here ({used})
+        Running here ({used})
         <span className={`text-faint transition-transform ${open ? 'rotate-180' : ''}`}>
           <Icon name="down" size={16} />
         </span>

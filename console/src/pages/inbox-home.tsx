@@ -12,7 +12,7 @@ export function InboxHomePage() {
   const { data, error, refetch } = useQuery(applicationsQuery);
   const inbox = useInbox();
   if (error) return <Failed error={error} retry={() => void refetch()} />;
-  if (!data || (isPerson() && !inbox)) return <Loading what="what waits" />;
+  if (!data || (isPerson() && !inbox)) return <Loading what="the inbox" />;
   const known = data.data.find(({ id }) => id === recentApplication()) ?? data.data[0];
   const waits = inbox?.applications[0]?.applicationId;
   const app = waits !== undefined && waitingIn(inbox, known?.id) === 0 ? waits : known?.id;

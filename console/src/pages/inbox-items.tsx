@@ -56,7 +56,7 @@ export function ApprovalCard({ app, action }: { readonly app: string; readonly a
     <Card icon="keys" kind="Approval" title={asksFor?.summary ?? operationTitle} until={expiresAt}>
       <Approval action={action} heading="h4" />
       <p className="text-sm text-soft">
-        Asked by the agent key {agent.name}, <Ago time={createdAt} />. If you do not expect this, refuse it.
+        Asked by the agent key {agent.name}, <Ago time={createdAt} />. If you did not expect this, refuse it.
       </p>
       <DecisionButtons action={action} decided={() => void client.invalidateQueries({ queryKey: ['inbox', app] })} />
     </Card>
@@ -79,7 +79,7 @@ export function HandoffCard({
   const title = mine ? `You have control: ${HANDOFF_REASONS[reason].toLowerCase()}` : HANDOFF_REASONS[reason];
   return (
     <Card icon="sessions" kind="Take control" title={title} until={expiresAt}>
-      <Facts label="What it is about" plain>
+      <Facts label="Details" plain>
         <Fact name="Page">{pageOrigin ?? 'Shown before you take control'}</Fact>
         <Fact name="Browser">
           <SessionLink app={app} id={sessionId} />
@@ -89,7 +89,7 @@ export function HandoffCard({
       <AgentSays heading="h4">{agentText(instructions)}</AgentSays>
       <p className="text-sm text-soft">
         Asked by {agentName === undefined ? 'an agent' : `the agent key ${agentName}`}, <Ago time={createdAt} />. The
-        agent waits meanwhile.
+        agent is waiting.
       </p>
       <div className="flex justify-end">
         <a href={`/handoffs/${id}?app=${app}`} className={buttonClass('primary')}>
@@ -127,7 +127,7 @@ const Line = ({
 
 export const ApprovalLine = ({ action }: { readonly action: ApplicationAction }) => (
   <Line icon="keys" title={action.asksFor?.summary ?? action.operationTitle} until={action.expiresAt}>
-    Waits for {APPROVERS[action.approver]}. Asked by {action.agent.name}, <Ago time={action.createdAt} />.
+    Waiting for {APPROVERS[action.approver]}. Asked by {action.agent.name}, <Ago time={action.createdAt} />.
   </Line>
 );
 
@@ -144,10 +144,10 @@ export const HandoffLine = ({
     {handoff.status === 'claimed'
       ? `${holder ?? 'A person'} has control of `
       : handoff.claimableBy.includes('members')
-        ? 'Waits for a developer, for '
+        ? 'Waiting for a developer to take control of '
         : handoff.claimableBy.includes('end_user')
-          ? 'Waits for an end user, for '
-          : 'Waits for who has the link, for '}
+          ? 'Waiting for an end user to take control of '
+          : 'Waiting for someone with the link to take control of '}
     <SessionLink app={app} id={handoff.sessionId} />.
   </Line>
 );

@@ -35,12 +35,12 @@ export function InboxPast({ app, people }: { readonly app: string; readonly peop
         History
       </h2>
       <ListPanel
-        what="what was decided"
+        what="past decisions"
         items={entries}
         error={actions.error ?? handoffs.error}
         retry={() => Promise.all([actions.refetch(), handoffs.refetch()])}
         empty={
-          <Empty icon="inbox" title="Nothing was decided yet">
+          <Empty icon="inbox" title="Nothing has been decided yet">
             What people approved, refused or did for agents is listed here for 90 days.
           </Empty>
         }
@@ -170,7 +170,7 @@ const PastHandoff = ({
 );
 
 function helpedBy({ holder, status }: Handoff, people: Names): string {
-  if (!holder) return status === 'cancelled' ? 'before anybody came' : 'Nobody came';
+  if (!holder) return status === 'cancelled' ? 'before anyone took control' : 'Nobody took control';
   if (holder.kind === 'account') return `by ${people.get(holder.id ?? '') ?? 'a former member'}`;
-  return holder.kind === 'consumer' ? 'by an end user' : 'by who had the link';
+  return holder.kind === 'consumer' ? 'by an end user' : 'by someone with the link';
 }

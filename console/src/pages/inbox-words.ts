@@ -24,7 +24,7 @@ export const APPROVAL_ENDS: Readonly<Record<ApplicationAction['status'], Mark>> 
 
 export const HANDOFF_ENDS: Readonly<Record<Handoff['status'], Mark>> = {
   requested: open('Waiting'),
-  claimed: open('In work'),
+  claimed: open('In progress'),
   completed: good('Done'),
   declined: bad('Declined'),
   failed: warn('Could not be done'),

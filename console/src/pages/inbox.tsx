@@ -24,7 +24,7 @@ export function InboxPage({ app }: { readonly app: string }) {
       title="Inbox"
       about={
         <>
-          What agents ask of people: to approve something, or to help in a browser.{' '}
+          Requests from agents: to approve something, or to help in a browser.{' '}
           <a href="/docs/approvals" className="text-accent underline">
             How approvals work
           </a>
@@ -69,7 +69,7 @@ function Waiting({ app, people }: { readonly app: string; readonly people: Names
   if (!data)
     return (
       <Panel>
-        {error ? <Failed error={error} retry={() => void refetch()} /> : <Loading what="what waits" rows={4} />}
+        {error ? <Failed error={error} retry={() => void refetch()} /> : <Loading what="the inbox" rows={4} />}
       </Panel>
     );
   const isHolder = ({ status, holder }: Handoff): boolean =>
@@ -93,8 +93,8 @@ function Waiting({ app, people }: { readonly app: string; readonly people: Names
           <Panel>
             <Empty icon="inbox" title="Nothing is waiting for you">
               {isPerson()
-                ? 'When an agent needs your yes or your hand, it appears here at once, and you get a mail.'
-                : 'You are signed in with an access token, which decides nothing. Sign in with your e-mail address.'}
+                ? 'When an agent needs your approval or your help, the request appears here at once, and you get an e-mail.'
+                : 'You are signed in with an access token, which cannot make decisions. Sign in with your e-mail address.'}
             </Empty>
           </Panel>
         ) : (
@@ -120,7 +120,7 @@ function Waiting({ app, people }: { readonly app: string; readonly people: Names
           <h2 id="others" className="mb-3 text-base font-semibold">
             Waiting for others ({others.length})
           </h2>
-          <ListPanel what="what waits for others" items={others} error={null} retry={refetch} empty={null}>
+          <ListPanel what="requests waiting for others" items={others} error={null} retry={refetch} empty={null}>
             {item =>
               item.kind === 'approval' ? (
                 <ApprovalLine key={item.id} action={item.action} />

@@ -58,7 +58,7 @@ export function InvocationPage({ app, id }: { readonly app: string; readonly id:
 const Told = ({ app, invocation }: { readonly app: string; readonly invocation: Invocation }) => (
   <div className="grid gap-5 @min-[1000px]:grid-cols-[minmax(0,1fr)_320px] @min-[1000px]:items-start">
     <div className="grid min-w-0 gap-5 @min-[620px]:grid-cols-2 @min-[1000px]:col-start-2 @min-[1000px]:grid-cols-1">
-      <Panel title="Course">
+      <Panel title="Timeline">
         <InvocationSteps invocation={invocation} />
       </Panel>
       <Call app={app} invocation={invocation} />
@@ -167,7 +167,7 @@ function Evidence({ app, invocation }: { readonly app: string; readonly invocati
           [
             'Logs',
             <Link key="logs" {...to} params={params} search={{ tab: 'network' }}>
-              Requests of the pages
+              Network requests
             </Link>,
           ],
         ] as const)),
@@ -187,7 +187,7 @@ function Evidence({ app, invocation }: { readonly app: string; readonly invocati
         <Facts facts={facts} />
       ) : (
         <p className="px-4 py-3 text-sm text-soft">
-          This call had no browser session and left no file. The receipt is what proves it.
+          This call used no browser session and left no file. The receipt is its proof.
         </p>
       )}
     </Panel>
@@ -216,7 +216,9 @@ function Value({
     <Panel title={name}>
       <div className="grid gap-2.5 px-4 py-3 text-sm">
         {name === 'Output' && outputInvalid && (
-          <p className="text-warn">It does not match the output schema of the operation. The effect has happened.</p>
+          <p className="text-warn">
+            The output does not match the output schema of the operation. The effect has happened.
+          </p>
         )}
         {text === undefined ? (
           <p className="text-soft">{whyAbsent(name, status, mayRead, kept !== undefined)}</p>
@@ -236,12 +238,12 @@ function Value({
 
 function whyAbsent(name: string, status: Invocation['status'], mayRead: boolean, isKept: boolean): string {
   if (!mayRead && isKept) return `The ${name.toLowerCase()} is kept, and shown to developers, admins and owners.`;
-  if (status === 'running') return `The ${name.toLowerCase()} is shown after the end, if it is kept.`;
-  if (name === 'Output' && status !== 'succeeded') return 'There is none.';
-  return `The ${name.toLowerCase()} is not kept. The receipt has its digest, so that who has it can prove it.`;
+  if (status === 'running') return `The ${name.toLowerCase()} is shown when the call has ended, if it is kept.`;
+  if (name === 'Output' && status !== 'succeeded') return 'There is no output.';
+  return `The ${name.toLowerCase()} is not kept. The receipt contains its digest, so anyone who has the ${name.toLowerCase()} can prove that it belongs to this call.`;
 }
 
 const shortened = (text: string): string =>
   text.length <= SHOWN_CHARACTERS_MAX
     ? text
-    : `${text.slice(0, SHOWN_CHARACTERS_MAX)}\n… ${text.length - SHOWN_CHARACTERS_MAX} more characters, which Copy has too`;
+    : `${text.slice(0, SHOWN_CHARACTERS_MAX)}\n… ${text.length - SHOWN_CHARACTERS_MAX} more characters, included when you copy`;

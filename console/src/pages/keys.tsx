@@ -105,7 +105,7 @@ export function KeysPage({ app }: { readonly app: string }) {
             await done(await call('rotateAgentKey', { params, body: {} }));
           }}
         >
-          A new key with the same rights is issued and shown. The old one goes on working for an hour.
+          A new key with the same rights is issued and shown. The old key keeps working for an hour.
         </Confirm>
       )}
       {doing && 'revoke' in doing && (

@@ -25,7 +25,7 @@ const FIELDS: ReadonlyArray<{
   { member: 'maxConcurrent', label: 'Concurrent sessions', hint: 'Includes sessions that are starting.', each: 1 },
   { member: 'maxCreatesPerMinute', label: 'Creates per minute', hint: 'In any period of 60 seconds.', each: 1 },
   { member: 'maxWaiting', label: 'Queued creates', hint: 'Creates sent with Prefer: wait.', each: 1 },
-  { member: 'defaultTimeout', label: 'Default time limit, minutes', hint: 'For creates without a timeout.', each: 60 },
+  { member: 'defaultTimeout', label: 'Default time limit, minutes', hint: 'For sessions without a timeout.', each: 60 },
   { member: 'maxTimeout', label: 'Maximum time limit, minutes', hint: 'At most 360.', each: 60 },
   { member: 'maxStoredBytes', label: 'Stored data, GB', hint: 'Total of the application.', each: GIB },
   { member: 'maxUploadBytes', label: 'Upload size, GB', hint: 'Size of one file.', each: GIB },
@@ -40,7 +40,7 @@ const FIELDS: ReadonlyArray<{
 export function LimitsPage({ app }: { readonly app: string }) {
   const { data, error, refetch } = useQuery({ ...limitsQuery(app), refetchInterval: 5_000 });
   return (
-    <Page title="Limits and usage" about="Checked when a session is created. Limits of the operator take precedence.">
+    <Page title="Limits and usage" about="Checked when a session is created. Operator limits take precedence.">
       {error && !data ? (
         <Failed error={error} retry={() => void refetch()} />
       ) : !data ? (
@@ -154,7 +154,7 @@ function Configure({ app, limits }: { readonly app: string; readonly limits: Lim
         <div className="flex items-center justify-end gap-3">
           <p className="mr-auto text-xs text-soft">
             {isOwner
-              ? 'Takes effect with the next create. Running sessions are not ended.'
+              ? 'Takes effect for the next session. Running sessions are not ended.'
               : 'Only owners may change limits.'}
           </p>
           <Button type="submit" look="primary" busy={save.isPending} disabled={!changed}>

@@ -107,7 +107,8 @@ function MemberList({ app, mine }: { readonly app: string; readonly mine: Role |
             else await refetch();
           }}
         >
-          Access ends immediately, also for tokens. Agent keys and running sessions of the application stay.
+          Access ends immediately, including for tokens. Agent keys and running sessions of the application are not
+          affected.
         </Confirm>
       )}
     </>
@@ -219,7 +220,7 @@ function InvitationList({ app }: { readonly app: string }) {
               {invitation.status === 'pending' && (
                 <Button
                   look="quiet"
-                  aria-label={`Revoke the invitation of ${invitation.email}`}
+                  aria-label={`Revoke the invitation for ${invitation.email}`}
                   onClick={() => setRevoking(invitation)}
                 >
                   Revoke
@@ -232,7 +233,7 @@ function InvitationList({ app }: { readonly app: string }) {
       <More list={invitations} what="Show older invitations" />
       {revoking && (
         <Confirm
-          title={`Revoke the invitation of ${revoking.email}?`}
+          title={`Revoke the invitation for ${revoking.email}?`}
           action="Revoke"
           close={() => setRevoking(undefined)}
           act={async () => {

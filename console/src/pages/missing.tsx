@@ -9,7 +9,7 @@ export const MissingPage = () => (
     title="Page not found"
     action={
       <Link to="/" className={buttonClass('plain')}>
-        To the sessions
+        Go to sessions
       </Link>
     }
   >

@@ -132,9 +132,9 @@ const Details = ({ call, close }: { readonly call: NetworkCall; readonly close: 
     <div className="-mx-5 border-t border-line">
       <Facts
         facts={[
-          ['Answer', call.failed ?? String(call.status ?? 'none yet')],
+          ['Response', call.failed ?? String(call.status ?? 'none yet')],
           ['Method', call.method],
-          ['Kind', [call.type, call.mimeType].filter(Boolean).join(', ')],
+          ['Type', [call.type, call.mimeType].filter(Boolean).join(', ')],
           ['Took', tookWords(call) || 'in progress'],
           ...(call.bytes === undefined ? [] : [['Size', bytesWords(call.bytes)] as const]),
           ...(call.protocol ? [['Protocol', call.protocol] as const] : []),

@@ -16,7 +16,7 @@ export function NewOperationPage({ app }: { readonly app: string }) {
     <Page
       title="New operation"
       above={<BackToOperations app={app} />}
-      about="Start from what is nearest, and change it. Nothing can be called before it is published."
+      about="Start from the closest example and change it. An operation cannot be called before it is published."
     >
       {role === undefined ? (
         <Panel>
@@ -25,7 +25,7 @@ export function NewOperationPage({ app }: { readonly app: string }) {
       ) : !isAtLeast(role, 'developer') ? (
         <Panel>
           <Empty icon="operations" title="You can look at operations, not create them">
-            It needs the role developer. Ask an admin or owner of the application for it.
+            Creating operations requires the developer role. Ask an admin or owner of the application for it.
           </Empty>
         </Panel>
       ) : (
@@ -54,7 +54,7 @@ export function NewOperationPage({ app }: { readonly app: string }) {
               saved={({ id }) => void navigate({ to: '/a/$app/operations/$id', params: { app, id } })}
             />
           ) : (
-            <p className="text-sm text-soft">Choose one to see its form.</p>
+            <p className="text-sm text-soft">Choose an example to see its form.</p>
           )}
         </div>
       )}

@@ -15,9 +15,9 @@ import { LANGUAGES, type Language, requestCode } from './request-code.ts';
 import { INITIAL_FORM, requestOf, type SessionForm } from './session-form.ts';
 
 const SIZES = {
-  '1280x720': 'Desk, 1280 × 720',
-  '1440x900': 'Desk, 1440 × 900',
-  '1920x1080': 'Desk, 1920 × 1080',
+  '1280x720': 'Desktop, 1280 × 720',
+  '1440x900': 'Desktop, 1440 × 900',
+  '1920x1080': 'Desktop, 1920 × 1080',
   '820x1180': 'Tablet, 820 × 1180',
   '390x844': 'Phone, 390 × 844',
 } as const;
@@ -117,7 +117,7 @@ const checkOf = ({ form, set }: Part, name: Member<boolean>) => ({
 });
 
 const Life = (part: Part) => (
-  <Panel title="Life">
+  <Panel title="Lifetime">
     <div className="grid gap-4 p-4 sm:grid-cols-2">
       <TextField
         label="Ends after, minutes"
@@ -157,7 +157,7 @@ function Settings(part: Part) {
         </SelectField>
         <TextField label="Language" placeholder="de-DE" {...textOf(part, 'locale')} />
         <TextField label="Time zone" placeholder="Europe/Berlin" {...textOf(part, 'timezoneId')} />
-        <TextField label="User agent" placeholder="Chromium's own" {...textOf(part, 'userAgent')} />
+        <TextField label="User agent" placeholder="Chromium default" {...textOf(part, 'userAgent')} />
         <TextField
           label="Latitude"
           type="number"

@@ -17,7 +17,7 @@ export function Notifications() {
   });
   if (!data)
     return (
-      <Panel title="Mails">
+      <Panel title="E-mail notifications">
         {error ? <Failed error={error} retry={() => void refetch()} /> : <Loading what="the settings" rows={2} />}
       </Panel>
     );
@@ -28,14 +28,14 @@ export function Notifications() {
     change.mutate({ mutedApplications: isMuted ? [...others, id] : others });
   };
   return (
-    <Panel title="Mails">
+    <Panel title="E-mail notifications">
       <div className="grid gap-4 p-4">
         <CheckField
-          label="Tell me by mail when an agent waits for me"
+          label="E-mail me when an agent is waiting for me"
           hint={
             email === undefined
-              ? 'Your address is not verified, so you get no mails yet.'
-              : `To ${email}, at most one mail in five minutes. What was decided meanwhile is not told.`
+              ? 'Your address is not verified, so you get no e-mails yet.'
+              : `To ${email}, at most one e-mail every five minutes. Requests that were decided in the meantime are left out.`
           }
           checked={mails}
           disabled={change.isPending}
@@ -43,7 +43,7 @@ export function Notifications() {
         />
         {mails && own.length > 1 && (
           <fieldset className="grid gap-2.5">
-            <legend className="mb-2 text-sm text-soft">About these applications</legend>
+            <legend className="mb-2 text-sm text-soft">For these applications</legend>
             {own.map(({ id, name }) => (
               <CheckField
                 key={id}

@@ -27,7 +27,9 @@ export function OperationDifferences({
           {found.slice(0, SHOWN_MAX).map(difference => (
             <Row key={difference.path} difference={difference} />
           ))}
-          {found.length === 0 && <li className="px-4 py-3 text-sm text-soft">In nothing. Only its number is new.</li>}
+          {found.length === 0 && (
+            <li className="px-4 py-3 text-sm text-soft">No differences. Only the revision number is new.</li>
+          )}
           {found.length > SHOWN_MAX && (
             <li className="px-4 py-3 text-sm text-soft">And in {found.length - SHOWN_MAX} more places.</li>
           )}

@@ -75,7 +75,7 @@ export function OperationEditor({
         {!operation && (
           <TextField
             label="Id"
-            hint="Agents call it by this, for example orders.read. It cannot be changed later."
+            hint="Agents call the operation by this id, for example orders.read. It cannot be changed later."
             value={id}
             onChange={event => setId(event.target.value)}
             problem={problems.find(({ field }) => field === 'id')?.message}

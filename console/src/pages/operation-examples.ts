@@ -26,7 +26,7 @@ export const EXAMPLES: readonly OperationExample[] = [
     },
   },
   {
-    name: 'Change something by an API',
+    name: 'Change something through an API',
     about: 'A POST request with a JSON body, sent at most once.',
     id: 'orders.cancel',
     draft: {
@@ -44,7 +44,7 @@ export const EXAMPLES: readonly OperationExample[] = [
     id: 'prices.read',
     draft: {
       ...EMPTY_DRAFT,
-      ...{ kind: 'browser', title: 'Read a price', description: 'Returns name and price of a product.' },
+      ...{ kind: 'browser', title: 'Read a price', description: 'Returns the name and price of a product.' },
       url: 'https://shop.example/products/{product}',
       steps: pretty([
         { do: 'waitFor', selector: 'h1' },
@@ -56,7 +56,7 @@ export const EXAMPLES: readonly OperationExample[] = [
   },
   {
     name: 'Fill in a form',
-    about: 'Opens a page in a browser, fills in the input and sends it.',
+    about: 'Opens a page in a browser, fills in a form with the input and submits it.',
     id: 'tickets.open',
     draft: {
       ...EMPTY_DRAFT,
@@ -70,7 +70,7 @@ export const EXAMPLES: readonly OperationExample[] = [
         { do: 'extract', fields: { number: { selector: '.ticket-number' } } },
       ]),
       inputSchema: inputOf({ subject: text(), text: text({ maxLength: 5000 }) }),
-      examples: pretty([{ subject: 'The lamp is broken', text: 'It does not light.' }]),
+      examples: pretty([{ subject: 'The lamp is broken', text: 'It does not light up.' }]),
     },
   },
 ];

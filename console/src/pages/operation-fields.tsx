@@ -59,7 +59,7 @@ export function AboutFields({ children, ...props }: FieldsProps & { readonly chi
   const { draft, change, locked } = props;
   const { text, problem } = fieldsOf(props);
   return (
-    <Panel title="What it is">
+    <Panel title="General">
       <div className={BODY}>
         {children}
         <TextField label="Title" hint="For people." maxLength={100} required {...text('title')} />
@@ -73,7 +73,7 @@ export function AboutFields({ children, ...props }: FieldsProps & { readonly chi
         <div className="grid gap-4 @min-[560px]:grid-cols-2">
           <SelectField
             label="Effect"
-            hint="What only reads is repeated after a failure of this service. Anything else is sent at most once."
+            hint="A read-only call is repeated after a failure of this service. Any other call is sent at most once."
             problem={problem('effect')}
             disabled={locked}
             value={draft.effect}
@@ -94,7 +94,7 @@ export function AboutFields({ children, ...props }: FieldsProps & { readonly chi
         {draft.effect === 'irreversible' && draft.approval === 'none' && (
           <CheckField
             label="Let agents do it without approval"
-            hint="It cannot be undone, and nobody is asked."
+            hint="The call cannot be undone, and nobody is asked first."
             problem={problem('acknowledged')}
             disabled={locked}
             checked={draft.acknowledged}
@@ -131,7 +131,7 @@ export function HttpFields(props: FieldsProps) {
           </SelectField>
           <TextField
             label="Address"
-            hint="Names in braces are members of the input. They may stand in path and query."
+            hint="Names in braces are members of the input. They can be used in the path and the query."
             placeholder="https://api.shop.example/orders/{orderId}"
             spellCheck={false}
             required
@@ -142,13 +142,13 @@ export function HttpFields(props: FieldsProps) {
         <div className="grid gap-4 @min-[560px]:grid-cols-2">
           <TextField
             label="JSON body from"
-            hint="/ for the whole input, /order for a part of it. Empty: no body."
+            hint="/ for the whole input, /order for part of it. Leave empty for no body."
             spellCheck={false}
             {...text('bodyFrom')}
           />
           <TextField
             label="Idempotency header"
-            hint="If the service knows one: an interrupted call is then sent once more with the same key."
+            hint="If the service supports one. An interrupted call is then sent once more with the same key."
             placeholder="Idempotency-Key"
             spellCheck={false}
             {...text('idempotencyHeader')}
@@ -219,7 +219,7 @@ export function BrowserFields(props: FieldsProps) {
       <div className={BODY}>
         <TextField
           label="Address"
-          hint="The page that is opened first. Names in braces are members of the input. Empty: the first step is a goto."
+          hint="The page that is opened first. Names in braces are members of the input. Leave empty if the first step is a goto."
           placeholder="https://shop.example/orders/{orderId}"
           spellCheck={false}
           {...text('url')}
@@ -251,7 +251,7 @@ export function DataFields(props: FieldsProps) {
         <JsonField label="Examples" hint="A list of inputs, for agents. Optional." rows={5} {...json('examples')} />
         <JsonField
           label="Schema of the output"
-          hint="JSON Schema, optional. An answer that does not match is marked."
+          hint="JSON Schema, optional. Output that does not match is flagged."
           rows={5}
           {...json('outputSchema')}
         />
@@ -269,7 +269,7 @@ export function LimitFields(props: FieldsProps) {
           <TextField label="Time limit in seconds" type="number" min={1} max={120} step="any" {...text('seconds')} />
           <TextField
             label="Price of a call in credits"
-            hint="Charged if this installation charges credit, and only for a success."
+            hint="Charged only for a successful call, if this installation charges credit."
             type="number"
             min={0}
             step="any"
@@ -277,7 +277,7 @@ export function LimitFields(props: FieldsProps) {
           />
         </div>
         <JsonField
-          label="What is kept, and what who approves sees"
+          label="What is kept, and what the approver sees"
           hint="JSON, optional: retention, display."
           placeholder={'{"retention": {"output": "full", "days": 7}}'}
           rows={4}

@@ -159,7 +159,7 @@ function Actions({
             await reread();
           }}
         >
-          Agents can no longer call it, at once. Calls under way are not stopped. It can be published again.
+          From now on, agents cannot call it. Calls in progress are not stopped. It can be published again.
         </Confirm>
       )}
       {asks === 'delete' && (
@@ -173,7 +173,7 @@ function Actions({
             await reread();
           }}
         >
-          All of its revisions are deleted. Invocations and receipts stay. This cannot be undone.
+          All of its revisions are deleted. Invocations and receipts are kept. This cannot be undone.
         </Confirm>
       )}
     </>

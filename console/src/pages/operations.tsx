@@ -29,7 +29,7 @@ export function OperationsPage({ app }: { readonly app: string }) {
       title="Operations"
       about={
         <>
-          Tasks that an agent has done with one call, if its key has a grant for them.{' '}
+          Tasks that an agent runs with one call, if its key has a grant for them.{' '}
           <a href="/docs/operations" className="text-accent underline">
             How operations work
           </a>
@@ -46,8 +46,8 @@ export function OperationsPage({ app }: { readonly app: string }) {
         empty={
           <Empty icon="operations" title="No operations of your own">
             {mayWrite
-              ? 'Create one that calls a service or does steps in a browser, with a schema for its input. Agents see neither address nor credential.'
-              : 'A developer of this application can create one that calls a service or does steps in a browser.'}
+              ? 'Create one that calls a service or runs steps in a browser, with a schema for its input. Agents see neither the address nor the credential.'
+              : 'A developer of this application can create one that calls a service or runs steps in a browser.'}
           </Empty>
         }
       >

@@ -20,7 +20,7 @@ export function OutboxPage() {
       <Page title={TITLE}>
         <Panel>
           <Empty icon="outbox" title="Sign in as a person to read the outbox">
-            It has links that sign people in, so a token is not enough. On the machine,{' '}
+            The outbox contains links that sign people in, so a token is not enough. On the machine,{' '}
             <code className="font-mono text-sm">berth outbox</code> prints it.
           </Empty>
         </Panel>
@@ -34,7 +34,7 @@ function Mails() {
   return (
     <Page
       title={TITLE}
-      about="Mails to people of the last 31 days. Once a mail is sent, its text is forgotten."
+      about="E-mails to people in the last 31 days. Once an e-mail has been sent, its text is deleted."
       actions={
         <Button busy={isFetching} onClick={() => void refetch()}>
           Refresh
@@ -46,8 +46,8 @@ function Mails() {
           <Icon name="warning" />
         </span>
         <span>
-          <strong className="font-semibold">Codes and links here sign people in.</strong> Hand each to its recipient
-          only, and over a channel that you trust. That you read this page is in the audit log.
+          <strong className="font-semibold">Codes and links here sign people in.</strong> Give each one to its
+          recipient only, over a channel that you trust. Opening this page is recorded in the audit log.
           {data && !data.hasMailServer && (
             <>
               {' '}
@@ -63,7 +63,7 @@ function Mails() {
         error={error}
         retry={refetch}
         empty={
-          <Empty icon="outbox" title="No mails">
+          <Empty icon="outbox" title="No e-mails">
             Invitations and sign-in codes appear here.
           </Empty>
         }

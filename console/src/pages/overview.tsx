@@ -35,7 +35,7 @@ export function OverviewPage({ app, period = PERIOD_DEFAULT }: { readonly app: s
   return (
     <Page
       title="Overview"
-      about="What this application runs now, and what it ran."
+      about="What this application is running now, and what it ran before."
       actions={
         <Link to="/a/$app/sessions/new" params={{ app }} className={buttonClass('primary')}>
           <Icon name="plus" size={16} />
@@ -51,7 +51,7 @@ export function OverviewPage({ app, period = PERIOD_DEFAULT }: { readonly app: s
             {limits.error ? (
               <Failed error={limits.error} retry={() => void limits.refetch()} />
             ) : (
-              <Loading what="what runs now" rows={2} />
+              <Loading what="current usage" rows={2} />
             )}
           </Panel>
         )}
@@ -117,7 +117,7 @@ const Past = ({ app, usage, period }: PastProps) =>
           </span>
         }
       >
-        A session is one browser. Programs create them with an agent key.
+        A session is one browser. Programs create sessions with an agent key.
       </Empty>
     </Panel>
   ) : (

@@ -86,7 +86,7 @@ function Json({ text, write }: { readonly text: string; readonly write: (text: s
   return (
     <div className="p-4">
       <label htmlFor={id} className="sr-only">
-        Body of the create, as JSON
+        Request body, as JSON
       </label>
       <textarea
         id={id}

@@ -55,7 +55,7 @@ export function PlaygroundPage({ app }: { readonly app: string }) {
   return (
     <Page
       title="Playground"
-      about="Puppeteer drives a session from this browser. Nothing of the snippet runs in the service."
+      about="Puppeteer runs in this browser and controls a session. No part of the snippet runs in the service."
       mark={session && <Status status={session.status} />}
       actions={
         open && (
@@ -99,7 +99,7 @@ export function PlaygroundPage({ app }: { readonly app: string }) {
             <LiveTab key={id} app={app} id={id} />
           ) : (
             <Empty icon="play" title={id === undefined ? 'No session yet' : 'The session has ended'}>
-              Run creates one, and shows its pages here.
+              Run creates a session and shows its pages here.
             </Empty>
           )}
         </Panel>

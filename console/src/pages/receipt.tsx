@@ -35,7 +35,7 @@ export function Receipt({ app, invocation }: { readonly app: string; readonly in
         <summary className="cursor-pointer py-1 text-soft hover:text-ink">Verify it without this service</summary>
         <p className="py-2 text-soft">
           Download the receipt, save <code className="font-mono text-xs">/.well-known/jwks.json</code> as{' '}
-          <code className="font-mono text-xs">keys.json</code>, and run this on any machine, without a network:
+          <code className="font-mono text-xs">keys.json</code>, and run this on any machine. It needs no network:
         </p>
         <div className="grid gap-2.5 pb-2">
           <CodeBlock code={`berth receipts verify receipt-${id}.jws --jwks keys.json`} label="the command" />

@@ -28,7 +28,7 @@ function browserRows(settings: Readonly<Record<string, unknown>>): readonly Row[
     ['Viewport', `${width} × ${height}`],
     ['Recorded', recordSession === true ? `yes, ${MASKS[String(maskInputs)] ?? maskInputs}` : 'no'],
     ['Logged', yes(logSession)],
-    ['In take-over', takeover === 'refuse' ? 'input of the agent is refused' : 'input of the agent waits'],
+    ['During take-over', takeover === 'refuse' ? 'agent input is refused' : 'agent input waits'],
     ...(settings.blockAds === true ? [['Ads', 'blocked'] as const] : []),
     ...(settings.ignoreCertificateErrors === true ? [['Certificates', 'errors are ignored'] as const] : []),
     ...(settings.enablePdfViewer === true ? [['PDF files', 'shown in the tab'] as const] : []),

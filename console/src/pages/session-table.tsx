@@ -191,7 +191,7 @@ function SelectAll({ sessions, selection }: { readonly sessions: readonly Sessio
       {open.length > 0 && (
         <input
           type="checkbox"
-          aria-label={`Select the ${open.length} running sessions of the list`}
+          aria-label={`Select the ${open.length} running sessions in the list`}
           checked={selected === open.length}
           ref={box => {
             if (box) box.indeterminate = selected > 0 && selected < open.length;

@@ -6,7 +6,7 @@ export function usageRows(usage: SessionUsage): ReadonlyArray<readonly [string, 
   const { cpuSeconds, peakMemoryBytes, bytesReceived, bytesSent, recordedSeconds } = usage;
   return [
     ...(cpuSeconds === undefined ? [] : [['Processor time', `${cpuSeconds.toFixed(1)} s`] as const]),
-    ...(peakMemoryBytes === undefined ? [] : [['Memory, at most', bytesWords(peakMemoryBytes)] as const]),
+    ...(peakMemoryBytes === undefined ? [] : [['Peak memory', bytesWords(peakMemoryBytes)] as const]),
     ['Received', bytesWords(bytesReceived)],
     ['Sent', bytesWords(bytesSent)],
     ...(recordedSeconds > 0 ? [['Recorded', durationWords(recordedSeconds)] as const] : []),

@@ -144,7 +144,7 @@ const Summary = ({ app, session }: { readonly app: string; readonly session: Ses
         />
       </Panel>
       {session.usage && (
-        <Panel title={isOpen(session) ? 'Used until now' : 'Used'}>
+        <Panel title={isOpen(session) ? 'Used so far' : 'Used'}>
           <Facts facts={usageRows(session.usage)} />
         </Panel>
       )}
@@ -173,7 +173,7 @@ const Summary = ({ app, session }: { readonly app: string; readonly session: Ses
                   search={{ key: session.keyId }}
                   className="text-accent underline underline-offset-2"
                 >
-                  Show all of this key
+                  Show all sessions of this key
                 </Link>,
               ],
             ]}

@@ -84,7 +84,7 @@ const isUnreadable = (error: unknown): error is ApiError => error instanceof Api
 const NoSessions = ({
   app,
   narrowed,
-  more = 'Words are searched for in ids, titles, addresses, metadata and end reasons. A pair such as run=r-1842 must match exactly.',
+  more = 'The search looks for words in ids, titles, addresses, metadata and end reasons. A pair such as run=r-1842 must match exactly.',
 }: {
   readonly app: string;
   readonly narrowed: boolean;
@@ -112,6 +112,6 @@ const NoSessions = ({
         </Link>
       }
     >
-      A session is one browser, lent to a program until it is done. Create the first one here, or from your code.
+      A session is one browser that a program uses until it is done. Create the first one here, or from your code.
     </Empty>
   );

@@ -53,13 +53,13 @@ export function StoredCredentialForm({
     >
       {credential ? (
         <p className="text-sm text-soft">
-          Calls use the new value at once. The present one can be restored for 24 hours, then it is destroyed.
+          Calls use the new value at once. The current value can be restored for 24 hours, then it is destroyed.
         </p>
       ) : (
         <>
           <TextField
             label="Id"
-            hint="Operations name it by this: small letters, digits and hyphens."
+            hint="Operations refer to the credential by this id: lowercase letters, digits and hyphens."
             placeholder="shop-api"
             value={id}
             onChange={event => setId(event.target.value)}
@@ -101,7 +101,7 @@ export function StoredCredentialForm({
       ) : (
         <TextField
           label="Hosts"
-          hint="Operations may send it to these, separated by commas. Nowhere else."
+          hint="Hosts that operations may send it to, separated by commas. Nowhere else."
           placeholder="api.shop.example"
           value={hosts}
           onChange={event => setHosts(event.target.value)}
@@ -110,7 +110,7 @@ export function StoredCredentialForm({
         />
       )}
       <TextField
-        label="Name for people"
+        label="Display name"
         hint="Optional."
         value={label}
         onChange={event => setLabel(event.target.value)}
@@ -118,7 +118,7 @@ export function StoredCredentialForm({
       />
       <TextField
         label="Expires"
-        hint={`Operations do not use it from this day on (UTC). Empty: ${credential ? 'the new value does not expire' : 'never'}.`}
+        hint={`Operations stop using it on this day (UTC). If empty, ${credential ? 'the new value does not expire' : 'it never expires'}.`}
         type="date"
         value={expires}
         onChange={event => setExpires(event.target.value)}

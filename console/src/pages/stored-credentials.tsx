@@ -92,7 +92,7 @@ export function StoredCredentialsPage({ app }: { readonly app: string }) {
             await done();
           }}
         >
-          New calls use the previous value at once, at the places that it was written for. The present one can then be
+          New calls use the previous value at once, at the places that it was written for. The current value can then be
           restored in the same way for 24 hours.
         </Confirm>
       )}
@@ -128,7 +128,7 @@ function Row({
           {TYPES[type].name}
           {label && `, ${label}`}
         </p>
-        <p className="mt-0.5 truncate text-xs text-soft" title={`${fingerprint}\nEqual for equal values.`}>
+        <p className="mt-0.5 truncate text-xs text-soft" title={`${fingerprint}\nThe same for equal values.`}>
           Fingerprint <code className="font-mono">{fingerprint.replace(/^hmac:/, '').slice(0, 12)}</code>
         </p>
       </div>
@@ -227,7 +227,7 @@ function Delete({
       {usedBy.length > 0 && (
         <CheckField
           className="mt-4"
-          label="Delete it although operations name it"
+          label="Delete it even though operations use it"
           hint={`Calls of ${usedBy.join(', ')} are refused from then on.`}
           checked={force}
           onChange={event => setForce(event.target.checked)}

@@ -31,7 +31,7 @@ export function TopUp({ app, isOwner }: { readonly app: string; readonly isOwner
           )
         ) : !data.available ? (
           <p className="p-4 text-sm text-soft">
-            This installation sells no credit. Its operator can give some with{' '}
+            This installation does not sell credit. The operator can give some with{' '}
             <code className="font-mono text-xs">berth credits grant</code>.
           </p>
         ) : (
@@ -41,7 +41,7 @@ export function TopUp({ app, isOwner }: { readonly app: string; readonly isOwner
                 <li key={one.id} className="flex flex-wrap items-center justify-between gap-x-6 gap-y-2 px-4 py-3">
                   <span>
                     <span className="font-medium">{one.credits} credits</span>
-                    {one.bonus > 0 && <span className="text-good"> and {one.bonus} on top</span>}
+                    {one.bonus > 0 && <span className="text-good"> plus {one.bonus} bonus credits</span>}
                   </span>
                   <span className="flex items-center gap-4">
                     <span className="tabular-nums">{moneyWords(one.price)}</span>
@@ -57,8 +57,8 @@ export function TopUp({ app, isOwner }: { readonly app: string; readonly isOwner
             {!mayOrder && (
               <p className="border-t border-line px-4 py-3 text-sm text-soft">
                 {isOwner
-                  ? 'Sign in with your account to order: a token cannot.'
-                  : 'An owner of the application can order.'}
+                  ? 'Sign in with your account to order. A token cannot place orders.'
+                  : 'Only an owner of the application can order.'}
               </p>
             )}
           </>
@@ -100,8 +100,8 @@ function Order({
         }
       }}
     >
-      You then see how to pay, and the reference that the payment must name. The credit comes when the operator has
-      confirmed the payment.
+      You will then see how to pay, and the reference to give with the payment. The credit is added when the operator
+      has confirmed the payment.
     </Confirm>
   );
 }

@@ -30,12 +30,12 @@ interface Props {
 export const TryOperation = ({ app, operation, mayWrite }: Props) => (
   <Panel title="Try it">
     {!mayWrite ? (
-      <Note>It needs the role developer, because it is a real call.</Note>
+      <Note>This requires the developer role, because it is a real call.</Note>
     ) : !isCallable(operation) ? (
       <Note>
         {operation.kind === 'managed'
-          ? 'It is switched off.'
-          : 'Publish it first: only a published revision can be called. Agents need a grant for it; keys that may call whatever only reads have one.'}
+          ? 'This operation is switched off.'
+          : 'Publish it first: only a published revision can be called. Agents need a grant for it. A grant for * is enough if it is read-only.'}
       </Note>
     ) : (
       <Trial app={app} operation={operation} />
@@ -77,12 +77,12 @@ function Trial({ app, operation }: Omit<Props, 'mayWrite'>) {
         problems={problems}
       />
       <p className="text-xs text-soft">
-        A real call{publishedRevision !== undefined && ` of revision ${publishedRevision}`}: it has its effect, costs
-        what a call costs, and is listed under Invocations with a key named {CONSOLE_KEY_NAME}.
+        This is a real call{publishedRevision !== undefined && ` of revision ${publishedRevision}`}: it has its effect,
+        costs as much as any call, and is listed under Invocations with a key named {CONSOLE_KEY_NAME}.
       </p>
       {effect === 'irreversible' && (
         <CheckField
-          label="Do it, although it cannot be undone"
+          label="Call it even though it cannot be undone"
           checked={isSure}
           onChange={event => setSure(event.target.checked)}
         />

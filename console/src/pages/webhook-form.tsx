@@ -51,7 +51,7 @@ export function WebhookForm({
       />
       <TextField
         label="Address"
-        hint="https. Private and internal addresses are refused unless the operator has opened them."
+        hint="An https address. Private and internal addresses are refused unless the operator has allowed them."
         placeholder="https://hooks.example.com/berth"
         value={url}
         onChange={event => setUrl(event.target.value)}
@@ -59,7 +59,7 @@ export function WebhookForm({
       />
       <TextField
         label="Event types"
-        hint="Separated by commas. Empty: all, and types that are added later."
+        hint="Separated by commas. Leave empty for all types, including those that are added later."
         placeholder="session.started, session.ended"
         value={types}
         onChange={event => setTypes(event.target.value)}

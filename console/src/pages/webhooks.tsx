@@ -40,7 +40,7 @@ export function WebhooksPage({ app }: { readonly app: string }) {
       title="Webhooks"
       about={
         <>
-          Addresses that get the events of this application, signed with a key of their own.{' '}
+          Addresses that receive the events of this application. Each has its own signing key.{' '}
           <a href="/docs/webhooks" className="text-accent underline">
             How to verify a message
           </a>
@@ -61,7 +61,7 @@ export function WebhooksPage({ app }: { readonly app: string }) {
         retry={refetch}
         empty={
           <Empty icon="webhooks" title="No webhooks">
-            Create one to be told when sessions begin and end, instead of asking.
+            Create one to be notified when sessions start and end, instead of polling.
           </Empty>
         }
       >
@@ -103,7 +103,7 @@ export function WebhooksPage({ app }: { readonly app: string }) {
             await done();
           }}
         >
-          For 24 hours messages are signed with both keys. Change the receiver to the new one within that time.
+          For 24 hours messages are signed with both keys. Switch the receiver to the new key within that time.
         </Confirm>
       )}
       {doing && 'remove' in doing && (

@@ -43,7 +43,7 @@ export function Approval({ action, heading }: { readonly action: ApplicationActi
           </Fact>
         ))}
         {asksFor?.summary !== operationTitle && <Fact name="Operation">{operationTitle}</Fact>}
-        {maxCost > 0 && <Fact name="Cost at most">{creditWords(maxCost)}</Fact>}
+        {maxCost > 0 && <Fact name="Maximum cost">{creditWords(maxCost)}</Fact>}
         <Fact name="How often">Once, until {fullTime(expiresAt)}</Fact>
       </Facts>
       {reason !== undefined && <AgentSays heading={heading}>{reason}</AgentSays>}
@@ -82,7 +82,7 @@ export function DecisionButtons({
       </div>
       {decision.error !== null && hasPasskeys() && (
         <Button look="quiet" busy={decision.isBusy} onClick={decision.approveWithout}>
-          Approve without signing by passkey
+          Approve without signing with a passkey
         </Button>
       )}
     </>

@@ -21,7 +21,7 @@ export function ApprovePage({ jobId }: { readonly jobId: string }) {
   if (state === 'unknown') return null;
   if (state === 'signed_out' || !isPerson())
     return (
-      <Surface title="Sign in to decide" about="An agent asks for an approval. Nothing happens without a decision.">
+      <Surface title="Sign in to decide" about="An agent is asking for approval. Nothing happens without a decision.">
         <SignInForm />
       </Surface>
     );
@@ -43,7 +43,7 @@ function Approval({ jobId }: { readonly jobId: string }) {
   if (data) return data.status === 'awaiting_approval' ? <Question action={data} /> : <Outcome action={data} />;
   return (
     <Surface title="Approval">
-      {error ? <Failed error={error} retry={() => void refetch()} /> : <Loading what="what is asked for" rows={4} />}
+      {error ? <Failed error={error} retry={() => void refetch()} /> : <Loading what="the request" rows={4} />}
     </Surface>
   );
 }
@@ -56,7 +56,7 @@ function Question({ action }: { readonly action: ApplicationAction }) {
       <div className="grid gap-5">
         <ActionContent action={action} heading="h2" />
         <p className="text-sm text-soft">
-          Asked by the agent key {action.agent.name}, {fullTime(action.createdAt)}. If you do not expect this, refuse
+          Asked by the agent key {action.agent.name}, {fullTime(action.createdAt)}. If you did not expect this, refuse
           it.
         </p>
         <DecisionButtons action={action} decided={now => client.setQueryData(['approval', action.jobId], now)} />
@@ -70,11 +70,11 @@ const OUTCOMES: Readonly<Record<Exclude<ApplicationAction['status'], 'awaiting_a
     approved: ['Approved', 'The agent may do this once. You can close this page.'],
     executing: ['Approved', 'It is being done now.'],
     succeeded: ['Done', 'You approved it, and it was done once.'],
-    failed: ['Failed', 'It was approved, and its execution has failed.'],
-    ambiguous: ['Outcome unknown', 'It was approved and started. Whether it happened is not known.'],
+    failed: ['Failed', 'It was approved, but its execution failed.'],
+    ambiguous: ['Outcome unknown', 'It was approved and started. It is not known whether it happened.'],
     refused: ['Refused', 'Nothing was done. You can close this page.'],
-    expired: ['Expired', 'It was not done in time, and cannot be done any more.'],
-    cancelled: ['Cancelled', 'It was cancelled, and cannot be done any more.'],
+    expired: ['Expired', 'It was not done in time, and can no longer be done.'],
+    cancelled: ['Cancelled', 'It was cancelled, and can no longer be done.'],
   };
 
 function Outcome({ action }: { readonly action: ApplicationAction }) {
@@ -84,13 +84,15 @@ function Outcome({ action }: { readonly action: ApplicationAction }) {
   return (
     <Surface
       title={title}
-      about={status === 'approved' && executeOnApproval ? 'It is done in a moment, without further questions.' : about}
+      about={
+        status === 'approved' && executeOnApproval ? 'It will be done in a moment, without further questions.' : about
+      }
     >
       <Facts label="What was decided">
         <Fact name="Asked">{asksFor?.summary ?? operationTitle}</Fact>
         {decision && <Fact name="Decided">{fullTime(decision.at)}</Fact>}
         {decision?.method === 'passkey' && <Fact name="Signed">by a passkey, over the digest</Fact>}
-        {heldBack !== undefined && <Fact name="Put off">{heldBack}. It is tried again.</Fact>}
+        {heldBack !== undefined && <Fact name="Postponed">{heldBack}. It will be tried again.</Fact>}
         <Fact name="Digest">
           <span className="font-mono text-xs break-all">{action.digest}</span>
         </Fact>

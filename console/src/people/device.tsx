@@ -49,7 +49,7 @@ function Approval({ linked }: { readonly linked: string | undefined }) {
   const [decided, setDecided] = useState<'approved' | 'denied' | undefined>();
   const { data: account } = useQuery(accountQuery);
   if (decided === 'approved')
-    return <Surface title="Approved" about="The program has its access now. You can close this page." />;
+    return <Surface title="Approved" about="The program now has access. You can close this page." />;
   if (decided === 'denied')
     return <Surface title="Denied" about="The program gets no access. You can close this page." />;
   if (!request)
@@ -159,8 +159,8 @@ function Decision({
       </section>
       {!asked.requestedFrom.isYourNetwork && (
         <p role="alert" className="rounded-md bg-warn-soft px-3 py-2 text-sm">
-          The request came from another network than yours. Approve it only if you started the program yourself, just
-          now. Nobody should ever send you a code.
+          The request came from a different network than yours. Approve it only if you started the program yourself,
+          just now. Nobody should ever send you a code.
         </p>
       )}
       <fieldset className="grid gap-2">
@@ -188,14 +188,14 @@ function Decision({
         ))}
         {mayCreate && (
           <CheckField
-            label="In one that it creates"
+            label="In one application that it creates"
             hint="And in no other."
             checked={createsOwn}
             onChange={event => setCreatesOwn(event.target.checked)}
           />
         )}
         {asked.applications.length === 0 && !mayCreate && (
-          <p className="text-sm text-soft">There is no application in which you may give access.</p>
+          <p className="text-sm text-soft">There is no application that you may give access to.</p>
         )}
       </fieldset>
       <FormError error={work.error} />

@@ -25,7 +25,7 @@ const RENEWALS_PER_LEASE = 3;
 const isFramed = parent !== window;
 /** After a renewal that got no answer. */
 const RENEW_AGAIN_MS = 2_000;
-const NO_ANSWER = 'Berth does not answer at the moment. You keep control if it is back soon.';
+const NO_ANSWER = 'Berth is not responding at the moment. You keep control if it is back soon.';
 const ENDED: ReadonlySet<string> = new Set(['stale_fence', 'invalid_credentials', 'not_found']);
 
 export function HandoffPage() {
@@ -34,7 +34,7 @@ export function HandoffPage() {
   // A site that frames this page could make members press what they do not see. A person who has the link got it from
   // that site.
   if (place.secret === undefined && isFramed)
-    return <Surface title="Open this in a window of its own" about="Members do not sign in inside another site." />;
+    return <Surface title="Open this in a window of its own" about="Members cannot sign in inside another site." />;
   if (place.secret === undefined && state === 'unknown') return null;
   if (place.secret === undefined && state === 'signed_out') return <SignIn />;
   return (
@@ -160,7 +160,7 @@ const STATES: Readonly<Record<Exclude<Handoff['status'], 'requested'>, string>> 
   declined: 'A person has declined this.',
   failed: 'A person has tried this, and it was not possible.',
   cancelled: 'The request was cancelled.',
-  expired: 'Nobody came in time, and the agent waits no longer.',
+  expired: 'Nobody took control in time, and the agent is no longer waiting.',
   session_ended: 'The browser has been closed.',
 };
 
@@ -217,7 +217,7 @@ function Work({
   const back = (): void => {
     setBusy(true);
     giveBack(place, leaseToken)
-      .then(() => over('Given back', 'The request waits for another person.', 'requested'), failed)
+      .then(() => over('Given back', 'The request is waiting for another person.', 'requested'), failed)
       .finally(() => setBusy(false));
   };
   return (
@@ -255,7 +255,9 @@ function Work({
           </Button>
           <Button
             busy={busy}
-            onClick={() => end('failed', 'The agent was told', 'It has control again. You can close this page.')}
+            onClick={() =>
+              end('failed', 'The agent has been told', 'The agent has control again. You can close this page.')
+            }
           >
             Could not do it
           </Button>

@@ -19,7 +19,7 @@ export function InvitationPage() {
   const [secret] = useState(takeSecret);
   if (state === 'unknown') return null;
   if (secret === undefined)
-    return <Surface title="Invitation" about="Open the link of the invitation: this address lacks its secret." />;
+    return <Surface title="Invitation" about="This address is incomplete. Open the whole link from the invitation." />;
   return state === 'signed_in' && isPerson() ? <Accept secret={secret} /> : <Begin secret={secret} />;
 }
 
@@ -36,11 +36,11 @@ function takeSecret(): string | undefined {
 function Begin({ secret }: { readonly secret: string }) {
   const [isNew, setIsNew] = useState(true);
   return (
-    <Surface title="You are invited" about="Make an account with the address that was invited, or sign in to yours.">
+    <Surface title="You are invited" about="Create an account with the invited address, or sign in to yours.">
       <div className="grid gap-5">
         {isNew ? (
           <NewAccountForm
-            emailHint="The one that was invited."
+            emailHint="The invited address."
             create={account => call('register', { body: { ...account, invitation: secret } })}
             created={signedInAsPerson}
           />
@@ -84,7 +84,7 @@ function Accept({ secret }: { readonly secret: string }) {
           </Button>
         ) : (
           <>
-            <p className="text-soft">The invitation is for an e-mail address, so first show that it is yours.</p>
+            <p className="text-soft">The invitation is for an e-mail address, so first verify that it is yours.</p>
             <Button look="primary" onClick={() => setVerifying(true)}>
               Verify the e-mail address
             </Button>

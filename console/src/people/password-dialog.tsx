@@ -18,7 +18,7 @@ export function PasswordDialog({ close, done }: { readonly close: () => void; re
     <FormDialog title="Set the password" action="Set the password" work={work} close={close}>
       <NewPasswordField
         label="New password"
-        hint="Your other browsers are signed out."
+        hint="Your other browsers will be signed out."
         value={password}
         change={setPassword}
       />

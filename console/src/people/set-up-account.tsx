@@ -20,7 +20,7 @@ export function SetUpAccount({ secret }: { readonly secret: string }) {
     else location.assign(nextPage());
   };
   return (
-    <Surface title="Set up your account" about="It owns the applications and keys of this installation.">
+    <Surface title="Set up your account" about="This account owns the applications and keys of this installation.">
       <NewAccountForm
         create={account => call('setUpAccount', { body: { token: secret, ...account } })}
         // An account with an authenticator app also needs a code from it to sign in.
@@ -43,7 +43,7 @@ function OfferPasskey() {
   return (
     <Surface
       title="Add a passkey"
-      about="It signs you in without a password, and cannot be given to a false page. You can also add one later."
+      about="A passkey signs you in without a password and cannot be phished. You can also add one later."
     >
       <div className="grid gap-3">
         <FormError error={work.error} />

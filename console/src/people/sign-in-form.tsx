@@ -106,8 +106,8 @@ function PasswordStep({
       </div>
       <Help title="No account yet?">
         <p className="mb-3 text-sm text-soft">
-          The first start has printed a link that makes its account yours. This command, on the machine that runs Berth,
-          prints another one. It also helps when a password is lost.
+          When Berth first started, it printed a link for setting up the first account. To print another one, run this
+          command on the machine that runs Berth. It also helps if you have lost your password.
         </p>
         <CodeBlock code="npm run -s berth -- accounts link" label="the command" />
       </Help>

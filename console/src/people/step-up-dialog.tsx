@@ -24,7 +24,7 @@ function StepUp() {
       open
       onClose={() => endStepUp(false)}
       title="Confirm that it is you"
-      about="What you are about to do needs a fresh proof. It counts for five minutes."
+      about="This requires a fresh proof of your identity, which is valid for five minutes."
     >
       <FormError error={error} />
       {account && <Proof account={account} />}

@@ -25,7 +25,7 @@ export function VerifyEmailDialog({ close, done }: { readonly close: () => void;
     >
       {ticket === undefined ? (
         <p className="text-soft">
-          A code is sent to the address. An installation without a mail server keeps it for its operator: berth outbox.
+          A code will be sent to the address. Without a mail server, the operator can read the code with berth outbox.
         </p>
       ) : (
         <TextField

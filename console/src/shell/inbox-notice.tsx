@@ -29,7 +29,7 @@ export function InboxNotice() {
             <Icon name="inbox" />
           </span>
           <span className="mr-1">
-            {news === 1 ? 'An agent is waiting for you.' : `${news} requests of agents are waiting for you.`}
+            {news === 1 ? 'An agent is waiting for you.' : `${news} requests from agents are waiting for you.`}
           </span>
           <Link to="/inbox" className="ml-auto rounded-md px-2 py-1 font-medium text-accent hover:bg-sunk">
             Open inbox

@@ -16,8 +16,8 @@ export function SwitchSignIn() {
         answerOffer(true);
       }}
     >
-      You are signed in already, and this link has the token of another sign-in. Switch only if you asked for the link:
-      what you do then belongs to its account.
+      You are already signed in, and this link contains the token of another sign-in. Switch only if you asked for the
+      link: what you do after that is done in its account.
     </Confirm>
   );
 }

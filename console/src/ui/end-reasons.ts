@@ -9,14 +9,14 @@ export const END_REASON_WORDS: Readonly<Record<EndReason, string>> = {
   connect_timeout: 'No client connected in time',
   crashed: 'The browser crashed',
   out_of_memory: 'The browser ran out of memory',
-  start_failed: 'The browser did not start',
+  start_failed: 'The browser failed to start',
   egress_limit: 'The network budget was used up',
   disk_limit: 'The disk limit was reached',
   operator: 'Ended by the operator',
   drained: 'The service was shut down',
   credit_exhausted: 'The credit of the account was used up',
   service_restart: 'Could not be continued after a service restart',
-  host_lost: 'The machine that ran it stopped answering',
+  host_lost: 'The machine that was running it stopped responding',
 };
 
 export const endReasonWords = (reason: EndReason): string => END_REASON_WORDS[reason];

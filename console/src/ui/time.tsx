@@ -64,7 +64,7 @@ export function agoWords(seconds: number): string {
 }
 
 export function leftWords(seconds: number): string {
-  if (seconds <= 0) return 'time is over';
+  if (seconds <= 0) return 'time is up';
   if (seconds < MINUTE) return 'less than a minute left';
   if (seconds < HOUR) return `${Math.floor(seconds / MINUTE)} min left`;
   if (seconds < 2 * DAY) return `${Math.floor(seconds / HOUR)} h left`;

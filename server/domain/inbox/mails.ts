@@ -91,8 +91,8 @@ export class InboxMails {
       ...(only ? ['An agent is waiting for you.'] : ['Agents are waiting for you.']),
       ...named.map(({ what, application, until, url }) => `${what}\n${application}, until ${until}\n${url}`),
       ...(waiting.length > NAMED_MAX ? [`And ${waiting.length - NAMED_MAX} more.`] : []),
-      `Everything that waits for you:\n${this.#parts.publicUrl}/console/inbox`,
-      `Nothing happens without you. Turn these mails off in your account:\n${this.#parts.publicUrl}/console/account\n`,
+      `Everything that is waiting for you:\n${this.#parts.publicUrl}/console/inbox`,
+      `Nothing happens without you. Turn these e-mails off in your account:\n${this.#parts.publicUrl}/console/account\n`,
     ].join('\n\n');
     await this.#parts.mail.write({ id, to: address, subject, text, tellsOfWaiting: true }, within.mails);
     return true;
@@ -108,7 +108,7 @@ export class InboxMails {
     }
     const operation = await catalogue.exact(item.applicationId, item.operationId, item.operationRevision);
     return {
-      what: `To approve: ${oneLine(operation?.title ?? item.operationId)}`,
+      what: `Approve: ${oneLine(operation?.title ?? item.operationId)}`,
       application,
       until,
       url: `${publicUrl}/approve/${item.id}`,
@@ -119,10 +119,10 @@ export class InboxMails {
 const REASONS: Readonly<Record<Extract<WaitingRow, { kind: 'handoff' }>['reason'], string>> = {
   login: 'a page asks to sign in',
   otp: 'a page asks for a code',
-  captcha: 'a page asks for proof of a human',
+  captcha: 'a page asks for proof that you are human',
   payment: 'a page asks for a payment',
   consent: 'a page asks for consent',
-  review: 'something is to be looked over',
+  review: 'something needs to be reviewed',
   other: 'an agent needs help in its browser',
 };
 

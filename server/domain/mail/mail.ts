@@ -125,7 +125,7 @@ function nextAttempt({ createdAt, attempts }: MailRow, now: Date): Date | undefi
 }
 
 const tooMany = (): Error =>
-  fault('rate_limited', 'Too many mails were sent to this address.', {
+  fault('rate_limited', 'Too many e-mails were sent to this address.', {
     advice: 'Wait an hour.',
     details: { retryAfterSeconds: HOUR_MS / 1000 },
   });

@@ -66,7 +66,7 @@ export class EmailCodes {
 const hashOf = (ticket: string, code: string): Buffer => createHash('sha256').update(`${ticket} ${code}`).digest();
 
 const textOf = (code: string): string =>
-  `Your code is ${code}.\n\nIt is valid for ${CODE_MINUTES} minutes. Give it to nobody: no one of Berth asks for it.\n\nIf you did not ask for a code, you can ignore this message.\n`;
+  `Your code is ${code}.\n\nIt is valid for ${CODE_MINUTES} minutes. Do not give it to anyone: nobody from Berth will ask for it.\n\nIf you did not ask for a code, you can ignore this message.\n`;
 
 const tooManyCodes = (): Error =>
   fault('rate_limited', 'Too many codes were sent to this address.', {

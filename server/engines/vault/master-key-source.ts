@@ -24,7 +24,7 @@ const suppliedKeys = (name: string, read: () => Promise<readonly MasterKey[]>): 
     const [first] = await read();
     if (first && first.id !== inUse) return first;
     throw new Fault('master_key_unchanged', `${name} has no new master key.`, {
-      advice: 'Let it have the new key first and the old key behind it, divided by a comma, and run this again.',
+      advice: 'Give it the new key first and the old key after it, separated by a comma, and run this again.',
     });
   },
   keepOnly: async () => {},
