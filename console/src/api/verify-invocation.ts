@@ -37,8 +37,7 @@ async function verifyInvocation(app: string, invocation: Invocation, keys: KeySe
     ...(output === undefined ? {} : { output }),
   });
   for (const [what, said, shown] of compared(invocation, claims))
-    if (said !== shown)
-      throw new ReceiptInvalid(`its ${what} is ${words(said)}, but this page shows ${words(shown)}`);
+    if (said !== shown) throw new ReceiptInvalid(`its ${what} is ${words(said)}, but this page shows ${words(shown)}`);
   return {
     claims,
     checks: [

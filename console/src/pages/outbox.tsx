@@ -46,8 +46,8 @@ function Mails() {
           <Icon name="warning" />
         </span>
         <span>
-          <strong className="font-semibold">Codes and links here sign people in.</strong> Give each one to its
-          recipient only, over a channel that you trust. Opening this page is recorded in the audit log.
+          <strong className="font-semibold">Codes and links here sign people in.</strong> Give each one to its recipient
+          only, over a channel that you trust. Opening this page is recorded in the audit log.
           {data && !data.hasMailServer && (
             <>
               {' '}

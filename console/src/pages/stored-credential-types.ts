@@ -38,8 +38,7 @@ export const TYPES: Readonly<
       ...PAIR,
       {
         ...{ name: 'totpSeed', label: 'Seed of one-time codes', optional: true },
-        hint:
-          'The base32 text behind the QR code of the authenticator app. Leave empty if the site does not ask for codes.',
+        hint: 'The base32 text behind the QR code of the authenticator app. Leave empty if the site does not ask for codes.',
       },
     ],
   },
