@@ -78,7 +78,7 @@ function Trial({ app, operation }: Omit<Props, 'mayWrite'>) {
       />
       <p className="text-xs text-soft">
         This is a real call{publishedRevision !== undefined && ` of revision ${publishedRevision}`}: it has its effect,
-        costs as much as any call, and is listed under Invocations with a key named {CONSOLE_KEY_NAME}.
+        costs as much as every call, and is listed under Invocations with a key named {CONSOLE_KEY_NAME}.
       </p>
       {effect === 'irreversible' && (
         <CheckField

@@ -148,8 +148,9 @@ export const isLongEvent = (message: Buffer): boolean =>
 export function withoutContent(message: Buffer): Incoming | undefined {
   if (!matchesAt(message, 0, CONSOLE_HEAD)) return undefined;
   const tail = message.toString('latin1', Math.max(0, message.length - TAIL_BYTES));
-  // Quotes inside strings are escaped, so that this is no text of the page.
-  const timestamp = Number(/.*"timestamp":(\d{1,20}(?:\.\d{1,10})?)[,}]/s.exec(tail)?.[1]);
+  // Quotes inside strings are escaped, so this is not text of the page.
+  const at = tail.lastIndexOf(TIMESTAMP);
+  const timestamp = at < 0 ? Number.NaN : Number.parseFloat(tail.slice(at + TIMESTAMP.length, at + TIMESTAMP.length + 30));
   const value = `[${message.length} bytes were logged at once, which is too long for the log]`;
   const params = { type: 'warning', args: [{ type: 'string', value }] };
   return {
@@ -164,6 +165,7 @@ export const encode = (message: object): Buffer => Buffer.from(JSON.stringify(me
 const PARSED_BYTES_MAX = 64 * 1024 ** 2;
 const EVENT_BYTES_MAX = 4 * 1024 ** 2;
 const CONSOLE_HEAD = Buffer.from('{"method":"Runtime.consoleAPICalled"');
+const TIMESTAMP = '"timestamp":';
 /** Contains the time of a call of the console: only its stack follows. */
 const TAIL_BYTES = 64 * 1024;
 
