@@ -352,11 +352,11 @@ test('changes the addresses and grants of an agent key, and says why a grant is 
     const dialog = page.getByRole('dialog');
     await dialog.getByLabel('Address ranges').fill('127.0.0.0/8');
     await dialog.getByRole('button', { name: 'Add a grant' }).click();
-    await dialog.getByLabel('Operation').fill('*');
+    await dialog.getByRole('textbox', { name: 'Operation' }).fill('*');
     await dialog.getByLabel('Calls a day').fill('500');
     await dialog.getByRole('button', { name: 'Save' }).click();
     await dialog.getByRole('alert').waitFor();
-    await dialog.getByLabel('Operation').fill('browser.screenshot');
+    await dialog.getByRole('textbox', { name: 'Operation' }).fill('browser.screenshot');
     await dialog.getByLabel('Input must satisfy').fill('{"type":"object"}');
     await dialog.getByRole('button', { name: 'Save' }).click();
     await dialog.waitFor({ state: 'detached' });

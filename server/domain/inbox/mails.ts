@@ -86,7 +86,7 @@ export class InboxMails {
     const [only] = waiting.length === 1 ? named : [];
     const subject = only
       ? `${only.what} (${only.application})`
-      : `${waiting.length} requests of agents are waiting for you`;
+      : `${waiting.length} requests from agents are waiting for you`;
     const text = [
       ...(only ? ['An agent is waiting for you.'] : ['Agents are waiting for you.']),
       ...named.map(({ what, application, until, url }) => `${what}\n${application}, until ${until}\n${url}`),
