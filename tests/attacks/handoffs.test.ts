@@ -71,9 +71,10 @@ const pages = await openPages({
     response.setHeader('content-type', 'text/html; charset=utf-8');
     response.end('<!doctype html><title>Done</title><style>body{background:#fff}</style><p id="done">Thank you</p>');
   },
-  '/ask': `<!doctype html><meta charset="utf-8"><title>Ask</title><style>body{margin:0}button{position:absolute;left:0;top:0;width:300px;height:200px}</style>
+  '/ask': `<!doctype html><meta charset="utf-8"><title>Ask</title><style>body{margin:0}button,select{position:absolute;left:0;top:0;width:300px;height:200px}select{top:220px}</style>
     <button onclick="globalThis.answer = prompt('Is ' + typed + ' right?', typed)">ask</button>
-    <script>globalThis.typed = decodeURIComponent('${encodeURIComponent(SECRET)}')</script>`,
+    <select><option id="option"></select>
+    <script>option.textContent = globalThis.typed = decodeURIComponent('${encodeURIComponent(SECRET)}')</script>`,
   '/beacon': (request, response) =>
     void response.writeHead(200, { 'x-echo': String(request.headers['x-said'] ?? '') }).end('ok'),
 });
@@ -422,7 +423,7 @@ test('while a person has control, input of the agent on any connection, by a cal
   await server.release(id);
 });
 
-test('a dialog that is open when a masked hand-off ends is told to the agent then, without its text', async () => {
+test('a dialog that is open when a masked hand-off ends is told to the agent then, without its text, and to no viewer before', async () => {
   const { id, connectUrl, browser, page } = await onOtpPage();
   await page.goto(`${pages.url}/ask`);
   const asked: string[] = [];
@@ -440,10 +441,24 @@ test('a dialog that is open when a masked hand-off ends is told to the agent the
   const asksPerson = (viewer: LiveViewer) =>
     eventually('the dialog', () => viewer.last('page')?.dialog?.message.includes(SECRET));
 
-  // One that the person answers is never told.
+  const looker = await LiveViewer.open(await debugUrl(id, '?readOnly=true'));
+  const other = await LiveViewer.open(await debugUrl(id));
+  const assertUntold = (): void => {
+    for (const { page, messages } of [looker, other]) {
+      assert.ok(page !== '');
+      assert.equal(formIn(JSON.stringify(messages)), undefined, 'another viewer is told nothing of it');
+    }
+  };
+
+  // One that the person answers is never told, and neither is a list that the person opens.
   const first = await claims();
+  first.viewer.click(100, 300);
+  await eventually('the list', () => first.viewer.last('page')?.select?.options[0]?.label === SECRET);
+  first.viewer.drive({ type: 'choose', options: [] });
+  await eventually('the list to be closed', () => first.viewer.last('page')?.select === null);
   first.viewer.click(100, 100);
   await asksPerson(first.viewer);
+  assertUntold();
   first.viewer.drive({ type: 'dialog', accept: true, text: SECRET });
   await eventually('the dialog to be closed', () => first.viewer.last('page')?.dialog === null);
   await withLease(server, first.claimed, 'complete', { outcome: 'completed' });
@@ -485,6 +500,19 @@ test('a dialog that is open when a masked hand-off ends is told to the agent the
   assert.deepEqual([closed?.method, closed?.params?.userInput], ['Page.javascriptDialogClosed', '']);
   await withLease(server, third.claimed, 'complete', { outcome: 'completed' });
   await third.viewer.close();
+
+  // One that the person leaves open is shown to who takes control then, without its text.
+  const fourth = await claims();
+  fourth.viewer.click(100, 100);
+  await asksPerson(fourth.viewer);
+  await withLease(server, fourth.claimed, 'complete', { outcome: 'completed' });
+  await other.take();
+  await eventually('the dialog', () => other.last('page')?.dialog);
+  assert.deepEqual(other.last('page')?.dialog, { kind: 'prompt', message: '', answer: '' });
+  other.drive({ type: 'dialog', accept: false, text: '' });
+  await eventually('the dialog to be closed', () => other.last('page')?.dialog === null);
+  assertUntold();
+  for (const viewer of [fourth.viewer, looker, other]) await viewer.close();
   await client.close();
   await browser.close();
   await server.release(id);

@@ -113,11 +113,12 @@ export class Viewing implements Closeable {
       target.whenGone(() => this.#frames.delete(target));
     }
     if (target.kind !== 'page') return;
-    const page = new ViewedPage(
+    const page = new ViewedPage({
       target,
-      () => this.#remoteFrames(target),
-      () => this.#notify(target.id),
-    );
+      remoteFrames: () => this.#remoteFrames(target),
+      isCovered: () => this.#live.cover !== undefined,
+      changed: () => this.#notify(target.id),
+    });
     this.#pages.set(target.id, { target, page });
     target.on(method => {
       if (/^Page\.(frameNavigated|frameStoppedLoading|navigatedWithinDocument|domContentEventFired)$/.test(method))
