@@ -14,7 +14,7 @@ import type { ConsumerHandoffPage } from '../../contract/consumer-handoffs.ts';
 import type { ConsumerTokens } from '../../contract/consumers.ts';
 import type { ClaimedHandoff, Handoff } from '../../contract/handoffs.ts';
 import type { DebugUrls } from '../../contract/live.ts';
-import { CdpClient } from '../harness/cdp.ts';
+import { CdpClient, type CdpMessage } from '../harness/cdp.ts';
 import { ConsumerLab } from '../harness/consumers.ts';
 import { filesUnder } from '../harness/files-under.ts';
 import { claimHandoff, handoffsPath, readHandoff, requestHandoff, withLease } from '../harness/handoffs.ts';
@@ -340,6 +340,37 @@ function brightness(jpeg: Buffer): number {
   ];
   return spawnSync('ffmpeg', options, { input: jpeg }).stdout[0] ?? 0;
 }
+
+test('what a page logged in a masked hand-off is not told later: to a new connection, by a tool, or in the log after a restart', async () => {
+  const { id, connectUrl, browser } = await onOtpPage();
+  const claimed = await claimHandoff(server, person, (await requestHandoff(server, key, id)).id);
+  const viewer = await LiveViewer.open(claimed.liveViewUrl);
+  await typeSecret(viewer);
+  await withLease(server, claimed, 'complete', { outcome: 'completed' });
+  await viewer.close();
+  await browser.close();
+  await server.restart();
+  const client = await CdpClient.connect(connectUrl);
+  const channel = await client.attachToPage();
+  for (const domain of ['Runtime', 'Log', 'Console']) await client.send(`${domain}.enable`, {}, channel);
+  // Messages of before are told before it.
+  await client.evaluate(`console.log('afterwards')`, channel);
+  const isAfterwards = ({ params }: CdpMessage): boolean => JSON.stringify(params).includes('afterwards');
+  await client.event('Runtime.consoleAPICalled', isAfterwards);
+  const isLogged = ({ method = '' }: CdpMessage): boolean => /^(Runtime\.(console|exception)|Log|Console)/.test(method);
+  const readLog = async () => (await server.api('GET', `/v1/browsers/sessions/${id}/logs`, { key })).text;
+  const told = {
+    'a new connection': JSON.stringify(client.events.filter(isLogged)),
+    // Below, the tool says where the page stands, and its title.
+    'a tool': (await byTool(id, 'browser_console_messages')).split('Page: ', 1)[0] ?? '',
+    'the log': await eventually('the log', readLog, text => text.includes('afterwards')),
+  };
+  const leaks = Object.entries(told).filter(([, text]) => formIn(withoutAddresses(text)) !== undefined);
+  assert.deepEqual(leaks, []);
+  assert.match(told['a tool'], /afterwards/);
+  await client.close();
+  await server.release(id);
+});
 
 test('a session that is not recorded is black for others too, and an intercepted request cannot be redirected', async () => {
   const { id, browser, page } = await onOtpPage({ browserSettings: { recordSession: false } });
