@@ -341,6 +341,33 @@ function brightness(jpeg: Buffer): number {
   return spawnSync('ffmpeg', options, { input: jpeg }).stdout[0] ?? 0;
 }
 
+test('bodies of requests of a masked hand-off are refused to a client that followed them', async () => {
+  const { id, connectUrl, browser } = await onOtpPage();
+  const client = await CdpClient.connect(connectUrl);
+  const channel = await client.attachToPage();
+  await client.send('Network.enable', {}, channel);
+  const claimed = await claimHandoff(server, person, (await requestHandoff(server, key, id)).id);
+  const viewer = await LiveViewer.open(claimed.liveViewUrl);
+  await typeSecret(viewer);
+  const finished = () => client.events.filter(({ method }) => method === 'Network.loadingFinished').length;
+  await eventually('the requests of the page', () => finished() >= 2);
+  await withLease(server, claimed, 'complete', { outcome: 'completed' });
+  const ids = client.events.flatMap(({ method, params }) =>
+    method === 'Network.requestWillBeSent' ? [String(params?.requestId)] : [],
+  );
+  assert.ok(ids.length >= 2);
+  const answers: CdpMessage[] = [];
+  for (const requestId of ids)
+    for (const method of ['Network.getRequestPostData', 'Network.getResponseBody'])
+      answers.push(await client.ask(method, { requestId }, channel));
+  assert.equal(formIn(JSON.stringify(answers)), undefined);
+  for (const { error } of answers) assert.match(error?.message ?? '', /a masked hand-off/);
+  await viewer.close();
+  await client.close();
+  await browser.close();
+  await server.release(id);
+});
+
 test('what a page logged in a masked hand-off is not told later: to a new connection, by a tool, or in the log after a restart', async () => {
   const { id, connectUrl, browser } = await onOtpPage();
   const claimed = await claimHandoff(server, person, (await requestHandoff(server, key, id)).id);
