@@ -47,9 +47,9 @@ export class LeaseState {
 
   /** Continues what an earlier process has left. */
   async adopt(row: HandoffRow): Promise<void> {
-    if (row.status === 'claimed') await this.openGuard(row);
     this.#goneAt = plus(this.#parts.clock.now(), GONE_MS);
     await this.set(row);
+    if (row.status === 'claimed') await this.openGuard(row);
   }
 
   get row(): HandoffRow | undefined {
@@ -117,6 +117,8 @@ export class LeaseState {
     const guard = await this.#parts.session.browser.guardNavigationsForNow(onlyOrigins(allowedOrigins));
     this.#closeGuard();
     this.#guard = guard;
+    // Control may have ended meanwhile.
+    if (!this.#control) this.#closeGuard();
   }
 
   /** A live view of the person in control was opened. */
