@@ -36,8 +36,8 @@ export class Pictures {
   readonly #own = new Map<string, OwnCapture>();
 
   readonly #workers: Workers;
-  /** Sessions whose pictures are black. */
-  readonly #covered = new Set<string>();
+  /** Sessions whose pictures are black, with an object for each time that they were covered. */
+  readonly #covered = new Map<string, object>();
 
   constructor(recorder: Pick<Recorder, 'sessionOf'>, clock: Clock, workers: Workers) {
     this.#recorder = recorder;
@@ -48,10 +48,13 @@ export class Pictures {
   /** A person has the session: its pictures are black. At the end, pictures from before stay so. */
   async cover(session: string, on: boolean): Promise<void> {
     const captures = [...this.#own.values()].filter(one => one.session === session).map(({ capture }) => capture);
-    if (on) this.#covered.add(session);
+    if (on) this.#covered.set(session, {});
     else {
+      const cover = this.#covered.get(session);
       for (const capture of captures) capture.refresh();
       await Promise.all(captures.map(capture => capture.handled()));
+      // The next person may have the session by now.
+      if (this.#covered.get(session) !== cover) return;
       this.#covered.delete(session);
     }
     for (const capture of captures) capture.refresh();
