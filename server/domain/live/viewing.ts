@@ -18,6 +18,8 @@ export interface Picture {
   readonly unmasked: Buffer;
   /** All of it is masked, for everybody but the person who has control in a hand-off. */
   readonly isCovered: boolean;
+  /** All of it is masked, for everybody but who has control: the page is not recorded, so what is to be masked is not known. */
+  readonly isUnknown: boolean;
   /** Size of the page that it shows, in CSS pixels. */
   readonly width: number;
   readonly height: number;

@@ -5,6 +5,7 @@ import { HandClock } from '../../../tests/harness/hand-clock.ts';
 import type { Workers } from '../../kit/worker-pool.ts';
 import type { TargetChannel } from './channel.ts';
 import { type Picture, Pictures } from './pictures.ts';
+import type { Recorder } from './recorder.ts';
 
 const SESSION = 'session';
 
@@ -65,4 +66,23 @@ test('a hand-off that follows another at once is hidden, although pictures of th
     ],
   );
   await watching.close();
+});
+
+test('a page that is not recorded although its session is, is shown to who has control, and black to others', async () => {
+  const workers = new SlowWorkers();
+  const recording = { hubOfTarget: () => undefined, maskOfTarget: () => undefined, hasSecrets: false };
+  for (const hasMasks of [true, false]) {
+    const recorder = { sessionOf: () => ({ ...recording, hasMasks }) } as unknown as Recorder;
+    const pictures = new Pictures(recorder, new HandClock(), workers as unknown as Workers);
+    const { tab, shows } = openTab();
+    const seen: Picture[] = [];
+    const watching = pictures.watch(SESSION, tab, picture => seen.push(picture));
+    await shows('password');
+    await workers.finish();
+    assert.deepEqual(
+      seen.map(({ jpeg, unmasked, isUnknown }) => [jpeg.toString(), unmasked.toString(), isUnknown]),
+      [[hasMasks ? 'black' : 'password', 'password', hasMasks]],
+    );
+    await watching.close();
+  }
 });

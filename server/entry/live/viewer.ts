@@ -32,6 +32,8 @@ const CLOSE_MS = 2_000;
 /** Unread text messages of a viewer. With more, it is disconnected. */
 const BEHIND_BYTES_MAX = 4 * 1024 ** 2;
 const UPLOADS = '/tmp/.uploads/';
+const UNKNOWN =
+  'More pages are open than are recorded at once. What this one must hide is not known, so only the viewer in control sees it.';
 /** Only the viewer in control is asked, because what a page asks may repeat what was typed. */
 const ASKS_NOTHING = { dialog: null, select: null, files: null };
 
@@ -238,6 +240,7 @@ export class Viewer {
     this.#waitingPicture = undefined;
     this.#pictureInFlight = true;
     const unmasked = this.#seesUnmasked(picture);
+    if (picture.isUnknown && !unmasked && !this.#sent) this.#refuse('watch', UNKNOWN);
     this.#sent = { picture, unmasked };
     const shown = unmasked ? { ...picture, jpeg: picture.unmasked } : picture;
     socket.send(frameMessage(this.#watching.page, shown), { binary: true });
