@@ -19,6 +19,7 @@ const COLOURS = [
   [0, 255, 255],
 ] as const;
 const MOVES = 3_000;
+const VIEWERS_MAX = 100;
 const SLOW_BITS_A_SECOND = 200_000;
 /** Size of a picture of the text page: most of a second on such a connection. */
 const WORDS_BYTES_LEAST = 12_000;
@@ -80,6 +81,17 @@ test('ten viewers see the same page', async () => {
     await eventually('the same for all', () => viewers.every(viewer => sees(viewer, first)));
   }
   for (const viewer of viewers) await viewer.close();
+  await browser.close();
+  await server.release(id);
+});
+
+test('a hundred viewers may watch a session; a further one is refused until one of them leaves', async () => {
+  const { id, browser, url } = await openPage('/plain');
+  const viewers = await Promise.all(Array.from({ length: VIEWERS_MAX }, () => LiveViewer.open(url)));
+  await assert.rejects(LiveViewer.open(url), /429/);
+  await viewers.pop()?.close();
+  const again = await eventually('a place', () => LiveViewer.open(url).catch(() => undefined));
+  for (const viewer of [...viewers, ...(again ? [again] : [])]) await viewer.close();
   await browser.close();
   await server.release(id);
 });
