@@ -137,6 +137,7 @@ export type ServerMessage =
       readonly canGoBack: boolean;
       readonly canGoForward: boolean;
       readonly loading: boolean;
+      /** This and the next two are what the page asks, for the viewer in control only. */
       readonly dialog: DialogState | null;
       readonly select: SelectState | null;
       readonly files: 'one' | 'many' | null;

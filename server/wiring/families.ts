@@ -76,7 +76,7 @@ export async function openFamilies(runtime: Runtime, foundation: Foundation, dep
     certificates: openCertificates(runtime, foundation),
     contexts: openContexts(runtime, foundation),
     extensions: await openExtensions(runtime, foundation),
-    live, // Before what records, which must know from the first moment on that a person has control.
+    live,
     recordings,
     invocations: { files: invocationFiles, tasks: [] },
     storedCredentials,

@@ -16,6 +16,7 @@ const pages = await openPages({
   '/form': `<!doctype html><title>Form</title><style>body{margin:0}input,button{position:absolute;left:20px;width:300px;height:40px}
     #name{top:20px}#press{top:80px}</style><input id="name"><button id="press" onclick="presses++">press</button>
     <script>globalThis.presses = 0; document.getElementById('name').focus()</script>`,
+  '/save': '<!doctype html><title>Save</title><a download="saved.txt" href="data:text/plain,x">save</a>',
 });
 const server = await startServer({ pages, clock: 'test' });
 
@@ -196,7 +197,39 @@ test('revoking addresses disconnects their viewers and refuses new ones', async 
   await browser.close();
 });
 
-test('an address is valid for its session, its page and its time', async () => {
+test('an address for one page shows and drives no other page, and offers no download of another', async () => {
+  const { id, browser, page, viewer } = await agentOnForm();
+  const other = await page.context().newPage();
+  for (const one of [page, other]) await one.goto(`${pages.url}/save`);
+  await page.bringToFront();
+  const [own = assert.fail('no page'), foreign = assert.fail('no other page')] = (await debug(id)).pages;
+  const bound = await LiveViewer.open(own.debuggerUrl);
+  await eventually('a picture', () => bound.frames > 0);
+  assert.deepEqual(
+    bound.tabs.map(tab => tab.page),
+    [own.id],
+  );
+  bound.say({ type: 'watch', page: foreign.id });
+  await bound.take();
+  bound.drive({ type: 'navigate', page: foreign.id, url: `${pages.url}/form` });
+  await eventually('the refusal', () => bound.last('refused')?.why === 'This address is for another page.');
+  bound.say({ type: 'newTab', fence: bound.fence });
+  await eventually('the new page', () => viewer.tabs.length === 3);
+  await bound.give();
+  assert.deepEqual([bound.page, bound.newest?.head.page], [own.id, own.id], 'it still shows its own page');
+  assert.equal(other.url(), `${pages.url}/save`);
+  const save = (from: typeof page) => from.evaluate(`document.querySelector('a').click()`);
+  await save(other);
+  await eventually('the offer to who sees all pages', () => viewer.last('download')?.name === 'saved.txt');
+  assert.equal(bound.last('download'), undefined);
+  await save(page);
+  await eventually('the offer of its own page', () => bound.last('download')?.name === 'saved.txt');
+  for (const one of [bound, viewer]) await one.close();
+  await browser.close();
+  await server.release(id);
+});
+
+test('an address is valid for its session and its time', async () => {
   const { id, browser, viewer } = await agentOnForm();
   const other = await server.createSession({ keepAlive: true });
   const { debuggerUrl } = await debug(id);

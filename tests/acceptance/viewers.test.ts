@@ -19,6 +19,7 @@ const COLOURS = [
   [0, 255, 255],
 ] as const;
 const MOVES = 3_000;
+const VIEWERS_MAX = 100;
 const SLOW_BITS_A_SECOND = 200_000;
 /** Minimum size of a picture of the text page. Over such a connection it takes most of a second. */
 const WORDS_BYTES_LEAST = 12_000;
@@ -84,7 +85,18 @@ test('ten viewers see the same page', async () => {
   await server.release(id);
 });
 
-test('a viewer that stops reading delays neither others nor the recording, and then gets the newest picture', async () => {
+test('a hundred viewers may watch a session; a further one is refused until one of them leaves', async () => {
+  const { id, browser, url } = await openPage('/plain');
+  const viewers = await Promise.all(Array.from({ length: VIEWERS_MAX }, () => LiveViewer.open(url)));
+  await assert.rejects(LiveViewer.open(url), /429/);
+  await viewers.pop()?.close();
+  const again = await eventually('a place', () => LiveViewer.open(url).catch(() => undefined));
+  for (const viewer of [...viewers, ...(again ? [again] : [])]) await viewer.close();
+  await browser.close();
+  await server.release(id);
+});
+
+test('a viewer that stops reading delays neither others nor the recording, and gets the newest picture afterwards', async () => {
   const { id, browser, page, url } = await openPage('/plain');
   const [fast, slow] = [await LiveViewer.open(url), await LiveViewer.open(url)];
   await eventually('a picture for both', () => fast.frames > 0 && slow.frames > 0);

@@ -15,7 +15,7 @@ import type { ConsumerHandoffPage } from '../../contract/consumer-handoffs.ts';
 import type { ConsumerTokens } from '../../contract/consumers.ts';
 import type { ClaimedHandoff, Handoff } from '../../contract/handoffs.ts';
 import type { DebugUrls } from '../../contract/live.ts';
-import { CdpClient } from '../harness/cdp.ts';
+import { CdpClient, type CdpMessage } from '../harness/cdp.ts';
 import { ConsumerLab } from '../harness/consumers.ts';
 import { filesUnder } from '../harness/files-under.ts';
 import { claimHandoff, handoffsPath, readHandoff, requestHandoff, withLease } from '../harness/handoffs.ts';
@@ -72,9 +72,10 @@ const pages = await openPages({
     response.setHeader('content-type', 'text/html; charset=utf-8');
     response.end('<!doctype html><title>Done</title><style>body{background:#fff}</style><p id="done">Thank you</p>');
   },
-  '/ask': `<!doctype html><meta charset="utf-8"><title>Ask</title><style>body{margin:0}button{position:absolute;left:0;top:0;width:300px;height:200px}</style>
+  '/ask': `<!doctype html><meta charset="utf-8"><title>Ask</title><style>body{margin:0}button,select{position:absolute;left:0;top:0;width:300px;height:200px}select{top:220px}</style>
     <button onclick="globalThis.answer = prompt('Is ' + typed + ' right?', typed)">ask</button>
-    <script>globalThis.typed = decodeURIComponent('${encodeURIComponent(SECRET)}')</script>`,
+    <select><option id="option"></select>
+    <script>option.textContent = globalThis.typed = decodeURIComponent('${encodeURIComponent(SECRET)}')</script>`,
   '/beacon': (request, response) =>
     void response.writeHead(200, { 'x-echo': String(request.headers['x-said'] ?? '') }).end('ok'),
 });
@@ -341,7 +342,65 @@ function brightness(jpeg: Buffer): number {
   return spawnSync('ffmpeg', options, { input: jpeg }).stdout[0] ?? 0;
 }
 
-test('a session without a recording is black for others too, and an intercepted request cannot be redirected', async () => {
+test('bodies of requests of a masked hand-off are refused to a client that followed them', async () => {
+  const { id, connectUrl, browser } = await onOtpPage();
+  const client = await CdpClient.connect(connectUrl);
+  const channel = await client.attachToPage();
+  await client.send('Network.enable', {}, channel);
+  const claimed = await claimHandoff(server, person, (await requestHandoff(server, key, id)).id);
+  const viewer = await LiveViewer.open(claimed.liveViewUrl);
+  await typeSecret(viewer);
+  const finished = () => client.events.filter(({ method }) => method === 'Network.loadingFinished').length;
+  await eventually('the requests of the page', () => finished() >= 2);
+  await withLease(server, claimed, 'complete', { outcome: 'completed' });
+  const ids = client.events.flatMap(({ method, params }) =>
+    method === 'Network.requestWillBeSent' ? [String(params?.requestId)] : [],
+  );
+  assert.ok(ids.length >= 2);
+  const answers: CdpMessage[] = [];
+  for (const requestId of ids)
+    for (const method of ['Network.getRequestPostData', 'Network.getResponseBody'])
+      answers.push(await client.ask(method, { requestId }, channel));
+  assert.equal(formIn(JSON.stringify(answers)), undefined);
+  for (const { error } of answers) assert.match(error?.message ?? '', /a masked hand-off/);
+  await viewer.close();
+  await client.close();
+  await browser.close();
+  await server.release(id);
+});
+
+test('what a page logged in a masked hand-off is not told later: to a new connection, by a tool, or in the log after a restart', async () => {
+  const { id, connectUrl, browser } = await onOtpPage();
+  const claimed = await claimHandoff(server, person, (await requestHandoff(server, key, id)).id);
+  const viewer = await LiveViewer.open(claimed.liveViewUrl);
+  await typeSecret(viewer);
+  await withLease(server, claimed, 'complete', { outcome: 'completed' });
+  await viewer.close();
+  await browser.close();
+  await server.restart();
+  const client = await CdpClient.connect(connectUrl);
+  const channel = await client.attachToPage();
+  for (const domain of ['Runtime', 'Log', 'Console']) await client.send(`${domain}.enable`, {}, channel);
+  // Messages of before are told before it.
+  await client.evaluate(`console.log('afterwards')`, channel);
+  const isAfterwards = ({ params }: CdpMessage): boolean => JSON.stringify(params).includes('afterwards');
+  await client.event('Runtime.consoleAPICalled', isAfterwards);
+  const isLogged = ({ method = '' }: CdpMessage): boolean => /^(Runtime\.(console|exception)|Log|Console)/.test(method);
+  const readLog = async () => (await server.api('GET', `/v1/browsers/sessions/${id}/logs`, { key })).text;
+  const told = {
+    'a new connection': JSON.stringify(client.events.filter(isLogged)),
+    // Below, the tool says where the page stands, and its title.
+    'a tool': (await byTool(id, 'browser_console_messages')).split('Page: ', 1)[0] ?? '',
+    'the log': await eventually('the log', readLog, text => text.includes('afterwards')),
+  };
+  const leaks = Object.entries(told).filter(([, text]) => formIn(withoutAddresses(text)) !== undefined);
+  assert.deepEqual(leaks, []);
+  assert.match(told['a tool'], /afterwards/);
+  await client.close();
+  await server.release(id);
+});
+
+test('a session that is not recorded is black for others too, and an intercepted request cannot be redirected', async () => {
   const { id, browser, page } = await onOtpPage({ browserSettings: { recordSession: false } });
   const bodies: Array<string | null> = [];
   await page.route('**/beacon*', async route => {
@@ -423,7 +482,7 @@ test('while a person has control, input of the agent has no effect on any connec
   await server.release(id);
 });
 
-test('a dialog that is open when a masked hand-off ends is reported to the agent then, without its text', async () => {
+test('a dialog that is open when a masked hand-off ends is told to the agent then, without its text, and to no viewer before', async () => {
   const { id, connectUrl, browser, page } = await onOtpPage();
   await page.goto(`${pages.url}/ask`);
   const asked: string[] = [];
@@ -441,10 +500,24 @@ test('a dialog that is open when a masked hand-off ends is reported to the agent
   const asksPerson = (viewer: LiveViewer) =>
     eventually('the dialog', () => viewer.last('page')?.dialog?.message.includes(SECRET));
 
-  // A dialog that the person answers is never reported.
+  const looker = await LiveViewer.open(await debugUrl(id, '?readOnly=true'));
+  const other = await LiveViewer.open(await debugUrl(id));
+  const assertUntold = (): void => {
+    for (const { page, messages } of [looker, other]) {
+      assert.ok(page !== '');
+      assert.equal(formIn(JSON.stringify(messages)), undefined, 'another viewer is told nothing of it');
+    }
+  };
+
+  // One that the person answers is never told, and neither is a list that the person opens.
   const first = await claims();
+  first.viewer.click(100, 300);
+  await eventually('the list', () => first.viewer.last('page')?.select?.options[0]?.label === SECRET);
+  first.viewer.drive({ type: 'choose', options: [] });
+  await eventually('the list to be closed', () => first.viewer.last('page')?.select === null);
   first.viewer.click(100, 100);
   await asksPerson(first.viewer);
+  assertUntold();
   first.viewer.drive({ type: 'dialog', accept: true, text: SECRET });
   await eventually('the dialog to be closed', () => first.viewer.last('page')?.dialog === null);
   await withLease(server, first.claimed, 'complete', { outcome: 'completed' });
@@ -487,6 +560,19 @@ test('a dialog that is open when a masked hand-off ends is reported to the agent
   assert.deepEqual([closed?.method, closed?.params?.userInput], ['Page.javascriptDialogClosed', '']);
   await withLease(server, third.claimed, 'complete', { outcome: 'completed' });
   await third.viewer.close();
+
+  // One that the person leaves open is shown to who takes control then, without its text.
+  const fourth = await claims();
+  fourth.viewer.click(100, 100);
+  await asksPerson(fourth.viewer);
+  await withLease(server, fourth.claimed, 'complete', { outcome: 'completed' });
+  await other.take();
+  await eventually('the dialog', () => other.last('page')?.dialog);
+  assert.deepEqual(other.last('page')?.dialog, { kind: 'prompt', message: '', answer: '' });
+  other.drive({ type: 'dialog', accept: false, text: '' });
+  await eventually('the dialog to be closed', () => other.last('page')?.dialog === null);
+  assertUntold();
+  for (const viewer of [fourth.viewer, looker, other]) await viewer.close();
   await client.close();
   await browser.close();
   await server.release(id);

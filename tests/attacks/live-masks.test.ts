@@ -5,6 +5,7 @@ import { spawnSync } from 'node:child_process';
 import { test } from 'node:test';
 import { chromium, type Page } from 'playwright-core';
 import type { DebugUrls } from '../../contract/live.ts';
+import { CdpClient } from '../harness/cdp.ts';
 import { LiveViewer } from '../harness/live-viewer.ts';
 import { openPages } from '../harness/pages.ts';
 import { startServer } from '../harness/server.ts';
@@ -18,6 +19,8 @@ const pages = await openPages({
 const server = await startServer({ pages });
 
 const SEEN_PIXELS = 15_000;
+/** Pages of a session that are recorded. */
+const PAGES_AT_ONCE = 64;
 
 function magenta(jpeg: Buffer | undefined): number {
   if (!jpeg) return 0;
@@ -95,5 +98,32 @@ test('a tab that was never in front shows a masked picture too', async () => {
   assert.ok(isMasked(viewer));
   await viewer.close();
   await browser.close();
+  await server.release(id);
+});
+
+test('a page beyond those that are recorded is black as a whole for who only watches, who is told why', async () => {
+  const { id, connectUrl } = await server.createSession({ keepAlive: true });
+  const client = await CdpClient.connect(connectUrl);
+  const channel = await client.attachToPage();
+  const open = (url: string) =>
+    client.send('Runtime.evaluate', { expression: `void open('${url}')`, userGesture: true }, channel);
+  for (let count = 1; count < PAGES_AT_ONCE; count++) await open('about:blank');
+  await open(`${pages.url}/secret`);
+  const watch = async (query: string): Promise<LiveViewer> => {
+    const { body } = await server.api<DebugUrls>('GET', `/v1/browsers/sessions/${id}/debug${query}`);
+    const viewer = await LiveViewer.open(body.debuggerUrl);
+    const tab = await eventually('the tab', () => viewer.tabs.find(({ title }) => title === 'Secret'));
+    viewer.say({ type: 'watch', page: tab?.page });
+    await eventually('a picture', () => viewer.newest?.head.page === tab?.page);
+    return viewer;
+  };
+  const looker = await watch('?readOnly=true');
+  assert.match(looker.last('refused')?.why ?? '', /is not known/);
+  const person = await watch('');
+  await person.take();
+  await eventually('the person in control to see the page', () => sees(person));
+  assert.ok(isMasked(looker));
+  for (const viewer of [looker, person]) await viewer.close();
+  await client.close();
   await server.release(id);
 });

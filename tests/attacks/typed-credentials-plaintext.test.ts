@@ -86,6 +86,7 @@ const PAGE = `<!doctype html><meta charset="utf-8"><title>Bank</title><style>bod
       stood.textContent = there.title = 'twin of ' + said;
       twin.console.log('twin', said);
       twin.history.pushState({ said }, '', '/page?twin=' + encoded);
+      setTimeout(() => twin.alert(said), 50);
       return;
     }
     setTimeout(() => alert(said), 50);

@@ -16,6 +16,7 @@ export interface Locked {
   readonly runs: boolean;
 }
 
+type Committed<T> = (result: T) => unknown;
 type Work<T> = (within: Atomic, locked: Locked, open: HandoffRow | undefined) => Promise<T>;
 
 export class LeaseChanges {
@@ -37,8 +38,8 @@ export class LeaseChanges {
     this.#isLeft = true;
   }
 
-  /** `committed` is called with the result before the next change begins. */
-  make<T>(work: Work<T>, committed: (result: T) => void = () => {}): Promise<T> {
+  /** `committed` is called with the result, and awaited, before the next change begins. */
+  make<T>(work: Work<T>, committed: Committed<T> = () => {}): Promise<T> {
     return this.#inTurn(async (within, locked, open) => {
       if (!open || this.#isLeft || !isOver(open, this.#parts.clock.now())) return work(within, locked, open);
       const settled = await this.#settled(within, locked.fence, open);
@@ -46,12 +47,12 @@ export class LeaseChanges {
     }, committed);
   }
 
-  /** For a change that itself ends what has run out. */
-  makeEnd<T>(work: Work<T>, committed: (result: T) => void = () => {}): Promise<T> {
+  /** For a change that ends what is over itself. */
+  makeEnd<T>(work: Work<T>, committed: Committed<T> = () => {}): Promise<T> {
     return this.#inTurn(work, committed);
   }
 
-  #inTurn<T>(work: Work<T>, committed: (result: T) => void): Promise<T> {
+  #inTurn<T>(work: Work<T>, committed: Committed<T>): Promise<T> {
     const { id, applicationId } = this.#session;
     const change = async (): Promise<T> => {
       const result = await this.#parts.store.atomically(async within => {
@@ -59,7 +60,7 @@ export class LeaseChanges {
         if (!locked) throw notFound('Session', id);
         return work(within, locked, await within.handoffs.openOf(id));
       });
-      committed(result);
+      await committed(result);
       return result;
     };
     const done = this.#turn.then(change);

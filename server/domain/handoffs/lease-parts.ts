@@ -23,6 +23,8 @@ export interface LeasedSession {
   readonly browser: {
     /** Documents that the rule does not allow are not loaded until the result is closed. */
     guardNavigationsForNow(rule: NavigationRule): Promise<Closeable>;
+    /** Pages do not repeat to anybody what they have logged so far. */
+    forgetConsole(): Promise<void>;
   };
   hold(): { close(): void };
 }

@@ -3,6 +3,7 @@
 import type { HandoffRow } from '../../engines/store/rows/handoffs.ts';
 import { callAt, plus } from '../../kit/clock.ts';
 import type { Closeable } from '../../kit/scope.ts';
+import { within } from '../../kit/wait.ts';
 import type { Cover } from '../sessions/live.ts';
 import { AgentQueue } from './agent-queue.ts';
 import { type Control, controlOf, onlyOrigins } from './control.ts';
@@ -10,12 +11,15 @@ import type { LeasedSession, LeaseParts } from './lease-parts.ts';
 
 /** A person whose live view has been closed for longer has left the hand-off. */
 export const GONE_MS = 60_000;
+/** A browser that hangs delays the end of a hand-off by no more than this. */
+const FORGET_MS = 2_000;
 
 export interface LeaseStateParts extends Pick<LeaseParts, 'clock'> {
   readonly session: LeasedSession;
   /** Called when the time of the open hand-off, or of its lease, is over. */
   readonly isDue: (row: HandoffRow) => void;
-  readonly guardNotClosed: (error: unknown) => void;
+  /** Called with the error of something that control goes on without. */
+  readonly failed: (error: unknown) => void;
 }
 
 export class LeaseState {
@@ -31,6 +35,10 @@ export class LeaseState {
   #guard: Closeable | undefined;
   #due: { close(): void } | undefined;
   #isClosed = false;
+  /** The masked hand-off is over, and the agent not let on yet. */
+  #isEnding = false;
+  /** Calls of `set`; the last one counts. */
+  #changes = 0;
 
   constructor(parts: LeaseStateParts) {
     this.#parts = parts;
@@ -39,9 +47,9 @@ export class LeaseState {
 
   /** Continues the state that an earlier process left. */
   async adopt(row: HandoffRow): Promise<void> {
-    if (row.status === 'claimed') await this.openGuard(row);
     this.#goneAt = plus(this.#parts.clock.now(), GONE_MS);
-    this.set(row);
+    await this.set(row);
+    if (row.status === 'claimed') await this.openGuard(row);
   }
 
   get row(): HandoffRow | undefined {
@@ -57,7 +65,7 @@ export class LeaseState {
   }
 
   isFresh(fence: number): boolean {
-    return this.#control?.fence === fence && this.#control.expiresAt > this.#parts.clock.now();
+    return !this.#isEnding && this.#control?.fence === fence && this.#control.expiresAt > this.#parts.clock.now();
   }
 
   onChange(listener: () => void): { close(): void } {
@@ -65,10 +73,25 @@ export class LeaseState {
     return { close: () => void this.#listeners.delete(listener) };
   }
 
-  /** Sets the state that was committed. */
-  set(row: HandoffRow | undefined): void {
-    const before = { id: this.#row?.id, status: this.#row?.status, fence: this.#control?.fence };
+  /**
+   * What was committed. At the end of a masked hand-off pages forget what they have logged before anybody who hears it is let
+   * on, because Chromium sends it again to each channel that asks for it later.
+   */
+  async set(row: HandoffRow | undefined): Promise<void> {
+    const change = ++this.#changes;
     const control = row && controlOf(row);
+    if (this.#control?.masks && !control?.masks) {
+      this.#isEnding = true;
+      this.#due?.close();
+      const forgotten = within(FORGET_MS, 'pages to forget', () => this.#parts.session.browser.forgetConsole());
+      await forgotten.catch(this.#parts.failed);
+    }
+    if (change === this.#changes) this.#apply(row, control);
+  }
+
+  #apply(row: HandoffRow | undefined, control: Control | undefined): void {
+    this.#isEnding = false;
+    const before = { id: this.#row?.id, status: this.#row?.status, fence: this.#control?.fence };
     this.#row = row;
     this.#control = control;
     // The first live view may be opened at any time of the lease.
@@ -94,6 +117,8 @@ export class LeaseState {
     const guard = await this.#parts.session.browser.guardNavigationsForNow(onlyOrigins(allowedOrigins));
     this.#closeGuard();
     this.#guard = guard;
+    // Control may have ended meanwhile.
+    if (!this.#control) this.#closeGuard();
   }
 
   /** A live view of the person in control was opened. */
@@ -140,7 +165,7 @@ export class LeaseState {
   #closeGuard(): void {
     const guard = this.#guard;
     this.#guard = undefined;
-    if (guard) Promise.resolve(guard.close()).catch(this.#parts.guardNotClosed);
+    if (guard) Promise.resolve(guard.close()).catch(this.#parts.failed);
   }
 
   #arm(): void {

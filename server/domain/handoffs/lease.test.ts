@@ -11,7 +11,7 @@ import { until } from '../../kit/wait.ts';
 import type { Cover } from '../sessions/live.ts';
 import { type AgentInput, WAITING_COMMANDS_MAX, WAITING_MS } from './agent-queue.ts';
 import { Lease } from './lease.ts';
-import { BY_CLOCK } from './lease-parts.ts';
+import { BY_CLOCK, type LeasedSession } from './lease-parts.ts';
 import { GONE_MS } from './lease-state.ts';
 import { LEASE_MS } from './taken-control.ts';
 
@@ -20,11 +20,12 @@ const applicationId = '0192f7c2-6a64-7a0e-9a53-0f1c3a2f7d20' as ApplicationId;
 const handoffId = '0192f7c2-6a64-7a0e-9a53-0f1c3a2f7d30' as HandoffId;
 const [ANNA, BEN] = ['00000000-0000-4000-8000-00000000000a', '00000000-0000-4000-8000-00000000000b'];
 
-/**
- * The SQL statements are tested in tests/engines/store-controls.test.ts. These tests cover how Lease uses their
- * results.
- */
-async function setup(agentInput: AgentInput = 'queue', stored?: HandoffRow) {
+/** The SQL statements are tested in tests/engines/store-controls.test.ts; this tests how Lease uses their results. */
+async function setup(
+  agentInput: AgentInput = 'queue',
+  stored?: HandoffRow,
+  browser: Partial<LeasedSession['browser']> = {},
+) {
   const clock = new TestClock();
   const events: string[] = [];
   const covers: Array<Cover | undefined> = [];
@@ -61,7 +62,11 @@ async function setup(agentInput: AgentInput = 'queue', stored?: HandoffRow) {
     },
     {
       ...{ id, applicationId, hold: () => ({ close: () => {} }), setCover: cover => void covers.push(cover) },
-      browser: { guardNavigationsForNow: async () => ({ close: () => {} }) },
+      browser: {
+        guardNavigationsForNow: async () => ({ close: () => {} }),
+        forgetConsole: async () => {},
+        ...browser,
+      },
     },
     agentInput,
   );
@@ -213,7 +218,25 @@ describe('a hand-off', () => {
     await lease.close(false);
   });
 
-  test('when its lease ends, waits for another person under a higher fence, and expires when its time is over', async () => {
+  test('shows the pages and lets the agent on only when they have forgotten what they logged', async () => {
+    const forgotten = Promise.withResolvers<void>();
+    const { lease, covers, clock } = await setup('queue', undefined, { forgetConsole: () => forgotten.promise });
+    await lease.request(asked(clock.now()), BY_CLOCK, ACTOR);
+    const { row } = await lease.claim(handoffId, CLAIMER);
+    const waiting = waitOf(lease.judgeInput('Runtime.evaluate'));
+    const completed = lease.complete(handoffId, row.fence, { outcome: 'completed' }, BY_CLOCK);
+    await until(30_000, 'the end', () => (lease.isFresh(row.fence) ? undefined : true));
+    assert.ok(lease.control?.masks, 'the agent is still held back');
+    assert.equal(covers.at(-1), 'mask');
+    forgotten.resolve();
+    await completed;
+    assert.equal(await waiting, 'pass');
+    assert.equal(lease.control, undefined);
+    assert.equal(covers.at(-1), undefined);
+    await lease.close(false);
+  });
+
+  test('waits for another person when its lease ends, with a higher fence, and expires when its time is over', async () => {
     const { lease, clock, events, row } = await requested();
     const { row: claimed } = await lease.claim(handoffId, CLAIMER);
     clock.advance(120_000);

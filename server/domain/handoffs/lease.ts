@@ -44,7 +44,7 @@ export class Lease {
     this.#state = new LeaseState({
       ...{ session, clock },
       isDue: row => void this.#endDue(row),
-      guardNotClosed: error => this.#news.notWritten(error),
+      failed: error => this.#news.notWritten(error),
     });
     const [state, changes, news] = [this.#state, this.#changes, this.#news];
     this.#taken = new TakenControl({ session, state, changes, news, clock, keyId });
@@ -303,16 +303,14 @@ export class Lease {
       this.#tellEnded(row, 'expired');
     } catch (error) {
       this.#news.notWritten(error);
-      if (this.open?.id === id) this.#state.set(undefined);
+      if (this.open?.id === id) await this.#state.set(undefined);
     }
   }
 
-  /**
-   * The lease is over even though the database could not be written. The next change in the database finds it expired.
-   */
-  #lost({ fence }: HandoffRow, error: unknown): void {
+  /** The lease is over although the database could not be written: the next change there finds it expired. */
+  async #lost({ fence }: HandoffRow, error: unknown): Promise<void> {
     this.#news.notWritten(error);
-    if (this.control?.fence === fence) this.#state.set(undefined);
+    if (this.control?.fence === fence) await this.#state.set(undefined);
   }
 
   /** Limits how long a page that hangs can delay the end. */

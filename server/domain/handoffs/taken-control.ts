@@ -88,7 +88,7 @@ export class TakenControl {
       })
       .catch(error => news.notWritten(error));
     news.event(type, { fence }, actor);
-    if (!state.control) state.set(undefined);
+    if (!state.control) await state.set(undefined);
   }
 
   #rowFor(holder: string, now: Date): HandoffRow {

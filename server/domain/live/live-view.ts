@@ -63,6 +63,8 @@ export interface Offer {
 
 export class LiveView implements Watcher {
   readonly name = 'live';
+  /** An adopted session may be in a masked hand-off. */
+  readonly attendsFirst = true;
   readonly #parts: LiveViewParts;
   readonly #leases = new Map<SessionId, Lease>();
   readonly #epochs = new Map<SessionId, number>();

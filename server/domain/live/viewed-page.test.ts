@@ -14,11 +14,7 @@ test('queues at most 1,000 inputs in order while the page does not answer a pres
     post: (method: string, params: { text?: string } = {}) =>
       void (method === 'Input.insertText' && said.push(params.text ?? '')),
   } as unknown as ObservedTarget;
-  const page = new ViewedPage(
-    target,
-    () => new Map(),
-    () => {},
-  );
+  const page = new ViewedPage({ target, remoteFrames: () => new Map(), isCovered: () => false, changed: () => {} });
   page.text('before');
   page.mouse({
     type: 'mouse',

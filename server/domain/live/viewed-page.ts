@@ -26,12 +26,17 @@ const COPIED_MS = 3_000;
 const DIALOG_CHARS_MAX = 10_000;
 const NAVIGABLE = /^(https?:\/\/|about:blank$)/i;
 
+export interface OpenDialog extends DialogState {
+  /** It opened in a masked hand-off, so its text may repeat what the person typed. */
+  readonly isCovered: boolean;
+}
+
 export interface PageState {
   readonly canGoBack: boolean;
   readonly canGoForward: boolean;
   readonly loading: boolean;
   readonly visible: boolean;
-  readonly dialog: DialogState | null;
+  readonly dialog: OpenDialog | null;
   readonly select: SelectState | null;
   readonly files: 'one' | 'many' | null;
 }
@@ -41,10 +46,20 @@ const INITIAL_STATE: PageState = {
   ...{ dialog: null, select: null, files: null },
 };
 
+export interface ViewedPageParts {
+  readonly target: ObservedTarget;
+  /** The frames of the page that run in their own process. */
+  readonly remoteFrames: () => ReadonlyMap<string, ObservedTarget>;
+  /** Whether the session is in a masked hand-off. */
+  readonly isCovered: () => boolean;
+  readonly changed: () => void;
+}
+
 export class ViewedPage implements Closeable {
   readonly id: string;
   readonly #target: ObservedTarget;
   readonly #worlds: PageWorlds;
+  readonly #isCovered: () => boolean;
   readonly #changed: () => void;
   readonly #listening: Closeable;
   #state: PageState = INITIAL_STATE;
@@ -61,11 +76,11 @@ export class ViewedPage implements Closeable {
   /** The press opened the list of a select, so the page must not get the release. */
   #swallowsRelease = false;
 
-  /** `remoteFrames` returns the frames of the page that run in their own process. */
-  constructor(target: ObservedTarget, remoteFrames: () => ReadonlyMap<string, ObservedTarget>, changed: () => void) {
+  constructor({ target, remoteFrames, isCovered, changed }: ViewedPageParts) {
     this.id = target.id;
     this.#target = target;
     this.#worlds = new PageWorlds(target, remoteFrames);
+    this.#isCovered = isCovered;
     this.#changed = changed;
     this.#listening = target.on((method, params) => this.#event(method, params));
     target.post('Page.enable');
@@ -302,7 +317,7 @@ export class ViewedPage implements Closeable {
   #event(method: string, params: JsonObject): void {
     switch (method) {
       case 'Page.javascriptDialogOpening':
-        return this.#update({ dialog: dialogOf(params) });
+        return this.#update({ dialog: { ...dialogOf(params), isCovered: this.#isCovered() } });
       case 'Page.javascriptDialogClosed':
         return this.#update({ dialog: null });
       case 'Page.screencastVisibilityChanged':

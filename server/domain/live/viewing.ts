@@ -18,6 +18,8 @@ export interface Picture {
   readonly unmasked: Buffer;
   /** The whole picture is masked for everyone except the person who has control in a hand-off. */
   readonly isCovered: boolean;
+  /** All of it is masked, for everybody but who has control: the page is not recorded, so what is to be masked is not known. */
+  readonly isUnknown: boolean;
   /** Size of the page that it shows, in CSS pixels. */
   readonly width: number;
   readonly height: number;
@@ -113,11 +115,12 @@ export class Viewing implements Closeable {
       target.whenGone(() => this.#frames.delete(target));
     }
     if (target.kind !== 'page') return;
-    const page = new ViewedPage(
+    const page = new ViewedPage({
       target,
-      () => this.#remoteFrames(target),
-      () => this.#notify(target.id),
-    );
+      remoteFrames: () => this.#remoteFrames(target),
+      isCovered: () => this.#live.cover !== undefined,
+      changed: () => this.#notify(target.id),
+    });
     this.#pages.set(target.id, { target, page });
     target.on(method => {
       if (/^Page\.(frameNavigated|frameStoppedLoading|navigatedWithinDocument|domContentEventFired)$/.test(method))

@@ -62,7 +62,25 @@ describe('watchers', () => {
     assert.deepEqual(filled, ['/f/a', '/f/b']);
   });
 
-  test('salvages with the other watchers if one fails', async () => {
+  test('attends with the others only when one that attends first has', async () => {
+    const attended: string[] = [];
+    const ready = Promise.withResolvers<void>();
+    const late = (name: string, until?: Promise<void>): Pick<Watcher, 'name' | 'attend'> => ({
+      name,
+      attend: async () => {
+        await until;
+        attended.push(name);
+        return undefined;
+      },
+    });
+    const list = watchers(late('a'), { ...late('b', ready.promise), attendsFirst: true }, late('c'));
+    const attending = list.attend(Object.create(null), row, signal);
+    setImmediate(ready.resolve);
+    await attending;
+    assert.deepEqual(attended, ['b', 'a', 'c']);
+  });
+
+  test('salvages with the others when one fails', async () => {
     const salvaged: string[] = [];
     const failing: Watcher = { name: 'a', salvage: () => Promise.reject(new Error('broken')) };
     const working: Watcher = { name: 'b', salvage: async (_row, { folder }) => void salvaged.push(folder) };

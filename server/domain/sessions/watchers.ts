@@ -19,6 +19,8 @@ const SALVAGE_MS = 30_000;
 export interface Watcher {
   /** The key of the watcher's part of `SessionRow.settings`. */
   readonly name: string;
+  /** The others attend when it has: it says what they must hide from the first moment on. */
+  readonly attendsFirst?: true;
   /**
    * Called before the row is written, to check what the create requests. Throws the fault that is returned to the
    * caller.
@@ -35,9 +37,9 @@ export interface Watcher {
    */
   prepare?(row: SessionRow, signal: AbortSignal): Promise<Preparation | undefined>;
   /**
-   * Called when the browser is running and before a client connects, also after an adoption. Watchers are called
-   * concurrently but in order: what one does before its first await is done before the next is called. A failure fails
-   * the start.
+   * Called when the browser runs and before a client connects, also after an adoption. Watchers are called concurrently
+   * in order, after those that attend first: what one does before its first await is done before the next is called. A
+   * failure fails the start.
    */
   attend?(live: LiveSession, row: SessionRow, signal: AbortSignal): Promise<Attendance | undefined>;
   /**
@@ -112,12 +114,12 @@ export class Watchers {
   }
 
   async attend(live: LiveSession, row: SessionRow, signal: AbortSignal): Promise<void> {
-    await Promise.all(
-      this.#list.map(async watcher => {
-        const attendance = await watcher.attend?.(live, row, signal);
-        if (attendance) live.attendedBy(watcher.name, attendance);
-      }),
-    );
+    const attend = async (watcher: Watcher): Promise<void> => {
+      const attendance = await watcher.attend?.(live, row, signal);
+      if (attendance) live.attendedBy(watcher.name, attendance);
+    };
+    for (const watcher of this.#list) if (watcher.attendsFirst) await attend(watcher);
+    await Promise.all(this.#list.filter(({ attendsFirst }) => !attendsFirst).map(attend));
   }
 
   /** Calls all watchers. If one fails, the others are not affected. */

@@ -17,7 +17,7 @@ import { Holds } from './holds.ts';
 import { Mux, ProtocolFailure } from './mux.ts';
 import { type ClientListener, type CommandTap, MuxClient, type Policy } from './mux-client.ts';
 import { NavigationGuard, type NavigationRule } from './navigation-guard.ts';
-import { Observation, type Observer } from './observation.ts';
+import { Observation, type ObservedTarget, type Observer } from './observation.ts';
 import { PageAttachment } from './page-attachment.ts';
 import { DOWNLOADS } from './policies.ts';
 
@@ -26,6 +26,10 @@ const READY_MS = 25_000;
 /** A page that does not respond within this time is withheld from the client that is connecting. */
 const PROBE_MS = 2_500;
 const DETACH_MS = 5_000;
+/** A page that does not answer within this time, such as one with a dialog, still does it before any later command. */
+const FORGET_MS = 1_000;
+/** What was logged, by scripts and by the browser, is sent again to each channel that enables the domain later. */
+const FORGET_COMMANDS = ['Runtime.discardConsoleEntries', 'Log.clear'];
 
 export interface BrowserPipes {
   readonly fifoIn: string;
@@ -294,6 +298,17 @@ export class Browser implements Closeable {
         if (!observation.hasObservers) await this.#stopObservation(observation);
       },
     };
+  }
+
+  /** Makes every page, frame and worker forget its console messages. When it resolves, none of those are on their way. */
+  async forgetConsole(): Promise<void> {
+    const answers: Array<Promise<unknown>> = [];
+    const target = (one: ObservedTarget): void => {
+      for (const method of FORGET_COMMANDS) answers.push(one.send(method, {}, FORGET_MS).catch(() => {}));
+    };
+    const observing = await this.observe({ target });
+    await Promise.all(answers);
+    await observing.close();
   }
 
   /** From now on documents are loaded only from hosts that the rule allows. */

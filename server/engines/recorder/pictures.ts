@@ -19,6 +19,8 @@ export interface Picture {
   readonly unmasked: Buffer;
   /** The whole picture is masked for everybody except the person who has control in a hand-off. */
   readonly isCovered: boolean;
+  /** All of it is masked, for everybody but who has control: the page is not recorded, so what is to be masked is not known. */
+  readonly isUnknown: boolean;
   /** Size of the visible part of the page, in CSS pixels. */
   readonly width: number;
   readonly height: number;
@@ -36,8 +38,8 @@ export class Pictures {
   readonly #own = new Map<string, OwnCapture>();
 
   readonly #workers: Workers;
-  /** Sessions whose pictures are black. */
-  readonly #covered = new Set<string>();
+  /** Sessions whose pictures are black, with an object for each time that they were covered. */
+  readonly #covered = new Map<string, object>();
 
   constructor(recorder: Pick<Recorder, 'sessionOf'>, clock: Clock, workers: Workers) {
     this.#recorder = recorder;
@@ -48,10 +50,13 @@ export class Pictures {
   /** Makes the pictures black while a person has control of the session. Afterwards, earlier pictures stay black. */
   async cover(session: string, on: boolean): Promise<void> {
     const captures = [...this.#own.values()].filter(one => one.session === session).map(({ capture }) => capture);
-    if (on) this.#covered.add(session);
+    if (on) this.#covered.set(session, {});
     else {
+      const cover = this.#covered.get(session);
       for (const capture of captures) capture.refresh();
       await Promise.all(captures.map(capture => capture.handled()));
+      // The next person may have the session by now.
+      if (this.#covered.get(session) !== cover) return;
       this.#covered.delete(session);
     }
     for (const capture of captures) capture.refresh();
@@ -63,17 +68,22 @@ export class Pictures {
     const recorded = recording?.hubOfTarget(target.id);
     // A separate screencast would show what the recording of the other pages masks.
     if (!recorded && recording?.hasSecrets) return { close: () => {} };
-    const hub = recorded ?? this.#ownOf(session, target).hub;
+    const isUnknown = !recorded && recording?.hasMasks === true;
+    const hub = recorded ?? this.#ownOf(session, target, isUnknown).hub;
     const watching = hub.watch(({ jpeg, unmasked, isCovered, width, height, metadata }) =>
       seen({
         jpeg,
         unmasked,
         isCovered,
+        isUnknown,
         width: metadata.deviceWidth || width,
         height: metadata.deviceHeight || height,
       }),
     );
-    if (!hub.newest) void this.#screenshot(session, target, hub, recording?.maskOfTarget(target.id), seen);
+    if (!hub.newest) {
+      const mask = recording?.maskOfTarget(target.id);
+      void this.#screenshot(session, target, hub, { mask, isUnknown }, seen);
+    }
     return {
       close: () => {
         void watching.close();
@@ -90,7 +100,7 @@ export class Pictures {
     return newest?.jpeg;
   }
 
-  #ownOf(session: string, target: TargetChannel): OwnCapture {
+  #ownOf(session: string, target: TargetChannel, isUnknown: boolean): OwnCapture {
     const existing = this.#own.get(target.id);
     if (existing) return existing;
     const hub = new Hub();
@@ -100,7 +110,7 @@ export class Pictures {
       isWatched: () => true,
       onFrame: async ({ jpeg, at, metadata }) => {
         const isCovered = this.#covered.has(session);
-        const shown = isCovered ? await blacked(jpeg, this.#workers, session) : jpeg;
+        const shown = isCovered || isUnknown ? await blacked(jpeg, this.#workers, session) : jpeg;
         if (!shown) return 'rejected';
         const { deviceWidth: width, deviceHeight: height } = metadata;
         hub.show({ jpeg: shown, unmasked: jpeg, isCovered, at, metadata, width, height });
@@ -123,18 +133,19 @@ export class Pictures {
     session: string,
     target: TargetChannel,
     hub: Hub,
-    mask: PageMask | undefined,
+    { mask, isUnknown }: { readonly mask: PageMask | undefined; readonly isUnknown: boolean },
     seen: (picture: Picture) => void,
   ): Promise<void> {
     try {
       const take = (): Promise<Still> => screenshotOf(target);
-      const isCovered = this.#covered.has(session);
+      const wasCovered = this.#covered.has(session);
       const taken = mask ? await mask.still(take) : unmasked(await take());
-      const black = taken && isCovered && !mask ? await blacked(taken.jpeg, this.#workers, session) : taken?.jpeg;
+      const isCovered = wasCovered || this.#covered.has(session);
+      const black = taken && (isCovered || isUnknown) ? await blacked(taken.jpeg, this.#workers, session) : taken?.jpeg;
       if (!taken || !black || hub.newest) return;
       const still = { ...taken, jpeg: black };
       const { deviceWidth: width, deviceHeight: height } = still.metadata;
-      seen({ jpeg: still.jpeg, unmasked: still.unmasked, isCovered, width, height });
+      seen({ jpeg: still.jpeg, unmasked: still.unmasked, isCovered, isUnknown, width, height });
     } catch {
       // A page that does not answer gets no picture.
     }

@@ -359,6 +359,11 @@ export class SessionRecording {
     return this.#masks.get(targetId);
   }
 
+  /** Whether its pages have fields that are not shown. */
+  get hasMasks(): boolean {
+    return this.#options.masks !== 'none';
+  }
+
   get hasSecrets(): boolean {
     return this.#options.secrets.forms.length > 0;
   }

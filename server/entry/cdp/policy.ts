@@ -9,6 +9,7 @@ import { isObject, type JsonObject } from '../../kit/json.ts';
 import { CONTINUES, mayWait, TITLED, unchangedRequest, waits } from './held-commands.ts';
 import { isOfDialog, MaskedDialogs } from './masked-dialogs.ts';
 import { shownEvent, withoutTitle } from './masked-events.ts';
+import { MaskedRequests } from './masked-requests.ts';
 import { TraceStreams } from './trace-streams.ts';
 
 /** Browser contexts that clients may have open at once in a session. */
@@ -95,13 +96,17 @@ export function clientPolicy(parts: PolicyParts): Policy {
     ...Object.fromEntries(BY_EXTENSION_ID.map(method => [method, params => loadedExtension(method, params, browser)])),
   };
   const watched = new Set([...Object.keys(REFUSED), ...Object.keys(rules)]);
+  const requests = new MaskedRequests();
   const judgeAlone = ({ method, params, toBrowser }: Command): Verdict | Promise<Verdict> => {
     const why = REFUSED[method];
     if (why) return { refuse: `${method} is refused: it ${why}.` };
+    if (requests.mayBeReadBy(method) && requests.has(params.requestId))
+      return { refuse: `${method} is refused: the request was made while a person had control in a masked hand-off.` };
     return rules[method]?.(params, toBrowser) ?? PASS;
   };
   const { lease } = parts;
-  const isWatched = (method: string): boolean => lease?.control !== undefined && mayWait(method, lease.control);
+  const isWatched = (method: string): boolean =>
+    requests.mayBeReadBy(method) || (lease?.control !== undefined && mayWait(method, lease.control));
   const judge = (command: Command): Verdict | Promise<Verdict> =>
     lease?.control && waits(command, lease.control)
       ? afterControl(lease.judgeInput(command.method), () => judgeAlone(command))
@@ -109,6 +114,7 @@ export function clientPolicy(parts: PolicyParts): Policy {
   const dialogs = new MaskedDialogs();
   const filterEvent = (event: Buffer): Buffer | undefined => {
     if (!lease?.control?.masks) return event;
+    requests.heard(event);
     return isOfDialog(event) ? dialogs.shown(event) : shownEvent(event);
   };
   const takeKept = (): readonly Buffer[] => dialogs.take();

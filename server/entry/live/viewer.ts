@@ -2,13 +2,19 @@
 // flight to a viewer, and only the newest one waits, so that a slow viewer skips pictures and delays nobody else.
 import { randomUUID } from 'node:crypto';
 import type { RawData, WebSocket } from 'ws';
-import type { DriveMessage, ServerMessage, TabState, ViewerMessage } from '../../../contract/live-messages.ts';
+import type {
+  DialogState,
+  DriveMessage,
+  ServerMessage,
+  TabState,
+  ViewerMessage,
+} from '../../../contract/live-messages.ts';
 import type { Control } from '../../domain/handoffs/control.ts';
 import type { Lease } from '../../domain/handoffs/lease.ts';
 import type { Watched } from '../../domain/limits/waiting-bytes.ts';
 import type { LinkClaims } from '../../domain/live/links.ts';
 import type { Offer } from '../../domain/live/live-view.ts';
-import type { ViewedPage } from '../../domain/live/viewed-page.ts';
+import type { OpenDialog, ViewedPage } from '../../domain/live/viewed-page.ts';
 import type { OpenedPage, Picture, Viewing } from '../../domain/live/viewing.ts';
 import { reason } from '../../kit/fault.ts';
 import { guarded } from '../../kit/guard.ts';
@@ -26,6 +32,10 @@ const CLOSE_MS = 2_000;
 /** The maximum size of unread text messages. A viewer that exceeds it is disconnected. */
 const BEHIND_BYTES_MAX = 4 * 1024 ** 2;
 const UPLOADS = '/tmp/.uploads/';
+const UNKNOWN =
+  'More pages are open than are recorded at once. What this one must hide is not known, so only the viewer in control sees it.';
+/** Only the viewer in control is asked, because what a page asks may repeat what was typed. */
+const ASKS_NOTHING = { dialog: null, select: null, files: null };
 
 export interface ViewerParts extends Pick<Runtime, 'clock' | 'log'> {
   readonly socket: WebSocket;
@@ -230,6 +240,7 @@ export class Viewer {
     this.#waitingPicture = undefined;
     this.#pictureInFlight = true;
     const unmasked = this.#seesUnmasked(picture);
+    if (picture.isUnknown && !unmasked && !this.#sent) this.#refuse('watch', UNKNOWN);
     this.#sent = { picture, unmasked };
     const shown = unmasked ? { ...picture, jpeg: picture.unmasked } : picture;
     socket.send(frameMessage(this.#watching.page, shown), { binary: true });
@@ -269,6 +280,7 @@ export class Viewer {
     page?.toFront();
     this.#sendControl();
     if (control.masks) this.#sendTabs();
+    if (this.#watching) this.#sendPage(this.#watching.page);
   }
 
   /** The control of the hand-off that this address belongs to, under its fence. */
@@ -414,8 +426,14 @@ export class Viewer {
   #sendPage(id: string): void {
     const page = this.#parts.viewing.page(id);
     if (!page) return;
-    const { visible: _, ...state } = page.state;
-    this.#send({ type: 'page', page: id, ...state });
+    const { visible: _, dialog, select, files, ...state } = page.state;
+    const asks = this.#mayDrive ? { dialog: dialog && this.#dialogOf(dialog), select, files } : ASKS_NOTHING;
+    this.#send({ type: 'page', page: id, ...state, ...asks });
+  }
+
+  /** As with pictures, who takes control after a hand-off does not get what the page asked the person in it. */
+  #dialogOf({ isCovered, ...dialog }: OpenDialog): DialogState {
+    return isCovered && this.#control?.isAsked !== true ? { ...dialog, message: '', answer: '' } : dialog;
   }
 
   #sendControl(): void {

@@ -1,0 +1,58 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { setTimeout as later } from 'node:timers/promises';
+import { TestClock } from '../../../tests/harness/test-clock.ts';
+import type { HandoffRow } from '../../engines/store/rows/handoffs.ts';
+import type { SessionRow } from '../../engines/store/rows/sessions.ts';
+import { plus } from '../../kit/clock.ts';
+import type { ApplicationId, HandoffId, SessionId } from '../../kit/ids.ts';
+import { silentLog } from '../../kit/log.ts';
+import type { Cover, LiveSession } from '../sessions/live.ts';
+import { type Watcher, Watchers } from '../sessions/watchers.ts';
+import { LiveView, type LiveViewParts } from './live-view.ts';
+
+const sessionId = '0192f7c2-6a64-7a0e-9a53-0f1c3a2f7d10' as SessionId;
+const applicationId = '0192f7c2-6a64-7a0e-9a53-0f1c3a2f7d20' as ApplicationId;
+const LATE_MS = 20;
+
+test('hides an adopted session in a masked hand-off before anything records it, however late that is known', async () => {
+  const clock = new TestClock();
+  const now = clock.now();
+  const row: HandoffRow = {
+    ...{ id: 'handoff' as HandoffId, applicationId, sessionId, origin: 'api', status: 'claimed', instructions: 'x' },
+    ...{ reason: 'other', claimableBy: 'members', record: 'mask', leaseSeconds: 120, fence: 7, holder: 'somebody' },
+    ...{ requesterKind: 'account', createdAt: now, expiresAt: plus(now, 600_000), claimTries: 0 },
+    ...{ leaseExpiresAt: plus(now, 120_000), allowedOrigins: ['https://bank.test'] },
+  };
+  const covers: string[] = [];
+  let cover: Cover | undefined;
+  const live = {
+    ...{ id: sessionId, applicationId, attendedBy: () => {}, hold: () => ({ close: () => {} }) },
+    onCover: () => ({ close: () => {} }),
+    setCover: (now: Cover | undefined) => {
+      cover = now;
+    },
+    browser: {
+      guardNavigationsForNow: async () => {
+        covers.push(`guard ${cover}`);
+        await later(LATE_MS);
+        return { close: () => {} };
+      },
+    },
+  } as unknown as LiveSession;
+  const view = new LiveView({
+    ...{ clock, log: silentLog, leases: { clock, log: silentLog }, rows: { of: async () => undefined } },
+    handoffs: { openOf: () => later(LATE_MS, row) },
+  } as unknown as LiveViewParts);
+  const recorder: Watcher = {
+    name: 'recorder',
+    attend: async () => {
+      covers.push(`recorder ${cover}`);
+      return undefined;
+    },
+  };
+  const session = { status: 'RUNNING', settings: {} } as unknown as SessionRow;
+  await new Watchers([recorder, view], silentLog).attend(live, session, new AbortController().signal);
+  assert.deepEqual(covers, ['guard mask', 'recorder mask']);
+  await view.leaseOf(sessionId)?.close(false);
+});

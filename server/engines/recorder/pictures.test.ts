@@ -1,0 +1,88 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { setImmediate } from 'node:timers/promises';
+import { HandClock } from '../../../tests/harness/hand-clock.ts';
+import type { Workers } from '../../kit/worker-pool.ts';
+import type { TargetChannel } from './channel.ts';
+import { type Picture, Pictures } from './pictures.ts';
+import type { Recorder } from './recorder.ts';
+
+const SESSION = 'session';
+
+/** Shows pictures when told to. */
+function openTab() {
+  let report: Parameters<TargetChannel['on']>[0] = () => {};
+  const tab: TargetChannel = {
+    ...{ id: 'tab', kind: 'page', url: 'https://page.test/', parent: undefined, isGone: false },
+    send: async () => ({}),
+    ...{ post: () => {}, whenGone: () => {} },
+    on: listener => {
+      report = listener;
+      return { close: () => {} };
+    },
+  };
+  let shown = 0;
+  const shows = async (picture: string): Promise<void> => {
+    const metadata = { timestamp: ++shown, monotonicTimestamp: shown };
+    report('Page.screencastFrame', { data: '', sessionId: shown, metadata }, Buffer.from(picture));
+    await setImmediate();
+  };
+  return { tab, shows };
+}
+
+/** Blackens pictures one after another, when told to. */
+class SlowWorkers {
+  readonly #waiting: Array<() => void> = [];
+
+  run(): Promise<{ jpeg: Uint8Array }> {
+    return new Promise(resolve => this.#waiting.push(() => resolve({ jpeg: new Uint8Array(Buffer.from('black')) })));
+  }
+
+  async finish(): Promise<void> {
+    for (const done of this.#waiting.splice(0)) done();
+    await setImmediate();
+  }
+}
+
+test('a hand-off that follows another at once is hidden, although pictures of the first are still being masked', async () => {
+  const workers = new SlowWorkers();
+  const pictures = new Pictures({ sessionOf: () => undefined }, new HandClock(), workers as unknown as Workers);
+  const { tab, shows } = openTab();
+  const seen: Picture[] = [];
+  const watching = pictures.watch(SESSION, tab, picture => seen.push(picture));
+  await pictures.cover(SESSION, true);
+  await shows('of the first');
+  const ended = pictures.cover(SESSION, false);
+  await pictures.cover(SESSION, true);
+  await workers.finish();
+  await ended;
+  await shows('of the second');
+  await workers.finish();
+  assert.deepEqual(
+    seen.map(({ jpeg, isCovered }) => [jpeg.toString(), isCovered]),
+    [
+      ['black', true],
+      ['black', true],
+    ],
+  );
+  await watching.close();
+});
+
+test('a page that is not recorded although its session is, is shown to who has control, and black to others', async () => {
+  const workers = new SlowWorkers();
+  const recording = { hubOfTarget: () => undefined, maskOfTarget: () => undefined, hasSecrets: false };
+  for (const hasMasks of [true, false]) {
+    const recorder = { sessionOf: () => ({ ...recording, hasMasks }) } as unknown as Recorder;
+    const pictures = new Pictures(recorder, new HandClock(), workers as unknown as Workers);
+    const { tab, shows } = openTab();
+    const seen: Picture[] = [];
+    const watching = pictures.watch(SESSION, tab, picture => seen.push(picture));
+    await shows('password');
+    await workers.finish();
+    assert.deepEqual(
+      seen.map(({ jpeg, unmasked, isUnknown }) => [jpeg.toString(), unmasked.toString(), isUnknown]),
+      [[hasMasks ? 'black' : 'password', 'password', hasMasks]],
+    );
+    await watching.close();
+  }
+});
