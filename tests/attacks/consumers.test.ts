@@ -24,6 +24,7 @@ const lab = await ConsumerLab.of(server, owner);
 const { body: otherApplication } = await owner.post<{ id: string }>('/v1/applications', { name: 'Other' });
 const other = await ConsumerLab.of(server, owner, otherApplication.id);
 
+const TEN_MINUTES_MS = 600_000;
 const cookieOf = (accessToken: string): string => `berth-consumer-${lab.appId.replaceAll('-', '')}=${accessToken}`;
 const codeOf = (redirectTo: string): string => new URL(redirectTo).searchParams.get('code') ?? assert.fail(redirectTo);
 
@@ -237,6 +238,26 @@ test('the browser of a session in which a consumer has signed in cannot approve'
   const approved = await lab.send('actions.approve', asked, accessToken);
   assert.equal(approved.status, 200, approved.text);
   await page.close();
+});
+
+test('after fifty wrong passwords of an address, whoever they were for, the right one is refused from there', async () => {
+  const [email, password] = ['password@example.com', 'a long enough password'];
+  await server.advance(TEN_MINUTES_MS);
+  const { signIn } = await lab.begin();
+  const sent = await lab.fromPage<EmailCodeSent>('hosted.register', { signIn, email, password });
+  const registered = { signIn, ticket: sent.body.ticket, code: await lab.mailed(email) };
+  assert.equal((await lab.fromPage('hosted.verify', registered)).status, 200);
+  const attempt = async (given: object, { signIn }: { readonly signIn: string }) => {
+    const { status, body } = await lab.fromPage<ErrorBody>('hosted.password', { signIn, password, ...given });
+    return `${status} ${body.code}`;
+  };
+  const begun = await lab.begin();
+  for (let of = 0; of < 5; of += 1)
+    for (let time = 0; time < 10; time += 1)
+      assert.equal(await attempt({ email: `nobody-${of}@example.com` }, begun), '401 sign_in_failed');
+  assert.equal(await attempt({ email }, begun), '429 rate_limited');
+  await server.advance(TEN_MINUTES_MS);
+  assert.equal(await attempt({ email }, await lab.begin()), '200 undefined');
 });
 
 test('the pages cannot be framed and load nothing from elsewhere', async () => {
