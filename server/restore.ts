@@ -81,7 +81,7 @@ async function demandFits(config: Config, { version, database, files }: Manifest
   if ((config.s3 ? 's3' : 'disk') !== files)
     throw misfit(files === 's3' ? 'Set BERTH_S3_BUCKET as it was.' : 'Unset BERTH_S3_BUCKET.');
   if (database.kind === 'elsewhere') return;
-  if (!(database.migration in migrations))
+  if (!Object.hasOwn(migrations, database.migration))
     throw new Fault('backup_newer', `The backup was made by Berth ${version}, which is newer than this program.`, {
       advice: 'Nothing was restored. Restore it with that version.',
     });

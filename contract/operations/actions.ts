@@ -184,7 +184,7 @@ export const ACTION_OPERATIONS = {
     path: `${MEMBERS}/{jobId}/decision`,
     summary: 'Decide an Action',
     description:
-      'Approves or refuses the Action with this digest. Approving requires a signature of a passkey over the digest, or a recent proof of identity, and is refused to browsers in sessions of this service. Requires the role admin, or the role owner if an owner must decide.',
+      'Approves or refuses the Action with this digest. Approving requires a signature of a passkey over the digest, or a recent proof of identity, and is refused if it is known to come from the browser of a session. Requires the role admin, or the role owner if an owner must decide.',
     credential: 'human',
     isWrite: true,
     unknownFields: 'refuse',

@@ -397,7 +397,7 @@ export const CONSUMER_OPERATIONS = {
     path: `${COMMANDS}/actions.approve`,
     summary: 'Approve an Action',
     description:
-      'Approves exactly this digest, once. An operation that cannot be undone requires the signature of a passkey over the digest (`proof`), or a proof of identity from the last five minutes. At most 60 decisions in an hour.',
+      'Approves exactly this digest, once. An operation that cannot be undone requires the signature of a passkey over the digest (`proof`), or a proof of identity from the last five minutes. Refused if it is known to come from the browser of a session. At most 60 decisions in an hour.',
     isWrite: true,
     body: ApproveAction,
     bodyExample: { jobId: ID, digest: DIGEST },

@@ -69,7 +69,7 @@ export const DEVICE_OPERATIONS = {
     path: '/v1/device/approvals',
     summary: 'Decide a device authorization',
     description:
-      'Approves or denies what a program asks for. Only the person who has read the request can do so. Approving requires a recent proof of identity, and is refused to browsers in sessions of this service.',
+      'Approves or denies what a program asks for. Only the person who has read the request can do so. Approving requires a recent proof of identity, and is refused if it is known to come from the browser of a session.',
     credential: 'human',
     isWrite: true,
     unknownFields: 'refuse',

@@ -1149,7 +1149,7 @@ export interface paths {
         put?: never;
         /**
          * Decide an Action
-         * @description Approves or refuses the Action with this digest. Approving requires a signature of a passkey over the digest, or a recent proof of identity, and is refused to browsers in sessions of this service. Requires the role admin, or the role owner if an owner must decide.
+         * @description Approves or refuses the Action with this digest. Approving requires a signature of a passkey over the digest, or a recent proof of identity, and is refused if it is known to come from the browser of a session. Requires the role admin, or the role owner if an owner must decide.
          */
         post: operations["decideAction"];
         delete?: never;
@@ -2561,7 +2561,7 @@ export interface paths {
         put?: never;
         /**
          * Approve an Action
-         * @description Approves exactly this digest, once. An operation that cannot be undone requires the signature of a passkey over the digest (`proof`), or a proof of identity from the last five minutes. At most 60 decisions in an hour.
+         * @description Approves exactly this digest, once. An operation that cannot be undone requires the signature of a passkey over the digest (`proof`), or a proof of identity from the last five minutes. Refused if it is known to come from the browser of a session. At most 60 decisions in an hour.
          */
         post: operations["approveConsumerAction"];
         delete?: never;
@@ -3675,7 +3675,7 @@ export interface paths {
         put?: never;
         /**
          * Decide a device authorization
-         * @description Approves or denies what a program asks for. Only the person who has read the request can do so. Approving requires a recent proof of identity, and is refused to browsers in sessions of this service.
+         * @description Approves or denies what a program asks for. Only the person who has read the request can do so. Approving requires a recent proof of identity, and is refused if it is known to come from the browser of a session.
          */
         post: operations["decideDeviceAuthorization"];
         delete?: never;

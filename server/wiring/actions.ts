@@ -46,15 +46,18 @@ export async function openActions(
     webauthn: { signingChallenge, verifyAuthentication, readAuthentication, passkeyJwk },
   });
   const common = { store, content, audit, clock, secret, publicUrl: config.publicUrl };
-  const decisions = new Decisions({ ...common, tallies, catalogue: invocations.catalogue, proofs, prompt });
+  const isThisMachine = machineAddresses(clock);
+  const isFromSession = fromSession({ hasDeparture: (address, port) => departures.has(address, port), isThisMachine });
+  const decisions = new Decisions({
+    ...{ ...common, tallies, catalogue: invocations.catalogue },
+    ...{ proofs, isFromSession, prompt },
+  });
   const agent = new AgentActions({
     ...{ ...common, following, invocations: invocations.service },
     ...(endUsers ? { endUsers } : {}),
   });
-  const isThisMachine = machineAddresses(clock);
-  const isFromSession = fromSession({ hasDeparture: (address, port) => departures.has(address, port), isThisMachine });
   const cursors = new Cursors(secret, clock);
-  const ofApplication = new ApplicationActions({ store, applications, decisions, isFromSession, cursors, clock });
+  const ofApplication = new ApplicationActions({ store, applications, decisions, cursors, clock });
   const inbox = await openInbox(runtime, foundation, { mail });
   return {
     service: { agent, ofApplication },

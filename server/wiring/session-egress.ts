@@ -16,10 +16,10 @@ import type { Runtime } from '../kit/runtime.ts';
 const PORTS: Readonly<Record<string, number>> = { 'http:': 80, 'https:': 443 };
 
 export function openSessionEgress(
-  { clock, log }: Runtime,
+  { clock, log }: Pick<Runtime, 'clock' | 'log'>,
   config: Config,
   departures: Departures,
-  cdp: CdpEntry,
+  cdp: Pick<CdpEntry, 'serve'>,
 ): Pick<BrowserHost, 'openEgress'> {
   const ownRoute = ownRouteTo(cdp, config);
   const openEgressOf: BrowserHost['openEgress'] = box => {
@@ -50,7 +50,7 @@ export function openSessionEgress(
 }
 
 function ownRouteTo(
-  cdp: CdpEntry,
+  cdp: Pick<CdpEntry, 'serve'>,
   { publicUrl, tls }: Config,
 ): (owner: () => SessionId | undefined) => { self?: SelfRoute } {
   const { protocol, hostname, port } = new URL(publicUrl);

@@ -307,7 +307,12 @@ test('refuses archives of other programs, of a newer format and of a newer versi
   assert.match(await saysOf(Buffer.from('')), /is not a complete backup/);
   assert.match(await saysOf(sealed([], 2)), /has format 2; this program reads up to 1/);
   const database = { kind: 'embedded', major: 18, migration: '9999-from-the-future' };
-  assert.match(await saysOf(forged([], { database })), /newer than this program/);
+  for (const migration of [database.migration, 'constructor', 'toString'])
+    assert.match(
+      await saysOf(forged([], { database: { ...database, migration } })),
+      /newer than this program/,
+      migration,
+    );
   assert.match(await saysOf(forged([], { database: { kind: 'elsewhere' } })), /Set DATABASE_URL as it was/);
   assert.match(await saysOf(forged([], { files: 's3' })), /Set BERTH_S3_BUCKET as it was/);
   const missing = await restored(join(folder, 'nothing.zip'), join(folder, 'fresh'));

@@ -163,11 +163,13 @@ describe('waiting creates', () => {
     await eventually('the one that hangs up to wait', waiting, count => count === 5);
     hangsUp.abort();
     await assert.rejects(left);
-    const late = await front.api('POST', SESSIONS, { body: {}, headers: { prefer: 'wait=1' } });
+    // As if another host had sent it, after an hour at the head of the line.
+    const forged = { 'x-berth-line': '3600000 0 0' };
+    const late = await front.api('POST', SESSIONS, { body: {}, headers: { prefer: 'wait=1', ...forged } });
     assert.equal(late.status, 503, late.text);
     assert.equal(late.body.details?.position, 5);
     assert.equal(late.body.details?.waiting, 5);
-    const refused = await two.api('POST', SESSIONS, { body: {} });
+    const refused = await two.api('POST', SESSIONS, { body: {}, headers: forged });
     assert.equal(refused.status, 503, refused.text);
     for (const from of [two, one, two, one]) {
       const before = order.length;

@@ -163,9 +163,12 @@ for (const [method, params] of [
   ['SystemInfo.getFeatureState', { featureState: 'x' }],
   ['Target.sendMessageToTarget', { message: '{"id":1,"method":"Browser.crash"}', targetId: 'x' }],
   ['Target.exposeDevToolsProtocol', { targetId: 'x' }],
+  ['Target.setRemoteLocations', { locations: [{ host: '127.0.0.1', port: 9222 }] }],
+  ['Target.openDevTools', { targetId: 'x' }],
   ['Target.setAutoAttach', { autoAttach: true, waitForDebuggerOnStart: false }],
   ['Target.createBrowserContext', { proxyServer: 'direct://' }],
   ['Tethering.bind', { port: 9222 }],
+  ['Tethering.unbind', { port: 9222 }],
   ['Extensions.loadUnpacked', { path: '/etc' }],
   ['PWA.launchFilesInApp', { manifestId: 'x', files: ['/etc/passwd'] }],
 ] as const)

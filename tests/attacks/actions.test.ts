@@ -4,18 +4,21 @@ import { before, test } from 'node:test';
 import { ACTION_SCOPES, ActionAgent, actionsPath, addPasskey, decide, signed } from '../harness/actions.ts';
 import type { Authenticator, Forgery } from '../harness/authenticator.ts';
 import { cancelOrder, Owner } from '../harness/configured.ts';
+import { freePort } from '../harness/free-port.ts';
 import { liftLimits } from '../harness/limits.ts';
 import { stepUp } from '../harness/members.ts';
 import { agentPath, keyWith } from '../harness/operations.ts';
 import { otherPerson } from '../harness/other-person.ts';
+import { openToSessions, PageInSession } from '../harness/page-in-session.ts';
 import { Person } from '../harness/person.ts';
 import { startServer } from '../harness/server.ts';
 import { openUpstream, sendJson } from '../harness/upstream.ts';
 
 const upstream = await openUpstream();
 upstream.answer('/orders/', (_, response) => sendJson(response, 200, { state: 'cancelled' }));
-const env = { ...upstream.settings, BERTH_WARM: '0', BERTH_REGISTRATION: 'open' };
-const server = await startServer({ clock: 'test', env });
+const port = await freePort();
+const env = { ...openToSessions(port, upstream.port), BERTH_WARM: '0', BERTH_REGISTRATION: 'open' };
+const server = await startServer({ clock: 'test', port, env });
 await liftLimits(server);
 const configure = await Owner.of(server);
 await configure.publish('orders.cancel', cancelOrder(upstream, { effect: 'irreversible', approval: 'member' }));
@@ -47,6 +50,19 @@ test('an agent key, a stranger and a person without a step-up cannot approve', a
   await server.advance(301_000);
   assert.equal((await decide(server, owner, action)).body.code, 'insufficient_user_authentication');
   assert.equal((await agent.read(action.jobId)).body.status, 'awaiting_approval');
+});
+
+test('the browser of a session in which a member has signed in cannot approve', async () => {
+  await stepUpByPasskey();
+  const action = await prepared();
+  const page = await PageInSession.open(server, owner.cookie ?? '');
+  assert.equal((await page.send('GET', `/v1/approvals/${action.jobId}`)).status, 200, 'the page is signed in');
+  const decision = { decision: 'approve', digest: action.digest };
+  const refused = await page.send('POST', actionsPath(server, `/${action.jobId}/decision`), decision);
+  assert.deepEqual([refused.status, refused.code], [403, 'address_not_allowed']);
+  assert.equal((await agent.read(action.jobId)).body.status, 'awaiting_approval');
+  assert.equal((await decide(server, owner, action)).status, 200, 'the same from outside');
+  await page.close();
 });
 
 test('the digest of another Action can neither approve nor execute', async () => {

@@ -4,17 +4,28 @@ import { test } from 'node:test';
 import type { ErrorBody } from '../../contract/common.ts';
 import type { HostedDone } from '../../contract/consumers.ts';
 import type { EmailCodeSent, PasskeyChallenge } from '../../contract/sign-in.ts';
+import { ACTION_SCOPES, ActionAgent } from '../harness/actions.ts';
 import { Authenticator } from '../harness/authenticator.ts';
+import { cancelOrder, Owner } from '../harness/configured.ts';
 import { ConsumerLab, challengeOf, ORIGIN, REDIRECT } from '../harness/consumers.ts';
+import { freePort } from '../harness/free-port.ts';
+import { liftLimits } from '../harness/limits.ts';
+import { keyWith } from '../harness/operations.ts';
+import { openToSessions, PageInSession } from '../harness/page-in-session.ts';
 import { Person } from '../harness/person.ts';
 import { startServer } from '../harness/server.ts';
+import { openUpstream } from '../harness/upstream.ts';
 
-const server = await startServer({ clock: 'test' });
+const upstream = await openUpstream();
+const port = await freePort();
+const server = await startServer({ clock: 'test', port, env: openToSessions(port, upstream.port) });
 const owner = await Person.owner(server);
 const lab = await ConsumerLab.of(server, owner);
 const { body: otherApplication } = await owner.post<{ id: string }>('/v1/applications', { name: 'Other' });
 const other = await ConsumerLab.of(server, owner, otherApplication.id);
 
+const TEN_MINUTES_MS = 600_000;
+const cookieOf = (accessToken: string): string => `berth-consumer-${lab.appId.replaceAll('-', '')}=${accessToken}`;
 const codeOf = (redirectTo: string): string => new URL(redirectTo).searchParams.get('code') ?? assert.fail(redirectTo);
 
 test('a refresh token that is sent a second time ends the whole session', async () => {
@@ -180,7 +191,7 @@ test('only our own pages can use the sign-in commands and the cookie', async () 
     assert.deepEqual([sent.status, sent.body.code], [403, 'cross_site_request'], JSON.stringify(headers));
   }
   const { accessToken } = await lab.signIn('cookie@example.com');
-  const cookie = `berth-consumer-${lab.appId.replaceAll('-', '')}=${accessToken}`;
+  const cookie = cookieOf(accessToken);
   for (const origin of [ORIGIN, undefined]) {
     const headers = { cookie, ...(origin ? { origin } : {}) };
     const sent = await lab.send<ErrorBody>('session.end', {}, undefined, { headers });
@@ -205,6 +216,48 @@ test('a passkey of another application or host, or without user verification, ca
   assert.equal(await attempt(lab, { origin: 'https://evil.example' }), 401);
   assert.equal(await attempt(lab, { isVerified: false }), 401);
   assert.equal(await attempt(lab, { challenge: Buffer.alloc(32).toString('base64url') }), 401);
+});
+
+test('the browser of a session in which a consumer has signed in cannot approve', async () => {
+  await liftLimits(server);
+  const configure = await Owner.of(server);
+  const ends = { effect: 'irreversible', approval: 'end_user' } as const;
+  await configure.publish('orders.cancel', cancelOrder(upstream, ends));
+  const { key } = await keyWith(server, { scopes: ACTION_SCOPES, grants: [{ operationId: 'orders.cancel' }] });
+  const { accessToken, consumer } = await lab.signIn('approver@example.com');
+  const endUser = { providerId: 'hosted', subject: consumer.subject };
+  const action = await new ActionAgent(server, key).prepared('orders.cancel', { input: { orderId: 'C-1' }, endUser });
+  const asked = { jobId: action.jobId, digest: action.digest };
+  const page = await PageInSession.open(server, cookieOf(accessToken));
+  const command = (name: string, body: object) =>
+    page.send('POST', `/v1/consumer/applications/${lab.appId}/providers/hosted/${name}`, body);
+  const read = await command('actions.get', { jobId: action.jobId });
+  assert.equal(read.status, 200, 'the page is signed in');
+  const refused = await command('actions.approve', asked);
+  assert.deepEqual([refused.status, refused.code], [403, 'address_not_allowed']);
+  const approved = await lab.send('actions.approve', asked, accessToken);
+  assert.equal(approved.status, 200, approved.text);
+  await page.close();
+});
+
+test('after fifty wrong passwords of an address, whoever they were for, the right one is refused from there', async () => {
+  const [email, password] = ['password@example.com', 'a long enough password'];
+  await server.advance(TEN_MINUTES_MS);
+  const { signIn } = await lab.begin();
+  const sent = await lab.fromPage<EmailCodeSent>('hosted.register', { signIn, email, password });
+  const registered = { signIn, ticket: sent.body.ticket, code: await lab.mailed(email) };
+  assert.equal((await lab.fromPage('hosted.verify', registered)).status, 200);
+  const attempt = async (given: object, { signIn }: { readonly signIn: string }) => {
+    const { status, body } = await lab.fromPage<ErrorBody>('hosted.password', { signIn, password, ...given });
+    return `${status} ${body.code}`;
+  };
+  const begun = await lab.begin();
+  for (let of = 0; of < 5; of += 1)
+    for (let time = 0; time < 10; time += 1)
+      assert.equal(await attempt({ email: `nobody-${of}@example.com` }, begun), '401 sign_in_failed');
+  assert.equal(await attempt({ email }, begun), '429 rate_limited');
+  await server.advance(TEN_MINUTES_MS);
+  assert.equal(await attempt({ email }, await lab.begin()), '200 undefined');
 });
 
 test('the pages cannot be framed and load nothing from elsewhere', async () => {

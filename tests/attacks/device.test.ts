@@ -7,12 +7,12 @@ import type { ErrorBody } from '../../contract/common.ts';
 import type { CollectedToken, StartedDevice } from '../../contract/device.ts';
 import type { OAuthError } from '../../contract/oauth.ts';
 import type { TokenPage } from '../../contract/tokens.ts';
-import { CdpClient } from '../harness/cdp.ts';
 import { APPROVALS, CLIENT, DEVICE_TOKENS, Devices, START } from '../harness/device.ts';
 import { freePort } from '../harness/free-port.ts';
 import type { HttpAnswer } from '../harness/http.ts';
 import { ownerToken } from '../harness/limits.ts';
 import { databaseText, machineAddress, otherPerson } from '../harness/other-person.ts';
+import { openToSessions, PageInSession } from '../harness/page-in-session.ts';
 import { startServer } from '../harness/server.ts';
 
 const port = await freePort();
@@ -22,9 +22,7 @@ const server = await startServer({
   env: {
     BERTH_REGISTRATION: 'open',
     BERTH_TRUSTED_PROXIES: '127.0.0.0/8',
-    // Sessions can reach this service under a name other than its own.
-    BERTH_EGRESS_ALLOW: `127.0.0.1/32:${port}`,
-    BERTH_EGRESS_HOSTS: 'localhost=127.0.0.1',
+    ...openToSessions(port),
   },
 });
 const devices = await Devices.of(server);
@@ -223,28 +221,16 @@ test('an approval from an address of this machine, as reported by the proxy in f
 });
 
 test('the browser of a session cannot approve, even if sessions can reach this service', async () => {
-  const session = await server.createSession({ keepAlive: true });
   const person = await devices.freshOwner();
   const started = await devices.start();
   await devices.read(person, started.user_code);
-  const cdp = await CdpClient.connect(session.connectUrl);
-  const page = await cdp.attachToPage();
-  // The agent has made the person sign in here, at an address with an origin that counts as the service's own.
-  const address = `http://localhost:${new URL(server.url).port}`;
-  const [name = '', value = ''] = (person.cookie ?? '').split('=');
-  await cdp.send('Network.setCookie', { name, value, url: address, httpOnly: true }, page);
-  await cdp.visit(`${address}/docs`, page);
-  const body = JSON.stringify({ userCode: started.user_code, ...devices.approval });
-  const read = `fetch('${START}?user_code=${started.user_code}').then(answer => answer.status)`;
-  assert.equal(await cdp.evaluate(read, page), 200, 'the page is signed in');
-  const answer = await cdp.evaluate(
-    `fetch('${APPROVALS}', { method: 'POST', headers: { 'content-type': 'application/json' }, body: ${JSON.stringify(body)} }).then(answer => answer.json())`,
-    page,
-  );
-  assert.equal(Object(answer).code, 'address_not_allowed', JSON.stringify(answer));
+  const page = await PageInSession.open(server, person.cookie ?? '');
+  const read = await page.send('GET', `${START}?user_code=${started.user_code}`);
+  assert.equal(read.status, 200, 'the page is signed in');
+  const { code } = await page.send('POST', APPROVALS, { userCode: started.user_code, ...devices.approval });
+  assert.equal(code, 'address_not_allowed');
   assert.equal((await devices.decide(person, started.user_code, devices.approval)).status, 200);
-  await cdp.close();
-  await server.release(session.id);
+  await page.close();
 });
 
 // ---- guessing --------------------------------------------------------------------------------------------------------------

@@ -604,6 +604,60 @@ test('the person cannot leave the allowed origins, by the address or by a link',
   await server.release(id);
 });
 
+test('an agent that intercepts requests takes the person to no other origin', async () => {
+  const { id, connectUrl, browser } = await onOtpPage();
+  const agent = await CdpClient.connect(connectUrl);
+  const page = await agent.attachToPage();
+  await agent.send('Network.enable', {}, page);
+  const elsewhere = `${pages.b}/tall`;
+  const change = (requestId: unknown) => ['Fetch.continueRequest', { requestId, url: elsewhere }] as const;
+  const redirect = (requestId: unknown) => {
+    const responseHeaders = [{ name: 'location', value: elsewhere }];
+    return ['Fetch.fulfillRequest', { requestId, responseCode: 302, responseHeaders }] as const;
+  };
+  let act: typeof change | typeof redirect = change;
+  const intercepted: string[] = [];
+  agent.onMessage(({ method, params, sessionId }) => {
+    if (method !== 'Fetch.requestPaused') return;
+    const { url } = Object(params?.request);
+    const { requestId } = Object(params);
+    if (url !== elsewhere) intercepted.push(new URL(url).pathname);
+    const [command, given] = (url === elsewhere ? change : act)(requestId);
+    void agent.ask(command, given, sessionId);
+  });
+  const documents = { patterns: [{ urlPattern: '*', resourceType: 'Document' }] };
+  await agent.send('Fetch.enable', documents);
+  const { id: handoff } = await requestHandoff(server, key, id, { allowedOrigins: [pages.url], record: 'keep' });
+  const claimed = await claimHandoff(server, person, handoff);
+  const viewer = await LiveViewer.open(claimed.liveViewUrl);
+  await eventually('control of the person', () => viewer.last('control')?.who === 'you' && viewer.frames > 0);
+  const failsAt = async (path: string): Promise<void> => {
+    const failed = agent.next('the navigation to fail', ({ method, params }) => {
+      const { type, errorText } = Object(params);
+      return method === 'Network.loadingFailed' && type === 'Document' && errorText === 'net::ERR_BLOCKED_BY_CLIENT';
+    });
+    viewer.drive({ type: 'navigate', url: pages.url + path });
+    await failed;
+  };
+  viewer.drive({ type: 'navigate', url: `${pages.url}/done` });
+  await eventually('the page, as the person asked for it', () => viewer.tabs.some(({ url }) => url.endsWith('/done')));
+  act = redirect;
+  await failsAt('/next');
+  await agent.send('Fetch.disable');
+  await agent.send('Fetch.enable', documents, page);
+  act = change;
+  await failsAt('/ask');
+  act = redirect;
+  await failsAt('/popups');
+  assert.deepEqual(intercepted, ['/done', '/next', '/ask', '/popups']);
+  assert.equal(pages.hits('/tall'), 0);
+  await withLease(server, claimed, 'complete', { outcome: 'completed' });
+  await agent.close();
+  await viewer.close();
+  await browser.close();
+  await server.release(id);
+});
+
 test('a claim link works in one browser and stops working after wrong secrets, and the agent can neither claim nor complete', async () => {
   const { id, browser } = await onOtpPage();
   const ask = async () => {

@@ -10,7 +10,7 @@ import { encodersOf } from '../harness/encoders.ts';
 import { openPages } from '../harness/pages.ts';
 import { replaysOf } from '../harness/recordings.ts';
 import { startServer } from '../harness/server.ts';
-import { processesOf } from '../harness/session-processes.ts';
+import { browserOf, processesOf } from '../harness/session-processes.ts';
 import { eventually, WITHIN_MS } from '../harness/until.ts';
 
 /** Length of the recording, long enough to keep ffmpeg busy. */
@@ -24,6 +24,8 @@ const server = await startServer({ pages });
 
 /** The value of `Seccomp:` in /proc/PID/status if a filter is installed. */
 const FILTERED = '2';
+/** The state in /proc/PID/net/tcp. */
+const LISTEN = '0A';
 
 interface Seen {
   readonly pid: number;
@@ -148,6 +150,33 @@ test('runs every browser process under the seccomp filter without new privileges
     },
   );
   assert.equal(all.find(([kind]) => kind === 'browser')?.[1].filters, 1);
+  await client.close();
+  await server.release(id);
+});
+
+/** Where something listens for TCP in the network of the process, as `ADDRESS:PORT`. */
+const listeningIn = (pid: number): string[] =>
+  ['tcp', 'tcp6'].flatMap(protocol => {
+    const lines = readFileSync(`/proc/${pid}/net/${protocol}`, 'utf8').split('\n').slice(1);
+    return lines.flatMap(line => {
+      const [, local = '', , state] = line.trim().split(/\s+/);
+      const [address = '', port = ''] = local.split(':');
+      return state === LISTEN ? [`${addressOf(address)}:${Number.parseInt(port, 16)}`] : [];
+    });
+  });
+
+/** An IPv4 address, whose bytes the kernel writes in reverse. */
+const addressOf = (hex: string): string => (hex.length > 8 ? hex : [...Buffer.from(hex, 'hex')].reverse().join('.'));
+
+test('nothing listens in the network of a browser but its proxy: there is no debugging port', async () => {
+  const { id, connectUrl } = await server.createSession({ keepAlive: true });
+  const client = await CdpClient.connect(connectUrl);
+  await client.send('Browser.getVersion');
+  const { pid, command } = browserOf(id);
+  const [, proxy] = /--proxy-server=(?:http:\/\/)?(127\.0\.0\.1:\d+)/.exec(command) ?? [];
+  assert.notEqual(networkOf(pid), networkOf('self'));
+  assert.deepEqual(listeningIn(pid), [proxy]);
+  assert.match(command, / --remote-debugging-pipe/);
   await client.close();
   await server.release(id);
 });

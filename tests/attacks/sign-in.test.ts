@@ -1,10 +1,12 @@
 // Attacks on sign-in: other sites, guessing, stolen and forged proofs. Each must fail.
 import assert from 'node:assert/strict';
 import { before, test } from 'node:test';
+import { Secret as Seed, TOTP } from 'otpauth';
 import type { ErrorBody } from '../../contract/common.ts';
-import type { PasskeyChallenge } from '../../contract/sign-in.ts';
+import type { PasskeyChallenge, TotpSecret } from '../../contract/sign-in.ts';
 import { Authenticator, type Forgery } from '../harness/authenticator.ts';
 import { ownerToken } from '../harness/limits.ts';
+import { invite, register } from '../harness/members.ts';
 import { mailedCode, PASSWORD, Person } from '../harness/person.ts';
 import { startServer } from '../harness/server.ts';
 
@@ -94,6 +96,54 @@ test('after ten wrong passwords even the right one is refused from that address 
   assert.ok(Number(refused.headers['retry-after']) > 0);
   await server.advance(10 * MINUTE_MS);
   assert.equal((await person.signIn(EMAIL)).status, 200);
+});
+
+test('after fifty wrong passwords of an address, whoever they were for, the right one is refused from there', async () => {
+  const attempt = (email: string, password: string, address: string) =>
+    new Person(server).send('POST', '/v1/sign-in/password', { email, password }, { 'x-forwarded-for': address });
+  for (let of = 0; of < 5; of += 1)
+    for (let time = 0; time < 10; time += 1) {
+      const refused = await attempt(`nobody-${of}@example.com`, 'a guess', '198.51.100.50');
+      assert.deepEqual([refused.status, codeOf(refused)], [401, 'sign_in_failed']);
+    }
+  const refused = await attempt(EMAIL, PASSWORD, '198.51.100.50');
+  assert.deepEqual([refused.status, codeOf(refused)], [429, 'rate_limited']);
+  assert.equal((await attempt(EMAIL, PASSWORD, '198.51.100.51')).status, 200, 'from another address');
+  await server.advance(10 * MINUTE_MS);
+  assert.equal((await attempt(EMAIL, PASSWORD, '198.51.100.50')).status, 200);
+});
+
+test('who has a stolen cookie tries ten passwords in ten minutes, and then not even the right one', async () => {
+  await ada.signIn(EMAIL);
+  const thief = new Person(server);
+  thief.cookie = ada.cookie;
+  const prove = (password: string) => thief.post('/v1/account/step-up', { method: 'password', password });
+  for (let time = 0; time < 10; time += 1) assert.equal(codeOf(await prove(`wrong ${time}`)), 'sign_in_failed');
+  const refused = await prove(PASSWORD);
+  assert.deepEqual([refused.status, codeOf(refused)], [429, 'rate_limited']);
+  await server.advance(10 * MINUTE_MS);
+  assert.equal((await prove(PASSWORD)).status, 200);
+});
+
+test('five wrong codes of an authenticator app end the sign-in that asked for one', async () => {
+  await ada.signIn(EMAIL);
+  const email = 'bob@example.com';
+  const bob = await register(server, await invite(server, ada, email, 'viewer'), email);
+  const { secret } = (await bob.post<TotpSecret>('/v1/account/totp')).body;
+  const app = new TOTP({ secret: Seed.fromBase32(secret) });
+  const codeNow = (): string => app.generate({ timestamp: server.now().getTime() });
+  assert.equal((await bob.post('/v1/account/totp/confirm', { code: codeNow() })).status, 200);
+  await server.advance(MINUTE_MS);
+  const begin = async () => {
+    const { ticket } = (await new Person(server).signIn(email)).body as unknown as { ticket: string };
+    return (code: string) => new Person(server).post('/v1/sign-in/second-factor', { ticket, method: 'totp', code });
+  };
+  const give = await begin();
+  const wrong = codeNow() === '000000' ? '111111' : '000000';
+  for (let time = 0; time < 5; time += 1) assert.equal(codeOf(await give(wrong)), 'sign_in_failed');
+  assert.equal(codeOf(await give(codeNow())), 'sign_in_failed');
+  const again = await begin();
+  assert.equal((await again(codeNow())).status, 200, 'the same code, in a new sign-in');
 });
 
 test('five wrong codes end a code by e-mail', async () => {

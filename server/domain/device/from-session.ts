@@ -1,4 +1,5 @@
 // Whether a request was sent by the browser of one of our sessions: an agent must not approve its own device.
+import type { Presented } from '../identity/callers.ts';
 
 /** The origin of a request. */
 export interface Peer {
@@ -8,6 +9,8 @@ export interface Peer {
   /** The client's address as the proxy reports it; without a proxy equal to `address`. */
   readonly client: string;
 }
+
+export const peerOf = ({ ip, peer }: Pick<Presented, 'ip' | 'peer'>): Peer => ({ address: ip, ...peer, client: ip });
 
 export type IsFromSession = (peer: Peer) => boolean;
 

@@ -4,6 +4,7 @@ import { HandClock } from '../../../tests/harness/hand-clock.ts';
 import type { NamedEvent } from '../../engines/store/rows/events.ts';
 import type { SessionId } from '../../kit/ids.ts';
 import { silentLog } from '../../kit/log.ts';
+import { SecretTexts } from '../../kit/secret-texts.ts';
 import { Ledger } from './ledger.ts';
 
 const SECOND_MS = 1_000;
@@ -12,6 +13,7 @@ class Scene {
   readonly clock = new HandClock();
   readonly reported: NamedEvent[] = [];
   isDown = false;
+  readonly secrets = new SecretTexts();
   readonly ledger = new Ledger({
     session: 'session' as SessionId,
     events: {
@@ -20,6 +22,7 @@ class Scene {
         this.reported.push(event);
       },
     },
+    secrets: this.secrets,
     clock: this.clock,
     log: silentLog,
   });
@@ -48,6 +51,19 @@ test('reports equal refusals at most once a second, with the new count and the t
   ]);
   await scene.clock.advance(10 * SECOND_MS);
   assert.equal(scene.reported.length, 3, 'nothing is reported without new refusals');
+});
+
+test('has stars where a page has made a host name of what was typed into it', async () => {
+  const scene = new Scene();
+  scene.secrets.add('plain & secret');
+  const hex = Buffer.from('plain & secret').toString('hex');
+  scene.refused(`${hex}.a.test`);
+  scene.ledger.count('navigation.refused', { hostname: `x-${hex}.a.test`, rule: 'allowed_domains' });
+  await scene.clock.advance(SECOND_MS);
+  assert.deepEqual(scene.details, [
+    ['***.a.test', 1, 1],
+    ['x-***.a.test', 1, 1],
+  ]);
 });
 
 test('counts refusals with different facts separately, with the time of the last', async () => {

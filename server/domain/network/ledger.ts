@@ -5,6 +5,7 @@ import type { EventRows, SessionEventType } from '../../engines/store/rows/event
 import { reason } from '../../kit/fault.ts';
 import type { SessionId } from '../../kit/ids.ts';
 import type { Runtime } from '../../kit/runtime.ts';
+import type { SecretTexts } from '../../kit/secret-texts.ts';
 
 const REPORT_MS = 1_000;
 /** Distinct refusals that are counted separately; further ones are counted as OTHERS. */
@@ -18,6 +19,8 @@ export type NetworkEvent = Extract<SessionEventType, 'network.refused' | 'naviga
 export interface LedgerParts extends Pick<Runtime, 'clock' | 'log'> {
   readonly session: SessionId;
   readonly events: Pick<EventRows, 'append'>;
+  /** A page can make a host name of what was typed into it. */
+  readonly secrets: Pick<SecretTexts, 'cleanAll'>;
 }
 
 interface Entry {
@@ -41,7 +44,7 @@ export class Ledger {
 
   /** `facts` are the details of the refusal. Refusals with equal facts are counted together. */
   count(type: NetworkEvent, facts: Entry['facts']): void {
-    const entry = this.#entry(type, facts);
+    const entry = this.#entry(type, this.#parts.secrets.cleanAll(facts));
     entry.at = this.#parts.clock.now();
     entry.total += 1;
     entry.unreported += 1;

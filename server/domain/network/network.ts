@@ -132,13 +132,14 @@ export class Network implements Watcher {
 
   async attend(live: LiveSession, row: SessionRow): Promise<Attendance> {
     const { engine, events, clock, log } = this.#parts;
-    const ledger = new Ledger({ session: row.id, events, clock, log });
+    const ledger = new Ledger({ session: row.id, events, secrets: live.secrets, clock, log });
     // No navigation can leave before the network is opened. Most sessions have no rules, and do not wait here.
     const { domains, documents } = storedNetwork(row);
     if (domains || documents) await this.#guard(live, { domains, documents }, ledger);
     const policy = engine.policy(await this.#policyOptions(row));
     const meter = this.#meter(live, row);
     live.egress.open(policy, {
+      shown: text => live.secrets.clean(text),
       refused: ({ hostname, rule }: Refusal) => ledger.count('network.refused', { hostname, rule }),
       proxyFailed: ({ proxy, trouble }) => ledger.count('proxy.failed', { proxy, reason: trouble }),
     });

@@ -34,6 +34,8 @@ export interface EgressOptions extends Pick<Runtime, 'clock' | 'log'> {
 }
 
 export interface EgressListener {
+  /** What the log shows of a text with a host name, which a page can make of what it must not tell. */
+  shown?(text: string): string;
   refused?(refusal: Refusal): void;
   proxyFailed?(failure: ProxyFailure): void;
 }
@@ -272,7 +274,7 @@ class SessionEgress implements Egress {
     if (error instanceof Refused) return this.#refused(error.rule, target, via);
     const { hostname, port } = target;
     const { clock, log } = this.#options;
-    log.debug('egress.failed', { hostname, port, via, reason: reason(error) });
+    log.debug('egress.failed', { hostname: this.#shown(hostname), port, via, reason: this.#shown(reason(error)) });
     if (!(error instanceof ProxyFailed)) return;
     const { proxy, trouble } = error;
     this.#callSafely(() => this.#listener.proxyFailed?.({ at: clock.now(), proxy, trouble, hostname }));
@@ -282,8 +284,12 @@ class SessionEgress implements Egress {
     const { clock, log } = this.#options;
     // A warm browser sends some requests on its own. Their refusals are not logged.
     if (this.#count(rule) <= this.#limits.refusalsLoggedMax && rule !== 'no_session')
-      log.info('egress.refused', { hostname, port, via, rule });
+      log.info('egress.refused', { hostname: this.#shown(hostname), port, via, rule });
     this.#callSafely(() => this.#listener.refused?.({ at: clock.now(), rule, via, hostname, port }));
+  }
+
+  #shown(text: string): string {
+    return this.#listener.shown?.(text) ?? text;
   }
 
   /** Calls a listener and catches its exceptions, which would otherwise end the process with all sessions. */

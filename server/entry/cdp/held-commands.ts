@@ -65,9 +65,10 @@ const isInput = (method: string): boolean =>
   CONTROL_COMMANDS.has(method) || (method.startsWith('Input.') && !INPUT_SETTINGS.has(method));
 
 /** Whether a command with this method may have to wait, or to be changed. */
-export const mayWait = (method: string, { isAsked, masks }: Control): boolean =>
+export const mayWait = (method: string, { isAsked, masks, allowedOrigins }: Control): boolean =>
   isInput(method) ||
   (isAsked && method === EVALUATE) ||
+  (allowedOrigins !== undefined && CONTINUES.has(method)) ||
   (masks &&
     (CONTINUES.has(method) || TITLED.has(method) || !(PASSING.has(method) || method.startsWith(PASSING_DOMAIN))));
 
@@ -76,6 +77,10 @@ export function waits({ method, params }: Command, { isAsked, masks }: Control):
   if (!masks || PASSING.has(method) || method.startsWith(PASSING_DOMAIN)) return false;
   return method !== NEW_DOCUMENT || params.source !== '';
 }
+
+/** A request that was intercepted on the browser itself has passed the guard of the allowed origins, which could not judge another address. */
+export const passedGuard = ({ method, toBrowser }: Command, { allowedOrigins }: Control): boolean =>
+  allowedOrigins !== undefined && toBrowser && CONTINUES.has(method);
 
 /** The parameters that continue an intercepted request as the page sent it. */
 export const unchangedRequest = ({ requestId = null, interceptResponse }: JsonObject): JsonObject => ({

@@ -176,24 +176,21 @@ test('maps uploaded files to their folder if there is no jail', async () => {
   assert.ok('refuse' in (await bare.judge({ method: 'DOM.setFileInputFiles', params: foreign, toBrowser: false })));
 });
 
-test('the body of a request of a masked hand-off is not read afterwards', async () => {
-  const control = { handoffId: 'h', isAsked: true, holder: 'x', fence: 1, masks: true, allowedOrigins: undefined };
-  const lease: { control: object | undefined } = { control: { ...control, expiresAt: new Date() } };
-  const policy = clientPolicy({ browser, keepAlive: false, closeAsked: () => {}, lease: lease as never });
-  const begins = (requestId: string) =>
-    policy.filterEvent?.(Buffer.from(JSON.stringify({ method: 'Network.requestWillBeSent', params: { requestId } })));
-  assert.ok(begins('typed'));
-  lease.control = undefined;
-  assert.ok(begins('later'));
-  for (const method of ['Network.getRequestPostData', 'Network.getResponseBody', 'Fetch.getResponseBody']) {
-    assert.ok(policy.isWatched?.(method), method);
-    const verdictOn = (requestId: string) => policy.judge({ method, params: { requestId }, toBrowser: false });
-    assert.match(JSON.stringify(await verdictOn('typed')), /refuse.*masked hand-off/);
-    assert.deepEqual(await verdictOn('later'), { pass: true });
-  }
+test('what has passed the guard of allowed origins goes on unchanged in a hand-off that hides nothing', () => {
+  const control = { handoffId: 'h', isAsked: true, holder: 'x', fence: 1, masks: false, expiresAt: new Date() };
+  const change = { requestId: 'r', url: 'https://evil.example' };
+  const judged = (allowedOrigins: readonly string[] | undefined, toBrowser: boolean) => {
+    const lease = { control: { ...control, allowedOrigins }, judgeInput: () => 'pass' } as never;
+    const { isWatched, judge } = clientPolicy({ browser, keepAlive: false, closeAsked: () => {}, lease });
+    const method = 'Fetch.continueRequest';
+    return [isWatched?.(method), judge({ method, params: change, toBrowser })];
+  };
+  assert.deepEqual(judged(['https://a.example'], true), [true, { rewrite: { requestId: 'r' } }]);
+  assert.deepEqual(judged(['https://a.example'], false), [true, { pass: true }], 'a page asks before the guard');
+  assert.deepEqual(judged(undefined, true), [false, { pass: true }]);
 });
 
-test('in a masked hand-off nothing of a request or a response is changed, and the agent gets no titles', async () => {
+test('does not change requests and responses in a masked hand-off, and removes titles for the agent', async () => {
   const control = { handoffId: 'h', isAsked: true, holder: 'x', fence: 1, masks: true, allowedOrigins: undefined };
   const lease = { control: { ...control, expiresAt: new Date() }, judgeInput: () => ({ refuse: 'waits' }) } as never;
   const masked = clientPolicy({ browser, keepAlive: false, closeAsked: () => {}, lease });

@@ -6,7 +6,7 @@ import type { Lease } from '../../domain/handoffs/lease.ts';
 import type { Browser, Command, Policy, Verdict } from '../../domain/sessions/browser-host.ts';
 import { boundedText } from '../../kit/foreign.ts';
 import { isObject, type JsonObject } from '../../kit/json.ts';
-import { CONTINUES, mayWait, TITLED, unchangedRequest, waits } from './held-commands.ts';
+import { CONTINUES, mayWait, passedGuard, TITLED, unchangedRequest, waits } from './held-commands.ts';
 import { isOfDialog, MaskedDialogs } from './masked-dialogs.ts';
 import { shownEvent, withoutTitle } from './masked-events.ts';
 import { MaskedRequests } from './masked-requests.ts';
@@ -105,12 +105,14 @@ export function clientPolicy(parts: PolicyParts): Policy {
     return rules[method]?.(params, toBrowser) ?? PASS;
   };
   const { lease } = parts;
-  const isWatched = (method: string): boolean =>
-    requests.mayBeReadBy(method) || (lease?.control !== undefined && mayWait(method, lease.control));
-  const judge = (command: Command): Verdict | Promise<Verdict> =>
-    lease?.control && waits(command, lease.control)
-      ? afterControl(lease.judgeInput(command.method), () => judgeAlone(command))
-      : ((lease?.control?.masks ? judgeMasked(command) : undefined) ?? judgeAlone(command));
+  const isWatched = (method: string): boolean => lease?.control !== undefined && mayWait(method, lease.control);
+  const judge = (command: Command): Verdict | Promise<Verdict> => {
+    const control = lease?.control;
+    if (!control) return judgeAlone(command);
+    if (waits(command, control)) return afterControl(lease.judgeInput(command.method), () => judgeAlone(command));
+    if (passedGuard(command, control)) return { rewrite: unchangedRequest(command.params) };
+    return (control.masks ? judgeMasked(command) : undefined) ?? judgeAlone(command);
+  };
   const dialogs = new MaskedDialogs();
   const filterEvent = (event: Buffer): Buffer | undefined => {
     if (!lease?.control?.masks) return event;

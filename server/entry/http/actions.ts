@@ -1,6 +1,7 @@
 // HTTP handlers of Actions.
 import type { AgentActions } from '../../domain/actions/agent-actions.ts';
 import type { ApplicationActions } from '../../domain/actions/application-actions.ts';
+import { peerOf } from '../../domain/device/from-session.ts';
 import { type Answer, answer } from './answer.ts';
 import type { In } from './bind.ts';
 import { invoked, waitOf } from './invocations.ts';
@@ -42,7 +43,7 @@ export const actionHandlers = ({ agent, ofApplication }: ActionVerbs) => ({
     answer(await ofApplication.challenge(caller, params.appId, params.jobId, origin)),
 
   decideAction: async ({ caller, params, body, origin, presented }: In<'decideAction'>): Promise<Answer> => {
-    const peer = { address: presented.ip, ...presented.peer, client: presented.ip };
-    return answer(await ofApplication.decide(caller, params.appId, params.jobId, body, { origin, peer }));
+    const sender = { origin, peer: peerOf(presented) };
+    return answer(await ofApplication.decide(caller, params.appId, params.jobId, body, sender));
   },
 });

@@ -5,6 +5,7 @@ import type { Opened } from '../../domain/consumers/consumer-sessions.ts';
 import type { Page } from '../../domain/consumers/hosted.ts';
 import type { ConsumerServices } from '../../domain/consumers/open-consumers.ts';
 import type { NewCookie } from '../../domain/consumers/own-consumer.ts';
+import { peerOf } from '../../domain/device/from-session.ts';
 import { notFound } from '../../domain/faults.ts';
 import { type Answer, answer } from './answer.ts';
 import type { In } from './bind.ts';
@@ -110,14 +111,16 @@ export const consumerHandlers = (
   challengeConsumerAction: async ({ caller, body, origin }: In<'challengeConsumerAction'>): Promise<Answer> =>
     answer(await actions.challenge(caller, body.jobId, origin)),
 
-  approveConsumerAction: async ({ caller, body, origin }: In<'approveConsumerAction'>): Promise<Answer> => {
+  approveConsumerAction: async ({ caller, body, origin, presented }: In<'approveConsumerAction'>): Promise<Answer> => {
     const { jobId, ...given } = body;
-    return answer(await actions.decide(caller, jobId, { decision: 'approve', ...given }, origin));
+    const sender = { origin, peer: peerOf(presented) };
+    return answer(await actions.decide(caller, jobId, { decision: 'approve', ...given }, sender));
   },
 
-  refuseConsumerAction: async ({ caller, body, origin }: In<'refuseConsumerAction'>): Promise<Answer> => {
+  refuseConsumerAction: async ({ caller, body, origin, presented }: In<'refuseConsumerAction'>): Promise<Answer> => {
     const { jobId, ...given } = body;
-    return answer(await actions.decide(caller, jobId, { decision: 'refuse', ...given }, origin));
+    const sender = { origin, peer: peerOf(presented) };
+    return answer(await actions.decide(caller, jobId, { decision: 'refuse', ...given }, sender));
   },
 });
 

@@ -1,5 +1,6 @@
 // HTTP handlers of device authorization.
 import type { DeviceVerbs } from '../../domain/device/device.ts';
+import { peerOf } from '../../domain/device/from-session.ts';
 import { type Answer, answer } from './answer.ts';
 import type { In } from './bind.ts';
 
@@ -17,7 +18,7 @@ export const deviceHandlers = ({ starting, approval, collecting, states }: Devic
     answer(await states.read(params.id, presented.authorization, query, source, signal)),
 
   decideDeviceAuthorization: async ({ caller, body, presented }: In<'decideDeviceAuthorization'>): Promise<Answer> =>
-    answer(await approval.decide(caller, body, { address: presented.ip, ...presented.peer, client: presented.ip })),
+    answer(await approval.decide(caller, body, peerOf(presented))),
 
   collectDeviceToken: async ({ body, source }: In<'collectDeviceToken'>): Promise<Answer> =>
     answer(await collecting.collect(body, source)),

@@ -1,0 +1,61 @@
+// The network of a warm browser, which has no session yet.
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { createServer, request } from 'node:http';
+import { type AddressInfo, createServer as createNetServer, type Server } from 'node:net';
+import { type TestContext, test } from 'node:test';
+import { readConfig } from '../config.ts';
+import { Departures } from '../engines/egress/departures.ts';
+import { egressPolicy } from '../engines/egress/policy.ts';
+import { thisMachine } from '../engines/egress/this-machine.ts';
+import type { Box } from '../engines/slots/slots.ts';
+import { systemClock } from '../kit/clock.ts';
+import { silentLog } from '../kit/log.ts';
+import { openSessionEgress } from './session-egress.ts';
+
+async function listen(t: TestContext, server: Server): Promise<number> {
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  t.after(() => server.close());
+  return (server.address() as AddressInfo).port;
+}
+
+/** The status that a proxy at this port answers. */
+async function statusOf(proxyPort: number, method: string, path: string): Promise<number | undefined> {
+  const asked = request({ host: '127.0.0.1', port: proxyPort, method, path, agent: false });
+  asked.end();
+  const [answer, socket] = await Promise.race([once(asked, 'response'), once(asked, 'connect')]);
+  answer.resume();
+  socket?.destroy();
+  return answer.statusCode;
+}
+
+test('a warm browser reaches nothing, whatever the operator allows, until its session opens the network', async t => {
+  let hits = 0;
+  const outside = createServer((_, response) => {
+    hits += 1;
+    response.end('outside');
+  });
+  const port = await listen(t, outside);
+  const box = createNetServer();
+  const proxyPort = await listen(t, box);
+  const config = readConfig({ BERTH_EGRESS_ALLOW: `127.0.0.1/32:${port}` });
+  const runtime = { clock: systemClock, log: silentLog };
+  const { openEgress } = openSessionEgress(runtime, config, new Departures(), { serve: () => {} });
+  const egress = openEgress({ egress: box, session: 'warm' } as Box);
+  t.after(() => egress.close());
+  const asked = [
+    ['GET', `http://127.0.0.1:${port}/`],
+    ['CONNECT', `127.0.0.1:${port}`],
+    ['CONNECT', 'localhost:80'],
+  ] as const;
+  for (const [method, path] of asked) assert.equal(await statusOf(proxyPort, method, path), 403, `${method} ${path}`);
+  assert.deepEqual([hits, egress.counters().connections], [0, 0]);
+  assert.deepEqual(egress.counters().refusals, { no_session: asked.length });
+  egress.open(
+    egressPolicy({ allow: config.egressAllow, machine: thisMachine({ listeners: [], clock: systemClock }) }),
+    {},
+  );
+  assert.equal(await statusOf(proxyPort, 'GET', `http://127.0.0.1:${port}/`), 200);
+  assert.equal(hits, 1);
+});

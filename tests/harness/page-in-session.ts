@@ -1,0 +1,54 @@
+// A page in the browser of a session, at the address of the service itself, where the agent has made a person sign in.
+import { CdpClient } from './cdp.ts';
+import type { CreatedSession, TestServer } from './server.ts';
+
+/** Settings of a server at the first port whose sessions may reach it, under a name whose origin counts as the service's own. */
+export const openToSessions = (...ports: readonly number[]) => ({
+  BERTH_EGRESS_ALLOW: ports.map(port => `127.0.0.1/32:${port}`).join(','),
+  BERTH_EGRESS_HOSTS: 'localhost=127.0.0.1',
+});
+
+export class PageInSession {
+  readonly #server: TestServer;
+  readonly #session: CreatedSession;
+  readonly #cdp: CdpClient;
+  readonly #page: string;
+
+  private constructor(server: TestServer, session: CreatedSession, cdp: CdpClient, page: string) {
+    this.#server = server;
+    this.#session = session;
+    this.#cdp = cdp;
+    this.#page = page;
+  }
+
+  /** `cookie`: as in the header Cookie. */
+  static async open(server: TestServer, cookie: string): Promise<PageInSession> {
+    const session = await server.createSession({ keepAlive: true });
+    const cdp = await CdpClient.connect(session.connectUrl);
+    const page = await cdp.attachToPage();
+    const address = `http://localhost:${new URL(server.url).port}`;
+    const [name = '', value = ''] = cookie.split('=');
+    await cdp.send('Network.setCookie', { name, value, url: address, httpOnly: true }, page);
+    await cdp.send('Page.setBypassCSP', { enabled: true }, page);
+    await cdp.visit(`${address}/docs`, page);
+    return new PageInSession(server, session, cdp, page);
+  }
+
+  async send(
+    method: string,
+    path: string,
+    body?: object,
+  ): Promise<{ readonly status: unknown; readonly code: unknown }> {
+    const headers = { 'content-type': 'application/json' };
+    const options = { method, ...(body ? { headers, body: JSON.stringify(body) } : {}) };
+    const asked = `fetch(${JSON.stringify(path)}, ${JSON.stringify(options)})`;
+    const read = 'async answer => ({ status: answer.status, code: (await answer.json()).code })';
+    const { status, code } = Object(await this.#cdp.evaluate(`${asked}.then(${read})`, this.#page));
+    return { status, code };
+  }
+
+  async close(): Promise<void> {
+    await this.#cdp.close();
+    await this.#server.release(this.#session.id);
+  }
+}
