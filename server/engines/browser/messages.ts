@@ -150,7 +150,8 @@ export function withoutContent(message: Buffer): Incoming | undefined {
   const tail = message.toString('latin1', Math.max(0, message.length - TAIL_BYTES));
   // Quotes inside strings are escaped, so this is not text of the page.
   const at = tail.lastIndexOf(TIMESTAMP);
-  const timestamp = at < 0 ? Number.NaN : Number.parseFloat(tail.slice(at + TIMESTAMP.length, at + TIMESTAMP.length + 30));
+  const timestamp =
+    at < 0 ? Number.NaN : Number.parseFloat(tail.slice(at + TIMESTAMP.length, at + TIMESTAMP.length + 30));
   const value = `[${message.length} bytes were logged at once, which is too long for the log]`;
   const params = { type: 'warning', args: [{ type: 'string', value }] };
   return {
