@@ -1,5 +1,6 @@
 // Declares the commands that speak HTTP with any Berth service: names, options and help texts.
 import type { Command } from 'commander';
+import type { LogKind } from '../contract/logs.ts';
 import type { CreateAppOptions } from './commands/apps.ts';
 import type { LoginOptions } from './commands/login.ts';
 import type { McpOptions } from './commands/mcp.ts';
@@ -9,6 +10,10 @@ import { readCount, readPair } from './option-values.ts';
 import type { Terminal } from './terminal.ts';
 
 const SESSIONS_SHOWN = 25;
+/** Repeated here, because reading them from the contract would load its schemas at the start of every command. */
+const LOG_TYPES: Readonly<Record<LogKind, true>> = { console: true, network: true, page: true, command: true };
+/** British English has no comma before the `or`. */
+const ANY_OF = new Intl.ListFormat('en-GB', { type: 'disjunction' });
 
 export function addHttpCommands(program: Command, terminal: Terminal): void {
   addLogin(program, terminal);
@@ -127,7 +132,7 @@ function addSessions(program: Command, terminal: Terminal): void {
       .command('logs')
       .description('Print the log of a session: console, network and page events, and commands of clients.')
       .argument('<ID>', 'the id of the session')
-      .option('--type <TYPE>', 'only console, network, page or command; separate several with commas'),
+      .option('--type <TYPE>', `only ${ANY_OF.format(Object.keys(LOG_TYPES))}; separate several with commas`),
     'print a JSON array',
   ).action(async (id: string, options: LogsOptions) =>
     (await import('./commands/sessions.ts')).sessionLogs(terminal, id, options),

@@ -18,6 +18,7 @@ import {
 } from '../engines/artifacts/keys.ts';
 import { ENCODER_BOUNDS } from '../engines/recorder/ffmpeg.ts';
 import { mp4Head } from '../engines/recorder/mp4.ts';
+import { SEGMENT_MS } from '../engines/recorder/page-journal.ts';
 import { Pictures } from '../engines/recorder/pictures.ts';
 import { Recorder } from '../engines/recorder/recorder.ts';
 import type { Store } from '../engines/store/store.ts';
@@ -54,6 +55,7 @@ export async function openRecordings(runtime: Runtime, foundation: Foundation, p
       settled: session => recorder.settled(session),
       newestPicture: session => pictures.newestOf(session),
       prompt: () => foundation.prompt(ASSEMBLE),
+      segmentMs: SEGMENT_MS,
       keptMs: config.kept.filesMs,
     }),
     watcher: recordingWatcher({ recorder, storage, pages, rows, events, clock, log }),

@@ -14,7 +14,7 @@ import { Ffmpeg } from '../../server/engines/recorder/ffmpeg.ts';
 import type { Size } from '../../server/engines/recorder/matroska.ts';
 import { mp4Head } from '../../server/engines/recorder/mp4.ts';
 import { type CompleteRawSegment, PageFolder } from '../../server/engines/recorder/page-folder.ts';
-import { PageJournal } from '../../server/engines/recorder/page-journal.ts';
+import { PageJournal, SEGMENT_MS } from '../../server/engines/recorder/page-journal.ts';
 import type { RecordedPage, Span } from '../../server/engines/recorder/page-recording.ts';
 import { Pipeline, type Segment } from '../../server/engines/recorder/pipeline.ts';
 import { PAGES_AT_ONCE_MAX, Recorder } from '../../server/engines/recorder/recorder.ts';
@@ -296,7 +296,8 @@ test('writes a valid HLS playlist and valid segments for several sizes', async (
       samples: { durationsMs, sizes },
     };
   });
-  const options = { startedAt: new Date(0), initUrl: (run: number) => `init-${run}`, segmentUrl: String };
+  const address = { initUrl: (run: number) => `init-${run}`, segmentUrl: String };
+  const options = { segmentMs: SEGMENT_MS, startedAt: new Date(0), ...address };
   const parsed = HLS.parse(playlist({ ...options, segments: rows, isWhole: true }));
   assert.ok(!parsed.isMasterPlaylist && parsed.endlist && parsed.playlistType === 'VOD');
   assert.deepEqual(

@@ -15,27 +15,29 @@ type Member = keyof BrowserLimits;
 
 const GIB = 1024 ** 3;
 
-const FIELDS: ReadonlyArray<{
-  readonly member: Member;
+interface Field {
   readonly label: string;
   readonly hint: string;
   /** The API's units in one unit of the field. */
   readonly each: number;
-}> = [
-  { member: 'maxConcurrent', label: 'Concurrent sessions', hint: 'Includes sessions that are starting.', each: 1 },
-  { member: 'maxCreatesPerMinute', label: 'Creates per minute', hint: 'In any period of 60 seconds.', each: 1 },
-  { member: 'maxWaiting', label: 'Queued creates', hint: 'Creates sent with Prefer: wait.', each: 1 },
-  { member: 'defaultTimeout', label: 'Default time limit, minutes', hint: 'For sessions without a timeout.', each: 60 },
-  { member: 'maxTimeout', label: 'Maximum time limit, minutes', hint: 'At most 360.', each: 60 },
-  { member: 'maxStoredBytes', label: 'Stored data, GB', hint: 'Total of the application.', each: GIB },
-  { member: 'maxUploadBytes', label: 'Upload size, GB', hint: 'Size of one file.', each: GIB },
-  {
-    member: 'egressBytesPerDay',
+}
+
+const FIELDS: Readonly<Record<Member, Field>> = {
+  maxConcurrent: { label: 'Concurrent sessions', hint: 'Includes sessions that are starting.', each: 1 },
+  maxCreatesPerMinute: { label: 'Creates per minute', hint: 'In any period of 60 seconds.', each: 1 },
+  maxWaiting: { label: 'Queued creates', hint: 'Creates sent with Prefer: wait.', each: 1 },
+  defaultTimeout: { label: 'Default time limit, minutes', hint: 'For sessions without a timeout.', each: 60 },
+  maxTimeout: { label: 'Maximum time limit, minutes', hint: 'At most 360.', each: 60 },
+  maxStoredBytes: { label: 'Stored data, GB', hint: 'Total of the application.', each: GIB },
+  maxUploadBytes: { label: 'Upload size, GB', hint: 'Size of one file.', each: GIB },
+  egressBytesPerDay: {
     label: 'Network bytes per day, GB',
     hint: 'Sent and received. A day begins at midnight UTC.',
     each: GIB,
   },
-];
+};
+const MEMBERS = Object.keys(FIELDS) as Member[]; // TypeScript widens the keys
+const LISTED = MEMBERS.map(member => ({ member, ...FIELDS[member] }));
 
 export function LimitsPage({ app }: { readonly app: string }) {
   const { data, error, refetch } = useQuery({ ...limitsQuery(app), refetchInterval: 5_000 });
@@ -100,16 +102,16 @@ const shown = (value: number, each: number): string => String(Number((value / ea
 function Configure({ app, limits }: { readonly app: string; readonly limits: Limits }) {
   const { configured, ceiling, revision } = limits;
   const [texts, setTexts] = useState<Readonly<Record<string, string>>>(() =>
-    Object.fromEntries(FIELDS.map(({ member, each }) => [member, shown(configured.browsers[member], each)])),
+    Object.fromEntries(LISTED.map(({ member, each }) => [member, shown(configured.browsers[member], each)])),
   );
   const { data: applications } = useQuery(applicationsQuery);
   const isOwner = applications?.data.find(({ id }) => id === app)?.role === 'owner';
   const client = useQueryClient();
-  const changed = FIELDS.some(({ member, each }) => texts[member] !== shown(configured.browsers[member], each));
+  const changed = LISTED.some(({ member, each }) => texts[member] !== shown(configured.browsers[member], each));
   const save = useMutation({
     mutationFn: () => {
       const browsers = Object.fromEntries(
-        FIELDS.map(({ member, each }) => [
+        LISTED.map(({ member, each }) => [
           member,
           texts[member] === shown(configured.browsers[member], each)
             ? configured.browsers[member]
@@ -132,7 +134,7 @@ function Configure({ app, limits }: { readonly app: string; readonly limits: Lim
     <Panel title="Configured">
       <form onSubmit={submit} className="grid gap-4 p-4">
         <div className="grid gap-4 sm:grid-cols-2">
-          {FIELDS.map(({ member, label, hint, each }) => {
+          {LISTED.map(({ member, label, hint, each }) => {
             const cap = ceiling.browsers[member];
             return (
               <TextField

@@ -84,23 +84,28 @@ export function Together({ usage: { steps, total }, period }: Props) {
   );
 }
 
-/** Reasons that end a session as ERROR. */
-const FAILURES: ReadonlySet<string> = new Set<EndReason>([
-  ...([
-    'crashed',
-    'out_of_memory',
-    'start_failed',
-    'egress_limit',
-    'disk_limit',
-    'service_restart',
-    'host_lost',
-    'credit_exhausted',
-  ] as const),
-]);
+/** Whether a session that ends for this reason ends as ERROR. */
+const IS_FAILURE: Readonly<Record<EndReason, boolean>> = {
+  released: false,
+  client_disconnected: false,
+  browser_closed: false,
+  timed_out: false,
+  connect_timeout: false,
+  crashed: true,
+  out_of_memory: true,
+  start_failed: true,
+  egress_limit: true,
+  disk_limit: true,
+  operator: false,
+  drained: false,
+  credit_exhausted: true,
+  service_restart: true,
+  host_lost: true,
+};
 
 export function EndReasons({ app, usage: { total }, period }: Props & { readonly app: string }) {
   const reasons = (Object.keys(END_REASON_WORDS) as EndReason[])
-    .map(reason => ({ reason, value: total.endReasons[reason] ?? 0, hatched: FAILURES.has(reason) }))
+    .map(reason => ({ reason, value: total.endReasons[reason] ?? 0, hatched: IS_FAILURE[reason] }))
     .filter(({ value }) => value > 0)
     .sort((a, b) => Number(b.hatched) - Number(a.hatched) || b.value - a.value);
   return (

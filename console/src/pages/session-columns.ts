@@ -1,18 +1,19 @@
 // The columns of the list of sessions. Which are hidden is remembered in this browser.
 import { useSyncExternalStore } from 'react';
 
-/** In order, with their tracks in the grid. The first two are always shown. */
+/** In order, with their tracks in the grid. Those that are optional can be hidden. */
 export const COLUMNS = {
-  status: { name: 'Status', track: '92px' },
-  page: { name: 'Session', track: 'minmax(0,1fr)' },
-  endReason: { name: 'End reason', track: 'minmax(112px,0.4fr)' },
-  created: { name: 'Created', track: '84px' },
-  duration: { name: 'Duration', track: '64px' },
+  status: { name: 'Status', track: '92px', isOptional: false },
+  page: { name: 'Session', track: 'minmax(0,1fr)', isOptional: false },
+  endReason: { name: 'End reason', track: 'minmax(112px,0.4fr)', isOptional: true },
+  created: { name: 'Created', track: '84px', isOptional: true },
+  duration: { name: 'Duration', track: '64px', isOptional: true },
 } as const;
 export type Column = keyof typeof COLUMNS;
+export type OptionalColumn = { [C in Column]: (typeof COLUMNS)[C]['isOptional'] extends true ? C : never }[Column];
 
-export const OPTIONAL = ['endReason', 'created', 'duration'] as const satisfies readonly Column[];
-export type OptionalColumn = (typeof OPTIONAL)[number];
+export const ALL = Object.keys(COLUMNS) as Column[]; // TypeScript widens the keys
+export const OPTIONAL = ALL.filter((column): column is OptionalColumn => COLUMNS[column].isOptional);
 
 const STORED = 'berth.hidden-columns';
 const listeners = new Set<() => void>();

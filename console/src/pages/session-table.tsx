@@ -1,7 +1,15 @@
 // A virtual table of sessions. Where there is little room, each row has two lines.
 import { Link } from '@tanstack/react-router';
 import { useWindowVirtualizer } from '@tanstack/react-virtual';
-import { type CSSProperties, type RefObject, useEffect, useLayoutEffect, useRef, useState } from 'react';
+import {
+  type CSSProperties,
+  type ReactNode,
+  type RefObject,
+  useEffect,
+  useLayoutEffect,
+  useRef,
+  useState,
+} from 'react';
 import type { Session } from '../../../contract/sessions.ts';
 import { CopyButton } from '../ui/copy-button.tsx';
 import { endReasonWords } from '../ui/end-reasons.ts';
@@ -9,7 +17,7 @@ import { SessionPicture } from '../ui/session-picture.tsx';
 import { isOpen, Status } from '../ui/status.tsx';
 import { Ago, Lasting } from '../ui/time.tsx';
 import { metadataPairs } from './metadata-pairs.ts';
-import { COLUMNS, type Column, tracksOf, useHiddenColumns } from './session-columns.ts';
+import { ALL, COLUMNS, type Column, tracksOf, useHiddenColumns } from './session-columns.ts';
 
 /** The same as the container query of the columns. */
 const WIDE_PX = 620;
@@ -59,7 +67,7 @@ export function SessionTable({
   const list = useRef<HTMLUListElement>(null);
   const { isWide, top } = useRoom(list);
   const hidden: ReadonlySet<Column> = useHiddenColumns();
-  const columns = (Object.keys(COLUMNS) as Column[]).filter(column => !hidden.has(column)); // TypeScript widens the keys
+  const columns = ALL.filter(column => !hidden.has(column));
   const tracks: CSSProperties = { ['--tracks' as string]: tracksOf(columns) }; // custom properties are not in the type
   const rows = useWindowVirtualizer({
     count: sessions.length,
@@ -131,28 +139,40 @@ const Row = ({
       </span>
       <SessionPicture app={app} session={session} />
     </span>
-    <Status status={session.status} />
-    <Identity app={app} session={session} />
-    {columns.includes('endReason') && (
-      <span className="hidden text-sm leading-tight text-soft @min-[620px]:line-clamp-2">
-        {session.endReason ? endReasonWords(session.endReason) : ''}
-      </span>
-    )}
-    {columns.includes('created') && (
-      <span className="text-right text-sm text-soft @min-[620px]:text-left">
-        <Ago time={session.createdAt} />
-      </span>
-    )}
-    {columns.includes('duration') && (
-      <span className="order-4 text-right text-sm text-soft @min-[620px]:order-none @min-[620px]:text-left">
-        <Lasting from={session.createdAt} to={session.endedAt} />
-      </span>
-    )}
+    {columns.map(column => {
+      const Cell = CELLS[column];
+      return <Cell key={column} app={app} session={session} />;
+    })}
   </>
 );
 
+interface CellProps {
+  readonly app: string;
+  readonly session: Session;
+}
+
+const CELLS: Readonly<Record<Column, (props: CellProps) => ReactNode>> = {
+  status: ({ session }) => <Status status={session.status} />,
+  page: Identity,
+  endReason: ({ session }) => (
+    <span className="hidden text-sm leading-tight text-soft @min-[620px]:line-clamp-2">
+      {session.endReason ? endReasonWords(session.endReason) : ''}
+    </span>
+  ),
+  created: ({ session }) => (
+    <span className="text-right text-sm text-soft @min-[620px]:text-left">
+      <Ago time={session.createdAt} />
+    </span>
+  ),
+  duration: ({ session }) => (
+    <span className="order-4 text-right text-sm text-soft @min-[620px]:order-none @min-[620px]:text-left">
+      <Lasting from={session.createdAt} to={session.endedAt} />
+    </span>
+  ),
+};
+
 /** The title of the session's last page, if it has one, and below it what distinguishes sessions. */
-function Identity({ app, session }: { readonly app: string; readonly session: Session }) {
+function Identity({ app, session }: CellProps) {
   const { id, lastPage } = session;
   const site = lastPage && siteOf(lastPage.url);
   const title = lastPage?.title || site;

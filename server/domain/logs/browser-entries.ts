@@ -1,5 +1,6 @@
 // Converts the CDP events of one browser into log entries. Returns undefined for events that are not logged.
-import type { LogKind } from '../../../contract/logs.ts';
+import { LOG_KINDS } from '../../../contract/logs.ts';
+import type { JsonObject } from '../../kit/json.ts';
 import { consoleEntry } from './console-entries.ts';
 import type { LogEntry } from './entry.ts';
 import { networkParams } from './network-entries.ts';
@@ -13,15 +14,24 @@ const BEHIND_MS = 7 * 3_600_000;
 const COUNTED_MAX = 2_000;
 const REQUEST_ID_CHARS_MAX = 200;
 
-export type BrowserEntry = Omit<LogEntry, 'page' | 'kind'> & { readonly kind: LogKind };
+/** Every kind but `command`: commands come from clients. */
+const BROWSER_KINDS = LOG_KINDS.filter(kind => kind !== 'command');
+export type BrowserKind = (typeof BROWSER_KINDS)[number];
+export type BrowserEntry = Omit<LogEntry, 'page' | 'kind'> & { readonly kind: BrowserKind };
+
+/** Which events produce entries of each kind. */
+const EVENTS: Readonly<Record<BrowserKind, (method: string) => boolean>> = {
+  console: method =>
+    method === 'Runtime.consoleAPICalled' || method === 'Runtime.exceptionThrown' || method === 'Log.entryAdded',
+  network: method => method.startsWith('Network.'),
+  page: method => method.startsWith('Page.') || method === 'Inspector.targetCrashed',
+};
 
 /** The kind of entry that an event produces, if any. Called for every event, so it must be cheap. */
-export function kindOf(method: string): LogKind | undefined {
-  if (method.startsWith('Network.')) return 'network';
-  if (method === 'Runtime.consoleAPICalled' || method === 'Runtime.exceptionThrown' || method === 'Log.entryAdded')
-    return 'console';
-  return method.startsWith('Page.') || method === 'Inspector.targetCrashed' ? 'page' : undefined;
-}
+export const kindOf = (method: string): BrowserKind | undefined => BROWSER_KINDS.find(kind => EVENTS[kind](method));
+
+type Made = Omit<BrowserEntry, 'kind' | 'method'>;
+type Make = (method: string, params: UntrustedObject, nowMs: number) => Made | undefined;
 
 export class BrowserEntries {
   /** Body bytes received so far, by request id, because Chromium reports them only in pieces. */
@@ -29,15 +39,26 @@ export class BrowserEntries {
   /** Offset from Chromium's monotonic time, which network events use, to wall-clock time. */
   #offsetMs: number | undefined;
 
-  of(kind: LogKind, method: string, params: UntrustedObject, nowMs: number): BrowserEntry | undefined {
-    if (kind === 'console') {
+  /** How an event becomes an entry of each kind. */
+  readonly #make: Readonly<Record<BrowserKind, Make>> = {
+    console: (method, params, nowMs) => {
       const said = consoleEntry(method, params);
-      return said && { kind, method, at: plausible(said.at ?? nowMs, nowMs), params: said.params };
-    }
-    if (method === 'Network.dataReceived') return this.#count(params);
-    const kept =
-      kind === 'network' ? networkParams(method, this.#withBytes(method, params)) : pageParams(method, params);
-    return kept && { kind, method, at: this.#timeOf(params, nowMs), ...placeOf(params), params: kept };
+      return said && { at: plausible(said.at ?? nowMs, nowMs), params: said.params };
+    },
+    network: (method, params, nowMs) =>
+      method === 'Network.dataReceived'
+        ? this.#count(params)
+        : this.#placed(networkParams(method, this.#withBytes(method, params)), params, nowMs),
+    page: (method, params, nowMs) => this.#placed(pageParams(method, params), params, nowMs),
+  };
+
+  of(kind: BrowserKind, method: string, params: UntrustedObject, nowMs: number): BrowserEntry | undefined {
+    const made = this.#make[kind](method, params, nowMs);
+    return made && { kind, method, ...made };
+  }
+
+  #placed(kept: JsonObject | undefined, params: UntrustedObject, nowMs: number): Made | undefined {
+    return kept && { at: this.#timeOf(params, nowMs), ...placeOf(params), params: kept };
   }
 
   #timeOf(params: UntrustedObject, nowMs: number): number {

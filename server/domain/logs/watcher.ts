@@ -1,13 +1,12 @@
 // Records the log of a session from the server's own channels, independent of what clients enable. A session without a log
 // is not observed.
-import type { LogKind } from '../../../contract/logs.ts';
 import type { SessionRow } from '../../engines/store/rows/sessions.ts';
 import type { Clock } from '../../kit/clock.ts';
 import type { Attendance } from '../sessions/attendance.ts';
 import type { ObservedTarget } from '../sessions/browser-host.ts';
 import type { LiveSession } from '../sessions/live.ts';
 import type { PageNumbers, SessionPages } from '../sessions/page-numbers.ts';
-import { BrowserEntries, kindOf } from './browser-entries.ts';
+import { BrowserEntries, type BrowserKind, kindOf } from './browser-entries.ts';
 import { CommandLog } from './command-log.ts';
 import type { LogBook } from './log-book.ts';
 import type { SessionLog } from './session-log.ts';
@@ -117,7 +116,13 @@ class Recorder {
     }
   }
 
-  #add(kind: LogKind, target: ObservedTarget, page: number | undefined, method: string, said: UntrustedObject): void {
+  #add(
+    kind: BrowserKind,
+    target: ObservedTarget,
+    page: number | undefined,
+    method: string,
+    said: UntrustedObject,
+  ): void {
     // Secrets are removed before texts are cut, because a truncated secret would not be recognised.
     const params = this.#log.secrets.cleanAll(said);
     const entry = this.#entries.of(kind, method, params, this.#parts.clock.now().getTime());

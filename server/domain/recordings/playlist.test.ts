@@ -14,6 +14,7 @@ const segment = (sequence: number, startMs: number, durationMs: number, run = 0)
 
 const params = (segments: readonly SegmentRow[], isWhole = false): PlaylistParams => ({
   segments,
+  segmentMs: 6000,
   startedAt: new Date('2026-11-20T10:00:00.000Z'),
   isWhole,
   initUrl: run => `https://h/init-${run}`,
@@ -41,6 +42,16 @@ test('a new frame size and a gap start a discontinuity with a date-time tag', ()
     '2026-11-20T10:00:06.000Z',
     '2026-11-20T10:00:12.000Z',
   ]);
+});
+
+test('the target duration follows the length of a full segment, and is never below six seconds', () => {
+  const target = (segmentMs: number, some = whole): string | undefined =>
+    playlist({ ...params(some), segmentMs }).match(/(?<=TARGETDURATION:).*/)?.[0];
+  assert.deepEqual(
+    [2000, 6000, 9500, 10_000].map(segmentMs => target(segmentMs)),
+    ['6', '6', '10', '10'],
+  );
+  assert.equal(target(10_000, []), '10', 'a playlist without segments has the target that it has when it has grown');
 });
 
 test('an HLS parser accepts the playlist', () => {

@@ -1,11 +1,13 @@
 // The HLS playlist of one page (RFC 8216): append-only while it grows, complete once everything is stored. Pure.
 import type { SegmentRow } from '../../engines/store/rows/recordings.ts';
 
-/** Fixed for the life of a playlist: no segment is longer. */
-const TARGET_SECONDS = 6;
+/** Recordings that are stored have segments of this length, even if new segments are shorter. */
+const TARGET_MIN_SECONDS = 6;
 
 export interface PlaylistParams {
   readonly segments: readonly SegmentRow[];
+  /** Length of a full segment. No segment is longer. */
+  readonly segmentMs: number;
   /** When the first frame of the page was painted. */
   readonly startedAt: Date;
   /** True if no more segments will follow. */
@@ -14,11 +16,13 @@ export interface PlaylistParams {
   readonly segmentUrl: (sequence: number) => string;
 }
 
-export function playlist({ segments, startedAt, isWhole, initUrl, segmentUrl }: PlaylistParams): string {
+export function playlist({ segments, segmentMs, startedAt, isWhole, initUrl, segmentUrl }: PlaylistParams): string {
+  // The same for as long as the playlist grows, so it does not depend on the segments.
+  const targetSeconds = Math.max(TARGET_MIN_SECONDS, Math.ceil(segmentMs / 1000));
   const lines = [
     '#EXTM3U',
     '#EXT-X-VERSION:7',
-    `#EXT-X-TARGETDURATION:${TARGET_SECONDS}`,
+    `#EXT-X-TARGETDURATION:${targetSeconds}`,
     '#EXT-X-MEDIA-SEQUENCE:0',
     `#EXT-X-PLAYLIST-TYPE:${isWhole ? 'VOD' : 'EVENT'}`,
     '#EXT-X-INDEPENDENT-SEGMENTS',

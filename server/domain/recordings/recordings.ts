@@ -43,6 +43,8 @@ export interface RecordingsParts extends Pick<Runtime, 'clock' | 'host'> {
   /** Waits until the whole recording of an ended session is stored. False if it is not stored. */
   readonly settled: (session: SessionId) => Promise<boolean>;
   readonly addresses: Addresses;
+  /** Length of a full segment. */
+  readonly segmentMs: number;
   /** Starts the assembly, because a file was requested. */
   readonly prompt: () => void;
   /** How long recordings are kept after the end of the session. */
@@ -121,6 +123,7 @@ export class RecordingService implements Recordings {
     );
     return playlist({
       segments,
+      segmentMs: this.#parts.segmentMs,
       startedAt: page.startedAt,
       // Segments that a lost host had not stored may never arrive.
       isWhole: page.stored || session.end?.reason === 'host_lost',

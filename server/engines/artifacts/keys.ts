@@ -28,7 +28,6 @@ type Session = SessionId;
 /** Names an object that marks the storage, so that hosts can check whether they use the same one. */
 export const storageMarkKey: ArtifactKey = key('berth', 'storage-mark');
 
-export const applicationPrefix = (app: App): ArtifactPrefix => prefix(app);
 export const sessionPrefix = (app: App, session: Session): ArtifactPrefix => prefix(app, 'sessions', session);
 
 export const uploadKey = (app: App, session: Session, upload: string): ArtifactKey =>
@@ -57,8 +56,6 @@ export const pictureKey = (app: App, session: Session): ArtifactKey => key(app, 
 export const logKey = (app: App, session: Session, part: number): ArtifactKey =>
   key(app, 'sessions', session, 'logs', part);
 
-export const contextPrefix = (app: App, context: string): ArtifactPrefix => prefix(app, 'contexts', context);
-
 export const contextVersionKey = (app: App, context: string, version: string): ArtifactKey =>
   key(app, 'contexts', context, version);
 
@@ -72,22 +69,3 @@ export const extensionKey = (app: App, checksum: string): ArtifactKey => key(app
 export const invocationKey = (app: App, invocation: string): ArtifactKey => key(app, 'invocations', invocation);
 
 export const certificateKey = (app: App, certificate: string): ArtifactKey => key(app, 'certificates', certificate);
-
-/** All key functions. The domain receives them as a value, because it imports engines as types only. */
-export const artifactKeys = {
-  sessionPrefix,
-  uploadKey,
-  downloadKey,
-  recordingPrefix,
-  recordingInitKey,
-  recordingSegmentKey,
-  recordingFileKey,
-  pictureKey,
-  logKey,
-  contextPrefix,
-  contextVersionKey,
-  extensionKey,
-  certificateKey,
-  invocationKey,
-};
-export type ArtifactKeys = typeof artifactKeys;

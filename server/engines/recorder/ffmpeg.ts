@@ -8,6 +8,7 @@ import { withDeadline } from '../../kit/wait.ts';
 import { type Fragment, parseFragment, splitAtKeyFrames } from './fmp4.ts';
 import { PICTURE_PIXELS_MAX } from './jpeg-size.ts';
 import type { Size } from './matroska.ts';
+import { SEGMENT_MS } from './page-journal.ts';
 
 /** For each process. The largest picture needs 420 MB. */
 export const ENCODER_BOUNDS = { memoryBytes: 1024 ** 3, cpuSeconds: 180 } as const;
@@ -17,9 +18,12 @@ const STDERR_BYTES_MAX = 1024 ** 2;
 const ENCODE_MS = 60_000;
 /** Added for each further segment. */
 const ENCODE_EACH_MORE_MS = 10_000;
-/** Time between two segments of one process, and the minimum length of one. In this time the rate control buffer refills completely. */
+/**
+ * Time between two segments of one process, and the minimum length of one. In this time the rate control buffer refills
+ * completely, so it is as long even if full segments are shorter.
+ */
 const SEGMENT_SPACING_MS = 2_500;
-const SEGMENT_MIN_MS = 6_000;
+const SEGMENT_MIN_MS = Math.max(6_000, SEGMENT_MS);
 const STDERR_SHOWN = 500;
 
 /** Converts JPEG's full-range BT.601 to the BT.709 that players expect for HD. Odd sizes are padded by one line. */

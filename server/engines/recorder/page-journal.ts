@@ -6,6 +6,7 @@ import { jpegSize } from './jpeg-size.ts';
 import type { Size, TimedFrame } from './matroska.ts';
 import type { CompleteRawSegment, PageFolder, PageNote, RawSegment, SegmentWriter } from './page-folder.ts';
 
+/** Length of a full segment. Encoding and playlists are given this number. */
 export const SEGMENT_MS = 6_000;
 /** A frame may arrive this long after it was painted. Segments are not closed earlier. */
 const LATE_MS = 300;
