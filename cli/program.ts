@@ -19,11 +19,11 @@ type Ended = (code: number) => void;
 
 const NOWHERE: Terminal = { env: {}, print: () => {}, say: () => {}, input: async () => '' };
 /** The two kinds of commands, as headings of the list and as a note below the help of each command. */
-const ON_THE_DATA_FOLDER = {
+const LOCAL_COMMANDS = {
   heading: 'For the operator, on this machine and its data folder:',
   note: 'For the operator: works on this machine and its data folder, without a credential.',
 };
-const OVER_HTTP = {
+const HTTP_COMMANDS = {
   heading: 'Over HTTP, with any Berth service:',
   note: 'Speaks HTTP with any Berth service, with the credentials of `berth login` or of the environment.',
 };
@@ -45,7 +45,7 @@ export function berthProgram(terminal: Terminal = NOWHERE, ended: Ended = () => 
     .configureOutput({ writeOut: terminal.print, writeErr: terminal.say })
     .showHelpAfterError('(berth --help lists the commands)')
     .exitOverride();
-  program.commandsGroup(ON_THE_DATA_FOLDER.heading);
+  program.commandsGroup(LOCAL_COMMANDS.heading);
   addService(program, terminal, ended);
   addKeys(program, terminal);
   addTokens(program, terminal);
@@ -54,7 +54,7 @@ export function berthProgram(terminal: Terminal = NOWHERE, ended: Ended = () => 
   addSafeguards(program, terminal);
   addCredits(program, terminal);
   addHosts(program, terminal);
-  program.commandsGroup(OVER_HTTP.heading);
+  program.commandsGroup(HTTP_COMMANDS.heading);
   addHttpCommands(program, terminal);
   program.commandsGroup(ALONE.heading);
   addReceipts(program, terminal);
@@ -63,8 +63,8 @@ export function berthProgram(terminal: Terminal = NOWHERE, ended: Ended = () => 
 }
 
 function noteKind(command: Command): void {
-  const kinds = [OVER_HTTP, ALONE];
-  const ownKind = kinds.find(({ heading }) => heading === command.helpGroup()) ?? ON_THE_DATA_FOLDER;
+  const kinds = [HTTP_COMMANDS, ALONE];
+  const ownKind = kinds.find(({ heading }) => heading === command.helpGroup()) ?? LOCAL_COMMANDS;
   for (const one of [command, ...command.commands])
     one.addHelpText('after', `\n${(isEither(one) ? EITHER : ownKind).note}`);
 }

@@ -51,7 +51,7 @@ const Origins = Type.Array(Type.String({ minLength: 1, maxLength: 255 }), {
 const RedirectUris = Type.Array(Type.String({ minLength: 1, maxLength: URL_CHARACTERS_MAX }), {
   maxItems: REDIRECT_URIS_MAX,
   description:
-    'Addresses at which a sign-in may end. They are compared byte for byte, except that the port of a loopback address may differ. `https`, or `http` on loopback.',
+    'Addresses to which the browser may be redirected after a sign-in. They are compared byte for byte, except that the port of a loopback address may differ. `https`, or `http` on loopback.',
 });
 
 const Colour = Type.String({

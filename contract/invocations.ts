@@ -188,7 +188,7 @@ export const Invocation = Type.Object(
     createdAt: Time('When the call was accepted.'),
     startedAt: Type.Optional(Time('When the effect could begin.')),
     endedAt: Type.Optional(Time('When the invocation ended.')),
-    attempts: Type.Integer({ description: 'Number of times that it was run.' }),
+    attempts: Type.Integer({ description: 'Number of times that the invocation was run.' }),
     sessionId: Type.Optional(Uuid('The session that the call ran in.')),
     caller: Type.Object({ keyId: Type.String() }, { description: 'The agent key that made the call.' }),
     cost: Type.Object(

@@ -19,7 +19,7 @@ import { linkTo, type SessionView } from './session-view.ts';
 import { Timeline } from './timeline.tsx';
 
 const LOOK_MS = 4_000;
-/** After the end of a session, its last pictures are still being encoded for this long. */
+/** How long after a session ends its last frames may still be encoding. */
 const SETTLES_MS = 60_000;
 
 const NOT_RECORDED = {

@@ -5,7 +5,7 @@ import { decisionView } from './decision-record.ts';
 import { type RenderedOperation, rendered } from './rendering.ts';
 import { statusAt } from './state.ts';
 
-/** End users decide on the consumer pages of their application. */
+/** End users approve or refuse an Action on the consumer pages of their application. */
 export const approvalUrl = (
   publicUrl: string,
   { id, approver, applicationId }: Pick<ActionRow, 'id' | 'approver' | 'applicationId'>,

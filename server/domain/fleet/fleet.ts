@@ -192,7 +192,7 @@ export class Fleet implements Closeable {
     return roomByRegion(this.#living, this.#placed);
   }
 
-  /** Reads again which hosts are alive, because a host is not known yet. */
+  /** Reads the list of live hosts again, without waiting for the next renewal of the lease. Logs a failure. */
   async look(): Promise<void> {
     await this.#look().catch(error => this.#parts.log.warn('fleet.not_read', { reason: reason(error) }));
   }

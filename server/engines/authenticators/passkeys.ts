@@ -82,7 +82,7 @@ export async function authenticationChallenge(
   return { challenge: options.challenge, publicKey: { ...options } };
 }
 
-/** A challenge that signs the given bytes instead of random ones. */
+/** A challenge that consists of the given bytes instead of random ones, so that the passkey signs them. */
 export async function signingChallenge(
   party: RelyingParty,
   bytes: Uint8Array,

@@ -55,7 +55,7 @@ export class Forwarder implements Closeable {
   readonly #parts: ForwarderParts;
   readonly #http = new HttpAgent(agentOptions);
   readonly #https = new HttpsAgent(agentOptions);
-  /** Requests that wait for an answer and sockets that are joined with a caller, by the host that they lead to. */
+  /** Requests that wait for a response, and sockets that are piped to a caller, each with the host that it goes to. */
   readonly #underWay = new Map<ClientRequest | Duplex, Peer>();
   readonly #goneSince = new Map<Peer['id'], number>();
 
