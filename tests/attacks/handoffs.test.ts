@@ -639,17 +639,29 @@ test('an agent that intercepts requests takes the person to no other origin', as
     viewer.drive({ type: 'navigate', url: pages.url + path });
     await failed;
   };
-  viewer.drive({ type: 'navigate', url: `${pages.url}/done` });
-  await eventually('the page, as the person asked for it', () => viewer.tabs.some(({ url }) => url.endsWith('/done')));
+  const isShownAt = async (path: string): Promise<void> => {
+    const before = pages.hits(path);
+    viewer.drive({ type: 'navigate', url: pages.url + path });
+    await eventually('a page', () => pages.hits(path) > before || pages.hits('/tall') > 0);
+    assert.equal(pages.hits('/tall'), 0, 'the page that the person asked for, and no other');
+  };
+  await isShownAt('/done');
   act = redirect;
   await failsAt('/next');
+  // Who intercepts later than the guard of the hand-off comes after it.
+  await agent.send('Fetch.disable');
+  await agent.send('Fetch.enable', documents);
+  act = change;
+  await isShownAt('/colours');
+  act = redirect;
+  await failsAt('/socket');
   await agent.send('Fetch.disable');
   await agent.send('Fetch.enable', documents, page);
   act = change;
   await failsAt('/ask');
   act = redirect;
   await failsAt('/popups');
-  assert.deepEqual(intercepted, ['/done', '/next', '/ask', '/popups']);
+  assert.deepEqual(intercepted, ['/done', '/next', '/colours', '/socket', '/ask', '/popups']);
   assert.equal(pages.hits('/tall'), 0);
   await withLease(server, claimed, 'complete', { outcome: 'completed' });
   await agent.close();

@@ -78,7 +78,7 @@ export function waits({ method, params }: Command, { isAsked, masks }: Control):
   return method !== NEW_DOCUMENT || params.source !== '';
 }
 
-/** A request that was intercepted on the browser itself has passed the guard of the allowed origins, which could not judge another address. */
+/** An agent that intercepts on the browser itself later than the guard of the allowed origins gets what passed it, and could change its address. */
 export const passedGuard = ({ method, toBrowser }: Command, { allowedOrigins }: Control): boolean =>
   allowedOrigins !== undefined && toBrowser && CONTINUES.has(method);
 

@@ -190,6 +190,23 @@ test('what has passed the guard of allowed origins goes on unchanged in a hand-o
   assert.deepEqual(judged(undefined, true), [false, { pass: true }]);
 });
 
+test('the body of a request of a masked hand-off is not read afterwards', async () => {
+  const control = { handoffId: 'h', isAsked: true, holder: 'x', fence: 1, masks: true, allowedOrigins: undefined };
+  const lease: { control: object | undefined } = { control: { ...control, expiresAt: new Date() } };
+  const policy = clientPolicy({ browser, keepAlive: false, closeAsked: () => {}, lease: lease as never });
+  const begins = (requestId: string) =>
+    policy.filterEvent?.(Buffer.from(JSON.stringify({ method: 'Network.requestWillBeSent', params: { requestId } })));
+  assert.ok(begins('typed'));
+  lease.control = undefined;
+  assert.ok(begins('later'));
+  for (const method of ['Network.getRequestPostData', 'Network.getResponseBody', 'Fetch.getResponseBody']) {
+    assert.ok(policy.isWatched?.(method), method);
+    const verdictOn = (requestId: string) => policy.judge({ method, params: { requestId }, toBrowser: false });
+    assert.match(JSON.stringify(await verdictOn('typed')), /refuse.*masked hand-off/);
+    assert.deepEqual(await verdictOn('later'), { pass: true });
+  }
+});
+
 test('does not change requests and responses in a masked hand-off, and removes titles for the agent', async () => {
   const control = { handoffId: 'h', isAsked: true, holder: 'x', fence: 1, masks: true, allowedOrigins: undefined };
   const lease = { control: { ...control, expiresAt: new Date() }, judgeInput: () => ({ refuse: 'waits' }) } as never;

@@ -105,7 +105,8 @@ export function clientPolicy(parts: PolicyParts): Policy {
     return rules[method]?.(params, toBrowser) ?? PASS;
   };
   const { lease } = parts;
-  const isWatched = (method: string): boolean => lease?.control !== undefined && mayWait(method, lease.control);
+  const isWatched = (method: string): boolean =>
+    requests.mayBeReadBy(method) || (lease?.control !== undefined && mayWait(method, lease.control));
   const judge = (command: Command): Verdict | Promise<Verdict> => {
     const control = lease?.control;
     if (!control) return judgeAlone(command);
