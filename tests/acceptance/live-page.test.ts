@@ -378,7 +378,7 @@ test('offers downloads only to viewers who may take control', async () => {
   const saved = await saving;
   assert.equal(saved.suggestedFilename(), FILE_NAME);
   assert.equal(await text(await saved.createReadStream()), FILE_TEXT);
-  await view.getByRole('button', { name: `Put ${FILE_NAME} away` }).click();
+  await view.getByRole('button', { name: `Dismiss ${FILE_NAME}` }).click();
   await link.waitFor({ state: 'detached' });
   assert.equal(await looking.getByRole('link').count(), 0);
   await end();
