@@ -120,7 +120,7 @@ test('the hosts page says that this host is alone, and shows its sessions', asyn
       const { page } = watched;
       await page.goto(`${server.url}/console/hosts`);
       await page.getByText('This is the only host.').waitFor();
-      await page.getByRole('button', { name: 'What runs here (1)' }).click();
+      await page.getByRole('button', { name: 'Running here (1)' }).click();
       await page.getByRole('link', { name: 'Default' }).waitFor();
       await page.getByText(id).waitFor();
       await watched.assertSound();
