@@ -47,7 +47,7 @@ test('--version prints the version of the package, and the commit', async () => 
   assert.equal(printed, `${versionText()}\n`);
 });
 
-test('every command but the two that serve prints JSON with --json', () => {
+test('every command except serve and mcp accepts --json', () => {
   const leaves = (command: Command, path: string): Array<readonly [string, Command]> =>
     command.commands.length === 0
       ? [[path, command]]
@@ -115,13 +115,13 @@ test('creates a key, shows it once, lists it without its secret, and revokes it 
   assert.match((await berth('keys', 'list')).printed, /revoked/);
 });
 
-test('without --json, prints only the key itself to the output', async () => {
+test('prints only the key to standard output without --json', async () => {
   const { printed, said } = await berth('keys', 'create', '--expires', '2099-01-31');
   assert.match(printed, /^bak_\S+\n$/);
   assert.match(said, /shown only once/);
 });
 
-test('names scopes and applications that do not exist', async () => {
+test('rejects an unknown scope and an unknown application', async () => {
   const scope = await berth('keys', 'create', '--scope', 'browsers:everything');
   assert.equal(scope.code, EXIT.usage);
   assert.match(scope.said, /browsers:everything.*browsers:read/s);
@@ -137,7 +137,7 @@ test('creates a token', async () => {
   assert.match(token.token, /^bpt_/);
 });
 
-test('exits with the usage code for an invalid setting, and names it', async () => {
+test('exits with the usage code for an invalid setting, and reports the setting', async () => {
   let said = '';
   const code = await runBerth(['keys', 'list'], {
     env: { BERTH_DATA_DIR: dataDir, BERTH_SLOTS: 'many' },
@@ -157,7 +157,7 @@ test('stop without a running server succeeds, and reports that nothing was stopp
   assert.deepEqual(JSON.parse(printed), { stopped: false, ended: [], swept: [] });
 });
 
-test('stop ends the process recorded in the data folder, and removes the session folder it left', async () => {
+test('stop terminates the process recorded in the data folder, and removes the session folder that the process left behind', async () => {
   const child = spawn('sleep', ['60'], { stdio: 'ignore' });
   assert.ok(child.pid);
   writeServerRecord(dataDir, { url: 'http://127.0.0.1:1', publicUrl: 'http://127.0.0.1:1' }, child.pid);

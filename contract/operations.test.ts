@@ -9,7 +9,7 @@ const SECRETS = ['key', 'token', 'signingKey', 'connectUrl', 'seleniumRemoteUrl'
 /** Operations that return a session without its connect fields. */
 const WITHOUT_CONNECT_FIELDS = ['updateSession'];
 
-test('no repeatable operation stores a secret from its answer', () => {
+test('every repeatable operation declares the secret fields of its response', () => {
   for (const id of OPERATION_IDS.filter(isRepeatable)) {
     const answered = Object.values(operation(id).responses).flatMap(({ schema }) => (schema ? [schema] : []));
     const shown = answered.flatMap(schema => Object.keys(propertiesOf(schema))).filter(name => SECRETS.includes(name));
@@ -18,7 +18,7 @@ test('no repeatable operation stores a secret from its answer', () => {
   }
 });
 
-test('every POST by a caller accepts an idempotency key, and declares the errors that its optional headers can cause', () => {
+test('every POST operation for agent keys or accounts accepts an idempotency key, and declares the errors that its optional headers can cause', () => {
   for (const id of OPERATION_IDS) {
     const { method, credential, mayWait, headers: own } = operation(id);
     const headers = Object.keys({ ...propertiesOf(optionalHeadersOf(id)), ...(own && propertiesOf(own)) });
@@ -31,7 +31,7 @@ test('every POST by a caller accepts an idempotency key, and declares the errors
   }
 });
 
-test('the token scopes listed as without effect are exactly those that no account operation requires', () => {
+test('the list of token scopes without effect contains exactly the scopes that no account operation requires', () => {
   const forAccounts = OPERATION_IDS.filter(
     id => !['agentKey', 'consumer', 'public'].includes(operation(id).credential),
   );

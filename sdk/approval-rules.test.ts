@@ -83,7 +83,7 @@ const VERIFIERS = {
 for (const [where, verified] of Object.entries(VERIFIERS))
   describe(`a receipt with an approval, verified ${where}`, () => {
     for (const kind of Object.keys(PASSKEYS))
-      test(`is verified with a passkey of ${kind}, and refused with one flipped bit in its signature`, async () => {
+      test(`is verified with a ${kind} passkey, and refused with one flipped bit in its signature`, async () => {
         const { berth } = await verified(receipt({}, kind), { keys, action: CONTENT, input: CONTENT.input });
         assert.equal(berth.action?.approval.by.id, '4');
         await assert.rejects(verified(receipt({ flipped: true }, kind), { keys }), ReceiptInvalid);

@@ -4,7 +4,7 @@ import { paginate } from './paginate.ts';
 
 const plain = new Response();
 
-test('follows the header of lists that are arrays', async () => {
+test('follows the next-page header if the list is an array', async () => {
   const asked: Array<string | undefined> = [];
   const found = paginate(before => {
     asked.push(before);
@@ -18,7 +18,7 @@ test('follows the header of lists that are arrays', async () => {
   assert.deepEqual(asked, [undefined, '2']);
 });
 
-test('follows nextCursor of lists that are objects', async () => {
+test('follows nextCursor if the list is an object', async () => {
   const found = paginate(cursor =>
     Promise.resolve({
       data: cursor === undefined ? { data: [1], nextCursor: 'more' } : { data: [2, 3] },
@@ -28,14 +28,14 @@ test('follows nextCursor of lists that are objects', async () => {
   assert.deepEqual(await Array.fromAsync(found), [1, 2, 3]);
 });
 
-test('treats an empty list page as the last one, even if it names a next position', async () => {
+test('treats an empty page as the last page, even if it has a next position', async () => {
   const found = paginate(() =>
     Promise.resolve({ data: [], response: new Response(null, { headers: { 'x-next-after': '7' } }) }),
   );
   assert.deepEqual(await Array.fromAsync(found), []);
 });
 
-test('requests no more list pages than are read', async () => {
+test('fetches no more pages than the caller reads', async () => {
   let asked = 0;
   const found = paginate(() => {
     asked += 1;

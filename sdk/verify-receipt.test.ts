@@ -51,7 +51,7 @@ for (const [where, verified] of Object.entries(VERIFIERS))
       assert.deepEqual(claims, CLAIMS);
     });
 
-    test('is verified with an output of several files, and with an output whose members have the same names as links', async () => {
+    test('is verified with an output of several files, and with an output that has its own downloadUrl member', async () => {
       const linked = { ...FILE, downloadUrl: 'https://berth.example/x', downloadUrlExpiresAt: 'soon' };
       const berth = { ...CLAIMS.berth, outputDigest: digest({ artifacts: [FILE, FILE] }) };
       await verified(signed({ ...CLAIMS, berth }), { keys, output: { artifacts: [linked, linked] } });
@@ -60,7 +60,7 @@ for (const [where, verified] of Object.entries(VERIFIERS))
       await verified(signed({ ...CLAIMS, berth: answered }), { keys, output: own });
     });
 
-    test('is refused with any changed character', async () => {
+    test('is refused if a character is changed', async () => {
       const receipt = signed();
       for (let at = 0; at < receipt.length; at += 7) {
         const changed = receipt.slice(0, at) + (receipt[at] === 'A' ? 'B' : 'A') + receipt.slice(at + 1);

@@ -26,7 +26,7 @@ const headersOf = (at = AT, body = BODY, key = own.privateKey) => ({
   'webhook-signature': signature('msg-1', at, body, key),
 });
 
-test('returns the message, from text or bytes, with headers of fetch or of Node', () => {
+test('returns the message for a text or binary body, with fetch or Node headers', () => {
   const expected = {
     ...{ id: 'msg-1', type: 'session.ended', timestamp: '2026-11-23T09:59:59.000Z' },
     data: { sessionId: 'é' },
@@ -38,7 +38,7 @@ test('returns the message, from text or bytes, with headers of fetch or of Node'
   assert.deepEqual(verifyWebhook(BODY, upper, [other.publicKey, own.publicKey], { now: NOW }), expected);
 });
 
-test('accepts one valid signature among others, as after a rotation', () => {
+test('accepts a message with one valid signature among several, as after a key rotation', () => {
   const headers = headersOf();
   headers['webhook-signature'] =
     `v1,abc ${signature('msg-1', AT, BODY, other.privateKey)} ${headers['webhook-signature']}`;

@@ -19,7 +19,7 @@ test('an empty environment gives the defaults', () => {
   assert.deepEqual([regions, s3, tls], [['local'], undefined, undefined]);
 });
 
-test('every bad value is named in one error', () => {
+test('reports all invalid values in one error', () => {
   const complaints = complaintsOf({
     BERTH_LISTEN: 'nowhere',
     BERTH_SLOTS: 'many',
@@ -48,7 +48,7 @@ test('TLS between hosts needs an https address with a port of its own', () => {
   assert.deepEqual(peerTls, { caFile: '/ca.pem' });
 });
 
-test('a variable that is not a setting is refused with the nearest name', () => {
+test('rejects an unknown BERTH_ variable, and suggests the most similar name', () => {
   assert.deepEqual(complaintsOf({ BERTH_SLOT: '4', BERTH_EGRES_ALLOW: '10.0.0.0/8' }), [
     'BERTH_SLOT is not a setting; the nearest one is BERTH_SLOTS. Correct the name, or unset it.',
     'BERTH_EGRES_ALLOW is not a setting; the nearest one is BERTH_EGRESS_ALLOW. Correct the name, or unset it.',
@@ -59,7 +59,7 @@ test('accepts the environment variables of API clients', () => {
   assert.deepEqual(complaintsOf({ BERTH_KEY: 'key', BERTH_TOKEN: 'token', BERTH_URL: 'http://127.0.0.1:8080' }), []);
 });
 
-test('accepts one or several master keys of 32 bytes, or a command, and shows them in no error', () => {
+test('accepts one or more master keys of 32 bytes, but not together with a command, and shows no key in errors', () => {
   const [hex, base64] = ['ab'.repeat(32), Buffer.alloc(32, 7).toString('base64')];
   for (const key of [hex, base64, `${hex},${base64}`]) assert.deepEqual(complaintsOf({ BERTH_MASTER_KEY: key }), []);
   for (const key of ['secret', hex.slice(1), `${hex},`, `${hex} ${hex}`])

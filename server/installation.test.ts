@@ -14,7 +14,7 @@ function dataFolder(t: TestContext): string {
   return join(folder, 'data');
 }
 
-test('is created once, stays the same, and only its owner can read the secret', t => {
+test('the installation is created once and stays the same, and only its owner can read the secret', t => {
   const dataDir = dataFolder(t);
   const first = readInstallation({ dataDir }, systemClock);
   const second = readInstallation({ dataDir }, systemClock);
@@ -25,7 +25,7 @@ test('is created once, stays the same, and only its owner can read the secret', 
   assert.deepEqual(readdirSync(dataDir).sort(), ['host-id', 'secret']);
 });
 
-test('two data folders are two installations', t => {
+test('two data folders have different host ids and secrets', t => {
   const one = readInstallation({ dataDir: dataFolder(t) }, systemClock);
   const other = readInstallation({ dataDir: dataFolder(t) }, systemClock);
   assert.notEqual(one.host, other.host);

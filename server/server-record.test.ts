@@ -30,7 +30,7 @@ test('finds a running server by its record, until it removes the record', t => {
   assert.equal(runningServer(folder), undefined);
 });
 
-test('reports a server whose process has ended as not running, whatever its record says', async t => {
+test('reports a server as not running after its process has ended, even if its record still exists', async t => {
   const folder = dataFolder(t);
   const child = spawn('sleep', ['60'], { stdio: 'ignore' });
   assert.ok(child.pid);
@@ -41,7 +41,7 @@ test('reports a server whose process has ended as not running, whatever its reco
   assert.equal(runningServer(folder), undefined);
 });
 
-test('does not take another process with the same id for the server', t => {
+test('does not mistake another process with the same id for the server', t => {
   const folder = dataFolder(t);
   writeServerRecord(folder, ADDRESSES);
   const record: { pid: number; startTicks: string } = JSON.parse(readFileSync(join(folder, 'server.json'), 'utf8'));
@@ -49,7 +49,7 @@ test('does not take another process with the same id for the server', t => {
   assert.equal(runningServer(folder), undefined);
 });
 
-test('ignores an invalid server record, and signals no process', t => {
+test('ignores an invalid server record', t => {
   const folder = dataFolder(t);
   for (const text of [
     '',

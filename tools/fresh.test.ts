@@ -7,7 +7,7 @@ import { checkFresh, checkSettings } from './fresh.ts';
 import { errorReference } from './generated-files.ts';
 import { settingNames } from './setting-names.ts';
 
-test('names a generated file that is missing or differs, but not one that matches', t => {
+test('reports a generated file that is missing or out of date, but not one that matches', t => {
   const root = mkdtempSync(join(tmpdir(), 'berth-fresh-'));
   t.after(() => rmSync(root, { recursive: true }));
   writeFileSync(join(root, 'same.md'), 'a\n');

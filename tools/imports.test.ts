@@ -63,7 +63,7 @@ test('treats code inside a template as code', () => {
   ]);
 });
 
-test('keeps length and line breaks', () => {
+test('preserves the length and the line breaks of the text', () => {
   const text = "const a = 'b//c'; // d\nconst e = /['\"`]/; /* f\n g */ const h = `i${j}k`;\n";
   assert.equal(codeOnly(text), "const a = '    ';     \nconst e = /     /;     \n      const h = ` ${j} `;\n");
   assert.equal(withoutComments(text).length, text.length);

@@ -9,7 +9,7 @@ const functionOf = (name: string, inside: number): string =>
 const complaintsOn = (path: string, text: string): string[] =>
   checkLengths([{ path, text }]).map(({ line, what }) => `${line}: ${what}`);
 
-test('names each wiring function that has more than 60 lines', () => {
+test('reports each wiring function that has more than 60 lines', () => {
   const text = `// Wires.\n${functionOf('short', 58)}\n/** Long. */\nexport ${functionOf('long', 59)}`;
   const found = ['64: long has 61 lines, and a wiring function may have 60'];
   assert.deepEqual(complaintsOn('server/wiring/files.ts', text), found);

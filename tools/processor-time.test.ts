@@ -9,7 +9,7 @@ test('reads the time of a process with its children, and of the machine', () => 
   assert.deepEqual(processorTimeIn(SELF, MACHINE), { used: 15, idle: 40.5, whole: 42.12 });
 });
 
-test('reports what was used between two moments', () => {
+test('reports the processor time used between two moments', () => {
   const before = { used: 1, idle: 10, whole: 100 };
   assert.equal(
     saidOf(before, { used: 61.4, idle: 20, whole: 200 }),

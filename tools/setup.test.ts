@@ -32,7 +32,7 @@ test('reports nothing missing if every version matches, even without optional pa
   assert.deepEqual(missingNpmPackages(checkout(t, wanted, { [A]: { version: '1.0.0' } })), []);
 });
 
-test('reports another version as missing, and a folder that was removed by hand', t => {
+test('reports a package as missing if its version differs or its folder was removed by hand', t => {
   const root = checkout(
     t,
     { [A]: { version: '1.0.1' }, [B]: { version: '2.0.0' } },
@@ -56,7 +56,7 @@ test('recognises a Debian package by its files', () => {
   assert.deepEqual(names({}), ['nothing', 'absent', 'browser']);
 });
 
-test('a nested npm does not get the settings of the outer script, but those of the user', () => {
+test('a nested npm gets the npm settings of the user, but not those of the outer script', () => {
   const env = {
     PATH: '/bin',
     INIT_CWD: '/tmp',

@@ -13,7 +13,7 @@ test('reports real timers of the server, however they are imported', () => {
   assert.equal(complaintsOf("import { setInterval } from 'timers';").length, 1);
 });
 
-test('accepts the clock, limits of sockets, turns of the loop, tests, and files with a reason', () => {
+test('accepts the clock, socket timeouts, setImmediate, tests, and files with a documented reason', () => {
   assert.deepEqual(complaintsOf('await clock.sleep(10);\nsocket.setTimeout(10);\nsetImmediate(work);'), []);
   assert.deepEqual(complaintsOf("import { setImmediate } from 'node:timers/promises';"), []);
   assert.deepEqual(complaintsOf('setTimeout(end, 10);', {}, 'server/kit/clock.ts'), []);
@@ -21,6 +21,6 @@ test('accepts the clock, limits of sockets, turns of the loop, tests, and files 
   assert.deepEqual(complaintsOf('setTimeout(end, 10);', { 'server/entry/a.ts': 'a socket' }), []);
 });
 
-test('reports a file of the table that has no timer', () => {
+test('reports a file that is listed in the table but has no timer', () => {
   assert.equal(complaintsOf('const a = 1;', { 'server/entry/a.ts': 'a socket' }).length, 1);
 });

@@ -18,7 +18,7 @@ function terminalOf(t: TestContext): Terminal {
   return { env: { XDG_CONFIG_HOME: folder }, print: () => {}, say: () => {}, input: async () => '' };
 }
 
-test('keeps profiles apart, in one file that only its owner can read, whatever its mode was before', t => {
+test('stores all profiles in one file, and makes the file readable by its owner only on each write', t => {
   const terminal = terminalOf(t);
   const file = credentialsFile(terminal);
   assert.equal(readProfile(terminal, 'home'), undefined);
@@ -32,14 +32,14 @@ test('keeps profiles apart, in one file that only its owner can read, whatever i
   assert.deepEqual(readdirSync(dirname(file)), ['credentials.json']);
 });
 
-test('removes the file with the last profile', t => {
+test('deletes the file when the last profile is removed', t => {
   const terminal = terminalOf(t);
   writeProfile(terminal, 'home', HOME);
   writeProfile(terminal, 'home', undefined);
   assert.ok(!existsSync(credentialsFile(terminal)));
 });
 
-test('names a file that cannot be used', t => {
+test('reports the path of a credentials file that cannot be used', t => {
   const terminal = terminalOf(t);
   const file = credentialsFile(terminal);
   writeProfile(terminal, 'home', HOME);
@@ -55,7 +55,7 @@ test('names a file that cannot be used', t => {
   assert.throws(() => writeProfile(terminal, 'home', HOME), CommandFailed);
 });
 
-test('ignores a relative XDG_CONFIG_HOME, as its specification requires', () => {
+test('ignores a relative XDG_CONFIG_HOME, as the XDG specification requires', () => {
   const at = (env: Terminal['env']) => credentialsFile({ env, print: () => {}, say: () => {}, input: async () => '' });
   assert.equal(at({ XDG_CONFIG_HOME: 'here', HOME: '/people/ada' }), '/people/ada/.config/berth/credentials.json');
   assert.equal(at({ HOME: '/people/ada' }), '/people/ada/.config/berth/credentials.json');

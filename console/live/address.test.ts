@@ -12,7 +12,7 @@ test('uses https for names without a scheme', () => {
     assert.equal(addressOf(text), `https://${text}`);
 });
 
-test('uses http for local names, IP addresses and other ports', () => {
+test('uses http for local names, IP addresses and ports other than 443', () => {
   for (const text of [
     'localhost',
     'localhost:3000/x',

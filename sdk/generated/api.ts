@@ -8695,7 +8695,7 @@ export interface operations {
                          * @description When the invocation ended. ISO 8601, UTC, with milliseconds.
                          */
                         endedAt?: string;
-                        /** @description Number of times that it was run. */
+                        /** @description Number of times that the invocation was run. */
                         attempts: number;
                         /**
                          * Format: uuid
@@ -8808,7 +8808,7 @@ export interface operations {
                          * @description When the invocation ended. ISO 8601, UTC, with milliseconds.
                          */
                         endedAt?: string;
-                        /** @description Number of times that it was run. */
+                        /** @description Number of times that the invocation was run. */
                         attempts: number;
                         /**
                          * Format: uuid
@@ -8954,7 +8954,7 @@ export interface operations {
                              * @description When the invocation ended. ISO 8601, UTC, with milliseconds.
                              */
                             endedAt?: string;
-                            /** @description Number of times that it was run. */
+                            /** @description Number of times that the invocation was run. */
                             attempts: number;
                             /**
                              * Format: uuid
@@ -9098,7 +9098,7 @@ export interface operations {
                          * @description When the invocation ended. ISO 8601, UTC, with milliseconds.
                          */
                         endedAt?: string;
-                        /** @description Number of times that it was run. */
+                        /** @description Number of times that the invocation was run. */
                         attempts: number;
                         /**
                          * Format: uuid
@@ -9239,7 +9239,7 @@ export interface operations {
                          * @description When the invocation ended. ISO 8601, UTC, with milliseconds.
                          */
                         endedAt?: string;
-                        /** @description Number of times that it was run. */
+                        /** @description Number of times that the invocation was run. */
                         attempts: number;
                         /**
                          * Format: uuid
@@ -9391,7 +9391,7 @@ export interface operations {
                              * @description When the invocation ended. ISO 8601, UTC, with milliseconds.
                              */
                             endedAt?: string;
-                            /** @description Number of times that it was run. */
+                            /** @description Number of times that the invocation was run. */
                             attempts: number;
                             /**
                              * Format: uuid
@@ -9532,7 +9532,7 @@ export interface operations {
                          * @description When the invocation ended. ISO 8601, UTC, with milliseconds.
                          */
                         endedAt?: string;
-                        /** @description Number of times that it was run. */
+                        /** @description Number of times that the invocation was run. */
                         attempts: number;
                         /**
                          * Format: uuid
@@ -10128,7 +10128,7 @@ export interface operations {
                          * @description When the invocation ended. ISO 8601, UTC, with milliseconds.
                          */
                         endedAt?: string;
-                        /** @description Number of times that it was run. */
+                        /** @description Number of times that the invocation was run. */
                         attempts: number;
                         /**
                          * Format: uuid
@@ -10241,7 +10241,7 @@ export interface operations {
                          * @description When the invocation ended. ISO 8601, UTC, with milliseconds.
                          */
                         endedAt?: string;
-                        /** @description Number of times that it was run. */
+                        /** @description Number of times that the invocation was run. */
                         attempts: number;
                         /**
                          * Format: uuid
@@ -17318,7 +17318,7 @@ export interface operations {
                         colour?: string;
                         /** @description Origins whose pages may send consumer requests and frame pages of hand-offs, for example `https://shop.example`. */
                         origins: string[];
-                        /** @description Addresses at which a sign-in may end. They are compared byte for byte, except that the port of a loopback address may differ. `https`, or `http` on loopback. */
+                        /** @description Addresses to which the browser may be redirected after a sign-in. They are compared byte for byte, except that the port of a loopback address may differ. `https`, or `http` on loopback. */
                         redirectUris: string[];
                         /** @description Seconds for which an access token is valid. */
                         sessionTtl: number;
@@ -17391,7 +17391,7 @@ export interface operations {
                     colour?: string;
                     /** @description Origins whose pages may send consumer requests and frame pages of hand-offs, for example `https://shop.example`. */
                     origins?: string[];
-                    /** @description Addresses at which a sign-in may end. They are compared byte for byte, except that the port of a loopback address may differ. `https`, or `http` on loopback. */
+                    /** @description Addresses to which the browser may be redirected after a sign-in. They are compared byte for byte, except that the port of a loopback address may differ. `https`, or `http` on loopback. */
                     redirectUris?: string[];
                     /** @description Seconds for which an access token is valid. */
                     sessionTtl?: number;
@@ -17424,7 +17424,7 @@ export interface operations {
                         colour?: string;
                         /** @description Origins whose pages may send consumer requests and frame pages of hand-offs, for example `https://shop.example`. */
                         origins: string[];
-                        /** @description Addresses at which a sign-in may end. They are compared byte for byte, except that the port of a loopback address may differ. `https`, or `http` on loopback. */
+                        /** @description Addresses to which the browser may be redirected after a sign-in. They are compared byte for byte, except that the port of a loopback address may differ. `https`, or `http` on loopback. */
                         redirectUris: string[];
                         /** @description Seconds for which an access token is valid. */
                         sessionTtl: number;

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { guarded } from './guard.ts';
 
-test('passes an error of a listener to the code that opened the entrance', async () => {
+test('passes errors of a listener to the error handler', async () => {
   const failures: unknown[] = [];
   const heard: string[] = [];
   const listen = guarded(

@@ -10,7 +10,7 @@ const folder = mkdtempSync(join(tmpdir(), 'berth-hostile-'));
 after(() => rmSync(folder, { recursive: true }));
 const OURS = { uid: undefined };
 
-describe('a hostile folder', () => {
+describe('openHostile', () => {
   mkdirSync(join(folder, 'box/downloads'), { recursive: true });
   const at = (name: string): string => join(folder, 'box/downloads', name);
   const open = (name: string, options: { uid: number | undefined } = OURS) =>
@@ -28,7 +28,7 @@ describe('a hostile folder', () => {
     assert.equal(await openHostile(join(folder, 'box'), ['nowhere', 'x'], OURS), undefined);
   });
 
-  it('does not lead outside through a symbolic link or a hard link', async () => {
+  it('refuses a symbolic link or a hard link', async () => {
     writeFileSync(join(folder, 'secret'), 'secret');
     symlinkSync(join(folder, 'secret'), at('symlink'));
     symlinkSync('plain', at('inner'));
@@ -37,14 +37,14 @@ describe('a hostile folder', () => {
     for (const name of ['symlink', 'inner', 'hardlink', 'proc']) await assert.rejects(open(name), NotAPlainFile, name);
   });
 
-  it('does not lead outside through a link in the path', async () => {
+  it('refuses a path that contains a symbolic link', async () => {
     mkdirSync(join(folder, 'elsewhere'));
     writeFileSync(join(folder, 'elsewhere/plain'), 'secret');
     symlinkSync(join(folder, 'elsewhere'), join(folder, 'box/linked'));
     await assert.rejects(openHostile(join(folder, 'box'), ['linked', 'plain'], OURS), NotAPlainFile);
   });
 
-  it('does not block on a pipe, and refuses folders and devices', async () => {
+  it('does not block on a named pipe, and refuses pipes and folders', async () => {
     execFileSync('mkfifo', [at('pipe')]);
     mkdirSync(at('folder'));
     for (const name of ['pipe', 'folder']) await assert.rejects(open(name), NotAPlainFile, name);

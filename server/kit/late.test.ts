@@ -9,7 +9,7 @@ test('calls the function that was bound', () => {
   assert.equal(call(2, 3), 5);
 });
 
-test('throws when it is called before it is bound, and when it is bound twice', () => {
+test('throws if the function is called before it is bound, or bound twice', () => {
   const end = late<[], void>('end');
   assert.throws(() => end.call(), /end is called before it is bound/);
   end.bind(() => {});

@@ -18,7 +18,7 @@ async function turnsOf(work: () => Promise<void> | void): Promise<LongTurn[]> {
   return turns;
 }
 
-test('reports a long turn of an entrance once, with its session or application', async () => {
+test('reports a long turn of the event loop once, with the work that caused it', async () => {
   const work = { what: 'messages of a browser', sessionId: 'one' };
   const turns = await turnsOf(() => {
     loopWatch.enter({ what: 'messages of a client', sessionId: 'another' });
@@ -33,7 +33,7 @@ test('reports a long turn of an entrance once, with its session or application',
   assert.ok((told[0]?.cpuMs ?? 0) > 0);
 });
 
-test('reports work outside of entrances with the work in progress', async () => {
+test('reports a long turn without known work together with the work in progress', async () => {
   const work = { what: 'exportContext', applicationId: 'one' };
   const over = loopWatch.begin(work);
   const turns = await turnsOf(() => block(3 * LONG_TURN_MS));

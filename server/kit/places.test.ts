@@ -22,8 +22,8 @@ function begin(places: Places, application: string, session: string, signal?: Ab
 
 const turn = (): Promise<void> => new Promise(resolve => setImmediate(resolve));
 
-describe('places', () => {
-  it('run a limited amount of work at once, queue the rest, and skip owners at their limit', async () => {
+describe('Places', () => {
+  it('runs a limited amount of work at once, queues the rest, and skips owners at their limit', async () => {
     const places = new Places(limits);
     const [first, same, other] = [begin(places, 'a', '1'), begin(places, 'a', '1'), begin(places, 'b', '2')];
     await turn();
@@ -39,7 +39,7 @@ describe('places', () => {
     await same.done;
   });
 
-  it('have a bounded queue', async () => {
+  it('rejects work when the queue is full', async () => {
     const places = new Places(limits);
     const all = ['1', '2', '3', '4'].map(session => begin(places, 'a', session));
     await assert.rejects(begin(places, 'a', '5').done, PlacesFull);
@@ -47,7 +47,7 @@ describe('places', () => {
     await Promise.all(all.map(({ done }) => done));
   });
 
-  it('wait for a limited time, and not for callers that disconnected', async () => {
+  it('stops waiting after the time limit, and when the caller disconnects', async () => {
     const places = new Places({ ...limits, withinMs: 20 });
     const first = begin(places, 'a', '1');
     await assert.rejects(begin(places, 'a', '1').done, /no place to try: none was free within 20 ms/);

@@ -10,7 +10,7 @@ test('returns values unchanged as long as there are no secrets', () => {
   assert.equal(new SecretTexts().cleanAll(value), value);
 });
 
-test('replaces secrets in texts and names at every depth, in the encodings of URLs, JSON and base64', () => {
+test('replaces secrets in strings and property names at every depth, also if encoded for URLs, JSON or base64', () => {
   const secrets = new SecretTexts();
   secrets.add(SECRET);
   const echoes = [
@@ -33,7 +33,7 @@ test('removes the beginning of a secret from the end of a truncated text', () =>
   assert.equal(cleaned.length, 128 * 1024 - 7);
 });
 
-test('does not print its texts', () => {
+test('does not reveal the secrets when it is printed or serialized', () => {
   const secrets = new SecretTexts();
   secrets.add(SECRET);
   for (const printed of [inspect({ secrets }), JSON.stringify({ secrets })])

@@ -2,10 +2,10 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { Totals } from './totals.ts';
 
-describe('totals', () => {
+describe('Totals', () => {
   const bounds = { session: 10, application: 15, process: 20 };
 
-  it('take an amount if every level has room, and name the level that has none', () => {
+  it('accepts an amount if every level has room, and otherwise returns the level that has none', () => {
     const totals = new Totals(bounds);
     const one = totals.open({ application: 'a', session: '1' });
     assert.equal(one.take(8), undefined);
@@ -17,14 +17,14 @@ describe('totals', () => {
     assert.equal(totals.open({ application: 'b' }).take(6), undefined);
   });
 
-  it('let a single share exceed a bound, but no other share beside it', () => {
+  it('lets a single amount exceed a bound, but then accepts no other amount', () => {
     const totals = new Totals(bounds);
     assert.equal(totals.open({ application: 'a', session: '1' }).take(100), undefined);
     assert.equal(totals.open({ application: 'a', session: '1' }).take(1)?.bound, 'session');
     assert.equal(totals.open({ application: 'b', session: '2' }).take(1)?.bound, 'process');
   });
 
-  it('respect a limit that is lower than the bound', () => {
+  it('respects a limit that is lower than the bound', () => {
     const totals = new Totals(bounds);
     assert.equal(totals.open({ application: 'a', session: '1' }).take(3, { session: 5 }), undefined);
     assert.equal(totals.open({ application: 'a', session: '1' }).take(3, { session: 5 })?.bound, 'session');

@@ -75,7 +75,7 @@ describe('a tracer', () => {
     assert.deepEqual(spans[0]?.ends, [undefined]);
   });
 
-  it('records no part without a current span', async () => {
+  it('records no child span without a current span', async () => {
     const { tracer, spans } = remembering();
     assert.equal(await tracer.during('alone', async () => 7), 7);
     await tracer.begin('outer').around(() => outsideSpans(() => tracer.during('background', async () => {})));
@@ -85,7 +85,7 @@ describe('a tracer', () => {
     );
   });
 
-  it('only does the work if there is no source', async () => {
+  it('runs the work without recording spans if tracing is off', async () => {
     const span = noTracer.begin('nothing', { common: { request: 'r' } });
     assert.equal(await span.around(() => noTracer.during('part', async () => 7)), 7);
     noTracer.share({ session: 's' });
@@ -94,16 +94,16 @@ describe('a tracer', () => {
   });
 });
 
-describe('a traceparent', () => {
+describe('parseTraceparent', () => {
   const TRACE = '0af7651916cd43dd8448eb211c80319c';
   const SPAN = 'b7ad6b7169203331';
 
-  it('names a trace, a span and flags', () => {
+  it('parses the trace id, the span id and the flags', () => {
     assert.deepEqual(parseTraceparent(`00-${TRACE}-${SPAN}-01`), { traceId: TRACE, spanId: SPAN, flags: 1 });
     assert.deepEqual(parseTraceparent(` 00-${TRACE}-${SPAN}-00 `), { traceId: TRACE, spanId: SPAN, flags: 0 });
   });
 
-  it('reads the known fields of a record of a later version', () => {
+  it('reads the known fields of a traceparent of a later version', () => {
     assert.deepEqual(parseTraceparent(`cc-${TRACE}-${SPAN}-01-more`), { traceId: TRACE, spanId: SPAN, flags: 1 });
   });
 
@@ -118,5 +118,5 @@ describe('a traceparent', () => {
     `00-${TRACE.toUpperCase()}-${SPAN}-01`,
     `00-${TRACE}-${SPAN}-0`,
   ])
-    it(`is not ${JSON.stringify(text)}`, () => assert.equal(parseTraceparent(text), undefined));
+    it(`returns undefined for ${JSON.stringify(text)}`, () => assert.equal(parseTraceparent(text), undefined));
 });

@@ -40,7 +40,7 @@ test('a job that throws fails with its message, and the thread runs the next job
   await pool.close();
 });
 
-test('stops a job that does not end, names it, and runs the queued jobs', async () => {
+test('stops a job that does not end, reports its name, and runs the queued jobs', async () => {
   const pool = new WorkerPool({ threads: 1 });
   const endless = jobOf('endless', 'for (;;);', { limitMs: 300 });
   const stopped = assert.rejects(pool.run(endless, 0, { of }), {
@@ -63,7 +63,7 @@ test('gives a waiting job, which uses no processor time, more time before it is 
   await pool.close();
 });
 
-test('a job that needs too much memory, or ends its thread, does not affect other jobs', async () => {
+test('a job that needs too much memory or exits its thread does not affect other jobs', async () => {
   const pool = new WorkerPool({ threads: 1, heapMb: 32 });
   const greedy = jobOf('greedy', 'const all: number[][] = []; for (;;) all.push(new Array(1e6).fill(1));');
   await assert.rejects(pool.run(greedy, 0, { of }), why('died'));
@@ -75,7 +75,7 @@ test('a job that needs too much memory, or ends its thread, does not affect othe
   await pool.close();
 });
 
-test('each session gets its turn, however many jobs another one has, and long jobs leave a thread to the others', async () => {
+test('shares threads fairly between sessions, and keeps a thread free of long jobs', async () => {
   const pool = new WorkerPool({ threads: 2 });
   const order: string[] = [];
   const ask = (name: string, job: Job<number, number>, who: string): Promise<unknown> =>

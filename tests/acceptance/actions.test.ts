@@ -41,7 +41,7 @@ before(async () => {
   developer = (await join(server, owner, 'dev@example.com', 'developer')).person;
 });
 
-test('refuses a call that needs approval, and says where to prepare it', async () => {
+test('refuses a call that needs approval, and reports where to prepare it', async () => {
   const called = await invoke(
     server,
     key,
@@ -53,7 +53,7 @@ test('refuses a call that needs approval, and says where to prepare it', async (
   assert.match(called.text, /operations\/orders\.cancel\/prepare/);
 });
 
-test('a member approves the digest, and the agent executes once', async () => {
+test('a member approves the digest, and the agent executes the Action once', async () => {
   const action = await agent.prepared('orders.cancel', { input: { orderId: 'A-1' }, reason: 'The customer asked.' });
   assert.deepEqual([action.status, action.approver], ['awaiting_approval', 'member']);
   assert.equal(action.approvalUrl, `${server.url}/approve/${action.jobId}`);
@@ -166,7 +166,7 @@ test('a repeated request returns the same Action, and an equal one is refused wh
   assert.equal((await agent.prepare('orders.cancel', body)).status, 201);
 });
 
-test('an Action keeps the revision that was approved, and is not executed before its time', async () => {
+test('an Action keeps the revision for which it was prepared, and is not executed before its start time', async () => {
   const notBefore = new Date(server.now().getTime() + 120_000).toISOString();
   const action = await agent.prepared('orders.hold', { input: { orderId: 'A-7' }, notBefore });
   await configure.publish('orders.hold', cancelOrder(upstream, { approval: 'none', title: 'Hold it' }));
@@ -194,7 +194,7 @@ test('members list Actions, and the approval page is hidden from those who may n
   );
 });
 
-test('decisions and executions are events, in the order in which they happened, with the person who decided', async () => {
+test('records decisions and executions as events, in order and with their actors', async () => {
   const path = '/v1/browsers/events?limit=1000&type=action.prepared,action.approved,action.refused,action.executed';
   const { body, text } = await server.api<SessionEventPage>('GET', path);
   const first = body.data[0]?.detail.jobId;

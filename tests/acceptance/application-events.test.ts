@@ -30,7 +30,7 @@ const feed = async (query = '', by = server.key): Promise<readonly SessionEvent[
 const call = (orderId: string) =>
   invoke(server, key, 'orders.cancel', { orderId }, { headers: { 'idempotency-key': orderId } });
 
-test('publishing and the ends of calls are events without a session, in the order in which they happened', async () => {
+test('records publishing and completed calls as events without a session, in the order in which they happened', async () => {
   await createWebhook(server, await ownerToken(server), {
     url: receiver.url('/calls'),
     eventTypes: ['operation.published', 'operation.withdrawn', 'invocation.succeeded', 'invocation.ambiguous'],
@@ -79,7 +79,7 @@ test('publishing and the ends of calls are events without a session, in the orde
   assert.deepEqual(got[1]?.message.data, { applicationId: server.applicationId, ...succeeded });
 });
 
-test('changes of an Action are events, with its digest and without its input or the words of the agent', async () => {
+test('records changes of an Action as events, with its digest but without its input or the reason that the agent gave', async () => {
   await createWebhook(server, await ownerToken(server), {
     ...{ url: receiver.url('/actions'), eventTypes: ['action.prepared', 'action.cancelled', 'action.expired'] },
   });
@@ -135,7 +135,7 @@ test('another application does not see the events, which contain neither input n
   assert.doesNotMatch(JSON.stringify(await feed()), /"cancelled"|good|127\.0\.0\.1/);
 });
 
-test('a stream delivers the end of a call as it happens', async () => {
+test('a stream delivers the event of a completed call immediately', async () => {
   await owner.publish('orders.cancel', cancelOrder(upstream));
   const leaving = new AbortController();
   const headers = { authorization: `Bearer ${server.key}`, accept: 'text/event-stream' };
@@ -151,7 +151,7 @@ test('a stream delivers the end of a call as it happens', async () => {
   assert.match(text, /event: ?invocation\.succeeded/);
 });
 
-test('events survive a kill of the server, and are removed after 31 days', async () => {
+test('events survive a restart of the server, and are removed after 31 days', async () => {
   const before = await feed('&type=invocation.succeeded');
   await server.restart();
   assert.deepEqual(await feed('&type=invocation.succeeded'), before);

@@ -32,7 +32,7 @@ async function signIn({ page }: Watched, password = PASSWORD): Promise<void> {
   await signInByHand(page, EMAIL, password);
 }
 
-test('a person with a passkey reads on a phone what would be done, and approves with a signature over it', async () => {
+test('a person reviews an Action on a phone, and approves it with a passkey signature over the digest', async () => {
   const action = await agent.prepared('orders.cancel', {
     input: { orderId: 'A-1' },
     reason: 'The customer asked for it on the phone.',

@@ -123,7 +123,7 @@ async function closeOthers(): Promise<void> {
 }
 
 for (const how of ['redirect', ...Object.keys(WAYS)])
-  test(`a page can open only web pages by ${how}`, async () => {
+  test(`a page can open only web pages through ${how}`, async () => {
     const before = pages.hits('/next');
     await take(how, '/next');
     await eventually('the next page to be asked for', () => pages.hits('/next') > before);
@@ -140,7 +140,7 @@ for (const how of ['redirect', ...Object.keys(WAYS)])
     }
   });
 
-test('leaves nothing behind', async () => {
+test('the session leaves nothing behind', async () => {
   await client.close();
   await server.release(session.id);
   await server.settles();

@@ -33,7 +33,7 @@ async function entries(application: string, query = '', key = token): Promise<Au
   return body.data;
 }
 
-test('records each change of an application and its keys, with who, how and from where', async () => {
+test('records each change of an application and its keys, with the actor, the credential and the address', async () => {
   const { id } = await newApplication();
   const keys = `/v1/applications/${id}/agent-keys`;
   const from = { 'x-forwarded-for': '203.0.113.7', 'user-agent': 'shop/1', 'x-request-id': 'req_of_the_test' };
@@ -75,7 +75,7 @@ test('records changes of limits, and what the operator does at the command line'
   assert.deepEqual(changed.details?.fields, ['maxConcurrent']);
 });
 
-test('records that a key was refused because of its address, once a minute', async () => {
+test('records the refusal of a key because of its address only once a minute', async () => {
   const { id } = await newApplication();
   const keys = `/v1/applications/${id}/agent-keys`;
   const { body } = await ask<IssuedAgentKey>('POST', keys, { name: 'home', cidrAllow: ['203.0.113.0/24'] });
@@ -96,7 +96,7 @@ test('records that a key was refused because of its address, once a minute', asy
   assert.deepEqual(entry.target, { kind: 'agent_key', id: body.id });
 });
 
-test('lists by action, actor and time, page by page, also while entries are added', async () => {
+test('filters entries by action, actor and time, and pages through them while entries are added', async () => {
   const { id } = await newApplication();
   const keys = `/v1/applications/${id}/agent-keys`;
   const issue = () => ask<AgentKey>('POST', keys, { name: 'one' });
@@ -122,7 +122,7 @@ test('lists by action, actor and time, page by page, also while entries are adde
   assert.equal((await entries(id, '?after=2020-01-01T00:00:00Z')).length, 6);
 });
 
-test('refuses an unknown action, a missing scope, a stranger, a foreign cursor and an agent key', async () => {
+test('refuses an unknown action, a token without the scope or for another application, a foreign cursor and an agent key', async () => {
   const { id } = await newApplication();
   const path = `/v1/applications/${id}/audit`;
   assert.equal((await ask('GET', `${path}?action=all`)).status, 400);

@@ -295,7 +295,7 @@ for (const [what, bytes] of Object.entries(HOSTILE))
     rmSync(room, { recursive: true });
   });
 
-test('refuses archives of other programs, of a newer format and of a newer version, and says which they are', async () => {
+test('refuses archives of other programs, of a newer format and of a newer version, and reports the reason', async () => {
   const archive = join(folder, 'other.zip');
   const saysOf = async (bytes: Buffer): Promise<string> => {
     writeFileSync(archive, bytes);

@@ -38,13 +38,13 @@ test('a session is created, driven and released through the proxy, although one 
   await post(`/v1/browsers/sessions/${session.id}`, { status: 'REQUEST_RELEASE' });
 });
 
-test('the address of a caller is the one that the proxy saw, whatever the caller claims', async () => {
+test('uses the caller address that the proxy saw, not the one that the caller claims', async () => {
   const made = await server.operate('tokens', 'create', '--cidr', '203.0.113.0/24', '--json');
   assert.equal(made.code, 0, made.stderr);
   const headers = { authorization: `Bearer ${JSON.parse(made.stdout).token}`, 'x-forwarded-for': '203.0.113.7' };
   assert.equal((await fetch(`${url}/v1/applications`, { headers })).status, 403);
 });
 
-test('metrics and readiness are not passed on', async () => {
+test('metrics and readiness cannot be reached through the proxy', async () => {
   for (const path of ['/metrics', '/readyz']) assert.equal((await fetch(url + path)).status, 404);
 });

@@ -72,7 +72,7 @@ test('a session is created, driven, watched and released through the proxy', asy
   void reading;
 });
 
-test('the address of a caller is the one that the proxy saw, whatever the caller claims', async () => {
+test('uses the caller address that the proxy saw, not the one that the caller claims', async () => {
   const tokenFor = async (cidr: string): Promise<string> => {
     const { code, stdout, stderr } = await server.operate('tokens', 'create', '--cidr', cidr, '--json');
     assert.equal(code, 0, stderr);
@@ -87,7 +87,7 @@ test('the address of a caller is the one that the proxy saw, whatever the caller
   assert.equal(await statusOf(elsewhere), 403);
 });
 
-test('metrics and readiness are not passed on', async () => {
+test('metrics and readiness cannot be reached through the proxy', async () => {
   for (const path of ['/metrics', '/readyz']) assert.equal((await fetch(url + path)).status, 404);
 });
 

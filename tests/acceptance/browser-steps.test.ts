@@ -61,7 +61,7 @@ const steps = (input: object, all: Steps, options: { key?: string; prefer?: stri
 };
 const url = `${pages.url}/form`;
 
-test('fills in a form, sends it, and reads the answer, in a session that is released afterwards', async () => {
+test('fills in a form, submits it, and reads the response, in a session that is released afterwards', async () => {
   const { status, body, text } = await steps({ url, viewport: { width: 800, height: 600 } }, [
     { do: 'hover', selector: '#over' },
     { do: 'content', selector: '#over' },
@@ -96,7 +96,7 @@ test('fills in a form, sends it, and reads the answer, in a session that is rele
   await server.settles();
 });
 
-test('takes several pictures and PDF files, each with a link of its own', async () => {
+test('takes several screenshots and PDF files, each with its own link', async () => {
   const { body, text } = await steps({ url, viewport: { width: 640, height: 480 } }, [
     { do: 'screenshot' },
     { do: 'pdf', paper: 'A5', landscape: true },
@@ -148,7 +148,7 @@ test('chooses files in a file input', async () => {
   ]);
 });
 
-test('works on the page of a running session, and does not report where else the page was', async () => {
+test('runs steps on the page of a running session, and stops them at the time limit', async () => {
   const { key: driving } = await keyWith(server, {
     scopes: ['browsers:read', 'browsers:write', 'browsers:connect', 'operations:invoke', 'invocations:read'],
     grants,
@@ -193,7 +193,7 @@ test('works on the page of a running session, and does not report where else the
   await server.release(session.id);
 });
 
-test('stops at the first step that fails, and names it', async () => {
+test('stops at the first step that fails, and reports it', async () => {
   const cases: ReadonlyArray<
     readonly [name: string, all: Steps, code: string, step: number | undefined, more?: object]
   > = [
@@ -231,7 +231,7 @@ test('stops at the first step that fails, and names it', async () => {
   assert.deepEqual([accepted.body.status, Object(accepted.body.output).status], ['succeeded', 404]);
 });
 
-test('refuses steps that lack a field, or have a field without effect, and starts nothing', async () => {
+test('refuses steps that lack a field or have a field without effect, and loads no page', async () => {
   const before = pages.hits('/form');
   const cases: ReadonlyArray<readonly [all: Steps, path: string, message: RegExp]> = [
     [[], 'input.steps', /./],

@@ -80,7 +80,7 @@ test('an upload describes the certificates without returning them', async () => 
     assert.equal((await server.api(verb, `${CERTIFICATES}/${bundle.id}`)).status, 404);
 });
 
-test('accepts a certificate in DER form like one in PEM', async () => {
+test('accepts a certificate in DER format as well as in PEM format', async () => {
   const answer = await server.api<Certificate>('POST', CERTIFICATES, await upload('ca.der', another.der));
   assert.equal(answer.status, 200, answer.text);
   const inPem = await uploaded(another.pem);
@@ -115,7 +115,7 @@ test('refuses a file that cannot be used, and names the reason', async () => {
   }
 });
 
-test('a repeated upload with the same key returns the same resource', async () => {
+test('a repeated upload with the same idempotency key returns the same resource', async () => {
   const { body, headers } = await upload('ca.pem', another.pem);
   const ask = { body, headers: { ...headers, 'idempotency-key': 'once' } };
   const [first, second] = [
@@ -156,7 +156,7 @@ test('a wrong name, an expired certificate and an unknown issuer still fail', as
   assert.equal(await failureAt(page, `https://a.test:${unknown}/`), 'ERR_CERT_AUTHORITY_INVALID');
 });
 
-test('a session without the authority fails at the same page, also with a warm browser', async () => {
+test('a session without the authority rejects a certificate that the authority signed', async () => {
   const plain = await server.createSession({ keepAlive: true });
   const other = await connected(plain);
   assert.equal(await failureAt(other.page, `https://a.test:${good}/`), 'ERR_CERT_AUTHORITY_INVALID');
@@ -164,7 +164,7 @@ test('a session without the authority fails at the same page, also with a warm b
   await server.release(plain.id);
 });
 
-test('the next session with equal authorities gets a warm browser', async () => {
+test('a later session with the same authorities gets a warm browser', async () => {
   const same = await uploaded(`# again\n${ours.pem}`);
   const claimed = await eventually(
     'a session that was claimed',
@@ -205,7 +205,7 @@ test('a session still trusts the authority after a server restart', async () => 
   await again.browser.close();
 });
 
-test('a running session keeps a deleted authority, and the next create is refused', async () => {
+test('a running session still trusts a deleted authority, and the next create request is refused', async () => {
   assert.equal((await server.api('DELETE', `${CERTIFICATES}/${certificate.id}`)).status, 204);
   const running = await connected(session);
   assert.equal(await failureAt(running.page, `https://a.test:${good}/?later`), 'none');

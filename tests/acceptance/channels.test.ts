@@ -28,7 +28,7 @@ async function withTwo(work: (one: CdpClient, two: CdpClient, session: CreatedSe
 
 const outcomeOf = ({ result, error }: CdpMessage): string => error?.message ?? JSON.stringify(result);
 
-test('answers equal message ids of two clients to each client', () =>
+test('each client gets its own responses when two clients use equal message ids', () =>
   withTwo(async (one, two) => {
     const pageOfOne = await one.attachToPage();
     const pageOfTwo = await two.attachToPage();
@@ -39,7 +39,7 @@ test('answers equal message ids of two clients to each client', () =>
     await Promise.all(asked);
   }));
 
-test('refuses a channel of another client like an unknown one', () =>
+test('refuses a channel of another client with the same error as an unknown channel', () =>
   withTwo(async (one, two) => {
     const page = await one.attachToPage();
     for (const channel of [page, '0'.repeat(32), 'x', page.toLowerCase()]) {
@@ -66,7 +66,7 @@ test('commands are executed in order, even if some are checked asynchronously', 
     assert.deepEqual(await one.evaluate('seen', page), inOrder);
   }));
 
-test('commands to a crashed page are answered for every client, and the page works again after a reload', () =>
+test('every client gets a response to its commands when a page crashes, and the page works again after a reload', () =>
   withTwo(async (one, two) => {
     const page = await one.attachToPage();
     await one.visit(`${pages.url}/`, page);
@@ -82,7 +82,7 @@ test('commands to a crashed page are answered for every client, and the page wor
     assert.equal(await one.evaluate('document.title', page), 'Next');
   }));
 
-test('commands to a page whose process was killed are answered, and other pages keep working', () =>
+test('commands to a page whose process is killed get a response, and other pages keep working', () =>
   withTwo(async (one, two, session) => {
     const page = await one.attachToPage();
     await one.visit(`${pages.a}/`, page);
@@ -99,7 +99,7 @@ test('commands to a page whose process was killed are answered, and other pages 
     assert.equal((await server.read(session.id)).status, 'RUNNING');
   }));
 
-test('commands to a closed page are answered', () =>
+test('commands to a page that is closed get a response', () =>
   withTwo(async (one, two) => {
     const { targetId } = await one.send('Target.createTarget', { url: 'about:blank' });
     const { sessionId } = await one.send('Target.attachToTarget', { targetId, flatten: true });
@@ -110,4 +110,4 @@ test('commands to a closed page are answered', () =>
     assert.ok((await waiting).error);
   }));
 
-test('leaves nothing behind', () => server.settles());
+test('the sessions leave nothing behind', () => server.settles());

@@ -46,11 +46,11 @@ test('every object is accepted by its schema', () => {
   assert.notEqual(bad, '', 'the schemas find what is wrong');
 });
 
-test('without the extras, nothing is made that needs KEDA or the Prometheus operator', async () => {
+test('the chart renders no objects that need KEDA or the Prometheus operator unless the extras are enabled', async () => {
   for (const { apiVersion } of await rendered()) assert.doesNotMatch(apiVersion, /keda|coreos/);
 });
 
-test('pods with browsers have the rights that were tested in a container, and no others', () => {
+test('browser pods have the privileges that were tested in a container, and no added capabilities', () => {
   const pod = one('StatefulSet');
   for (const right of [
     '"hostUsers":false',
@@ -65,7 +65,7 @@ test('pods with browsers have the rights that were tested in a container, and no
   assert.ok(!pod.includes('"add"'), 'a capability is added');
 });
 
-test('a pod waits for its sessions, and for another minute, before it ends', async () => {
+test('a pod waits for its sessions and for another minute before it stops', async () => {
   const pod = JSON.stringify(
     (await rendered('--set', 'browsers.drainSeconds=7200')).find(({ kind }) => kind === 'StatefulSet'),
   );
@@ -73,7 +73,7 @@ test('a pod waits for its sessions, and for another minute, before it ends', asy
   assert.ok(pod.includes('"terminationGracePeriodSeconds":7260'), pod);
 });
 
-test('its settings and metrics exist in Berth', () => {
+test('the settings and metrics of the chart exist in Berth', () => {
   const settings = readFileSync(join(CHECKOUT, 'docs/operating.md'), 'utf8');
   const names = new Set(JSON.stringify(everything).match(/\b(BERTH_[A-Z0-9_]+|DATABASE_URL)\b/g));
   assert.ok(names.size > 5, [...names].join());
@@ -82,7 +82,7 @@ test('its settings and metrics exist in Berth', () => {
   for (const name of one('ScaledObject').match(/\bberth_\w+/g) ?? []) assert.ok(metrics.includes(`'${name}'`), name);
 });
 
-test('refuses values that do not fit, and names them', async () => {
+test('refuses invalid values, and reports their names', async () => {
   const bad = [
     'publicUrl=browsers.example',
     'browsers.slots=0',

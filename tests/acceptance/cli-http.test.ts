@@ -66,7 +66,7 @@ class Machine {
   }
 }
 
-test('logs in with a token, which only its owner can read from the file, and which no output shows', async () => {
+test('logs in with a token, stores it in a file that only its owner can read, and never prints it', async () => {
   const machine = new Machine();
   const { code, stdout, stderr } = await machine.login('--json');
   assert.equal(code, EXIT.done, stderr);
@@ -127,7 +127,7 @@ test('logs in, creates a session that a client uses, releases it and logs out', 
   assert.equal((await server.api('GET', '/v1/applications', { key: token })).status, 200);
 });
 
-test('logs in when a person approves, and logs out for good', async () => {
+test('logs in after a person approves the request, and revokes the token at logout', async () => {
   const ada = await Person.owner(server);
   const machine = new Machine();
   const { userCode, ended } = await machine.deviceLogin('--json');
@@ -155,7 +155,7 @@ test('logs in when a person approves, and logs out for good', async () => {
   assert.equal((await server.api('GET', '/v1/applications', { key: own.value })).status, 401);
 });
 
-test('a login that a person denies fails, and leaves no profile', async () => {
+test('a login fails and leaves no profile if a person denies the request', async () => {
   const ada = new Person(server);
   await ada.signIn('ada@example.com');
   const machine = new Machine();
@@ -208,7 +208,7 @@ test('separates profiles, and sends their credentials to their own server only',
   assert.match(unknown.stderr, /no profile nobody/);
 });
 
-test('failures say what to do, and have exit codes of their own', async () => {
+test('error messages say what to do, and each kind of failure has its own exit code', async () => {
   const machine = new Machine();
   const none = await machine.run(['apps', 'list', '--server', server.url]);
   assert.equal(none.code, EXIT.denied);
@@ -234,4 +234,4 @@ test('failures say what to do, and have exit codes of their own', async () => {
   assert.equal((await machine.run(['logout', '--profile', 'nobody'])).code, EXIT.notFound);
 });
 
-test('leaves nothing behind', () => server.settles());
+test('the sessions leave nothing behind', () => server.settles());

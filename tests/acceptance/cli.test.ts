@@ -47,7 +47,7 @@ test('the server refuses a key that was revoked on the command line, over HTTP a
   await server.release(session.id);
 });
 
-test('keys list shows keys of the server and of the command line, without their secrets', async () => {
+test('keys list shows keys created by the server and on the command line, without their secrets', async () => {
   const { code, stdout } = await server.berth('keys', 'list', '--json');
   assert.equal(code, EXIT.done);
   const listed: Array<{ name: string; status: string }> = JSON.parse(stdout);
@@ -63,7 +63,7 @@ test('a token created on the command line can be used for account operations', a
   assert.equal((await server.api('GET', '/v1/applications', { key: token })).status, 200);
 });
 
-test('lists tokens without their secrets; a token revoked here is refused by the server', async () => {
+test('lists tokens without their secrets, and the server refuses a token that was revoked on the command line', async () => {
   const { id, token } = JSON.parse((await server.berth('tokens', 'create', '--json', '--name', 'nightly')).stdout);
   const statusOf = async (): Promise<string | undefined> => {
     const { stdout } = await server.berth('tokens', 'list', '--json');
@@ -82,14 +82,14 @@ test('lists tokens without their secrets; a token revoked here is refused by the
   assert.equal((await server.berth('tokens', 'revoke', crypto.randomUUID())).code, EXIT.notFound);
 });
 
-test('a start with invalid settings names each of them and exits with the usage code', async () => {
+test('a command with invalid settings reports each of them and exits with the usage code', async () => {
   const { code, stderr } = await runBerth(['keys', 'list'], { ...server.env, BERTH_SLOT: '4', BERTH_WARM: 'x' });
   assert.equal(code, EXIT.usage);
   assert.match(stderr, /BERTH_SLOT is not a setting; the nearest one is BERTH_SLOTS/);
   assert.match(stderr, /BERTH_WARM is "x"/);
 });
 
-test('status reports the state of the service, and its exit code says whether the service is ready', async () => {
+test('status reports the state of the service, and exits with success if the service is ready', async () => {
   const session = await server.createSession({ keepAlive: true });
   const { code, stdout, stderr } = await server.berth('status', '--json');
   assert.equal(code, EXIT.done, stderr);
@@ -104,7 +104,7 @@ test('status reports the state of the service, and its exit code says whether th
   await server.release(session.id);
 });
 
-test('status of a data folder without a server says so', async () => {
+test('status reports that no server is running in the data folder', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'berth-status-'));
   try {
     const { code, stderr } = await runBerth(['status'], { ...server.env, BERTH_DATA_DIR: folder });
@@ -184,7 +184,7 @@ for (const [name, value] of [
   ['BERTH_S3_ACCESS_KEY', 'without-its-secret'],
   ['BERTH_S3_PATH_STYLE', 'maybe'],
 ] as const)
-  test(`refuses an invalid setting and names it: ${name}=${value}`, async () => {
+  test(`refuses and reports an invalid setting: ${name}=${value}`, async () => {
     const { code, stderr } = await runBerth(['serve'], { ...server.env, [name]: value });
     assert.equal(code, EXIT.usage, stderr);
     assert.match(stderr, new RegExp(name));
@@ -242,7 +242,7 @@ test('stop --drain lets the server end its sessions itself', async () => {
   assert.deepEqual([session.status, session.endReason], ['COMPLETED', 'drained']);
 });
 
-test('stop without --drain ends the browsers that the server leaves running', async () => {
+test('stop without --drain also stops the browsers that the server leaves running', async () => {
   const { id } = await server.createSession({ keepAlive: true });
   const { code, stdout, stderr } = await server.berth('stop');
   assert.equal(code, EXIT.done, stderr);
@@ -257,7 +257,7 @@ test('stop without --drain ends the browsers that the server leaves running', as
   await server.settles();
 });
 
-test('stop after a SIGKILL of the server ends the browsers that are left', async () => {
+test('stop after a SIGKILL of the server stops the remaining browsers', async () => {
   const { id } = await server.createSession({ keepAlive: true });
   await server.kill('SIGKILL');
   assert.notDeepEqual(processesOf(id), [], 'the browser runs on');

@@ -51,7 +51,7 @@ interface Compared {
 }
 
 for (const [client, { open }] of Object.entries(CLIENTS))
-  test(`${client} observes the same for every kind of page as in a Chromium started by hand`, async t => {
+  test(`${client} observes the same behavior in a session as in a manually started Chromium, for every kind of page`, async t => {
     const directly = await open(byHand.url, pages.url);
     const sessions = await Promise.all(SIDES.map(({ url }) => open(url, pages.url)));
     const ratios: number[][] = SIDES.map(() => []);
@@ -77,7 +77,7 @@ for (const [client, { open }] of Object.entries(CLIENTS))
     assert.equal(found.length, 0, found.slice(0, SHOWN_MAX).join('\n\n'));
   });
 
-test('every listed difference exists', () => {
+test('every listed difference was observed', () => {
   for (const { known, knownByHand } of SIDES) assert.deepEqual(known.unseenBeside(knownByHand), []);
 });
 

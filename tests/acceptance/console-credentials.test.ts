@@ -130,7 +130,7 @@ test('a viewer sees where credentials may go, and no buttons', () =>
     await watched.assertSound();
   }));
 
-test('a sign-in for a website has origins instead of hosts', () =>
+test('the form for a website sign-in asks for origins instead of hosts', () =>
   visitAs(OWNER, DESK, async (page, watched) => {
     await page.getByRole('button', { name: 'Add a credential' }).click();
     const dialog = page.getByRole('dialog');

@@ -78,7 +78,7 @@ test('an owner orders a pack, sees how to pay, and the credit once the operator 
     await page.getByText('Cancelled', { exact: true }).waitFor();
   }));
 
-test('use is shown by day, by operation and by key, in a chart and in a table', async () => {
+test('shows the usage by day, by operation and by key, in a chart and in a table', async () => {
   const price = { microCredits: 250_000 };
   await owner.publish('orders.read', cancelOrder(upstream, { effect: 'read', price }));
   const { key } = await keyWith(server, { name: 'nightly shop' });
@@ -103,7 +103,7 @@ test('use is shown by day, by operation and by key, in a chart and in a table', 
   });
 });
 
-test('the ledger is filtered by entry', () =>
+test('the ledger can be filtered by type of entry', () =>
   visitAs(VIEWER, PHONE, async (page, watched) => {
     await page.getByText('0.25 credits used', { exact: true }).first().waitFor();
     await page.getByLabel('Entry').selectOption('Bought');
@@ -114,7 +114,7 @@ test('the ledger is filtered by entry', () =>
     await page.getByText('No matching entries').waitFor();
   }));
 
-test('an installation that does not charge says so, and shows what is counted', async () => {
+test('an installation without charges shows that it does not charge, and still shows the usage', async () => {
   const free = await startServer();
   const ada = await Person.owner(free, OWNER);
   assert.ok(ada);

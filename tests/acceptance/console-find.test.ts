@@ -47,7 +47,7 @@ async function openTabs(session: CreatedSession, ...urls: readonly string[]): Pr
 
 const rowOf = (page: Page, { id }: { readonly id: string }) => page.getByRole('link', { name: id });
 
-test('a session is found by the title of its page, which its row shows with the site', () =>
+test('a session can be found by the title of its page, and its row shows the title and the site', () =>
   signedIn(server, link, DESK, async watched => {
     const { page } = watched;
     const [wanted, other] = [await server.createSession(), await server.createSession()];
@@ -69,7 +69,7 @@ test('a session is found by the title of its page, which its row shows with the 
     assert.match(page.url(), /lasted=hour/);
   }));
 
-test('the palette leads to pages, sessions and ids by the keyboard alone', () =>
+test('the command palette opens pages and sessions with the keyboard alone', () =>
   signedIn(server, link, DESK, async watched => {
     const { page } = watched;
     const session = await server.createSession({ userMetadata: { customer: 'palette-42' } });
@@ -174,7 +174,7 @@ const PRESSES_MAX = 100;
 const at = (watched: Watched, id: string, search: string): Promise<unknown> =>
   watched.page.goto(`${list}/${id}?${search}`);
 
-test('one timeline leads through the replays of all pages, and a copied link opens the same moment', () =>
+test('one timeline covers the replays of all pages, and a copied link opens the same moment', () =>
   signedIn(server, link, DESK, async watched => {
     const { page } = watched;
     const session = await server.createSession({ keepAlive: true });

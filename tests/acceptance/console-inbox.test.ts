@@ -141,7 +141,7 @@ test('the inbox counts what each role may decide or claim, and reports changes a
   await server.release(session.id);
 });
 
-test('people who may decide or claim get an e-mail with the words of the application and none of the agent', async () => {
+test('people who may decide or claim get an e-mail with text of the application but none of the agent', async () => {
   await pass(10 * MINUTE_MS);
   const before = (await mails()).length;
   const session = await server.createSession({ keepAlive: true, timeout: 3_600 }, key);
@@ -282,7 +282,7 @@ function opened(
 const nothingWaits = (page: Watched['page']) =>
   page.getByRole('heading', { name: 'Nothing is waiting for you' }).waitFor();
 
-test('the count and a notice follow changes, and an approval needs a fresh proof and ends with a receipt', () =>
+test('the count and a notice are updated after changes, and an approval needs a fresh proof and results in a receipt', () =>
   opened(DESK, 'ada@example.com', path(), async page => {
     await page.getByRole('heading', { name: 'Overview', exact: true }).waitFor();
     const entry = page.getByRole('navigation', { name: 'Main' }).getByRole('link').nth(1);
@@ -368,7 +368,7 @@ test('a hand-off is opened from the inbox, completed in the live view, and liste
   await server.release(session.id);
 });
 
-test('a hand-off that names an end user is not in the inbox of members, and a payment needs a fresh proof', async () => {
+test('a hand-off for an end user is not counted in the inbox of members, and claiming a payment needs a fresh proof', async () => {
   const lab = await ConsumerLab.of(server, owner);
   const { consumer, accessToken } = await lab.signIn('kim@example.com');
   const session = await server.createSession({ keepAlive: true, timeout: 3_600 }, key);

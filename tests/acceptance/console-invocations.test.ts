@@ -45,7 +45,7 @@ const visitAs = (email: string, look: Look, path: string, work: Parameters<typeo
     await work(page, watched);
   });
 
-test('an application without invocations says when they appear', () =>
+test('the page shows that an application has no invocations yet', () =>
   visitAs(OWNER, DESK, list, async (page, watched) => {
     await page.getByText('No invocations yet').waitFor();
     await watched.assertSound();
@@ -154,7 +154,7 @@ for (const [part, name] of ['header', 'payload', 'signature'].entries())
       await watched.assertSound();
     }));
 
-test('says what differs when the page shows other facts than the receipt', () =>
+test('shows the difference if the data on the page does not match the receipt', () =>
   visit(server.url, PHONE, pathOf('order'), async page => {
     await changed(page, `**/v1/applications/*/invocations/${of('order').id}`, body => ({
       ...{ ...body, output: { state: 'other' } },
@@ -167,7 +167,7 @@ test('says what differs when the page shows other facts than the receipt', () =>
     await page.getByText('Its state is succeeded, but this page shows failed.').waitFor();
   }));
 
-test('says that a key is missing, or that the keys could not be fetched', () =>
+test('reports that a key is missing, or that the keys could not be fetched', () =>
   visit(server.url, DESK, pathOf('order'), async (page, watched) => {
     await changed(page, '**/.well-known/jwks.json', () => ({ keys: [] }));
     await signInByHand(page, OWNER, PASSWORD);
@@ -184,7 +184,7 @@ test('says that a key is missing, or that the keys could not be fetched', () =>
     await page.getByText('Verified in this browser').waitFor();
   }));
 
-test('does not judge a receipt if the browser has no Web Crypto API', () =>
+test('shows a receipt as not verified if the browser has no Web Crypto API', () =>
   visit(server.url, PHONE_DARK, pathOf('order'), async (page, watched) => {
     await page.addInitScript("Object.defineProperty(crypto, 'subtle', { value: undefined })");
     await page.reload();
@@ -207,7 +207,7 @@ test('links to the session, its replay and the file of a screenshot', () =>
     assert.match(page.url(), new RegExp(`/sessions/${of('screenshot').sessionId}\\?tab=replay$`));
   }));
 
-test('shows why and when an invocation failed, and that its receipt says so', () =>
+test('shows why an invocation failed, and verifies its receipt', () =>
   visitAs(OWNER, PHONE, pathOf('failure'), async (page, watched) => {
     await page.getByText('Verified in this browser').waitFor();
     await page.getByText('failed, page_failed').waitFor();

@@ -98,7 +98,7 @@ test('the operator reads unsent e-mails in the outbox and copies the link', asyn
   });
 });
 
-test('invitations that have ended say why and when, and older ones are shown on request', async () => {
+test('past invitations show why and when they ended, and older invitations are shown on request', async () => {
   const members = `/console/a/${server.applicationId}/members`;
   await visit(server.url, DESK, members, async (page, watched) => {
     await page.route('**/invitations?*', async route => {
@@ -122,7 +122,7 @@ test('invitations that have ended say why and when, and older ones are shown on 
   });
 });
 
-test('the last owner is told why the role cannot be given up', async () => {
+test('the last owner sees an error when trying to give up the owner role, and keeps the role', async () => {
   await visit(server.url, DESK, `/console/a/${server.applicationId}/members`, async page => {
     await signIn(page, OWNER);
     await page.getByLabel('Role of Ada').selectOption('viewer');

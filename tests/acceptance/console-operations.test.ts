@@ -85,7 +85,7 @@ test('writes an operation from an example, shows errors in place, publishes it, 
     await page.getByText('Verified in this browser').waitFor();
   }));
 
-test('the key of a trial allows one call of this operation, and is revoked', async () => {
+test('the key for a trial call allows one call of the operation, and is revoked afterwards', async () => {
   const { body } = await owner.send<{ data: AgentKey[] }>('GET', 'agent-keys?limit=100');
   const used = body.data.filter(({ grants }) => grants.some(({ operationId }) => operationId === 'orders.read'));
   assert.deepEqual(
@@ -100,7 +100,7 @@ test('the key of a trial allows one call of this operation, and is revoked', asy
   );
 });
 
-test('a trial with invalid input says why and sends nothing', () =>
+test('a trial call with invalid input shows the error and sends nothing', () =>
   visitAs(OWNER, PHONE, '/orders.read', async (page, watched) => {
     await page.getByLabel('Input to try').fill('{"orderId": 7}');
     await page.getByRole('button', { name: 'Call it' }).click();
@@ -115,7 +115,7 @@ test('a trial with invalid input says why and sends nothing', () =>
     assert.equal(upstream.received('/orders').length, 1);
   }));
 
-test('a change is a draft beside the published revision and shows what differs', async () => {
+test('a change is saved as a draft beside the published revision, and the differences are shown', async () => {
   const { key } = await keyWith(server);
   await visitAs(OWNER, DESK_DARK, '/orders.read', async (page, watched) => {
     assert.equal(await page.getByRole('button', { name: 'Save as draft' }).count(), 0);
@@ -136,7 +136,7 @@ test('a change is a draft beside the published revision and shows what differs',
   assert.equal(upstream.received('/orders').at(-1)?.url, '/orders/v2/A-2');
 });
 
-test('refuses to save if the operation changed since the form was loaded, says why, and keeps what was typed', () =>
+test('refuses to save if the operation changed since the form was loaded, shows the reason, and keeps the typed text', () =>
   visitAs(OWNER, DESK, '/orders.read', async page => {
     await page.getByLabel('Title', { exact: true }).fill('Read the state of an order');
     const { id: _, kind, title, description, effect, inputSchema, binding } = await standing('orders.read');
@@ -173,7 +173,7 @@ test('a viewer can read an operation, but sees no buttons', () =>
     await page.getByText('You can look at operations, not create them').waitFor();
   }));
 
-test('a developer switches off a built-in operation, and only an admin sets its price', () =>
+test('a developer can switch off a built-in operation, but cannot set its price', () =>
   visitAs(DEVELOPER, DESK, '/browser.pdf', async (page, watched) => {
     await page.getByLabel('Price of a call in credits').fill('1');
     await page.getByRole('button', { name: 'Save' }).click();

@@ -27,7 +27,7 @@ const overview = `${server.url}/console/a/${server.applicationId}`;
 const NARROW: Look = { ...DESK, width: 1024 };
 const LOOKS = [DESK, DESK_DARK, NARROW, { ...NARROW, colours: 'dark' }, PHONE, PHONE_DARK] as const;
 
-test('without any sessions, the overview says how to begin', () =>
+test('the overview reports that there are no sessions in the period', () =>
   signedIn(server, link, PHONE, async watched => {
     const { page } = watched;
     await page.goto(overview);

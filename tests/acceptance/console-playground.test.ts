@@ -76,7 +76,7 @@ test('creates the session from JSON, and keeps snippets in the browser', () =>
     assert.equal(await page.getByLabel('Snippets').getByText('my title').count(), 0);
   }));
 
-test('a snippet that fails says why, and one that does not end can be stopped', () =>
+test('a failed snippet shows why it failed, and a snippet that does not end can be stopped', () =>
   playground(DESK, async ({ page }) => {
     const code = page.getByLabel('Code of the snippet');
     await code.fill("await page.click('#nothing');");

@@ -47,7 +47,7 @@ test('creates a webhook, sends a test, shows its delivery, and sends it again', 
   });
 });
 
-test('the page says why a delivery failed and that a webhook is disabled', async () => {
+test('the page shows why a delivery failed and that a webhook is disabled', async () => {
   receiver.answer('/console', response => void response.writeHead(503).end());
   await visit(server.url, PHONE_DARK, webhooks, async (page, watched) => {
     await signInByHand(page, OWNER, PASSWORD);

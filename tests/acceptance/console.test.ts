@@ -20,7 +20,7 @@ const BUNDLE_BYTES_MAX = 350 * 1024;
 
 // ---- static files --------------------------------------------------------------------------------------------------
 
-test('files with a digest in their name may be cached forever, the page may not, and all are compressed', async () => {
+test('files with a digest in their name can be cached forever, the page cannot, and files are compressed', async () => {
   const page = await fetch(`${server.url}/console`);
   const text = await page.text();
   assert.equal(page.headers.get('cache-control'), 'no-cache');
@@ -48,7 +48,7 @@ test("the content security policy allows only the console's own origin", async (
   assert.doesNotMatch(policy.replaceAll(server.url, ''), /unsafe|\*|https?:/);
 });
 
-test('no path leads outside the folder', async () => {
+test('no path gives access to files outside the folder', async () => {
   for (const path of [
     '/console/../package.json',
     '/console/%2e%2e/%2e%2e/package.json',
@@ -86,7 +86,7 @@ test('the printed link signs in, its token is removed from the address, and the 
     assert.doesNotMatch(await page.evaluate(() => JSON.stringify(sessionStorage)), /bpt_|bak_/);
   }));
 
-test('a link with another token asks before it replaces the current sign-in', () =>
+test('asks for confirmation before a link with another token replaces the current sign-in', () =>
   signedIn(server, link, DESK, async ({ page }) => {
     const other = JSON.parse((await server.operate('tokens', 'create', '--name', 'Other', '--json')).stdout).token;
     const stored = () => page.evaluate<string>("sessionStorage.getItem('berth.token')");
@@ -166,7 +166,7 @@ test('the list of sessions updates live and can be searched by metadata', () =>
     await page.getByText('Released by a caller').waitFor();
   }));
 
-test('finds sessions by plain words and filters, by keyboard alone, and the address links to the result', () =>
+test('finds sessions by words and filters with the keyboard alone, and restores the search from the address after a reload', () =>
   signedIn(server, link, DESK, async ({ page }) => {
     const wanted = await server.createSession({ userMetadata: { customer: 'Ärmel 42', step: 'pay' } });
     const other = await server.createSession({ userMetadata: { customer: 'Ärmel 43' } });
@@ -212,7 +212,7 @@ test('at 1024 pixels the live view is as wide as the page, with DevTools and Con
     await server.release(session.id);
   }));
 
-test('the live tab shows and controls a running session, and the list shows its picture', () =>
+test('the live tab shows and controls a running session, and the list shows its latest frame', () =>
   signedIn(server, link, DESK, async ({ page }) => {
     const session = await server.createSession({ keepAlive: true });
     const browser = await chromium.connectOverCDP(session.connectUrl);
@@ -279,7 +279,7 @@ test('the tabs of a session show its log, network, files, and the replay with it
     for (const lane of ['Pages', 'Network', 'Console']) await page.getByText(lane, { exact: true }).first().waitFor();
   }));
 
-test('a session that did not end well shows the reason, its settings, its key and its last picture', () =>
+test('a crashed session shows the reason, its settings, its key and its last frame', () =>
   signedIn(server, link, DESK, async ({ page }) => {
     const session = await server.createSession({ browserSettings: { locale: 'de-DE', maskInputs: 'all' } });
     const browser = await chromium.connectOverCDP(session.connectUrl);
@@ -369,7 +369,7 @@ test('changes the addresses and grants of an agent key, and says why a grant is 
     assert.deepEqual(body.grants, [grant]);
   }));
 
-test('issues a key for operations with a grant that names credentials, and keeps them when the key is changed', () =>
+test('issues a key with a grant that names credentials, and keeps the credentials when the key is changed', () =>
   signedIn(server, link, DESK, async ({ page }) => {
     await page.getByRole('link', { name: 'Agent keys' }).click();
     await page.getByRole('button', { name: 'Issue a key' }).click();
@@ -430,7 +430,7 @@ test('lists an active key even if many keys are inactive', () =>
     await page.getByRole('button', { name: 'Revoke nightly' }).waitFor({ state: 'detached' });
   }));
 
-test('the list stays live across a service restart, and shows why the service refused it', () =>
+test('the list stays live when the service restarts, and shows why the service refused a request', () =>
   signedIn(server, link, DESK, async ({ page }) => {
     // A service that is stopping answers a new stream like this.
     let answered = 0;
@@ -467,7 +467,7 @@ test('copies the complete connect address while its key is hidden', () =>
     await server.release(id);
   }));
 
-test('an unknown filter in the address shows all sessions, and a session without a replay says why', () =>
+test('an unknown filter in the address shows all sessions, and a session without a replay shows the reason', () =>
   signedIn(server, link, DESK, async ({ page }) => {
     const { id } = await server.createSession({ browserSettings: { recordSession: false } });
     await server.release(id);

@@ -38,7 +38,7 @@ const hits = (orderId: string): number => upstream.received(`/orders/${orderId}/
 const prepare = (orderId: string, subject = kim.consumer.subject, more: object = {}) =>
   agent.prepared('orders.cancel', { input: { orderId }, endUser: { providerId: 'hosted', subject }, ...more });
 
-test('a consumer approves the digest with a passkey on a phone, and the agent executes once', async () => {
+test('a consumer approves the digest with a passkey on a phone, and the agent executes the Action once', async () => {
   const action = await prepare('A-1', kim.consumer.subject, { reason: 'You asked me to.' });
   assert.equal(action.approvalUrl, `${server.url}/consumer/${lab.appId}/approve/${action.jobId}`);
   await visit(base, SMALL, `/consumer/${lab.appId}`, async (page, watched) => {

@@ -82,7 +82,7 @@ test('an item is written, read, listed by prefix in pages, and deleted', async (
   assert.deepEqual(refusal(await send(kim, 'memory.delete', {})), [400, 'invalid_request']);
 });
 
-test('a write names the version that was read, and is refused for any other version', async () => {
+test('a write specifies the version that was read, and is refused for any other version', async () => {
   const first = await put(kim, 'plan', 1, { ifVersion: 0 });
   assert.equal(first.status, 200, first.text);
   assert.deepEqual(refusal(await put(kim, 'plan', 2, { ifVersion: 0 })), [409, 'revision_conflict']);
@@ -134,7 +134,7 @@ test('a memory has at most 4 MiB and 1,000 items', async () => {
   assert.deepEqual(refusal(await put(full, 'one.more', 1)), [409, 'limit_reached']);
 });
 
-test('an agent reads and writes only what the consumer allowed, and a refusal says where to ask for consent', async () => {
+test('an agent can read and write only what the consumer allowed, and a refusal contains the URL for consent', async () => {
   await put(kim, 'address.home', 'Ring 1');
   const denied = await agentGets(kim, 'address.home');
   assert.deepEqual(refusal(denied as never), [403, 'consent_required'], denied.text);
@@ -158,7 +158,7 @@ test('an agent reads and writes only what the consumer allowed, and a refusal sa
   assert.deepEqual([none.body.status, none.body.output], ['succeeded', {}], none.text);
 });
 
-test('an agent with write consent is named in the items it wrote, and can use versions as well', async () => {
+test('an agent with write consent is recorded in the items that it wrote, and can also specify versions', async () => {
   await consent(kim, ['notes'], { access: 'write' });
   const wrote = await agentPuts(kim, 'notes', ['likes tea'], { ifVersion: 0 });
   assert.equal(wrote.body.status, 'succeeded', wrote.text);
@@ -180,7 +180,7 @@ test('what an agent read is not stored with its call', async () => {
   assert.deepEqual([body.status, body.output, body.outputDigest], ['succeeded', undefined, undefined]);
 });
 
-test('a consent expires, and a consent for all agents applies to all of them', async () => {
+test('consent expires, and consent for all agents applies to every agent', async () => {
   const jo = await lab.signIn('jo@example.com');
   await put(jo, 'name', 'Jo');
   await consent(jo, ['*'], { keyId: '*', expiresAt: new Date(Date.now() + 86_400_000 * 400).toISOString() });
@@ -197,7 +197,7 @@ test('a consent expires, and a consent for all agents applies to all of them', a
   assert.deepEqual(refusal(unknown), [404, 'not_found']);
 });
 
-test('no read or write that starts after a withdrawal was answered succeeds', async () => {
+test('no read or write succeeds if it starts after the response to a withdrawal of consent', async () => {
   const ann = await lab.signIn('ann@example.com');
   for (let round = 0; round < 3; round += 1) {
     await put(ann, 'secret', round);
@@ -223,7 +223,7 @@ test('no read or write that starts after a withdrawal was answered succeeds', as
   }
 });
 
-test('values and names in consents are sealed or absent in the database, and the row of another consumer cannot be opened', async () => {
+test('values are sealed in the database, and a value copied from the row of another consumer cannot be opened', async () => {
   const text = 'The quick brown secret';
   await put(kim, 'sealed', text);
   await put(lee, 'sealed', 'of lee');
@@ -253,7 +253,7 @@ test('receipts that name the consumer are listed only for that consumer', async 
   assert.equal((await send<ConsumerReceiptPage>(lee, 'receipts.list')).body.data.length, 0);
 });
 
-test('sessions are listed with the current one marked, and another one can be ended at once', async () => {
+test('lists sessions with the current session marked, and another session can be ended immediately', async () => {
   const other = await lab.signIn('kim@example.com');
   const listed = await send<ConsumerDevices>(kim, 'session.list');
   assert.deepEqual(
@@ -313,7 +313,7 @@ test('the export has everything of the consumer and nothing of others, and needs
   assert.deepEqual(refusal(await send(max, 'profile.export')), [401, 'insufficient_user_authentication']);
 });
 
-test('two consumers of one person are linked with two fresh sessions, including memory, receipts and names', async () => {
+test('links two consumers of one person with two fresh sessions, including their memory, receipts and names', async () => {
   const [main, second] = [await lab.signIn('main@example.com'), await lab.signIn('second@example.com')];
   await put(main, 'both', 'main');
   await put(second, 'both', 'second');
@@ -403,7 +403,7 @@ test('a deleted consumer leaves no memory, key, consent or personal data', async
   assert.ok(!JSON.stringify(body).includes(gone.consumer.subject));
 });
 
-test('writes that are concurrent with the deletion leave nothing behind', async () => {
+test('writes concurrent with the deletion of a consumer leave no items or consents behind', async () => {
   for (let round = 0; round < 3; round += 1) {
     const gone = await lab.signIn(`race${round}@example.com`);
     await put(gone, 'first', 1);
@@ -420,7 +420,7 @@ test('writes that are concurrent with the deletion leave nothing behind', async 
   }
 });
 
-test('the audit log records who did what with memory and consents, without keys or values', async () => {
+test('the audit log records changes of memory and consents, without keys or values', async () => {
   for (const action of [
     'memory.written',
     'memory.deleted',
@@ -453,7 +453,7 @@ test('events name memory, consents and consumers only by id', async () => {
   for (const word of ['address', 'secret', 'Vienna']) assert.ok(!text.includes(word), word);
 });
 
-test('a consumer of another application sees none of these', async () => {
+test('a consumer cannot access memory, receipts, sessions, Actions or consents through another application', async () => {
   const { body } = await owner.post<{ id: string }>('/v1/applications', { name: 'Other' });
   const elsewhere = await ConsumerLab.of(server, owner, body.id);
   const there = await elsewhere.signIn('kim@example.com');

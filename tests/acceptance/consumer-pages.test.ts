@@ -53,7 +53,7 @@ test('a consumer signs in with a code, adds a passkey, and then signs in with th
   });
 });
 
-test('a password is set with a code, a wrong password is reported, and the right one signs in', async () => {
+test('a consumer sets a password with a code, sees an error for a wrong password, and signs in with the right one', async () => {
   await visit(base, PHONE_DARK, home, async (page, watched) => {
     await page.getByRole('button', { name: 'Sign in' }).click();
     await page.getByRole('button', { name: 'New here, or forgot your password?' }).click();

@@ -73,7 +73,7 @@ test('a consumer signs in at the provider, refreshes, and gets a logout URL to s
   assert.match(await page.text(), /session\/end\/confirm/);
 });
 
-test('the same person is the same consumer, and another person is another consumer', async () => {
+test('a person who signs in again is the same consumer, and another person is a different consumer', async () => {
   const [one, again, other] = [await signIn('kim'), await signIn('kim'), await signIn('lee')];
   assert.equal(again.consumer.id, one.consumer.id);
   assert.notEqual(other.consumer.id, one.consumer.id);

@@ -68,7 +68,7 @@ test('a consumer signs in with a code by e-mail, and the application exchanges t
   assert.deepEqual(session.body.consumer, body.consumer);
 });
 
-test('the same address is the same consumer in one application, and another consumer in another', async () => {
+test('the same e-mail address is one consumer in an application, and a different consumer in another application', async () => {
   const [first, again] = [await lab.signIn('same@example.com'), await lab.signIn('same@example.com')];
   assert.equal(again.consumer.id, first.consumer.id);
   const other = await owner.post<{ id: string }>('/v1/applications', { name: 'Other shop' });
@@ -89,7 +89,7 @@ test('a refresh replaces both tokens', async () => {
   assert.equal((await lab.send('session.get', {}, body.accessToken)).status, 200);
 });
 
-test('a consumer who signs out has no session, and signing out everywhere ends all sessions', async () => {
+test('signing out ends the session of the consumer, and signing out everywhere ends all sessions', async () => {
   const [one, other] = [await lab.signIn('out@example.com'), await lab.signIn('out@example.com')];
   assert.equal((await lab.send('session.end', {}, one.accessToken)).status, 204);
   assert.equal((await lab.send('session.get', {}, one.accessToken)).status, 401);
@@ -101,7 +101,7 @@ test('a consumer who signs out has no session, and signing out everywhere ends a
   assert.deepEqual([refreshed.status, refreshed.body.code], [400, 'invalid_grant']);
 });
 
-test('a password is set with a code sent to the address, signs in, and ends earlier sessions', async () => {
+test('a consumer sets a password with an e-mailed code, which ends earlier sessions, and signs in with the password', async () => {
   const before = await lab.signIn('pass@example.com');
   const begun = await lab.begin();
   const given = { signIn: begun.signIn, email: 'pass@example.com', password: 'a long enough password' };
@@ -117,7 +117,7 @@ test('a password is set with a code sent to the address, signs in, and ends earl
   assert.equal((await lab.exchange(next, signedIn.body.redirectTo)).body.consumer.id, before.consumer.id);
 });
 
-test('on a page of ours the session is a cookie, and a passkey can be added and used to sign in', async () => {
+test('on our own pages the session is stored in a cookie, and a passkey can be added and used to sign in', async () => {
   const origin = server.url.replace('127.0.0.1', 'localhost');
   const redirectUri = `${origin}/consumer/${lab.appId}`;
   const headers = { origin };
@@ -197,7 +197,7 @@ test('a profile is changed field by field, and its limits are checked', async ()
   }
 });
 
-test('a deleted consumer is gone at once, and is another consumer after a new sign-in', async () => {
+test('a deleted consumer loses access immediately, and becomes a new consumer after signing in again', async () => {
   const { accessToken, consumer } = await lab.signIn('gone@example.com');
   const deleted = await lab.send('profile.delete', {}, accessToken);
   assert.equal(deleted.status, 202, deleted.text);

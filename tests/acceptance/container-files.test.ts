@@ -54,7 +54,7 @@ test('compose.yaml gives the server the rights in the guide, and requires each s
     assert.match(services[name].environment[secret], /^\$\{\w+:\?/, secret);
 });
 
-test('the filter allows the system calls that create jails, by name, and refuses all that are not listed', () => {
+test('the seccomp filter allows the system calls that create jails by name, and refuses all calls that are not listed', () => {
   const filter = JSON.parse(read('seccomp.json'));
   assert.equal(filter.defaultAction, 'SCMP_ACT_ERRNO');
   const allowed = new Set<string>(filter.syscalls.flatMap(({ names }: { names: string[] }) => names));

@@ -32,7 +32,7 @@ test('twenty sessions keep all data of both sites', async () => {
   }
 });
 
-test('a SIGKILL at a random time loses only seconds of cookies and the storage of that session', async () => {
+test('a SIGKILL at a random time loses only the last seconds of cookies and the storage of that session', async () => {
   const { id } = await createContext(server);
   const first = await server.createSession(persistent(id));
   await onPage(first.connectUrl, page => leaveMarks(page, secure, 'whole'));

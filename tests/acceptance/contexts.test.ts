@@ -47,7 +47,7 @@ async function finds(id: string, mark: string): Promise<void> {
   await server.release(session.id);
 }
 
-test('a session finds all kinds of storage of the previous one', async () => {
+test('a session finds all kinds of storage that the previous session saved', async () => {
   const { id, version } = await createContext(server);
   assert.equal(version, 0);
   const first = await leave(id, 'one');
@@ -86,7 +86,7 @@ test('saves nothing without `persist`', async () => {
   assert.deepEqual(await contextEvents(server, session.id), []);
 });
 
-test('a release is answered before the save is done', async () => {
+test('a release request returns before the context is saved', async () => {
   const { id } = await createContext(server);
   const session = await server.createSession({ keepAlive: true, ...persistent(id) });
   await onPage(session.connectUrl, page => leaveMarks(page, plain, 'kept'));
@@ -96,7 +96,7 @@ test('a release is answered before the save is done', async () => {
   assert.ok(saved.time > (released.endedAt ?? ''), 'saved behind the end');
 });
 
-test('if two sessions persist at the same time, the last to end wins, and an event reports the overtaken one', async () => {
+test('if two concurrent sessions persist, the version of the last to end becomes current, and the other session gets a context.overtaken event', async () => {
   const { id } = await createContext(server);
   const [a, b] = await Promise.all([server.createSession(persistent(id)), server.createSession(persistent(id))]);
   await onPage(a.connectUrl, page => leaveMarks(page, plain, 'a'));
@@ -117,7 +117,7 @@ test('if two sessions persist at the same time, the last to end wins, and an eve
   assert.equal((await tellsOf(server, b.id, 'context.saved')).detail.overtook, 1);
 });
 
-test('allows one exclusive session at a time, and does not refuse other sessions that persist', async () => {
+test('allows one exclusive session of a context at a time, and still allows other sessions that persist', async () => {
   const { id } = await createContext(server);
   const exclusive = { browserSettings: { context: { id, persist: true, exclusive: true } } };
   const holder = await server.createSession({ keepAlive: true, ...exclusive });
@@ -133,7 +133,7 @@ test('allows one exclusive session at a time, and does not refuse other sessions
   await server.release(next.id);
 });
 
-test('restores an earlier version, and a fork changes independently', async () => {
+test('restores an earlier version of a context, and keeps a fork independent of the original', async () => {
   const { id } = await createContext(server);
   await leave(id, 'first');
   await reachesVersion(server, id, 1);
@@ -204,7 +204,7 @@ test("imports and exports Playwright's storage state", async () => {
   );
 });
 
-test('names are unique regardless of case, and can be reused after a deletion', async () => {
+test('context names are unique regardless of case, and can be reused after a deletion', async () => {
   const named = await createContext(server, { name: '  Shop Login ' });
   assert.equal(named.name, 'Shop Login');
   const taken = await server.api('POST', CONTEXTS, { body: { name: 'shop login' } });
@@ -245,7 +245,7 @@ test('the official client creates, reads and deletes contexts', async () => {
   await assert.rejects(async () => sdk.contexts.retrieve(created.id), /404/);
 });
 
-test('refuses requests without a key, and answers 404 to keys of other applications', async () => {
+test('refuses requests without a key, and returns 404 for keys of other applications', async () => {
   const { id } = await createContext(server);
   const other = await otherApplication(server);
   for (const [method, path, body] of [

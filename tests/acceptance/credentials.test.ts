@@ -43,7 +43,7 @@ test('writes a credential and returns it without its value', async () => {
   assert.equal((await owner.send('GET', 'credentials/nothing')).status, 404);
 });
 
-test('refuses a value that does not fit its type, and never repeats it', async () => {
+test('refuses a value that does not match its type, and never includes the value in the error', async () => {
   const value = 'a-secret-that-is-misplaced';
   const cases: ReadonlyArray<readonly [body: object, path: string, code?: string]> = [
     [{ type: 'api_key', value: {}, hosts }, 'value.key'],
@@ -102,7 +102,7 @@ test('stores each type, and equal values have equal fingerprints only within an 
   assert.notEqual(elsewhere.body.fingerprint, prints.get('one'), 'nothing is learned about another application');
 });
 
-test('operations send it in the form that they name, and only to its hosts', async () => {
+test('operations send a credential in the configured form, and cannot be configured with a form that does not fit its type', async () => {
   await owner.publish('orders.cancel', bound({ credentialId: 'shop-api', as: 'bearer' }));
   assert.equal((await call('bearer')).body.status, 'succeeded');
   assert.equal(sentWith('bearer')?.authorization, 'Bearer first-key-of-the-shop');
@@ -134,7 +134,7 @@ test('operations send it in the form that they name, and only to its hosts', asy
   assert.deepEqual(used.body.usedBy, ['orders.cancel']);
 });
 
-test('a rotation during a call leaves that call with the old value, and the next one uses the new value', async () => {
+test('a call that is running during a rotation uses the old value, and the next call uses the new one', async () => {
   await owner.publish('orders.cancel', bound({ credentialId: 'shop-api', as: 'bearer' }));
   const held: Array<() => void> = [];
   upstream.answer('/orders/held', (_, response) => void held.push(() => sendJson(response, 200, {})));
@@ -156,7 +156,7 @@ test('a rotation during a call leaves that call with the old value, and the next
   assert.equal(sentWith('after')?.authorization, 'Bearer second-key-of-the-shop');
 });
 
-test('the previous value can be restored for a day, and is then destroyed', async () => {
+test('the previous value of a credential can be restored for a day, and is then destroyed', async () => {
   const back = await owner.send<StoredCredential>('POST', 'credentials/shop-api/rollback');
   assert.deepEqual([back.status, back.body.version, back.body.revision], [200, 3, 3], back.text);
   await call('back');
@@ -170,7 +170,7 @@ test('the previous value can be restored for a day, and is then destroyed', asyn
   assert.deepEqual([none.status, none.body.code], [410, 'gone']);
 });
 
-test('the audit log records what was done and how often a credential was used, but no value', async () => {
+test('the audit log records changes to credentials and how often each was used, but never their values', async () => {
   const read = () => owner.send<AuditPage>('GET', 'audit?limit=100&action=credential.used');
   const used = await eventually('the uses to be recorded', read, ({ body }) => body.data.length >= 3);
   const ofShop = used.body.data.find(({ target }) => target?.id === 'shop-api');
@@ -183,7 +183,7 @@ test('the audit log records what was done and how often a credential was used, b
   assert.doesNotMatch(text, /key-of-the-shop|p4ssw0rd|s3cret/);
 });
 
-test('cannot be deleted while a published operation needs it, unless forced, and calls are then refused', async () => {
+test('a credential that a published operation needs can be deleted only by force, and calls are then refused', async () => {
   assert.equal((await owner.send('DELETE', 'credentials/shop-api')).status, 428);
   const inUse = await owner.send('DELETE', 'credentials/shop-api', { ifMatch: '"3"' });
   assert.deepEqual([inUse.status, inUse.body.code], [409, 'not_ready']);

@@ -56,7 +56,7 @@ test('a call without credit is refused with 402, starts nothing, and its idempot
   assert.deepEqual([status, body.status], [200, 'succeeded'], text);
 });
 
-test('of six concurrent calls with credit for three, three are admitted', async () => {
+test('admits three of six concurrent calls when the credit covers three', async () => {
   await grant(3 * HOLD - (await credits()).available);
   const headers = { prefer: 'respond-async' };
   const answers = await Promise.all(
@@ -73,7 +73,7 @@ test('of six concurrent calls with credit for three, three are admitted', async 
   await grant(1_000_000);
 });
 
-test('a success captures the seconds of its session, rounded up, and the receipt says so', async () => {
+test('a successful call captures the cost of its browser seconds, and its receipt contains the same cost', async () => {
   const before = await credits();
   const { body } = await invoke(server, key, 'browser.content', input);
   const { cost, receipt = '' } = body;
@@ -88,14 +88,14 @@ test('a success captures the seconds of its session, rounded up, and the receipt
   assert.equal(before.balance - after.balance, cost.captured, 'the session is not charged besides');
 });
 
-test('a failure after the start captures the metered use', async () => {
+test('a call that fails after it has started captures the metered use', async () => {
   const { body } = await invoke(server, key, 'browser.content', { url: `${pages.url}/missing` });
   assert.equal(body.error?.code, 'page_failed');
   assert.equal(body.cost.captured, body.cost.meters.browserSeconds * RATE);
   assert.ok(body.cost.captured > 0);
 });
 
-test('a call in a session that the caller names holds nothing, because the session is charged itself', async () => {
+test('a call in a session that the caller specifies holds no credit, because the session itself is charged', async () => {
   const { id } = await server.createSession({ keepAlive: true }, key);
   const held = await credits();
   const { body, text } = await invoke(server, key, 'browser.content', { sessionId: id, as: 'text' });
@@ -105,7 +105,7 @@ test('a call in a session that the caller names holds nothing, because the sessi
   await server.release(id);
 });
 
-test('maxCost limits what is held, and a call that reaches it fails with cost_limit and costs no more', async () => {
+test('maxCost limits the hold, and a call that reaches maxCost fails with cost_limit and costs no more than that', async () => {
   const { body, text } = await invoke(server, key, 'browser.content', slow, { more: { maxCost: 2 * RATE } });
   assert.equal(body.status, 'failed', text);
   assert.equal(body.error?.code, 'cost_limit');
@@ -141,7 +141,7 @@ test('a call that is refused after admission releases what it held', async () =>
   );
 });
 
-test('after the server is killed, the call runs again with its hold, and nothing stays held', async () => {
+test('a running call is restarted with its original hold after the server was killed, and the hold is released at the end', async () => {
   await grant(1_000_000);
   const before = await credits();
   const hits = pages.hits('/slow');

@@ -70,7 +70,7 @@ for (const path of ['/orders/refused', '/orders/broken'])
 
 const released = () => eventually('nothing to be held', credits, ({ reserved }) => reserved === 0);
 
-test('a success of a built-in operation captures its price and its metered use', async () => {
+test('a successful call of a built-in operation captures its price and its metered use', async () => {
   const before = await credits();
   const { body, text } = await invoke(server, key, 'browser.content', input);
   assert.equal(body.status, 'succeeded', text);
@@ -80,14 +80,14 @@ test('a success of a built-in operation captures its price and its metered use',
   assert.equal(before.balance - after.balance, body.cost.captured);
 });
 
-test('a failure of a built-in operation captures its metered use, but not its price', async () => {
+test('a failed call of a built-in operation captures its metered use, but not its price', async () => {
   const { body } = await invoke(server, key, 'browser.content', { url: `${pages.url}/missing` });
   assert.equal(body.error?.code, 'page_failed');
   assert.ok(body.cost.captured > 0);
   assert.equal(body.cost.captured, body.cost.meters.browserSeconds * RATE);
 });
 
-test('a call in a session that the caller names holds and captures only its price', async () => {
+test('a call in a session that the caller specifies holds and captures only its price', async () => {
   const { id } = await server.createSession({ keepAlive: true }, key);
   const { body, text } = await invoke(server, key, 'browser.content', { sessionId: id, as: 'text' });
   assert.equal(body.status, 'succeeded', text);
@@ -96,7 +96,7 @@ test('a call in a session that the caller names holds and captures only its pric
   await released();
 });
 
-test('maxCost limits price and metered use, and a call is stopped while its price can still be paid', async () => {
+test('maxCost limits the sum of price and metered use, and is refused if it does not cover the price and one second', async () => {
   const slow = { url: `${pages.url}/slow` };
   const { body, text } = await invoke(server, key, 'browser.content', slow, { more: { maxCost: 2 * RATE + PRICE } });
   assert.equal(body.error?.code, 'cost_limit', text);
@@ -107,7 +107,7 @@ test('maxCost limits price and metered use, and a call is stopped while its pric
   await released();
 });
 
-test('the cost limit per day applies to concurrent calls of a key too, by their holds and then by their cost', async () => {
+test('the daily cost limit of a key counts the holds of concurrent calls, and the actual cost of calls that have ended', async () => {
   const limited = await keyWith(server, {
     grants: [
       { operationId: 'orders.read', maxCostPerDay: 3 * PRICE - 1 },
@@ -138,7 +138,7 @@ test('the cost limit per day applies to concurrent calls of a key too, by their 
   await released();
 });
 
-test('a call costs the price at its admission', async () => {
+test('a call is charged the price that was set at its admission', async () => {
   const slow = { url: `${pages.url}/slow`, timeoutMs: 3000, acceptStatus: [] };
   const running = invoke(server, key, 'browser.content', slow);
   await eventually('it to be held', credits, ({ reserved }) => reserved > 0);
@@ -171,7 +171,7 @@ for (const [what, id, orderId, status, captured] of [
     );
   });
 
-test('usage by key names a key without sessions, and only if it has calls', async () => {
+test('usage by key includes a key that has calls but no sessions, and omits a key without calls', async () => {
   const { id } = await keyWith(server, { name: 'unused', grants: [{ operationId: 'orders.read' }] });
   const one = await keyWith(server, { name: 'reads only', grants: [{ operationId: 'orders.read' }] });
   await invoke(server, one.key, 'orders.read', { orderId: 'A-1' });

@@ -50,7 +50,7 @@ const secondsOf = ({ startedAt, endedAt }: Session): number =>
 /** The cost of the traffic that Chromium itself may cause. */
 const TRAFFIC_MAX = 5 * RATE_MEGABYTE;
 
-test('a create without credit is refused with 402, and holds and counts nothing', async () => {
+test('a create without credit is refused with 402, starts no session and holds no credit', async () => {
   for (const headers of [{}, { prefer: 'wait=50' }]) {
     const refused = await server.api<ErrorBody>('POST', '/v1/browsers/sessions', { body: {}, headers });
     assert.deepEqual([refused.status, refused.body.code], [402, 'insufficient_credit'], refused.text);
@@ -64,7 +64,7 @@ test('a create without credit is refused with 402, and holds and counts nothing'
   assert.deepEqual(rates, { browserSecond: RATE, egressMegabyte: RATE_MEGABYTE });
 });
 
-test('a session holds five minutes at its create, and is charged to the second', async () => {
+test('a create holds credit for five minutes, and the session is charged to the second', async () => {
   await grant(1_000_000);
   const { id } = await server.createSession({ keepAlive: true });
   const held = await credits();
@@ -82,7 +82,7 @@ test('a session holds five minutes at its create, and is charged to the second',
   assert.equal(thisApplication.capturedThisMonth, used);
 });
 
-test('a session with a shorter time limit holds no more than that', async () => {
+test('a session with a time limit below five minutes holds credit only for that time', async () => {
   const { id } = await server.createSession({ keepAlive: true, timeout: 60 });
   assert.equal((await credits()).reserved, 60 * RATE + 10 * RATE_MEGABYTE);
   await server.release(id);
@@ -112,7 +112,7 @@ test('use is captured each minute and the hold is extended, and network bytes ar
   assert.equal(before - (await credits()).balance, seconds * RATE + traffic);
 });
 
-test('a session whose hold cannot be extended gets a minute of notice, and then ends with credit_exhausted', async () => {
+test('a session whose hold cannot be extended is warned a minute in advance, and then ends with credit_exhausted', async () => {
   const poor = await startServer({
     clock: 'test',
     env: { BERTH_ENGINE: LIGHT_ENGINE, ...RATES, BERTH_CREDIT_LOW: '40000' },
@@ -145,7 +145,7 @@ test('a session whose hold cannot be extended gets a minute of notice, and then 
   assert.ok(used >= seconds * RATE && used <= seconds * RATE + TRAFFIC_MAX, `${used} for ${seconds} s`);
 });
 
-test('a session of a killed server continues to be metered', async () => {
+test('a session continues to be metered after its server was killed', async () => {
   await grant(5_000_000);
   const before = (await credits()).balance;
   const { id } = await server.createSession({ keepAlive: true, timeout: 3600 });
@@ -160,7 +160,7 @@ test('a session of a killed server continues to be metered', async () => {
   assert.equal((await credits()).reserved, 0);
 });
 
-test('a restart settles a session that was lost with its server, up to the last metering', async () => {
+test('a session whose browser died while the server was down is charged up to the last metering', async () => {
   const before = (await credits()).balance;
   const { id } = await server.createSession({ keepAlive: true, timeout: 3600 });
   await server.advance(MINUTE_MS + 6_000);
@@ -179,7 +179,7 @@ test('a restart settles a session that was lost with its server, up to the last 
   assert.ok(used >= captured && used <= captured + TRAFFIC_MAX, `${used} of ${captured}`);
 });
 
-test('entries, usage and the command line agree', async () => {
+test('credit entries, usage and the command line report the same amounts', async () => {
   const { body: entries } = await server.api<CreditEntryPage>('GET', `${CREDITS}/entries?limit=100`, { key: token });
   for (const { legs } of entries.data) {
     const sum = Object.values(legs).reduce((all, leg) => all + leg, 0);
@@ -212,7 +212,7 @@ test('entries, usage and the command line agree', async () => {
   assert.deepEqual(granted.details, { amount: 5_000_000, reason: 'for the test' });
 });
 
-test('credit can be read only with the token of a member and with the scope', async () => {
+test('credit can be read only by members of the application, and not with an agent key', async () => {
   for (const [path, key, status] of [
     [CREDITS, null, 401],
     [CREDITS, server.key, 401],

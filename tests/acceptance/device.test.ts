@@ -52,7 +52,7 @@ test('openid-client discovers the service, waits for the approval, and revokes i
   assert.equal(await statusWith(tokens.access_token), 401);
 });
 
-test('openid-client is told when the request is denied', async () => {
+test('openid-client gets an error when the request is denied', async () => {
   const configuration = await discovered();
   const started = await client.initiateDeviceAuthorization(configuration, {});
   const polling = client.pollDeviceAuthorizationGrant(configuration, started);
@@ -66,7 +66,7 @@ test('openid-client is told when the request is denied', async () => {
 // ---- raw requests, as JSON and as forms
 // ------------------------------------------------------------------------------
 
-test('a form gets 200 and JSON gets 201, and the token can be collected in the other format', async () => {
+test('a start request returns 200 for a form and 201 for JSON, and the token can be collected in the other format', async () => {
   const asForm = await devices.openly<StartedDevice>(START, form({ client_id: 'my-agent' }), FORM);
   assert.equal(asForm.status, 200, asForm.text);
   assert.equal(asForm.headers['cache-control'], 'no-store');
@@ -88,7 +88,7 @@ test('a form gets 200 and JSON gets 201, and the token can be collected in the o
   assert.equal(collectedAsForm.headers['cache-control'], 'no-store');
 });
 
-test('the person sees which program asks for what, and from where', async () => {
+test('a person who enters the code sees the name of the program, the requested scopes and the network address', async () => {
   const started = await devices.start({ scope: 'keys:write audit:read', device_name: 'build-7' });
   const typed = started.user_code.toLowerCase().replace('-', '%20-');
   const { status, body, text } = await devices.read(devices.owner, typed);
@@ -106,7 +106,7 @@ test('the person sees which program asks for what, and from where', async () => 
   assert.equal(Date.parse(body.expiresAt) - Date.parse(body.startedAt), 600_000);
 });
 
-test('the token is a developer token for eight hours, with the scopes and applications that were ticked', async () => {
+test('the token is a developer token that is valid for eight hours, with the scopes and applications that the person selected', async () => {
   const started = await devices.start({ scope: 'applications:read keys:write audit:read', device_name: 'laptop' });
   await devices.approve(started, { scopes: ['applications:read', 'keys:write'] });
   const { access_token: token, token_id: id, scope, expires_in: expiresIn } = await devices.collected(started);
@@ -123,7 +123,7 @@ test('the token is a developer token for eight hours, with the scopes and applic
   assert.equal(await statusWith(token), 401);
 });
 
-test('requests for the token are answered as pending, then as too soon, then with the token', async () => {
+test('token requests return authorization_pending, then slow_down, then the token', async () => {
   const started = await devices.start();
   const first = await devices.collect(started);
   assert.deepEqual(
@@ -143,7 +143,7 @@ test('requests for the token are answered as pending, then as too soon, then wit
   await devices.collected(started);
 });
 
-test('codes expire after ten minutes, whatever was decided', async () => {
+test('codes expire after ten minutes, even if the request was approved', async () => {
   const [pending, approved] = [await devices.start(), await devices.start()];
   await devices.approve(approved);
   await server.advance(601_000);
@@ -165,7 +165,7 @@ test('with a code challenge, the verifier is needed to get the token', async () 
   await devices.collected(started, { code_verifier: verifier });
 });
 
-test('OAuth errors have the fields of RFC 6749 and our own', async () => {
+test('OAuth errors have the fields of RFC 6749 and the fields of other API errors', async () => {
   const started = await devices.start();
   const asked: ReadonlyArray<readonly [string, string, object]> = [
     [START, 'invalid_scope', { client_id: 'my-agent', scope: 'openid' }],
@@ -210,7 +210,7 @@ test('a decision cannot be changed, and a denial needs no recent proof', async (
 const stateOf = (started: StartedDevice, query = '') =>
   server.api<DeviceState>('GET', `${START}/${started.id}${query}`, { key: started.device_code });
 
-test('the program can wait for a change of the state', async () => {
+test('a program can wait for the state of its authorization to change', async () => {
   const started = await devices.start();
   const state = await stateOf(started);
   assert.equal(state.status, 200, state.text);
@@ -241,7 +241,7 @@ test('rows are removed a day after their codes expired', async () => {
 
 // ---- revocation by value, creation of an application, the audit log ---------------------------------------------------
 
-test('revokes any token by its value, as JSON or a form, and always answers 200', async () => {
+test('revokes a token by its value, sent as JSON or a form, and returns 200 for unknown tokens too', async () => {
   const owner = await ownerToken(server);
   const issue = { key: owner, body: { name: 'to be revoked', scopes: ['applications:read'] } };
   const { body } = await server.api<{ token: string }>('POST', '/v1/account/tokens', issue);
@@ -255,7 +255,7 @@ test('revokes any token by its value, as JSON or a form, and always answers 200'
   assert.equal((await devices.openly(REVOKE, {})).body.error, 'invalid_request');
 });
 
-test('each step is in the audit log', async () => {
+test('the audit log records the approval of a device with the account and its human session', async () => {
   const owner = await ownerToken(server);
   const started = await devices.start();
   await devices.approve(started);

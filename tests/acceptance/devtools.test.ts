@@ -122,7 +122,7 @@ test('the live tab of the console opens DevTools with one click', () =>
     await end();
   }));
 
-test('the files come from Chromium, may be cached forever, and can access only themselves and the socket', async () => {
+test('the DevTools files may be cached forever, and their content security policy allows only these files and the socket', async () => {
   const { link, end } = await openDesk();
   const first = await ask(link, {});
   assert.equal(first.status, 302);
@@ -148,7 +148,7 @@ test('the files come from Chromium, may be cached forever, and can access only t
   await end();
 });
 
-test('a view-only address cannot open DevTools, and neither can an altered or revoked one', async () => {
+test('refuses to open DevTools with a view-only, altered or revoked address', async () => {
   const { session, link, end } = await openDesk();
   const watching = await linksOf(session.id, '?readOnly=true');
   const view = watching.pages[0];
@@ -220,7 +220,7 @@ test('the socket gives access to the page and its frames only', async () => {
   await end();
 });
 
-test('overrides by the agent are kept, and a paused page continues', async () => {
+test('overrides set by the agent are restored when DevTools clears its own, and a paused page continues when DevTools is closed', async () => {
   const { page, link, end } = await openDesk();
   await page.setViewportSize({ width: 640, height: 480 });
   await page.emulateMedia({ media: 'print', colorScheme: 'dark' });
@@ -260,7 +260,7 @@ test('overrides by the agent are kept, and a paused page continues', async () =>
   await end();
 });
 
-test('DevTools cannot send input while a viewer has control, and is told when the page or session ends', async () => {
+test('DevTools commands are refused while a viewer has control, and DevTools is notified when the page or session ends', async () => {
   const { session, page, link, end } = await openDesk('/known', { takeover: 'refuse' });
   const debug = await linksOf(session.id);
   const viewer = await LiveViewer.open(debug.debuggerUrl);

@@ -44,13 +44,13 @@ for (const [query, expected] of [
   ['?kind=http&effect=write', ['orders.cancel']],
   ['?kind=managed&effect=read', [...READS].sort()],
 ] as const)
-  test(`discovery with ${query || 'no filter'} finds ${expected.length}`, async () => {
+  test(`discovery with ${query || 'no filter'} returns exactly the expected operations (${expected.length})`, async () => {
     const { status, body, text } = await find(query);
     assert.equal(status, 200, text);
     assert.deepEqual(idsOf(body), expected);
   });
 
-test('list pages have every operation once, and a cursor of another search or key is refused', async () => {
+test('list pages contain every operation once, and a cursor from another search or key is refused', async () => {
   const seen: string[] = [];
   let cursor: string | undefined;
   do {
@@ -66,11 +66,11 @@ test('list pages have every operation once, and a cursor of another search or ke
 });
 
 for (const query of ['?kind=none', '?effect=none', '?q=', '?limit=0', `?q=${'x'.repeat(201)}`])
-  test(`${query.slice(0, 20)} is refused`, async () => {
+  test(`refuses the invalid query ${query.slice(0, 20)}`, async () => {
     assert.deepEqual((await find(query)).body.code, 'invalid_request');
   });
 
-test('an answer may be cached only by its caller, and gets 304 until something changes', async () => {
+test('a response may be cached only by its caller, and a conditional request gets 304 until something changes', async () => {
   for (const path of ['operations', 'operations/orders.cancel']) {
     const get = (headers = {}) => server.api('GET', agentPath(server, path), { key, headers });
     const { headers } = await get();
@@ -88,7 +88,7 @@ test('an answer may be cached only by its caller, and gets 304 until something c
   }
 });
 
-test('shows what a call holds credit for, and whether the credential that it needs exists', async () => {
+test('an operation shows the estimated browser time of a call, and whether the credential that it needs exists', async () => {
   for (const id of READS) {
     const { price, timeoutMs, requires } = await one(id);
     if (id.startsWith('browser.')) assert.ok((price.estimate?.browserSeconds ?? 0) * 1000 >= timeoutMs, id);
@@ -124,7 +124,7 @@ async function connected(by: string): Promise<readonly (Client | OldClient)[]> {
   return [client, old];
 }
 
-test('MCP lists the same operations as discovery, and a tool that is not granted is absent and fails by name', async () => {
+test('MCP lists the same operations as discovery, and a tool that is not granted is not listed and cannot be called', async () => {
   const { key: narrow } = await keyWith(server, { grants: [{ operationId: 'orders.cancel' }] });
   for (const by of [key, narrow]) {
     const found = (await find('', by)).body.data;

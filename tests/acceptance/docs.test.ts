@@ -66,7 +66,7 @@ test('the API reference lists every operation with its path', async () => {
   for (const { method, path } of OPERATION_IDS.map(operation)) assert.ok(words.includes(`${method} ${path}`), path);
 });
 
-test('a page that does not exist gets 404: programs get the error body, browsers a page with a link to the start', async () => {
+test('a missing page returns 404, with the error body for programs and a page that links to the start page for browsers', async () => {
   const { status, body } = await server.api('GET', '/docs/none', { key: null });
   assert.deepEqual([status, body.code], [404, 'route_not_found']);
   const page = await server.api<string>('GET', '/docs/none', { key: null, headers: { accept: 'text/html,*/*;q=0.8' } });

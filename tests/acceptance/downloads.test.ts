@@ -109,7 +109,7 @@ async function withPage(
 }
 
 describe('downloads', () => {
-  it('are listed with name, size, type and checksum while the session is running', () =>
+  it('lists downloads with name, size, type and checksum while the session is running', () =>
     withPage({}, async (page, { id }) => {
       await page.click('#report');
       const [download] = await listed(id, 1);
@@ -124,7 +124,7 @@ describe('downloads', () => {
       assert.equal((await server.read(id)).status, 'RUNNING');
     }));
 
-  it('have the type that the site sent, or otherwise the type detected from their bytes', () =>
+  it('gives a download the type that the site sent, or otherwise the type detected from its bytes', () =>
     withPage({}, async (page, { id }) => {
       for (const [path, filename, mimeType] of [
         ['/told', 'told', 'text/calendar'],
@@ -136,7 +136,7 @@ describe('downloads', () => {
       }
     }));
 
-  it('are recorded from everywhere: equal names, popups, blob: and data: URLs, browser contexts of clients', () =>
+  it('records downloads with equal names and downloads from popups, blob: and data: URLs and browser contexts of clients', () =>
     withPage({}, async (page, { id }, browser) => {
       await page.click('#report');
       await listed(id, 1);
@@ -170,7 +170,7 @@ describe('downloads', () => {
       assert.deepEqual([named('empty')?.size, named('empty')?.checksum], [0, sha256('')]);
     }));
 
-  it('are recorded whatever download path a client sets, and the client gets correct events', () =>
+  it('records downloads even if a client sets its own download path, and sends the client correct events', () =>
     withPage({}, async (page, { id }, browser) => {
       // Playwright set a folder on its own machine when it connected.
       const begun = page.waitForEvent('download');
@@ -191,7 +191,7 @@ describe('downloads', () => {
       assert.deepEqual(names, ['Grüße ☂.csv', 'data.json', 'from blob.txt', 'report.pdf']);
     }));
 
-  it('are kept when the client disconnects immediately after the click', async () => {
+  it('keeps a download when the client disconnects immediately after the click', async () => {
     const session = await server.createSession({ keepAlive: true });
     for (let round = 1; round <= 12; round++) {
       const browser = await chromium.connectOverCDP(session.connectUrl);
@@ -205,7 +205,7 @@ describe('downloads', () => {
     await server.release(session.id);
   });
 
-  it('are reported to Puppeteer, and denied if it asks for that', async () => {
+  it('reports downloads to Puppeteer, and denies them if Puppeteer requests it', async () => {
     const session = await server.createSession({ keepAlive: true });
     const browser = await puppeteer.connect({ browserWSEndpoint: session.connectUrl, defaultViewport: null });
     const [page] = await browser.pages();
@@ -230,7 +230,7 @@ describe('downloads', () => {
     await server.release(session.id);
   });
 
-  it('are kept when the client that started them disconnects immediately', async () => {
+  it('keeps a download with a delayed response when the client that started it disconnects immediately', async () => {
     const { id, connectUrl } = await server.createSession({ keepAlive: true });
     for (let delayMs = 0; delayMs < LEAVING_DELAYS; delayMs++) {
       const browser = await chromium.connectOverCDP(connectUrl);
@@ -245,7 +245,7 @@ describe('downloads', () => {
     await server.release(id);
   });
 
-  it('are listed only if they were complete when the browser ended', async () => {
+  it('lists only downloads that were complete when the browser ended', async () => {
     for (const end of ['release', 'kill'] as const) {
       const session = await server.createSession({ keepAlive: true });
       const browser = await chromium.connectOverCDP(session.connectUrl);
@@ -270,7 +270,7 @@ describe('downloads', () => {
     }
   });
 
-  it('that exceed the limit of the session are cancelled, with an event', () =>
+  it('cancels a download that exceeds the limit of the session, and records an event', () =>
     withPage({}, async (page, { id }) => {
       await page.click('#named');
       await listed(id, 1);
@@ -288,7 +288,7 @@ describe('downloads', () => {
     }));
 });
 
-it('count against the storage limit of the application, and are refused if they exceed it', () =>
+it('counts downloads, uploads and contexts against the storage limit of the application, and refuses downloads and uploads that would exceed it', () =>
   withPage({ keepAlive: true }, async (page, { id }) => {
     const token = await ownerToken(server);
     const used = async (): Promise<number> => (await readLimits(server, token)).usage.browsers.maxStoredBytes;
@@ -346,7 +346,7 @@ describe('a download', () => {
     await server.release(session.id);
   });
 
-  it('is found with each of the filters, also after the session ended', async () => {
+  it('finds a download with each filter after the session has ended', async () => {
     const names = async (query: string) => (await list(session.id, query)).downloads.map(({ filename }) => filename);
     const csv = 'Grüße ☂.csv';
     assert.deepEqual(await names(''), [csv, 'report.pdf']);
@@ -365,7 +365,7 @@ describe('a download', () => {
     assert.equal((await server.api('GET', `/v1/browsers/downloads?sessionId=${randomUUID()}`)).status, 404);
   });
 
-  it('is answered as JSON or as bytes', async () => {
+  it('returns a download as JSON or as bytes', async () => {
     const json = await server.api<Download>('GET', path());
     assert.equal(json.body.checksum, sha256(PDF));
     assert.notEqual(json.body.downloadUrlExpiresAt, download.downloadUrlExpiresAt);
@@ -397,7 +397,7 @@ describe('a download', () => {
     assert.deepEqual([known.status, known.text], [304, '']);
   });
 
-  it('can be read by anyone with its link, but not with an altered link', async () => {
+  it('serves a download to anyone with its link, but not with an altered link', async () => {
     const { downloadUrl } = download;
     if (store) return servedByTheStore(downloadUrl);
     const answer = await fetch(downloadUrl, { headers: { origin: 'https://elsewhere.test' } });
@@ -418,7 +418,7 @@ describe('a download', () => {
     assert.ok(!server.log().some(line => line.includes(token)), 'the link is in no log');
   });
 
-  it('is included in the archive for official clients', async () => {
+  it('includes a download in the archive for official clients', async () => {
     const bytes = await bytesOf(`${server.url}/v1/sessions/${session.id}/downloads`, {
       authorization: `Bearer ${server.key}`,
     });
@@ -429,7 +429,7 @@ describe('a download', () => {
     assert.deepEqual(found, { 'Grüße ☂.csv': sha256('a,b\n1,2\n'), 'report.pdf': sha256(PDF) });
   });
 
-  it('is not found by other applications', async () => {
+  it('returns 404 for a download of another application', async () => {
     const foreign = { key: await foreignKey(server) };
     assert.equal((await server.api('GET', `/v1/browsers/downloads?sessionId=${session.id}`, foreign)).status, 404);
     for (const [method, options] of [
@@ -442,7 +442,7 @@ describe('a download', () => {
     assert.equal((await server.api('GET', path(), { key: null })).status, 401);
   });
 
-  it('is deleted with its row, bytes and links', async () => {
+  it('deletes a download with its row, bytes and links', async () => {
     assert.equal((await server.api('DELETE', path())).status, 204);
     assert.equal((await fetch(download.downloadUrl)).status, 404);
     assert.equal((await server.api('GET', path())).status, 404);

@@ -17,7 +17,7 @@ const server = await startServer({ pages, env: { BERTH_ENGINE: undefined } });
 const on = (engine: Engine, more: object = {}) => ({ browserSettings: { engine, ...more } });
 
 for (const engine of ENGINES) {
-  test(`${engine}: a page has a title and a screenshot, is recorded, and its download arrives`, async () => {
+  test(`${engine}: a page can be opened, captured in a screenshot, recorded and used for a download`, async () => {
     const { id, connectUrl } = await server.createSession(on(engine));
     await onPage(connectUrl, async page => {
       await page.goto(`${pages.url}/colours`);
@@ -53,7 +53,7 @@ for (const engine of ENGINES) {
   });
 }
 
-test('a create without settings gets chromium', async () => {
+test('a create without settings starts a session with the chromium engine', async () => {
   const { id } = await server.createSession();
   assert.equal((await server.read(id)).browserSettings?.engine, 'chromium');
   await server.release(id);
@@ -66,7 +66,7 @@ const REFUSED: Readonly<Record<string, object>> = {
   'proxySettings.caCertificates': { ...on('headless-shell'), proxySettings: { caCertificates: [ID] } },
 };
 for (const [field, body] of Object.entries(REFUSED))
-  test(`headless-shell: ${field} is refused, with a hint what to do`, async () => {
+  test(`headless-shell: refuses ${field}, with a hint on what to do`, async () => {
     const { status, body: refused } = await server.api('POST', '/v1/browsers/sessions', { body });
     assert.equal(status, 422);
     assert.equal(refused.code, 'feature_unavailable');

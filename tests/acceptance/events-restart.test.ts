@@ -26,7 +26,7 @@ async function decisionOf(id: string): Promise<unknown> {
   return [decided?.actor.kind, decided?.detail.status, decided?.detail.reason];
 }
 
-test('a reader continues with the restarted server, which reports the adoption', async () => {
+test('a reader of the event stream can continue after a server restart, and gets the adoption event', async () => {
   const { id } = await server.createSession({ keepAlive: true });
   const before = await streamOf(id);
   const { id: last } = await before.event('session.started');
@@ -44,7 +44,7 @@ test('a reader continues with the restarted server, which reports the adoption',
   ]);
 });
 
-test('reports a browser that ended during a restart', async () => {
+test('reports a session whose browser ended while the server was down', async () => {
   const { id } = await server.createSession({ keepAlive: true });
   await server.kill('SIGKILL');
   killBox(server.dataDir, id);

@@ -107,7 +107,7 @@ test('records the events of a session from create to release, with times, actors
   assert.deepEqual(ids, [...ids].sort());
 });
 
-test('lists events in list pages and by type', async () => {
+test('lists events in list pages, and filters them by type', async () => {
   const { id } = await server.createSession();
   await server.release(id);
   const all = await listed(id);
@@ -130,7 +130,7 @@ test('lists events in list pages and by type', async () => {
   );
 });
 
-test('refuses invalid queries, and names what is expected', async () => {
+test('refuses invalid queries, and states what is expected', async () => {
   const { id } = await server.createSession();
   const refusals = [
     [`/v1/browsers/sessions/${UNKNOWN_ID}/events`, {}, 404, 'not_found'],
@@ -201,7 +201,7 @@ test('a reconnecting reader continues after its last event, and gets 204 after t
   assert.deepEqual([again.status, again.text], [204, '']);
 });
 
-test('a stream filtered by type also closes with the session', async () => {
+test('a stream filtered by type closes when the session ends', async () => {
   const { id } = await server.createSession();
   const stream = await streamAt(`/v1/browsers/sessions/${id}/events?type=session.started`);
   await server.release(id);
@@ -209,7 +209,7 @@ test('a stream filtered by type also closes with the session', async () => {
   assert.deepEqual(stream.types, ['session.started']);
 });
 
-test('a stream of the application starts now or after a given event, and includes all sessions', async () => {
+test('a stream of an application starts with new events or after a given event, and includes all sessions', async () => {
   const before = await server.createSession();
   const stream = await streamAt(EVENTS);
   const ends = await streamAt(`${EVENTS}?type=session.ended`);
@@ -269,12 +269,12 @@ test('a stream ends when its key is revoked', async () => {
   assert.equal(await stream.ended(), 'cut');
 });
 
-test('a HEAD request for a stream is answered at once', async () => {
+test('a HEAD request for a stream returns immediately', async () => {
   const { status, text } = await server.api('HEAD', EVENTS, { headers: { accept: 'text/event-stream' } });
   assert.deepEqual([status, text], [200, '']);
 });
 
-test('records a client that was refused at the limit, but not one with an invalid credential', async () => {
+test('records a client that was refused because of the client limit, but not one with an invalid credential', async () => {
   const session = await server.createSession({ keepAlive: true });
   const clients = await Promise.all(Array.from({ length: 20 }, () => CdpClient.connect(session.connectUrl)));
   assert.equal((await refusedUpgrade(session.connectUrl)).status, 429);
@@ -291,8 +291,8 @@ test('records a client that was refused at the limit, but not one with an invali
   await server.release(session.id);
 });
 
-test('each end reason has its actor', async t => {
-  await t.test('the last client leaves', async () => {
+test('records each end reason with its actor', async t => {
+  await t.test('records the client as the actor when the last client disconnects', async () => {
     const session = await server.createSession();
     const client = await CdpClient.connect(session.connectUrl);
     await client.close();
@@ -316,7 +316,7 @@ test('each end reason has its actor', async t => {
     );
   });
 
-  await t.test('a client closes the browser', async () => {
+  await t.test('records the client as the actor when a client closes the browser', async () => {
     const session = await server.createSession();
     const client = await CdpClient.connect(session.connectUrl);
     await client.send('Browser.close');
@@ -329,7 +329,7 @@ test('each end reason has its actor', async t => {
     );
   });
 
-  await t.test('its time is up', async () => {
+  await t.test('records the clock as the actor when the time limit is reached', async () => {
     const session = await server.createSession({ timeout: 60 });
     const client = await CdpClient.connect(session.connectUrl);
     await eventually(
@@ -349,7 +349,7 @@ test('each end reason has its actor', async t => {
     );
   });
 
-  await t.test('nobody ever connects', async () => {
+  await t.test('records the clock as the actor when no client connects in time', async () => {
     const session = await server.createSession();
     await server.advance(301_000);
     const { actor, detail } = await endOf(session.id);
@@ -359,7 +359,7 @@ test('each end reason has its actor', async t => {
     );
   });
 
-  await t.test('the browser dies', async () => {
+  await t.test('records the browser as the actor when the browser crashes', async () => {
     const session = await server.createSession(COLD);
     const client = await CdpClient.connect(session.connectUrl);
     killBox(server.dataDir, session.id);
@@ -371,7 +371,7 @@ test('each end reason has its actor', async t => {
   });
 });
 
-test('events are deleted 31 days after the end, while the session remains', async () => {
+test('deletes events 31 days after the session ended, but keeps the session', async () => {
   const { id } = await server.createSession();
   await server.release(id);
   await server.advance(30 * 24 * 3_600_000);

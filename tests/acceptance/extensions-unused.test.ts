@@ -48,7 +48,7 @@ for (const path of ['', '/v1/browsers'])
     assert.deepEqual(await sdk.certificates.list(), []);
   });
 
-test('stores equal contents once, and deletes the file with the last extension that uses it', async () => {
+test('stores identical extensions in one file, and deletes the file together with the last of them', async () => {
   const [first, second] = [await uploaded(speaking('twin')), await uploaded(speaking('twin'))];
   assert.equal(storedFiles().filter(path => path.endsWith(first.checksum)).length, 1);
   await server.api('DELETE', `${EXTENSIONS}/${first.id}`);
@@ -84,7 +84,7 @@ test('deletes an extension with its file after the configured number of days wit
   assert.ok(isStored(used));
 });
 
-test('the next start removes partial uploads and unpacked files of a killed server', async () => {
+test('removes the partial uploads and unpacked files of a killed server at the next start', async () => {
   await server.kill();
   const left = ['incoming', 'unpacking'].map(folder => join(server.dataDir, folder, 'half'));
   for (const path of left) {
@@ -95,7 +95,7 @@ test('the next start removes partial uploads and unpacked files of a killed serv
   for (const path of left) assert.equal(existsSync(path), false, path);
 });
 
-test('refuses uploads over the limit of an application, and accepts one after another has ended', async () => {
+test('refuses uploads above the limit of concurrent uploads, and accepts one after others have ended', async () => {
   const ask = await upload('e.zip', speaking('many'));
   const slow = Array.from({ length: AT_ONCE_MAX }, () => slowUpload(ask));
   const incoming = (): number => filesUnder(join(server.dataDir, 'incoming')).length;

@@ -68,7 +68,7 @@ const loaded = await listed();
 const pathOf = (name: string): string => loaded.find(one => one.name === name)?.path ?? '';
 const idOf = (name: string): string => loaded.find(one => one.name === name)?.id ?? '';
 
-test('an upload describes the manifest', async () => {
+test('an upload returns the name and versions from the manifest', async () => {
   assert.deepEqual(
     { ...alpha, id: '', createdAt: '', updatedAt: '', checksum: '', size: 0 },
     {
@@ -133,7 +133,7 @@ test('a client may use the Extensions domain with the extensions of its session'
   assert.deepEqual((await listed()).map(({ name }) => name).sort(), ['alpha', 'beta']);
 });
 
-test('the same content has the same id in the next session and is stored once', async () => {
+test('identical uploads have the same extension id in another session, and are loaded once', async () => {
   const again = await uploaded(speaking('alpha'));
   assert.notEqual(again.id, alpha.id);
   assert.equal(again.checksum, alpha.checksum);
@@ -147,7 +147,7 @@ test('the same content has the same id in the next session and is stored once', 
   await server.release(other.id);
 });
 
-test('a .crx file has the id that belongs to its key', async () => {
+test('two versions of a .crx file with the same key have the same extension id, and cannot be loaded together', async () => {
   const key = generateKeyPairSync('rsa', { modulusLength: 2048 });
   const signed = await uploaded(crx3(speaking('gamma'), key), 'gamma.crx');
   const newer = await uploaded(crx3(speaking('gamma', { version: '2' }), key), 'gamma.crx');
@@ -203,7 +203,7 @@ test('refuses invalid archives with the reason', async () => {
   assert.equal(messages.size, BAD.length);
 });
 
-test('refuses an extension of another application, an unknown one, and too many', async () => {
+test('refuses extensions of another application, unknown extensions, and too many extensions', async () => {
   const key = await foreignKey(server);
   const foreign = await uploaded(speaking('foreign'), 'f.zip', key);
   for (const verb of ['GET', 'DELETE'])

@@ -32,7 +32,7 @@ const server = await startServer({ pages, env: store.env });
 const listed = async (session: string): Promise<readonly Download[]> =>
   (await server.api<DownloadPage>('GET', `/v1/browsers/downloads?sessionId=${session}`)).body.downloads;
 
-describe('with a bucket', () => {
+describe('files and contexts in a bucket', () => {
   it('an upload can be read by the page, and a download is served by the store until it is deleted', async () => {
     const session = await server.createSession({ keepAlive: true });
     const path = `/v1/browsers/sessions/${session.id}/uploads`;

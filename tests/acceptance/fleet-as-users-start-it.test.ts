@@ -133,7 +133,7 @@ test('a session can be read, connected to and released through every host', asyn
   await release(session.id);
 });
 
-test('a create that is repeated with its key gives one session, whichever hosts get it', async () => {
+test('creates with the same idempotency key return one session, regardless of which hosts receive them', async () => {
   const headers = { 'idempotency-key': `once-${process.pid}` };
   const ask = () => api<CreatedSession>('POST', SESSIONS, { body: { keepAlive: true }, headers });
   const { body } = await ask();
@@ -174,7 +174,7 @@ async function limitsOfApplication(): Promise<{
   };
 }
 
-test('a limit of the application that its owner sets with the printed link applies across all hosts', async () => {
+test('a limit that the owner sets for the application applies across all hosts', async () => {
   const limits = await limitsOfApplication();
   await limits.replace({ maxConcurrent: 2 });
   const figures = { limit: 2, used: 2, scope: 'application', retryAfterSeconds: 5 };
@@ -202,7 +202,7 @@ test('a limit of the application that its owner sets with the printed link appli
   for (const { id } of [second, next]) await release(id);
 });
 
-test('a context that one host saved can be loaded by the next', async () => {
+test('a context saved by one host can be loaded by another', async () => {
   const { id } = await got<Context>(201, 'POST', '/v1/browsers/contexts', { body: {} });
   const browserSettings = { context: { id, persist: true } };
   const cookie = { url: SITE, name: 'seen', value: 'yes', expires: Date.now() / 1000 + 86_400 };
@@ -253,7 +253,7 @@ test('a file can be uploaded to a session, and downloads and recordings of its p
     assert.match((await api('GET', `${SESSIONS}/${session.id}/replays/${page}`)).text, /^#EXTM3U/);
 });
 
-test('a live view shows the session through every host', async () => {
+test('a live view of the session can be opened through every host', async () => {
   const session = await create();
   const { debuggerFullscreenUrl } = await got<DebugUrls>(200, 'GET', `${SESSIONS}/${session.id}/debug`);
   const viewers = await Promise.all(Array.from({ length: HOSTS }, () => LiveViewer.open(debuggerFullscreenUrl)));
@@ -281,7 +281,7 @@ const namespacesAndFolders = (): string[] => [
 ];
 const standing = new Set(namespacesAndFolders());
 
-test('Ctrl-C ends the fleet while a session is running and leaves nothing behind', async () => {
+test('Ctrl-C stops the fleet while a session is running, and leaves nothing behind', async () => {
   await create();
   assert.ok(leftOf(fleet).length > HOSTS, 'it is seen while it runs');
   interrupt(fleet);

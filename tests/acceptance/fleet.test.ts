@@ -88,7 +88,7 @@ async function sessionOn(host: TestServer, body: object = {}, key = one.key): Pr
 const sessionOnOne = (body?: object, key?: string): Promise<CreatedSession> => sessionOn(one, body, key);
 
 describe('a session is created through any host', () => {
-  it('on the host with the most room, also through a front, which has no slots', async () => {
+  it('places a session on the host with the most free slots, even if the create is sent to a front', async () => {
     const sessions: CreatedSession[] = [];
     for (const host of [front, one, two, front]) sessions.push(await host.createSession({ keepAlive: true }));
     assert.deepEqual(
@@ -115,7 +115,7 @@ describe('a session is created through any host', () => {
     await Promise.all([one.settles(), two.settles()]);
   });
 
-  it('once per idempotency key, whichever hosts get it', async () => {
+  it('creates one session per idempotency key, even if several hosts receive the request', async () => {
     const key = randomUUID();
     // Without a body: the front passes the request on as it came.
     const create = (host: TestServer) =>
@@ -133,7 +133,7 @@ describe('waiting creates', () => {
     host.api<CreatedSession>('POST', SESSIONS, { body: { keepAlive: true }, headers: { prefer: `wait=${seconds}` } });
   const waiting = async (): Promise<number> => (await readLimits(two, token)).usage.browsers.maxWaiting;
 
-  it('are admitted in the order of arrival, whichever hosts got them and whichever host has the slot', async () => {
+  it('admits creates in the order of arrival, regardless of which hosts received them and which host has the slot', async () => {
     const running: CreatedSession[] = [];
     for (let count = 0; count < 4; count += 1) running.push(await front.createSession({ keepAlive: true }));
     const order: string[] = [];
@@ -191,7 +191,7 @@ describe('waiting creates', () => {
 });
 
 describe('the sessions and data of one host can be reached through the others', () => {
-  it('CDP, with the same connectUrl', async () => {
+  it('accepts CDP connections through every host, with the same connectUrl', async () => {
     const session = await sessionOnOne();
     for (const host of [two, front, one])
       await onPage(at(host, session.connectUrl), async page => {
@@ -208,7 +208,7 @@ describe('the sessions and data of one host can be reached through the others', 
     assert.equal(ended.status, 410);
   });
 
-  it('uploads, downloads, logs, the live view and the replay', async () => {
+  it('serves uploads, downloads, logs, the live view and the replay of a session on another host', async () => {
     const session = await sessionOnOne();
     const path = `${SESSIONS}/${session.id}`;
     const sent = await two.api<UploadAnswer>('POST', `${path}/uploads`, await upload('cv.pdf', BYTES));
@@ -247,7 +247,7 @@ describe('the sessions and data of one host can be reached through the others', 
       await playlistWhen(host, session.id, film.pageId, text => text.includes('#EXT-X-ENDLIST'));
   });
 
-  it('a context: saved by one host, loaded by another', async () => {
+  it('loads a context on one host that was saved by another', async () => {
     const context = await createContext(front);
     const saving = await sessionOnOne(persistent(context.id));
     await onPage(at(two, saving.connectUrl), async page => {
@@ -264,7 +264,7 @@ describe('the sessions and data of one host can be reached through the others', 
     await one.release(loading.id);
   });
 
-  it('a hand-off: requested, read, claimed, worked in and completed through any host', async () => {
+  it('a hand-off can be requested, read, claimed, worked on and completed through any host', async () => {
     const { key } = await keyWith(one, { scopes: [...AGENT_KEY_SCOPES] });
     const session = await sessionOnOne({}, key);
     const { id, claimUrl = assert.fail() } = await requestHandoff(two, key, session.id, {
@@ -309,7 +309,7 @@ describe('the sessions and data of one host can be reached through the others', 
     await front.release(session.id);
   });
 
-  it('another application finds nothing there', async () => {
+  it('returns 404 to another application on every host', async () => {
     const session = await sessionOnOne();
     const key = await foreignKey(one);
     for (const host of fleet.hosts) {
@@ -320,7 +320,7 @@ describe('the sessions and data of one host can be reached through the others', 
     await two.release(session.id);
   });
 
-  it('a host token that a client made up is refused', async () => {
+  it('refuses a forged host token', async () => {
     for (const token of ['', 'x', 'e30.e30', `${Buffer.from('[]').toString('base64url')}.${'a'.repeat(43)}`]) {
       const headers = { 'x-berth-host-token': token };
       const refused = await one.api('GET', SESSIONS, { headers });
@@ -333,7 +333,7 @@ describe('the sessions and data of one host can be reached through the others', 
 });
 
 describe('TLS between hosts', () => {
-  it('hides passed-on data from a machine in the middle', async () => {
+  it('hides the data passed on between hosts from a machine in the middle', async () => {
     const session = await sessionOn(two);
     const debug = await one.api<DebugUrls>('GET', `${SESSIONS}/${session.id}/debug`);
     assert.equal(debug.status, 200, debug.text);
@@ -345,7 +345,7 @@ describe('TLS between hosts', () => {
     await two.release(session.id);
   });
 
-  it('sends nothing to a machine that answers in place of a host with any certificate but that of the host', async () => {
+  it('sends nothing to a machine that impersonates a host with an untrusted, mismatched or expired certificate', async () => {
     const session = await sessionOn(two);
     const path = `${SESSIONS}/${session.id}/debug`;
     const impostors = {
@@ -366,7 +366,7 @@ describe('TLS between hosts', () => {
   });
 });
 
-describe('consumers and Actions are the same at every host', async () => {
+describe('consumers and Actions work across all hosts', async () => {
   const owner = await Person.owner(one);
   const lab = await ConsumerLab.of(one, owner);
   await (await Owner.of(one)).publish('orders.cancel', cancelOrder(shop, { approval: 'end_user' }));
@@ -380,7 +380,7 @@ describe('consumers and Actions are the same at every host', async () => {
       body,
     });
 
-  it('an Action is prepared at one host, followed and approved at others, and executed once by all at the same time', async () => {
+  it('an Action is prepared on one host, followed and approved on others, and executed once although all hosts execute it at the same time', async () => {
     const action = await new ActionAgent(one, agent.key).prepared('orders.cancel', {
       input: { orderId: 'F-1' },
       endUser,
@@ -404,7 +404,7 @@ describe('consumers and Actions are the same at every host', async () => {
     );
   });
 
-  it('memory written at one host can be read at another, until the consent is withdrawn at a third', async () => {
+  it('memory written on one host can be read on another, until consent is withdrawn on a third', async () => {
     assert.equal((await command(one, 'memory.put', { key: 'size', value: 42 })).status, 200);
     const given = await command<Consent>(two, 'memory.consent', { keyId: agent.id, keys: ['size'], access: 'read' });
     const get = (host: TestServer) => invoke(host, agent.key, 'memory.get', { endUser, key: 'size' });
@@ -413,7 +413,7 @@ describe('consumers and Actions are the same at every host', async () => {
     for (const host of fleet.hosts) assert.equal((await get(host)).status, 403);
   });
 
-  it('a hand-off is claimed by its consumer at another host, and taken back when that consumer session ends', async () => {
+  it('a consumer can claim a hand-off through another host, and loses it when that consumer session ends', async () => {
     const { key } = await keyWith(one, { scopes: [...AGENT_KEY_SCOPES] });
     const session = await sessionOnOne({}, key);
     const asked = await requestHandoff(two, key, session.id, { claimableBy: { endUser }, leaseSeconds: 900 });
@@ -439,7 +439,7 @@ describe('consumers and Actions are the same at every host', async () => {
     await front.release(session.id);
   });
 
-  it('an Action that names a session is executed by the host of the session, and one that opens a browser where there is room', async () => {
+  it('an Action that names a session is executed by the host of that session, and an Action that opens a browser by a host with a free slot', async () => {
     const { key } = await keyWith(one, {
       scopes: [...AGENT_KEY_SCOPES],
       grants: [{ operationId: 'browser.handoff' }, { operationId: 'browser.content' }],
@@ -480,7 +480,7 @@ describe('consumers and Actions are the same at every host', async () => {
     await Promise.all([one.settles(), two.settles()]);
   });
 
-  it('a consumer session that was refreshed or ended at one host is over at all hosts', async () => {
+  it('when a consumer session is refreshed or ended on one host, all hosts reject its previous access token', async () => {
     for (const host of fleet.hosts) assert.equal((await command(host, 'session.get', {})).status, 200);
     const fresh = await two.api<ConsumerTokens>(
       'POST',
@@ -505,7 +505,7 @@ describe('attempts are counted across all hosts', () => {
     return Object.fromEntries([...new Set(statuses)].map(one => [one, statuses.filter(other => other === one).length]));
   };
 
-  it('failed sign-ins of an account, of which ten are allowed, while successful ones do not count', async () => {
+  it('allows ten failed sign-ins of an account, and does not count successful ones', async () => {
     const person = await Person.owner(one, 'grace@example.com');
     const guess = (email: string) => (host: TestServer) =>
       eventually(
@@ -525,7 +525,7 @@ describe('attempts are counted across all hosts', () => {
     assert.equal((await person.get('/v1/account')).status, 200);
   });
 
-  it('requests from an address', async () => {
+  it('limits the requests from one address', async () => {
     const start = (host: TestServer) => host.api('POST', START, { key: null, body: { client_id: CLIENT } });
     assert.deepEqual(await statusesOf(36, start), { 201: 30, 429: 6 });
   });
@@ -568,7 +568,7 @@ describe('MCP through any host', () => {
     return text;
   };
 
-  it('works in one session, whose references and hand-off are known to whichever host gets a call', async () => {
+  it('a session can be used through every host, with the same references and the same hand-off', async () => {
     const clients = [await clientAt(front), await clientAt(one), await clientAt(two)] as const;
     const [first, second, third] = clients;
     const opened = await called(first, 'browser_open', { url: `${pages.a}/files` });
@@ -595,7 +595,7 @@ describe('MCP through any host', () => {
     await Promise.all([one.settles(), two.settles()]);
   });
 
-  it('opens on another host if the chosen one has filled up since, and says so if no host has room', async () => {
+  it('opens a session on another host if the chosen one has filled up in the meantime, and returns an error if no host has a free slot', async () => {
     const taken = await sessionOnOne();
     const clients = await Promise.all([front, one, two].map(clientAt));
     // All three choose the empty host, which has only two slots.
@@ -619,7 +619,7 @@ describe('MCP through any host', () => {
   });
 });
 
-describe('a host that does not fit the fleet is refused at its start, with a hint what to do', () => {
+describe('a host that does not match the fleet is refused at startup, with a hint on what to do', () => {
   interface Unfit {
     readonly env?: Readonly<Record<string, string | undefined>>;
     readonly aheadMs?: number;
@@ -656,7 +656,7 @@ describe('a host that does not fit the fleet is refused at its start, with a hin
       await assert.rejects(start(unfit), expected);
     });
 
-  it('with a bucket of the same name in another store', async () => {
+  it('refuses a host with a bucket of the same name in another store', async () => {
     const other = await startS3();
     try {
       const expected = /bucket of this server is not that of host.*the same BERTH_S3_BUCKET and BERTH_S3_ENDPOINT/;
@@ -666,7 +666,7 @@ describe('a host that does not fit the fleet is refused at its start, with a hin
     }
   });
 
-  it('with a version older than the schema of the database', async () => {
+  it('refuses a host whose version is older than the schema of the database', async () => {
     const later = "insert into berth_migrations (name, timestamp) values ('9999-later', '2099-01-01')";
     await statement(fleet, later);
     try {
@@ -678,7 +678,7 @@ describe('a host that does not fit the fleet is refused at its start, with a hin
   });
 });
 
-test('the operator sees all hosts and their sessions, and drains one, which then gets no session', async () => {
+test('the operator can list all hosts and their sessions, and a drained host gets no new sessions', async () => {
   const operator = await Person.owner(one);
   const list = async (): Promise<HostList> => (await operator.get<HostList>(HOSTS)).body;
   const { isAlone, data } = await list();

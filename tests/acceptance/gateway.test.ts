@@ -177,7 +177,7 @@ for (const [method, params] of [
     await assertUnharmed();
   });
 
-test('refuses to attach without flatten', async () => {
+test('refuses Target.attachToTarget without flatten', async () => {
   const { targetInfos } = await client.send('Target.getTargets');
   const targetId: string = Object(targetInfos)[0].targetId;
   await assertRefused('Target.attachToTarget', { targetId });
@@ -288,7 +288,7 @@ test('saves a download for a client without settings, after other clients have c
   rmSync(await assertDownloaded());
 });
 
-test('a download with Playwright has its name and all its bytes', async () => {
+test('a download started with Playwright has the suggested name and all its bytes', async () => {
   const browser = await chromium.connectOverCDP(session.connectUrl);
   const own = await (await browser.newContext()).newPage();
   await own.goto(`${pages.a}/download-page`);
@@ -331,7 +331,7 @@ test('only files of the session can be attached to a file input or dropped on a 
 
 // ---- connecting ----------------------------------------------------------------------------------------------------------
 
-test('discovery answers like a browser, with and without a trailing slash', async () => {
+test('the discovery endpoint responds like a browser, with and without a trailing slash', async () => {
   for (const path of ['/json/version', '/json/version/']) {
     const { pathname, search } = new URL(session.connectUrl);
     const { status, body } = await server.api<Record<string, string>>('GET', `${pathname}${path}${search}`, {

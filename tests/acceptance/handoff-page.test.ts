@@ -89,7 +89,7 @@ async function typeInto(page: Page, text: string): Promise<void> {
   await page.keyboard.type(text);
 }
 
-test('a guide run to its end: the agent is stuck, hands over to a member on a phone, continues, and is charged', async () => {
+test('runs the guide to its end: the agents hand over to a member on a phone, and continue when the member is done', async () => {
   const running = guide.start(server);
   const watched = await openWatched(PHONE, base);
   const { page } = watched;
@@ -121,7 +121,7 @@ test('a guide run to its end: the agent is stuck, hands over to a member on a ph
 });
 
 for (const look of SIZES)
-  test(`a person with the link helps, at ${look.width} pixels, ${look.colours}`, async () => {
+  test(`a person with the link can complete a hand-off at ${look.width} pixels, ${look.colours}`, async () => {
     const { id, browser, page: agents } = await agentOnCode();
     const { claimUrl = assert.fail(), id: handoff } = await requestHandoff(server, key, id, {
       claimableBy: ['link'],
@@ -256,7 +256,7 @@ async function signInAsConsumer(page: Page, lab: ConsumerLab, email: string): Pr
   await page.getByRole('button', { name: 'Sign in' }).click();
 }
 
-test('a consumer finds what waits, takes control on a phone, keeps it after a reload, and completes', async () => {
+test('a consumer finds a waiting hand-off, takes control on a phone, keeps it after a reload, and completes the hand-off', async () => {
   const lab = await ConsumerLab.of(server, owner);
   const { consumer } = await lab.signIn('kim@example.com');
   const claimableBy = { endUser: { providerId: consumer.providerId, subject: consumer.subject } };

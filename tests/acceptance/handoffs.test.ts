@@ -63,7 +63,7 @@ async function typeAs(viewer: LiveViewer, text: string): Promise<void> {
   viewer.drive({ type: 'text', text });
 }
 
-test('Playwright asks over CDP, waits while a member works, and continues with the same handles', async () => {
+test('Playwright requests a hand-off over CDP, waits while a member works, and continues with the same handles', async () => {
   const { id, browser, page, cdp } = await onCodePage();
   const field = (await page.$('#code')) ?? assert.fail();
   const told: Array<[string, Told]> = [];
@@ -110,7 +110,7 @@ test('Playwright asks over CDP, waits while a member works, and continues with t
   await server.release(id);
 });
 
-test('Puppeteer asks over CDP, and its input continues in order', async () => {
+test('Puppeteer requests a hand-off over CDP, and its input continues in order afterwards', async () => {
   const { id, connectUrl } = await server.createSession({}, key);
   const browser = await puppeteer.connect({ browserWSEndpoint: connectUrl, defaultViewport: null });
   const [page = assert.fail()] = await browser.pages();
@@ -135,7 +135,7 @@ test('Puppeteer asks over CDP, and its input continues in order', async () => {
   await server.release(id);
 });
 
-test('one of twenty concurrent claims wins, and a lease that was given back gives no access', async () => {
+test('only one of twenty concurrent claims succeeds, and a lease that was given back gives no access', async () => {
   const { id, browser } = await onCodePage();
   const { id: handoff } = await requestHandoff(server, key, id, { reason: 'otp' });
   const claims = await Promise.all(
@@ -205,7 +205,7 @@ test('a session waits for a person after the agent has left, and ends after its 
   });
 });
 
-test('a hand-off waits no longer than its session, and extends the session on request', async () => {
+test('a hand-off expires no later than its session, and can extend the session on request', async () => {
   const { id, expiresAt } = await server.createSession({ keepAlive: true, timeout: 300 }, key);
   const cut = await requestHandoff(server, key, id, { ttlSeconds: 3600 });
   assert.equal(cut.expiresAt, expiresAt);
@@ -226,7 +226,7 @@ test('a hand-off waits no longer than its session, and extends the session on re
   assert.equal((await withLease(server, claimed, 'complete', { outcome: 'completed' })).status, 409);
 });
 
-test('a viewer who takes control has a hand-off, and no other one can be opened beside it', async () => {
+test('taking control in the live view creates a hand-off, and a second hand-off cannot be requested', async () => {
   const { id, browser } = await onCodePage();
   const { body: urls } = await server.api<{ debuggerUrl: string }>('GET', `/v1/browsers/sessions/${id}/debug`, { key });
   const viewer = await LiveViewer.open(urls.debuggerUrl);

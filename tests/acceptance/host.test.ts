@@ -21,7 +21,7 @@ const server = await startServer({ clock: 'test', env: { BERTH_ENGINE: LIGHT_ENG
 const token = await ownerToken(server);
 const link = consoleLink(server);
 
-test('the operator sees what the machine and the server do, now and in the last minutes', async () => {
+test('the operator can read the current and recent load of the machine and the server', async () => {
   const { id } = await server.createSession({ keepAlive: true });
   const read = async (): Promise<Host> => {
     const answer = await server.api<Host>('GET', PATH, { key: token });
@@ -48,7 +48,7 @@ test('the operator sees what the machine and the server do, now and in the last 
   await server.release(id);
 });
 
-test('on one machine, the list of hosts has only this one with its sessions, and it cannot be drained', async () => {
+test('on a single machine, the list of hosts contains only that host with its sessions, and the host cannot be drained', async () => {
   const { id } = await server.createSession({ keepAlive: true });
   const { status, body, text } = await server.api<HostList>('GET', HOSTS, { key: token });
   assert.equal(status, 200, text);
@@ -67,7 +67,7 @@ test('on one machine, the list of hosts has only this one with its sessions, and
   await server.release(id);
 });
 
-test('concurrent requests get the same examination, and sessions keep running', async () => {
+test('concurrent examination requests get the same result, and sessions keep running', async () => {
   const { id } = await server.createSession({ keepAlive: true });
   const examine = () => server.api<HostExamination>('POST', `${PATH}/examination`, { key: token });
   const [one, other] = await Promise.all([examine(), examine()]);
@@ -102,7 +102,7 @@ test('another account and a token restricted to an application are refused', asy
 });
 
 for (const look of [DESK, DESK_DARK, { ...DESK, width: 1024 }, PHONE, PHONE_DARK])
-  test(`the host page can examine by keyboard, and has no accessibility findings or overflow at ${look.width} pixels, ${look.colours}`, () =>
+  test(`the examination can be started by keyboard, and the host page has no accessibility findings or overflow at ${look.width} pixels, ${look.colours}`, () =>
     signedIn(server, link, look, async watched => {
       const { page } = watched;
       await page.goto(`${server.url}/console/host`);
@@ -113,7 +113,7 @@ for (const look of [DESK, DESK_DARK, { ...DESK, width: 1024 }, PHONE, PHONE_DARK
       await watched.assertSound();
     }));
 
-test('the hosts page says that this host is alone, and shows its sessions', async () => {
+test('the hosts page shows that there is only one host, and lists its sessions', async () => {
   const { id } = await server.createSession({ keepAlive: true });
   for (const look of [DESK, DESK_DARK, { ...DESK, width: 1024 }, PHONE, PHONE_DARK])
     await signedIn(server, link, look, async watched => {

@@ -46,7 +46,7 @@ test('keeps a well-formed request id of the caller', async () => {
 });
 
 for (const path of ['/nothing', '/v1', '/v1/browsers', '/v1/browsers/nothing', '/v1/fetch', '/v1/webhooks'])
-  test(`answers 404 to an unknown path: ${path}`, async () => {
+  test(`returns 404 for an unknown path: ${path}`, async () => {
     const { status, body } = await server.api('GET', path);
     assert.equal(status, 404);
     assert.equal(body.code, 'route_not_found');
@@ -59,26 +59,26 @@ for (const [method, path, allow] of [
   ['POST', '/healthz', 'GET, HEAD'],
   ['GET', `/v1/applications/${UNKNOWN_ID}/agent-keys/${UNKNOWN_ID}/rotate`, 'POST'],
 ] as const)
-  test(`answers 405 to an unsupported method: ${method} ${path}`, async () => {
+  test(`returns 405 for an unsupported method: ${method} ${path}`, async () => {
     const { status, headers, body } = await server.api(method, path, { key: null });
     assert.equal(status, 405);
     assert.equal(headers.allow, allow);
     assert.equal(body.code, 'method_not_allowed');
   });
 
-test('ignores unknown expectations of a request', async () => {
+test('ignores an unknown value of the Expect header', async () => {
   const { status, headers } = await server.api('GET', SESSIONS, { headers: { expect: 'the-best' } });
   assert.equal(status, 200);
   assert.ok(headers['x-request-id']);
 });
 
-test('answers 404 to a path with an invalid id', async () => {
+test('returns 404 for a path with an invalid id', async () => {
   const { status, body } = await server.api('GET', `${SESSIONS}/..%2f..%2fetc`);
   assert.equal(status, 404);
   assert.equal(body.code, 'not_found');
 });
 
-test('answers 404 to an invalid id of any length', async () => {
+test('returns 404 for an invalid id of any length', async () => {
   for (const part of ['x'.repeat(2048), 'x'.repeat(2049), 'x'.repeat(10_000)])
     for (const path of [`${SESSIONS}/${part}`, `/v1/browsers/contexts/${part}/versions`]) {
       const { status, body } = await server.api('GET', path);
@@ -87,14 +87,14 @@ test('answers 404 to an invalid id of any length', async () => {
     }
 });
 
-test('a refused write says whether it may be sent again, and a refused read does not', async () => {
+test('the response to a refused write states whether to retry, and the response to a refused read does not', async () => {
   const write = await server.api('POST', SESSIONS, { body: { timeout: 1 } });
   assert.equal(write.headers['x-should-retry'], 'false');
   const read = await server.api('GET', `${SESSIONS}/${UNKNOWN_ID}`);
   assert.equal(read.headers['x-should-retry'], undefined);
 });
 
-test('answers malformed HTTP with the error body, and keeps running', async () => {
+test('responds to malformed HTTP with the error body, and keeps running', async () => {
   const socket = connect(Number(new URL(server.url).port), '127.0.0.1');
   await once(socket, 'connect');
   socket.end('THIS IS NOT HTTP\r\n\r\n');
@@ -105,7 +105,7 @@ test('answers malformed HTTP with the error body, and keeps running', async () =
   assert.equal((await server.api('GET', '/healthz')).status, 200);
 });
 
-test('refuses too large headers with 431', async () => {
+test('refuses oversized headers with 431', async () => {
   const { status, body } = await server.api('GET', '/healthz', { headers: { 'x-long': 'x'.repeat(100_000) } });
   assert.equal(status, 431);
   assert.equal(body.code, 'headers_too_large');
@@ -133,7 +133,7 @@ for (const body of ['[]', '"text"', '7', 'null'])
     assert.equal(error.code, 'invalid_request');
   });
 
-test('refuses a body of 1 MB, and accepts one byte less', async () => {
+test('refuses a body of 1 MB, and accepts a body that is one byte smaller', async () => {
   const bodyOf = (bytes: number): string => `{"x":"${'x'.repeat(bytes - 8)}"}`;
   const headers = { ...JSON_TYPE, prefer: 'handling=strict' };
   const much = await server.api('POST', SESSIONS, { body: bodyOf(BODY_BYTES_MAX), headers });
@@ -175,7 +175,7 @@ test('unknown fields of a new context and of an import cause a warning, or are r
   assert.equal((await server.api('DELETE', path)).status, 204);
 });
 
-test('names at most a hundred unknown fields', async () => {
+test('warns about at most a hundred unknown fields', async () => {
   const body = Object.fromEntries(Array.from({ length: 10_000 }, (_, index) => [`field${index}`, 1]));
   const made = await server.api<Context>('POST', '/v1/browsers/contexts', { body });
   assert.equal(made.body.warnings?.length, 100);
@@ -189,7 +189,7 @@ test('refuses a body with excessive nesting', async () => {
   assert.equal(body.code, 'invalid_request');
 });
 
-test('refuses __proto__ as a name, and treats similar names as plain data', async () => {
+test('refuses __proto__ as a field name', async () => {
   const { status } = await server.api('POST', SESSIONS, {
     body: '{"userMetadata":{"__proto__":{"admin":true}}}',
     headers: JSON_TYPE,
@@ -197,7 +197,7 @@ test('refuses __proto__ as a name, and treats similar names as plain data', asyn
   assert.equal(status, 400);
 });
 
-test('refuses another content type', async () => {
+test('refuses a body with an unsupported content type', async () => {
   const { status, body } = await server.api('POST', SESSIONS, {
     body: '<session/>',
     headers: { 'content-type': 'application/xml' },
@@ -215,7 +215,7 @@ test('accepts an update with an empty JSON body, and a delete with a JSON conten
 
 // ---- queries, ids, versions, repetitions ----------------------------------------------------------------------------
 
-test('refuses an unknown query parameter, and names the nearest one', async () => {
+test('refuses an unknown query parameter, and suggests the most similar one', async () => {
   const list = await server.api('GET', `${SESSIONS}?stauts=RUNNING`);
   assert.deepEqual([list.status, list.body.code], [400, 'invalid_query']);
   assert.match(list.body.message, /"stauts".* status;/);
@@ -243,7 +243,7 @@ test('refuses an unknown query parameter, and names the nearest one', async () =
   assert.equal((await server.api('GET', '/v1/applications?cursr=x', { key: token })).body.details?.nearest, 'cursor');
 });
 
-test('accepts unknown query parameters on the compatibility mount and for probes', async () => {
+test('accepts unknown query parameters on the compatibility mount and on the health endpoint', async () => {
   for (const path of ['/v1/sessions?stauts=RUNNING', '/v1/browsers/v1/sessions?stauts=RUNNING', '/healthz?from=proxy'])
     assert.equal((await server.api('GET', path)).status, 200, path);
 });
@@ -280,7 +280,7 @@ test('If-Match: * matches any revision', async () => {
   assert.equal((await server.api('DELETE', keyPath, { key: token })).status, 204);
 });
 
-test('a delete that an official client resends is answered like the first one', async () => {
+test('a delete that an official client resends gets the same response as the first one', async () => {
   const headers = { 'x-stainless-retry-count': '1' };
   for (const [path, key] of [
     [`/v1/browsers/extensions/${UNKNOWN_ID}`, server.key],
@@ -307,7 +307,7 @@ test("a live view socket answers 410 after the end of the session, like the agen
   assert.equal((await refusedUpgrade(wsUrl.replace(/token=[^&]*/, 'token=lv_x'))).status, 403);
 });
 
-test('the debug addresses of a session that has ended are neither given nor revoked', async () => {
+test('refuses to return or revoke the debug addresses of a session that has ended', async () => {
   const { id } = await server.createSession({ keepAlive: true });
   await server.release(id);
   for (const method of ['GET', 'DELETE']) {
@@ -446,7 +446,7 @@ const isForPeople = (one: { operation: Described }): boolean => takes(one, 'sign
 const OF_OTHERS = OPERATIONS.filter(isGuarded).filter(({ path }) => path.includes('{'));
 
 for (const { method, path } of OF_OTHERS.filter(isForPeople))
-  test(`answers 404 to a person for an id that is not theirs: ${method} ${path}`, async () => {
+  test(`returns 404 to a person for an id that does not exist: ${method} ${path}`, async () => {
     const person = await signedIn();
     const body = path.includes('/members/') && method === 'PATCH' ? { role: 'viewer' } : validBody(method, path);
     const { status, body: refusal, text: said } = await person.send(method, path.replace(/\{\w+\}/g, UNKNOWN_ID), body);
@@ -475,7 +475,7 @@ const OF_KEYS = OF_OTHERS.filter(
 );
 
 for (const { method, path } of OF_KEYS)
-  test(`answers 404 for an id of another application: ${method} ${path}`, async () => {
+  test(`returns 404 for an id of another application: ${method} ${path}`, async () => {
     const other = await otherApplication();
     const url = path
       .replace('/agent/applications/{appId}', `/agent/applications/${other.applicationId}`)
@@ -581,7 +581,7 @@ test('the API description is the same at its three addresses and matches the con
   assert.deepEqual(Object.keys(described.paths), Object.keys(Object(openApiDocument()).paths));
 });
 
-test('health requires no credential', async () => {
+test('the health endpoint requires no credential', async () => {
   assert.deepEqual((await server.api('GET', '/healthz', { key: null })).body, { status: 'ok' });
 });
 
@@ -622,7 +622,7 @@ test("the operator's listener has readiness and metrics, and nothing else", asyn
   }
 });
 
-test('the root answers programs with JSON and browsers with a page', async () => {
+test('the root path returns JSON to programs and a page to browsers', async () => {
   const words = await server.api<{ name: string; docs: string }>('GET', '/', { key: null });
   assert.equal(words.body.name, 'Berth');
   assert.equal(words.body.docs, '/docs');
@@ -630,7 +630,7 @@ test('the root answers programs with JSON and browsers with a page', async () =>
   assert.match(String(page.headers['content-type']), /^text\/html/);
 });
 
-test('the Selenium address answers with a WebDriver error', async () => {
+test('the Selenium endpoints return a WebDriver error', async () => {
   for (const path of ['/v1/browsers/webdriver', '/v1/browsers/webdriver/session']) {
     const { status, body } = await server.api<{ value: { error: string } }>('POST', path, {
       body: { capabilities: {} },

@@ -53,7 +53,7 @@ function cutOff(headers: Record<string, string>, body = '{"keepAlive":true}'): {
 
 // ---- with a key ----------------------------------------------------------------------------------------------------
 
-test('fifty concurrent creates with one key give one session and fifty equal answers', async () => {
+test('fifty concurrent creates with one key return one session in fifty identical responses', async () => {
   const key = randomUUID();
   const answers = await Promise.all(Array.from({ length: 50 }, () => create(key, { viewprot: 1 })));
   assert.equal(new Set(answers.map(({ text }) => text)).size, 1, 'all bodies are the same');
@@ -70,7 +70,7 @@ test('fifty concurrent creates with one key give one session and fifty equal ans
   await server.release(body.id);
 });
 
-test('a replay shows the session as it is now, and another key creates another session', async () => {
+test('a replay returns the current state of the session, and another key creates another session', async () => {
   const key = randomUUID();
   const first = await create(key);
   const second = await create(randomUUID());
@@ -100,7 +100,7 @@ test('the same key with another body, path or operation is a conflict, but the o
   await releaseAll();
 });
 
-test('a key is remembered for a day', async () => {
+test('an idempotency key is remembered for a day', async () => {
   const key = randomUUID();
   const first = await create(key, { timeout: 60 });
   await server.advance(DAY_MS - 60_000);
@@ -113,7 +113,7 @@ test('a key is remembered for a day', async () => {
   await releaseAll();
 });
 
-test('refuses a malformed key', async () => {
+test('refuses a malformed idempotency key', async () => {
   for (const key of ['', 'x'.repeat(256), 'tab\tin it']) {
     const { status, body } = await post(SESSIONS, key, {});
     assert.deepEqual([status, body.code], [400, 'invalid_request'], JSON.stringify(key));
@@ -136,7 +136,7 @@ test('a refused request does not consume its key', async () => {
   await releaseAll();
 });
 
-test('a failed start is replayed for the same key, and another key can try again', async () => {
+test('the error of a failed start is replayed for the same key, and a create with another key can succeed', async () => {
   const key = randomUUID();
   chromium.mood('fails');
   const first = await create(key);
@@ -176,7 +176,7 @@ test('a replay does not repeat a secret that was shown once', async () => {
   assert.deepEqual([elsewhere.status, elsewhere.body.code], [409, 'idempotency_conflict']);
 });
 
-test('a repeated release with a key is answered like the first one', async () => {
+test('a repeated release with the same key gets the same response as the first one', async () => {
   const { id } = await server.createSession({ keepAlive: true });
   const key = randomUUID();
   const release = () => post(`${SESSIONS}/${id}`, key, { status: 'REQUEST_RELEASE' });
@@ -200,7 +200,7 @@ test('a caller that disconnected gets its session by repeating the request, even
   await releaseAll();
 });
 
-test('a key is still known after a crash during its request', async () => {
+test('a key is still remembered after the server crashed during its request', async () => {
   chromium.mood('hangs');
   const key = randomUUID();
   cutOff({ 'idempotency-key': key });
@@ -240,7 +240,7 @@ test("the official client's example creates one session, although it times out w
   await releaseAll();
 });
 
-test('a resend gets the session whose response was lost, once, and only with the same key and body', async () => {
+test('a resend gets the session whose response was lost, but only once, and only with the same agent key and body', async () => {
   chromium.mood('slow');
   const first = cutOff({ 'x-stainless-retry-count': '0' });
   const [lost] = await eventually('the session to be placed', sessions, found => found.length === 1);
@@ -266,7 +266,7 @@ test('a resend gets the session whose response was lost, once, and only with the
   await releaseAll();
 });
 
-test('a response that arrived or is being sent is not given to another request', async () => {
+test('a resend does not get a session whose response has arrived or is being sent', async () => {
   chromium.mood('slow');
   const underWay = resend(0);
   await eventually('the session to be placed', sessions, found => found.length === 1);
@@ -277,7 +277,7 @@ test('a response that arrived or is being sent is not given to another request',
   await releaseAll();
 });
 
-test('a response that was lost long ago is not given to a later request', async () => {
+test('a resend does not get a session whose response was lost two minutes ago', async () => {
   const first = cutOff({ 'x-stainless-retry-count': '0' });
   const [lost] = await eventually('the session to be placed', sessions, found => found.length === 1);
   first.hangUp();

@@ -111,7 +111,7 @@ test('shows the receipt to a viewer and to a token without applications:write, b
   }
 });
 
-test('finds no invocation of another application, and none that does not exist', async () => {
+test('returns 404 for an invocation of another application and for one that does not exist', async () => {
   const other = await server.api<{ id: string }>('POST', '/v1/applications', { key: token, body: { name: 'Other' } });
   for (const at of [`/v1/applications/${other.body.id}/invocations/${first.id}`, path(`/${server.applicationId}`)]) {
     const { status, body } = await server.api('GET', at, { key: token });

@@ -107,7 +107,7 @@ test('takes a screenshot of an address in a session that is released afterwards'
   assert.deepEqual([session.endReason, session.userMetadata], ['released', { invocationId: taken.id }]);
 });
 
-test('takes a picture of the whole page, of one element, and as a JPEG', async () => {
+test('takes a screenshot of the whole page, of one element, and as a JPEG', async () => {
   const whole = await done('browser.screenshot', {
     url: `${pages.url}/red`,
     fullPage: true,
@@ -160,7 +160,7 @@ test('extracts values by selector', async () => {
   assert.deepEqual(Object(output).fields, fields);
 });
 
-test('works on the page of a running session, which continues', async () => {
+test('operations can use the page of a running session, which then keeps running', async () => {
   const drives = await keyWith(server, {
     scopes: ['operations:invoke', 'browsers:connect', 'browsers:write', 'browsers:read'],
   });
@@ -222,14 +222,14 @@ test('reports an error page, an unreachable host and a page that is not ready as
   }
 });
 
-test('dismisses dialogs, because nobody would answer them', async () => {
+test('dismisses dialogs, because nobody is there to handle them', async () => {
   assert.equal(
     Object((await done('browser.content', { url: `${pages.url}/alert`, as: 'html' })).output).title,
     'Alert',
   );
 });
 
-test('refuses invalid input, input outside the grant, and another revision, and starts nothing', async () => {
+test('refuses invalid input, input outside the grant and a wrong revision, without starting an invocation', async () => {
   const cases: ReadonlyArray<readonly [input: object, status: number, code: string]> = [
     [{}, 400, 'invalid_request'],
     [{ url: 'ftp://example.com/' }, 400, 'invalid_request'],
@@ -262,7 +262,7 @@ test('refuses invalid input, input outside the grant, and another revision, and 
 const invocationsOf = async (by: string): Promise<number> =>
   (await server.api<InvocationPage>('GET', agentPath(server, 'invocations?limit=100'), { key: by })).body.data.length;
 
-test('counts calls per day, including concurrent ones', async () => {
+test('enforces the daily call limit, including for concurrent calls', async () => {
   const limited = await keyWith(server, { grants: [{ operationId: 'browser.content', maxCallsPerDay: 2 }] });
   const calls = Array.from({ length: 5 }, () =>
     invoke(server, limited.key, 'browser.content', { url: `${pages.url}/shop` }),
@@ -273,7 +273,7 @@ test('counts calls per day, including concurrent ones', async () => {
   assert.equal(body.data[0]?.grant.remainingCallsToday, 0);
 });
 
-test('calls with equal idempotency keys are one invocation, and different requests with the key are refused', async () => {
+test('calls with the same idempotency key start one invocation, and a different request with that key is refused', async () => {
   const headers = { 'idempotency-key': 'order 1' };
   const url = `${pages.url}/shop`;
   const before = pages.hits('/shop');
@@ -293,7 +293,7 @@ test('calls with equal idempotency keys are one invocation, and different reques
   assert.equal((await invoke(server, key, 'browser.content', { url }, { headers: again })).status, 200);
 });
 
-test('answers 202 if the caller does not wait, and a read can wait for the end', async () => {
+test('returns 202 if the caller does not wait, and a later read can wait for the invocation to end', async () => {
   const started = await invoke(
     server,
     key,
@@ -320,7 +320,7 @@ test('cancels a running invocation, and refuses to cancel one that has ended', a
   assert.equal((await server.api('POST', path, { key })).status, 409);
 });
 
-test('lists invocations newest first, by operation and status, and only those of the key', async () => {
+test('lists only the invocations of the key, filtered by operation and status', async () => {
   const { body } = await server.api<InvocationPage>(
     'GET',
     agentPath(server, 'invocations?status=failed&operationId=browser.screenshot'),
@@ -361,7 +361,7 @@ test('removes the output after 31 days and keeps the receipt', async () => {
   assert.equal(old.status, 'succeeded');
 });
 
-test('a read of an invocation gives a new link', async () => {
+test('reading an invocation returns a working download link', async () => {
   const { id } = await done('browser.screenshot', { url: `${pages.url}/red` });
   assert.equal((await fetch(artifactOf(await read(id)).downloadUrl)).status, 200);
 });

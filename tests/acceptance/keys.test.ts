@@ -216,7 +216,7 @@ test('a change of a key requires its revision, and takes effect at once', async 
   assert.equal(scopes.body.code, 'unknown_field');
 });
 
-test('a key has grants, which can be replaced and are kept by a rotation', async () => {
+test('the grants of a key can be replaced, and are kept when the key is rotated', async () => {
   const input = { properties: { url: { pattern: '^https://shop\\.example/' } } };
   const grants = [
     { operationId: 'browser.screenshot', input, maxCallsPerDay: 500, maxCostPerDay: 2_000_000 },
@@ -253,7 +253,7 @@ test('a rotated key works until the end of its grace period', async () => {
 
 // ---- applications -----------------------------------------------------------------------------------------------------
 
-test('creates, reads and lists applications, and renames them with their revision', async () => {
+test('creates, reads and lists applications, and renames them if the revision matches', async () => {
   const made = await withToken<Application>('POST', '/v1/applications', { name: ' Shop agent ' });
   assert.equal(made.status, 201);
   assert.equal(made.body.name, 'Shop agent');

@@ -72,7 +72,7 @@ test('a session whose browser crashed keeps the address of its last page', async
   assert.equal(((await server.read(session.id)) as Session).lastPage?.url, `${pages.a}/checkout`);
 });
 
-test('a hostile title is stored as text of limited length and changes nothing else', async () => {
+test('stores a malicious title as plain text of limited length', async () => {
   const session = await server.createSession();
   await visit(session, `${pages.a}/hostile`);
   await server.release(session.id);

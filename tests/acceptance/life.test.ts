@@ -110,7 +110,7 @@ test('a client whose connection broke counts as disconnected', async () => {
   await assertEnded(id, 'COMPLETED', 'client_disconnected');
 });
 
-test('a session with keepAlive outlives its clients, and the next one connects to the same address', async () => {
+test('a session with keepAlive outlives its clients, and another client can connect to the same address', async () => {
   const { id, connectUrl } = await server.createSession({ keepAlive: true });
   const client = await CdpClient.connect(connectUrl);
   await client.close();
@@ -146,7 +146,7 @@ test('Browser.close disconnects only that client from a session with keepAlive',
   await server.release(id);
 });
 
-test('a release closes the clients with 1000, and the address answers 410 from then on', async () => {
+test('a release closes the clients with 1000, and later connections to the address are refused with 410', async () => {
   const { id, connectUrl } = await server.createSession({ keepAlive: true });
   const client = await CdpClient.connect(connectUrl);
   await server.release(id);
@@ -157,7 +157,7 @@ test('a release closes the clients with 1000, and the address answers 410 from t
   assert.deepEqual(refused.body.details, { status: 'COMPLETED', endReason: 'released' });
 });
 
-test('a browser that dies ends its session as crashed, and its clients are closed with 4002', async () => {
+test('a session whose browser dies ends as crashed, and its clients are closed with 4002', async () => {
   const { id, connectUrl } = await server.createSession({ keepAlive: true });
   const client = await CdpClient.connect(connectUrl);
   process.kill(browserOf(id).pid, 'SIGKILL');
@@ -190,7 +190,7 @@ test('a client that sends no commands for 600 seconds is closed with 4003 and co
 
 const withoutPongs = (url: string): Promise<CdpClient> => CdpClient.connect(url, {}, undefined, { autoPong: false });
 
-test('a client that answers no ping is gone within a minute, unless it sends a command or part of one', async () => {
+test('a client that does not respond to pings is disconnected within a minute, unless it sends a command or part of one', async () => {
   const { id, connectUrl } = await server.createSession({ keepAlive: true });
   const silent = await withoutPongs(connectUrl);
   const talking = await withoutPongs(connectUrl);
@@ -215,7 +215,7 @@ test('a client that answers no ping is gone within a minute, unless it sends a c
   await server.release(id);
 });
 
-test('a client that reads slowly has the time that its link may need until a ping arrives', async () => {
+test('a client that reads slowly is not disconnected while a long response delays its pings', async () => {
   const { id, connectUrl } = await server.createSession({ keepAlive: true });
   const slow = await CdpClient.connect(connectUrl);
   const page = await slow.attachToPage();
@@ -234,7 +234,7 @@ test('a client that reads slowly has the time that its link may need until a pin
   await server.release(id);
 });
 
-test('SIGTERM closes the clients with 1001 and leaves the session to the next server', async () => {
+test('SIGTERM closes the clients with 1001 and keeps the session running for the next server', async () => {
   const { id, connectUrl } = await server.createSession({ keepAlive: true });
   const client = await CdpClient.connect(connectUrl);
   const page = await client.attachToPage();
@@ -272,7 +272,7 @@ test('SIGINT ends all sessions as drained before the server exits', async () => 
   await assertEnded(other.id, 'COMPLETED', 'drained');
 });
 
-test('a server that is stopping refuses creates and allows a retry', async () => {
+test('a server that is stopping refuses creates, and marks the refusal as retryable', async () => {
   const { connectUrl } = await server.createSession({ keepAlive: true });
   const client = await CdpClient.connect(connectUrl);
   const stopping = server.kill('SIGINT');

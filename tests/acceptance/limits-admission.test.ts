@@ -66,7 +66,7 @@ async function leaver(waitSeconds: number): Promise<{ hangUp: () => void }> {
   return { hangUp: () => void sent.destroy() };
 }
 
-test('of a hundred concurrent creates, ten start and ninety are refused with the limit', async () => {
+test('ten of a hundred concurrent creates start, and the other ninety are refused with details of the limit', async () => {
   await setLimits(server, token, { maxConcurrent: SEATS, maxWaiting: LINE });
   const beganMs = performance.now();
   const answers = await Promise.all(Array.from({ length: 100 }, (_, index) => create(`crowd ${index}`)));
@@ -98,7 +98,7 @@ test('of a hundred concurrent creates, ten start and ninety are refused with the
   assert.ok(maxCreatesPerMinute >= leastCreates && maxCreatesPerMinute <= SEATS, `${maxCreatesPerMinute} creates`);
 });
 
-test('ten creates run, five wait and five are refused; a caller that disconnects leaves the queue, which keeps its order', async () => {
+test('while ten sessions are running, five creates wait and five are refused, and the queue keeps its order when a caller disconnects', async () => {
   const callers: Array<Promise<Created>> = [];
   for (const name of ['one', 'two']) {
     callers.push(create(name, 55));
@@ -143,7 +143,7 @@ test('ten creates run, five wait and five are refused; a caller that disconnects
   await server.settles();
 });
 
-test('of a hundred concurrent creates and operation calls, ten get a session', async () => {
+test('only ten of a hundred concurrent creates and operation calls get a session', async () => {
   await setLimits(server, token, { maxConcurrent: SEATS, maxCreatesPerMinute: 1000 });
   const { key } = await keyWith(server, {
     scopes: ['browsers:read', 'browsers:write', 'browsers:connect', 'operations:invoke', 'invocations:read'],
@@ -168,7 +168,7 @@ test('of a hundred concurrent creates and operation calls, ten get a session', a
   await server.settles();
 });
 
-test('applications take turns at free slots, and a caller that disconnected starts no browser', async () => {
+test('applications take turns to get free slots, and no browser is started for a caller that has disconnected', async () => {
   const made = await server.api<{ id: string }>('POST', '/v1/applications', { key: token, body: { name: 'Other' } });
   const issued = await server.api<IssuedAgentKey>('POST', `/v1/applications/${made.body.id}/agent-keys`, {
     key: token,

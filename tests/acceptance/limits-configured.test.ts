@@ -26,7 +26,7 @@ const ifMatch = async (): Promise<{ 'if-match': string }> => ({
   'if-match': `"${(await readLimits(server, token)).revision}"`,
 });
 
-test('a new application has the default limits, below the ceiling of the installation', async () => {
+test('a new application has the default limits, capped by the ceiling of the installation', async () => {
   const { status, headers, body } = await server.api<Limits>('GET', path, { key: token });
   assert.equal(status, 200);
   assert.equal(headers.etag, '"1"');
@@ -57,7 +57,7 @@ test('a PUT replaces all limits, and requires the current revision', async () =>
   assert.deepEqual(empty.body.configured.browsers, BROWSER_LIMITS_DEFAULT);
 });
 
-test('refuses null, unknown fields and numbers out of range, and names them', async () => {
+test('refuses null, unknown fields and numbers out of range, and names the field', async () => {
   const { revision } = await readLimits(server, token);
   const refused: ReadonlyArray<readonly [unknown, string, string]> = [
     [{ browsers: { maxConcurrent: null } }, 'invalid_request', 'browsers.maxConcurrent'],
@@ -77,7 +77,7 @@ test('refuses null, unknown fields and numbers out of range, and names them', as
   assert.equal((await readLimits(server, token)).revision, revision);
 });
 
-test('refuses to raise a limit above the ceiling of the operator, and keeps one that was above it before', async () => {
+test('refuses to raise a limit above the ceiling of the operator, but accepts an unchanged limit that is above it', async () => {
   const above = await replace({ browsers: { maxConcurrent: 5 } }, await ifMatch());
   assert.deepEqual([above.status, above.body.code], [400, 'invalid_request']);
   assert.match(above.body.message, /browsers\.maxConcurrent is 5; the operator of this service allows at most 4/);
@@ -89,7 +89,7 @@ test('refuses to raise a limit above the ceiling of the operator, and keeps one 
   assert.match(unsound.body.message, /browsers\.defaultTimeout is 700, which is above maxTimeout \(600\)/);
 });
 
-test('requires a token with the scope and membership, and refuses agent keys', async () => {
+test('requires the token of a member with the right scope, and refuses agent keys', async () => {
   for (const method of ['GET', 'PUT']) {
     const byKey = await server.api(method, path, { body: method === 'PUT' ? {} : undefined });
     assert.deepEqual([byKey.status, byKey.body.code], [401, 'invalid_credentials']);
@@ -125,7 +125,7 @@ test('a session gets the default time limit of the application, and at most its 
   assert.deepEqual([project?.defaultTimeout, project?.concurrency], [600, 4]);
 });
 
-test('counts creates in any 60 seconds, and a refusal says when to retry', async () => {
+test('limits the creates in any 60 seconds, and a refusal states when to retry', async () => {
   await server.advance(61 * SECOND);
   await setLimits(server, token, { maxCreatesPerMinute: 2 });
   const create = () => server.api<ErrorBody & Session>('POST', '/v1/browsers/sessions');

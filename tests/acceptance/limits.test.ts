@@ -109,7 +109,7 @@ test('refuses the twenty-first client before the upgrade, and accepts it after a
     await Promise.all([next, ...stayers].map(client => client.close()));
   }));
 
-test('of thirty clients that connect at the same time, twenty are accepted', () =>
+test('accepts twenty of thirty clients that connect at the same time', () =>
   withSession(async ({ connectUrl }) => {
     const outcomes = await Promise.allSettled(Array.from({ length: 30 }, () => CdpClient.connect(connectUrl)));
     const inside = outcomes.flatMap(outcome => (outcome.status === 'fulfilled' ? [outcome.value] : []));
@@ -148,7 +148,7 @@ test('refuses a create while all slots are in use, and accepts one after a relea
   await server.release(next.id);
 });
 
-test('refuses connections with 401, 403 and 404, with the reason', () =>
+test('refuses connections with 401, 403 or 404, and states the reason', () =>
   withSession(async session => {
     const address = bare(session);
     const altered = `${session.connectUrl.slice(0, -1)}${session.connectUrl.endsWith('A') ? 'B' : 'A'}`;
@@ -203,7 +203,7 @@ test('accepts an agent key with browsers:connect in either header', () =>
     }
   }));
 
-test('the address of an ended session answers 410 with the end reason', async () => {
+test('connecting to a session that has ended returns 410 with the end reason', async () => {
   const session = await server.createSession();
   await server.release(session.id);
   const { status, body } = await refusedUpgrade(session.connectUrl);
@@ -212,7 +212,7 @@ test('the address of an ended session answers 410 with the end reason', async ()
   assert.deepEqual(body.details, { status: 'COMPLETED', endReason: 'released' });
 });
 
-test('a GET on the connect address answers 426', () =>
+test('a plain GET request for the connect address returns 426', () =>
   withSession(async ({ connectUrl }) => {
     const { pathname, search } = new URL(connectUrl);
     const { status, headers, body } = await server.api('GET', `${pathname}${search}`, { key: null });

@@ -295,7 +295,7 @@ test('a click after many moves hits the right place', async () => {
   await end();
 });
 
-test('shows dialogs, select lists and file choosers, and sends the answers', async () => {
+test('shows dialogs, select lists and file choosers, and sends the responses of the viewer', async () => {
   const { page, view, end } = await openDesk();
   // Playwright dismisses dialogs that have no listener. Its response is queued while a viewer has control.
   page.on('dialog', () => {});
@@ -420,7 +420,7 @@ for (const [name, look] of [
     await end();
   });
 
-test('a viewer with control can use tabs, address and history, and other viewers can change nothing', async () => {
+test('a viewer with control can use the tabs, the address bar and the history, and a viewer without control cannot reload the page', async () => {
   const { page, view, end } = await openDesk();
   const iconic = await page.context().newPage();
   await iconic.goto(`${pages.url}/iconic`);
@@ -461,7 +461,7 @@ test('a press on a tab is not lost when titles change before the release', async
   await end();
 });
 
-test('follows a popup that a click opens, offers the way back, and returns when the popup closes', async () => {
+test('shows a popup opened by a click, offers a button to go back, and returns when the popup closes', async () => {
   const { page, view, end } = await openDesk();
   await page.goto(`${pages.url}/sign-in-with`);
   await takeControl(view);
@@ -559,7 +559,7 @@ test('Tab and Escape are sent to the page, and F6 moves the focus out of it and 
   await end();
 });
 
-test('works in a sandboxed frame, and tells the embedding page when the session has ended', async () => {
+test('works in a sandboxed frame, and notifies the embedding page when the session has ended', async () => {
   const { id, page, view } = await openDesk();
   const { body } = await server.api<DebugUrls>('GET', `/v1/browsers/sessions/${id}/debug`);
   const embedding = await view.context().newPage();

@@ -321,13 +321,13 @@ test('streams the log until the session ends, and continues after a given entry'
   assert.equal(over.status, 204);
 });
 
-test('official clients find the log at the address that they use', async () => {
+test('serves the log at the address that official clients use', async () => {
   const answer = await server.api<SessionLog[]>('GET', `/v1/sessions/${world.session.id}/logs`);
   assert.equal(answer.status, 200);
   assert.ok(answer.body.length >= log.length);
 });
 
-test('a session without a log has no entries, and says so', async () => {
+test('a session with logging disabled has no entries, and the response states that logging is disabled', async () => {
   const session = await server.createSession({ browserSettings: { logSession: false } });
   const client = await CdpClient.connect(session.connectUrl);
   const page = await client.attachToPage();
@@ -354,7 +354,7 @@ test('refuses invalid queries, unknown sessions and requests without a key', asy
   assert.deepEqual(await refused(pathOf('01a1fa50-5319-7450-a6b3-c787ada50631', '?format=har')), [404, 'not_found']);
 });
 
-test('a month after the end of the session the log is deleted, and the response says why', async () => {
+test('the log is deleted a month after the session has ended, and the response states the reason', async () => {
   const { session, client } = await visited('/next');
   await logWith(session.id, 'the log to begin', ({ method }) => method === 'Page.frameNavigated');
   for (const { id } of [session, world.session]) await server.release(id);

@@ -108,7 +108,7 @@ test('retries an e-mail that the server refuses temporarily, at growing interval
   );
 });
 
-test('an e-mail that cannot be sent is given up after a day, and the operator can read it', async () => {
+test('stops retrying an e-mail after a day, and the operator can then read it', async () => {
   smtp.refusal = '550 5.1.1 nobody has this address';
   const beganMs = server.now().getTime();
   await invite('nobody@example.com');
@@ -158,7 +158,7 @@ test('an address gets at most 20 e-mails in an hour, and an invitation that cann
   assert.deepEqual([body.data[0]?.email, body.data[0]?.status], ['often@example.com', 'revoked']);
 });
 
-test('a name with special characters stays within one header', async () => {
+test('an application name with special characters cannot add a header to an e-mail', async () => {
   const name = 'Ünï "; Bcc: evil@example.com, <x>';
   const made = await server.api<{ id: string }>('POST', '/v1/applications', { key: token, body: { name } });
   const before = smtp.mails.length;

@@ -121,7 +121,7 @@ test('a page can be read, filled in and clicked, also in a frame, and the respon
   assert.equal((await server.read(sessionId)).status, 'COMPLETED');
 });
 
-test('a click or key that follows a link is answered with the page that it leads to, even if that page is slow, or with the same page if it leads nowhere', async () => {
+test('a click or key press on a link returns the page that it opens, even if that page is slow, or the same page if the link leads nowhere', async () => {
   const { sessionId, text } = await open({ url: `${pages.url}/links` });
   const stayed = await done('browser_click', { sessionId, ref: refOf('link "Nothing"', text) });
   assert.match(stayed.text, /Title: Links/);
@@ -134,7 +134,7 @@ test('a click or key that follows a link is answered with the page that it leads
   await done('browser_close', { sessionId });
 });
 
-test('a session that ends during a call is reported as lost by that call', async () => {
+test('a call reports that its session ended while the call was running', async () => {
   const { sessionId } = await open({ url: `${pages.url}/red` });
   const waiting = call('browser_wait_for', { sessionId, text: 'never' });
   await server.release(sessionId);
@@ -187,7 +187,7 @@ test('attaches files of the call and files that were uploaded to the session', a
   await done('browser_close', { sessionId });
 });
 
-test('tabs can be listed, opened, selected and closed, and a popup is one of them', async () => {
+test('tabs, including popups, can be listed, opened, selected and closed', async () => {
   const { sessionId, text } = await open({ url: `${pages.url}/shop` });
   await done('browser_click', { sessionId, ref: refOf('button "Open"', text) });
   const tabs = await eventually(
@@ -238,7 +238,7 @@ test('a screenshot shows the page, and code, console, requests and history are a
   await done('browser_close', { sessionId });
 });
 
-test('one connection drives three sessions with different contexts, and an ambiguous call gets the ids to choose from', async () => {
+test('one connection can use three sessions with different contexts, and an ambiguous call returns the ids to choose from', async () => {
   const { body: context } = await server.api<{ id: string }>('POST', '/v1/browsers/contexts', { body: {} });
   const first = await open({ url: `${pages.url}/login`, contextId: context.id, persist: true });
   assert.match(first.text, /Title: nobody/);
@@ -259,7 +259,7 @@ test('one connection drives three sessions with different contexts, and an ambig
   for (const { sessionId } of three) assert.equal((await server.read(sessionId)).status, 'COMPLETED');
 });
 
-test('a lost session is reported as lost, and is never replaced by an empty one', async () => {
+test('a call on a session that has ended returns an error, and never opens an empty session instead', async () => {
   const { sessionId } = await open({ url: `${pages.url}/red` });
   await server.release(sessionId);
   for (const input of [{ sessionId }, {}]) {
@@ -326,7 +326,7 @@ async function openingClient(key: string, answer: (url: string) => Promise<'acce
 
 const textOf = (result: object): string => JSON.stringify(Object(result).content);
 
-test('a client that cannot open addresses gets the link as text, and waits for the person with another tool', async () => {
+test('a client that cannot open URLs gets the link as text, and waits for the person with a separate tool', async () => {
   const { sessionId } = await open({ url: `${pages.url}/red` });
   const early = await call('browser_hand_over_wait', { sessionId });
   assert.ok(early.isError, 'nobody was asked');
@@ -349,7 +349,7 @@ test('a client that cannot open addresses gets the link as text, and waits for t
   await done('browser_close', { sessionId });
 });
 
-test('a client that can open addresses is asked to open one, and the call returns when the person is done', async () => {
+test('a client that can open URLs is asked to open the link, and the call returns when the person is done', async () => {
   const seen: string[] = [];
   let outcome: 'completed' | 'declined' = 'completed';
   const opening = await openingClient(server.key, async url => {
@@ -374,7 +374,7 @@ test('a client that can open addresses is asked to open one, and the call return
   await done('browser_close', { sessionId });
 });
 
-test('a state that was changed or belongs to another key is refused', async () => {
+test('refuses a request state that was modified or belongs to another key', async () => {
   const { sessionId } = await open({ url: `${pages.url}/red` });
   const meta = {
     'io.modelcontextprotocol/protocolVersion': '2026-07-28',
@@ -418,7 +418,7 @@ test('a state that was changed or belongs to another key is refused', async () =
   await done('browser_close', { sessionId });
 });
 
-test('a 2025 client that can open addresses gets the error that asks it to, and repeats the call', async () => {
+test('a client of the 2025 protocol that can open URLs gets an error with the link, and gets the result by repeating the call', async () => {
   const { sessionId } = await open({ url: `${pages.url}/red` });
   const old = new OldClient({ name: 'old', version: '1' }, { capabilities: { elicitation: { url: {} } } });
   const transport = new OldTransport(endpoint, { requestInit: { headers: authorization } });
@@ -437,7 +437,7 @@ test('a 2025 client that can open addresses gets the error that asks it to, and 
   await done('browser_close', { sessionId });
 });
 
-test('a call that needs approval is prepared, approved by a person and executed once, in each way of asking', async () => {
+test('a call that needs approval is prepared, approved by a person and executed once, in each way of asking for approval', async () => {
   const owner = await Owner.of(server);
   await owner.publish('orders.cancel', cancelOrder(upstream, { approval: 'member' }));
   const granting = { grants: [{ operationId: 'orders.cancel' }] };
@@ -515,7 +515,7 @@ test('a call that needs approval is prepared, approved by a person and executed 
   await unable.close();
 });
 
-test('an operation that asks a person tells the client, and the call waits for its result', async () => {
+test('an operation that needs a person asks the client to open the link, and the call waits for the result', async () => {
   const scopes = ['browsers:connect', 'browsers:read', 'browsers:write', 'operations:invoke', 'invocations:read'];
   const grants = [{ operationId: 'browser.handoff' }, { operationId: 'browser.steps' }];
   const { key } = await keyWith(server, { scopes, grants });
@@ -545,7 +545,7 @@ test('an operation that asks a person tells the client, and the call waits for i
   await server.release(sessionId);
 });
 
-test('an agent that uses CDP works in the same browser', async () => {
+test('an MCP agent and a CDP client can use the same browser', async () => {
   const { sessionId } = await open({ url: `${pages.url}/shop` });
   const { connectUrl } = await server.read(sessionId);
   const browser = await chromium.connectOverCDP(connectUrl ?? '');
@@ -555,7 +555,7 @@ test('an agent that uses CDP works in the same browser', async () => {
   await done('browser_close', { sessionId });
 });
 
-test('wrong arguments and unknown tools are refused, saying what is expected', async () => {
+test('refuses invalid arguments and unknown tools, and states what is expected', async () => {
   const wrong = await call('browser_navigate', { adress: 'http://a.test' });
   assert.ok(wrong.isError);
   assert.match(wrong.text, /url/);
@@ -567,7 +567,7 @@ test('wrong arguments and unknown tools are refused, saying what is expected', a
   );
 });
 
-test('a client of the 2025 protocol opens, reads and closes', async () => {
+test('a client of the 2025 protocol can list the tools, and open and close a session', async () => {
   const old = new OldClient({ name: 'old', version: '1' });
   await old.connect(
     new OldTransport(endpoint, { requestInit: { headers: authorization } }) as Parameters<OldClient['connect']>[0],
@@ -579,7 +579,7 @@ test('a client of the 2025 protocol opens, reads and closes', async () => {
   await old.close();
 });
 
-test('a client that starts a program can use the tools through `berth mcp`', async () => {
+test('a client that uses stdio can call the tools through `berth mcp`', async () => {
   const args = [join(CHECKOUT, 'cli/berth.ts'), 'mcp', '--server', server.url, '--app', server.applicationId];
   const env = { PATH: process.env.PATH ?? '', BERTH_KEY: server.key };
   const transport = new StdioClientTransport({ command: process.execPath, args, env, stderr: 'ignore' });
@@ -602,7 +602,7 @@ test('a client that starts a program can use the tools through `berth mcp`', asy
   await bridged.close();
 });
 
-test('`berth mcp` reports a wrong key or an unknown application at once', async () => {
+test('`berth mcp` exits with an error if the key is wrong or the application is missing', async () => {
   const wrong = await server.berth('mcp', '--server', server.url, '--app', server.applicationId, '--key', 'bak_wrong');
   assert.equal(wrong.code, 5, wrong.stderr);
   const unknown = await server.berth('mcp', '--server', server.url, '--key', server.key);

@@ -63,7 +63,7 @@ test('an invitation is e-mailed and shown once, and the person who registers wit
   grace = { person, accountId: newest.accountId };
 });
 
-test('two tabs that accept an invitation accept it once', async () => {
+test('an invitation that is accepted in two tabs at the same time is accepted once', async () => {
   const email = 'tabs@example.com';
   const invited = await invite(server, ada, email, 'viewer');
   const person = await register(server, invited, email);
@@ -158,7 +158,7 @@ interface Listed {
 
 const idOf = ({ id, accountId }: Listed['data'][number]): string | undefined => id ?? accountId;
 
-test('members and invitations are listed in list pages', async () => {
+test('lists members and invitations in list pages', async () => {
   for (const path of [MEMBERS, INVITATIONS]) {
     // The time of last use is written after the response was sent, so only ids are compared.
     const all = (await ada.get<Listed>(`${path}?limit=100`)).body.data.map(idOf);
@@ -174,7 +174,7 @@ test('members and invitations are listed in list pages', async () => {
   }
 });
 
-test('the audit log records who invited, joined, changed and left', async () => {
+test('the audit log records invitations, role changes, removals and members who leave', async () => {
   const { body } = await ada.get<AuditPage>(`${APPLICATION}/audit?limit=100`);
   const actions = new Set(body.data.map(({ action }) => action));
   for (const action of ['created', 'accepted', 'refused', 'revoked'] as const)

@@ -87,7 +87,7 @@ const expressions = [
 
 const server = await startServer({ env: { BERTH_ENGINE: LIGHT_ENGINE } });
 
-test('every metric of a panel or an alert is in the metrics of a running server', async () => {
+test('a running server exports every metric that a panel or an alert uses', async () => {
   await server.release((await server.createSession()).id);
   const { text } = await server.operator<string>('/metrics');
   const types = new Map([...text.matchAll(/^# TYPE (\S+) (\S+)$/gm)].map(([, name = '', type = '']) => [name, type]));
@@ -99,7 +99,7 @@ test('every metric of a panel or an alert is in the metrics of a running server'
   }
 });
 
-test('panels and alerts have unique ids, and alerts say what to do', () => {
+test('panels and alerts have unique ids, and every alert has a severity and a description', () => {
   assert.equal(new Set(dashboard.panels.map(({ id }) => id)).size, dashboard.panels.length);
   assert.equal(new Set(rules.map(({ alert }) => alert)).size, rules.length);
   for (const { alert, labels, annotations } of rules) {

@@ -49,7 +49,7 @@ test('every call of the official SDK is offered, or is listed as not offered', (
 });
 
 for (const { method, path } of LISTED)
-  test(`${method} ${path} answers as the document says`, async () => {
+  test(`${method} ${path} responds as documented`, async () => {
     const answer = await server.api<ErrorBody & { value?: { error: string } }>(method, path.replaceAll('{id}', ID), {
       ...(method === 'POST' ? { body: {} } : {}),
     });
@@ -59,7 +59,7 @@ for (const { method, path } of LISTED)
     else assert.deepEqual([answer.status, answer.body.code], [404, 'route_not_found']);
   });
 
-test('settings that are not offered cause a warning or a refusal, as the document says', async () => {
+test('settings that are not offered cause a warning or a refusal, as documented', async () => {
   const asked = {
     solveCaptchas: true,
     captchaImageSelector: '#a',

@@ -34,7 +34,7 @@ test('a screenshot over MCP is charged to the second, and its receipt can be ver
   assert.equal(decodePng(readFileSync(join(guide.folder, 'page.png'))).colourAt(10, 10), '#ff0000');
 });
 
-test('the captured amount is the duration of the session in started seconds, and the ledger has the same amount', async () => {
+test('the captured amount matches the duration of the session, and the ledger contains the same amount', async () => {
   const { sessionId = '', cost }: Invocation = JSON.parse(guide.read('invocation.json'));
   const { startedAt = '', endedAt = '' } = await server.ended(sessionId);
   const lived = (Date.parse(endedAt) - Date.parse(startedAt)) / 1000;

@@ -79,7 +79,7 @@ const drop = (more: { [field: string]: unknown } = {}) => ({
   ...more,
 });
 
-test('opens the address in the input, and returns fields and a picture', async () => {
+test('opens the address built from the input, and returns fields and a screenshot', async () => {
   const published = await owner.publish('orders.look', look());
   assert.deepEqual([published.kind, published.status], ['browser', 'published']);
   const { body: list } = await server.api<AgentOperationList>('GET', agentPath(server, 'operations?kind=browser'), {
@@ -100,7 +100,7 @@ test('opens the address in the input, and returns fields and a picture', async (
   await server.settles();
 });
 
-test('puts members of the input into form fields and nowhere else', async () => {
+test('writes values from the input into form fields and nowhere else', async () => {
   await owner.publish('orders.drop', drop());
   const reason = '"><script>document.title="x"</script>';
   const { body, text } = await call('orders.drop', { orderId: 'A-1', reason, sizes: ['s', 'l'] });
@@ -110,7 +110,7 @@ test('puts members of the input into form fields and nowhere else', async () => 
   assert.deepEqual(Object(numbers.body.output).fields, { state: 'cancelled', said: '7|m' });
 });
 
-test('refuses an input that lacks what the steps need, and starts nothing', async () => {
+test('refuses an input without the values that the steps need, and does not run any step', async () => {
   const before = pages.hits('/orders/');
   const cases: ReadonlyArray<readonly [input: object, path: string]> = [
     [{ orderId: 'A-1', sizes: [] }, 'input.reason'],
@@ -187,7 +187,7 @@ test('steps cannot reach an address that sessions may not reach', async () => {
   assert.deepEqual([body.status, body.error?.code], ['failed', 'page_failed'], text);
 });
 
-test('after the server is killed, the steps of a write are not repeated, and their effect is reported as unknown', async () => {
+test('after the server was killed during a write, its steps are not repeated, and the effect is reported as unknown', async () => {
   const { binding } = drop();
   const steps = [...binding.steps.slice(0, 5), { do: 'sleep', ms: 10_000 }];
   await owner.publish('orders.drop', drop({ binding: { steps } }));

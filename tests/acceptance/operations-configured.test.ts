@@ -235,7 +235,7 @@ test('passes the input to path, query, headers and body, and nowhere else', asyn
   assert.equal(upstream.received().length, before);
 });
 
-test('a call that changes something needs an idempotency key, and a hundred equal calls are one invocation', async () => {
+test('a write needs an idempotency key, and a hundred calls with the same key start one invocation', async () => {
   await owner.publish('orders.cancel', cancelOrder(upstream));
   const without = await invoke(server, key, 'orders.cancel', { orderId: 'A-2' });
   assert.deepEqual([without.status, without.body.code], [400, 'idempotency_key_required']);
@@ -257,7 +257,7 @@ test('a call that changes something needs an idempotency key, and a hundred equa
   assert.deepEqual([other.status, other.body.code], [409, 'idempotency_conflict']);
 });
 
-test('reports failed if nothing happened or the service refused, and ambiguous if the effect is unknown', async () => {
+test('reports failed if the request had no effect or the service refused it, and ambiguous if the effect is unknown', async () => {
   await owner.publish('orders.cancel', cancelOrder(upstream, { timeoutMs: 1000 }));
   await owner.publish('orders.read', readOrder({ timeoutMs: 1000 }));
   const cases: ReadonlyArray<
@@ -331,7 +331,7 @@ test('reports failed if nothing happened or the service refused, and ambiguous i
   assert.deepEqual((await call('orders.read', { orderId: 'list' })).body.output, { value: [1] });
 });
 
-test('a call to an unreachable service is failed, also for a write, because nothing was sent', async () => {
+test('a call to an unreachable service is reported as failed, even for a write, because nothing was sent', async () => {
   await owner.publish('orders.flaky', cancelOrder(closed));
   closed.close();
   const { body, text } = await call('orders.flaky', { orderId: 'A-1' });
@@ -339,7 +339,7 @@ test('a call to an unreachable service is failed, also for a write, because noth
   assert.doesNotMatch(text, /ECONNREFUSED|127\.0\.0\.1/);
 });
 
-test('keeps an output only as long as the operation says', async () => {
+test('keeps an output only for the retention period of the operation', async () => {
   await owner.publish('orders.list', readOrder({ retention: { output: 'full', days: 3 } }));
   const kept = (await call('orders.list', { orderId: 'A-1' })).body;
   const days = (Date.parse(kept.retention?.outputUntil ?? '') - Date.parse(kept.endedAt ?? '')) / 86_400_000;
@@ -348,7 +348,7 @@ test('keeps an output only as long as the operation says', async () => {
   assert.equal(Date.parse(brief.retention?.outputUntil ?? '') - Date.parse(brief.endedAt ?? '') <= 600_000, true);
 });
 
-test('keeps an input only if the operation says so, and shows it only to the agent that made the call', async () => {
+test('keeps an input only if the operation is configured to, and shows it only to the agent that made the call', async () => {
   const given = { orderId: 'A-1', reason: 'a secret' };
   const read = async (id: string, as = key) =>
     server.api<Invocation>('GET', agentPath(server, `invocations/${id}`), { key: as });
@@ -365,7 +365,7 @@ test('keeps an input only if the operation says so, and shows it only to the age
   assert.equal(again.inputDigest, body.inputDigest);
 });
 
-test('an output that is not kept is only in the response of the call, and no digest of it is written', async () => {
+test('an output that is not kept is returned only by the call itself, and no digest of it is stored', async () => {
   await owner.publish('orders.list', readOrder({ retention: { output: 'none' } }));
   upstream.answer('/orders/A-9', (_, response) => sendJson(response, 200, { state: 'private' }));
   const { body, text } = await call('orders.list', { orderId: 'A-9' }, { 'idempotency-key': 'not kept' });
@@ -382,7 +382,7 @@ test('an output that is not kept is only in the response of the call, and no dig
   assert.deepEqual([repeated.body.id, repeated.body.output], [body.id, undefined]);
 });
 
-test('operations are hidden from other applications, and two operations cannot be the same tool', async () => {
+test('operations are hidden from other applications, and two operations cannot have the same tool name', async () => {
   const stranger = await foreignKey(server, { scopes: ['operations:discover'] });
   const { status } = await server.api('GET', agentPath(server, 'operations/orders.read'), { key: stranger });
   assert.equal(status, 404);

@@ -105,7 +105,7 @@ test('a click that starts several downloads returns all files, with names that a
   }
 });
 
-test('in a running session only the files of the call are returned', async () => {
+test('a download in a running session returns only the files of that call', async () => {
   const session = await server.createSession({ keepAlive: true }, connecting);
   const url = `${pages.url}/files`;
   const opened = [
@@ -151,7 +151,7 @@ test('steps before and after a download are executed, and each download returns 
   assert.deepEqual([failed.body.status, failed.body.error?.details?.step], ['failed', 1], failed.text);
 });
 
-test('an operation of the kind browser can download, and its output schema names the files', async () => {
+test('an operation of the kind browser can download a file, and its output schema can require one', async () => {
   await owner.publish('reports.fetch', {
     ...{ title: 'Fetch a report', description: 'Fetches it.', kind: 'browser', effect: 'read' },
     inputSchema: { type: 'object', additionalProperties: false },
@@ -184,7 +184,7 @@ for (const [what, input, code, message] of [
   ['a private address', { url: 'http://10.0.0.1/report' }, 'page_failed', /403/],
   ['an element that is not there', { url: '/files', selector: '#none', timeoutMs: 2000 }, 'not_possible', /none/],
 ] as const)
-  test(`${what} is not a success, and the session is released`, async () => {
+  test(`browser.download fails for ${what}, and its session is released`, async () => {
     const url = input.url.startsWith('/') ? `${pages.url}${input.url}` : input.url;
     const { body, text } = await call('browser.download', { ...input, url });
     assert.deepEqual([body.status, body.error?.code], ['failed', code], text);
@@ -193,13 +193,13 @@ for (const [what, input, code, message] of [
     await server.ended(String(body.sessionId));
   });
 
-test('a download blocked by the network rules of the session is not a success', async () => {
+test('a download that is blocked by the network rules of the session fails', async () => {
   const given = { url: `${pages.url}/files`, selector: '#outside', timeoutMs: 8000, allowedDomains: ['127.0.0.1'] };
   const { body, text } = await call('browser.download', given);
   assert.equal(body.status, 'failed', text);
 });
 
-test('discovery describes the operation as a read, which a grant for all reads includes', async () => {
+test('browser.download is a read operation, and a grant for all reads includes it', async () => {
   assert.equal(MANAGED_OPERATIONS['browser.download'].effect, 'read');
   const { key: reader } = await keyWith(server);
   const { status } = await server.api('GET', agentPath(server, 'operations/browser.download'), { key: reader });

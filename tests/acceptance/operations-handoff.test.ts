@@ -62,7 +62,7 @@ async function waiting(sessionId: string, by = key): Promise<Handoff> {
 
 const claims = ({ receipt = '' }: Invocation): ReceiptClaims['berth'] => verifyReceipt(receipt, { keys }).berth;
 
-test('browser.handoff lasts until the person is done, and its receipt says who had control, when, and that it was masked', async () => {
+test('browser.handoff ends when the person is done, and its receipt states who had control, when, and that the control was masked', async () => {
   const { id: sessionId } = await server.createSession({ keepAlive: true }, key);
   const asked = await started('browser.handoff', { sessionId, instructions: 'Enter the code', reason: 'otp' });
   const handoff = await waiting(sessionId);
@@ -125,7 +125,7 @@ for (const [how, end, expected] of [
   ['the agent cancels it', 'cancel', ['failed', undefined, 'handoff_cancelled']],
   ['the session ends', 'release', ['failed', undefined, 'session_not_running']],
 ] as const)
-  test(`browser.handoff when ${how}`, async () => {
+  test(`browser.handoff reports the right outcome when ${how}`, async () => {
     const { id: sessionId } = await server.createSession({ keepAlive: true }, key);
     const asked = await started('browser.handoff', { sessionId, instructions: 'Sign in', ttlSeconds: 60 });
     const { id } = await waiting(sessionId);
@@ -164,7 +164,7 @@ test('browser.handoff continues after the server was killed, with the same hand-
   await server.release(sessionId);
 });
 
-test('browser.handoff is refused before a person is asked', async () => {
+test('refuses an invalid or unauthorized browser.handoff before a person is asked', async () => {
   const { id: sessionId } = await server.createSession({ keepAlive: true }, key);
   const input = { sessionId, instructions: 'Sign in' };
   const { key: blind } = await keyWith(server, { scopes: ['operations:invoke'], grants });
@@ -194,7 +194,7 @@ test('browser.handoff is refused before a person is asked', async () => {
   assert.deepEqual([late.status, late.body.code], [409, 'session_not_running'], late.text);
 });
 
-test('steps wait for a person in between, whose time does not count, and continue in the same page', async () => {
+test('steps wait for a person at a hand-off without using up their timeout, and continue on the same page', async () => {
   const asked = await started('browser.steps', {
     url: `${pages.url}/code`,
     timeoutMs: 20_000,
@@ -228,7 +228,7 @@ test('steps wait for a person in between, whose time does not count, and continu
   await server.ended(sessionId);
 });
 
-test('steps end at a hand-off that is declined, also in an operation of the kind browser', async () => {
+test('an operation of the kind browser fails at a step whose hand-off is declined', async () => {
   const owner = await Owner.of(server);
   await owner.publish('codes.enter', {
     ...{ title: 'Enter a code', description: 'A person enters a code.', kind: 'browser', effect: 'write' },
@@ -255,7 +255,7 @@ test('steps end at a hand-off that is declined, also in an operation of the kind
   await server.ended(asked.sessionId);
 });
 
-test('steps that hand off too often or also type credentials are refused', async () => {
+test('refuses steps with too many hand-offs, or with both a hand-off and credentials', async () => {
   const handoff = { do: 'handoff', instructions: 'x' };
   for (const [steps, message] of [
     [Array.from({ length: 6 }, () => handoff), /at most 5/],
@@ -269,7 +269,7 @@ test('steps that hand off too often or also type credentials are refused', async
   }
 });
 
-test('calls on a session that a person controls wait for the person and are then refused, whatever they would do', async () => {
+test('calls on a session that a person controls wait for the person, and are refused if that takes too long', async () => {
   const { id: sessionId } = await server.createSession({ keepAlive: true }, key);
   const { key: asking } = await keyWith(server, { scopes: [...scopes, 'handoffs:write'], grants });
   const handoff = await requestHandoff(server, asking, sessionId, { leaseSeconds: 900 });

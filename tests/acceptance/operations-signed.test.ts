@@ -70,7 +70,7 @@ function signerOf(request: Received, { keys }: Keys): string {
 
 const last = (path: string): Received => upstream.received(path).at(-1) ?? assert.fail('nothing was received');
 
-test('a signed write verifies against the published keys, and no longer does after any change', async () => {
+test('a signed write verifies against the published keys, and fails to verify after any change to the request', async () => {
   await owner.publish('orders.cancel', cancelOrder(upstream, { binding: { sign: true } }));
   const { body, text: said } = await call('orders.cancel', { orderId: 'A 1/ü', reason: 'late' }, 'one');
   assert.equal(body.status, 'succeeded', said);
@@ -97,7 +97,7 @@ test('a signed write verifies against the published keys, and no longer does aft
     assert.throws(() => signerOf(changed, keys), assert.AssertionError);
 });
 
-test('a signed read without a body is signed with its query, in addition to the idempotency header of its binding', async () => {
+test('the signature of a read without a body covers its query, and the request also has the idempotency header of its binding', async () => {
   await owner.publish('orders.read', {
     ...cancelOrder(upstream, { effect: 'read' }),
     binding: {
@@ -112,7 +112,7 @@ test('a signed read without a body is signed with its query, in addition to the 
   assert.deepEqual([request.body, request.headers['x-request-id']], ['', body.id]);
 });
 
-test('the idempotency header of a binding may be the signed one', async () => {
+test('a binding can use the signed Idempotency-Key header as its idempotency header', async () => {
   await owner.publish(
     'orders.cancel',
     cancelOrder(upstream, { binding: { sign: true, idempotencyHeader: 'Idempotency-Key' } }),
@@ -138,7 +138,7 @@ test('after a rotation, calls and receipts are signed with the new key, and earl
   assert.throws(() => verifyReceipt(body.receipt ?? '', { keys: before }), /a key that the key set does not have/);
 });
 
-test('a call without sign has none of these headers', async () => {
+test('a call without sign has no signature headers', async () => {
   await owner.publish('orders.cancel', cancelOrder(upstream, { binding: { sign: false } }));
   assert.equal((await call('orders.cancel', { orderId: 'A-4' }, 'five')).body.status, 'succeeded');
   const { headers } = last('/orders/A-4');

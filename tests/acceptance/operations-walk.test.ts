@@ -200,7 +200,7 @@ for (const id of OPERATION_IDS.filter(one => operation(one).tag !== 'Service' &&
   });
 
 for (const id of OPERATION_IDS.filter(one => operation(one).params !== undefined && one !== 'readLinkedFile'))
-  test(`${id}: answers 404 to invalid ids in the path`, async () => {
+  test(`${id}: returns 404 for invalid ids in the path`, async () => {
     const params = propertiesOf(operation(id).params ?? assert.fail(id));
     const lines = await inTurn(Object.entries(params), ([name, property]) =>
       complaintsOf(
@@ -262,7 +262,7 @@ function uploadTarget(id: OperationId): Promise<string> {
   return target;
 }
 
-test('created nothing', async () => {
+test('the invalid requests create no resources', async () => {
   if (target) await server.release(await target);
   const made = await server.api<Array<{ id: string }>>('GET', '/v1/browsers/sessions');
   assert.deepEqual(

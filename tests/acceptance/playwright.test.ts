@@ -158,7 +158,7 @@ test('popups from window.open and links can be controlled', () =>
     }
   }));
 
-test('a client can intercept requests and answer them', () =>
+test('a client can intercept requests and respond to them', () =>
   withPage(async page => {
     const before = pages.hits('/next');
     await page.route('**/next', route => route.fulfill({ contentType: 'text/html', body: '<title>Mine</title>' }));
@@ -280,7 +280,7 @@ test('a page cannot reach services that are only for this machine', async () => 
   });
 });
 
-test('close ends a session unless it has keepAlive', async () => {
+test('closing the browser ends the session unless it has keepAlive', async () => {
   const session = await server.createSession();
   await (await chromium.connectOverCDP(session.connectUrl)).close();
   const ended = await server.ended(session.id);

@@ -14,7 +14,7 @@ const pages = await openPages({
 });
 const server = await startServer({ pages });
 
-test('a page can open windows while a client is connected that does not auto-attach', async () => {
+test('a page can open windows while a client without auto-attach is connected', async () => {
   const { id, connectUrl } = await server.createSession({ keepAlive: true });
   const client = await CdpClient.connect(connectUrl);
   const page = await client.attachToPage();
@@ -42,7 +42,7 @@ test('a page can open a window while no client is connected', async () => {
   await server.release(id);
 });
 
-test('init scripts of Playwright run first in a popup while another client is connected', async () => {
+test('Playwright init scripts run first in a popup, even while another client is connected', async () => {
   const { id, connectUrl } = await server.createSession({ keepAlive: true });
   const idle = await CdpClient.connect(connectUrl);
   await idle.attachToPage();

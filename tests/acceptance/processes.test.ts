@@ -104,7 +104,7 @@ test('a killed process is started again and continues its sessions, and those of
   for (const session of both) assert.ok(await isRunning(session));
 });
 
-test('after SIGTERM and a new start all sessions continue', async () => {
+test('all sessions continue after a SIGTERM and a restart', async () => {
   assert.equal(await server.kill('SIGTERM'), 0);
   await server.start();
   for (const session of [first, second]) assert.ok(await answers(session));
@@ -112,7 +112,7 @@ test('after SIGTERM and a new start all sessions continue', async () => {
   await server.settles([first.id, server.boxOf(first.id) ?? '']);
 });
 
-test('with fewer processes, sessions of the removed ones end, and those of the first continue', async () => {
+test('starting with fewer processes ends the sessions of the removed process and continues those of the first', async () => {
   const again = await sessionInSecond();
   await server.kill('SIGTERM');
   env.BERTH_PROCESSES = '1';

@@ -158,7 +158,7 @@ for (const [name, proxy] of [
   ['HTTPS', https],
   ['SOCKS5', socks],
 ] as const)
-  test(`all kinds of requests go through ${name}, which resolves the name`, () =>
+  test(`all kinds of requests go through the ${name} proxy, which resolves the host name`, () =>
     withSession([external(proxy)], async (page, { id }) => {
       await everyKind(page);
       const running = await server.read(id);
@@ -166,12 +166,12 @@ for (const [name, proxy] of [
       bytesOf.set(id, running.proxyBytes);
     }));
 
-test('the row of an ended session has the number of bytes sent through proxies', async () => {
+test('an ended session reports the number of bytes sent through its proxies', async () => {
   assert.equal(bytesOf.size, 3);
   for (const [id, bytes] of bytesOf) assert.ok((await server.read(id)).proxyBytes >= bytes, id);
 });
 
-test('plain requests are sent by URL, tunnels by CONNECT', () => {
+test('HTTP and HTTPS proxies receive absolute URLs for plain requests and CONNECT for tunnels', () => {
   for (const { asked } of [http, https]) {
     assert.ok(asked.includes(`http ${HIDDEN}:${pages.port}`), asked.join());
     assert.ok(asked.includes(`connect ${HIDDEN}:${pages.port}`), asked.join());
@@ -260,7 +260,7 @@ const UNUSABLE = [
 /** The limit is eight seconds, while the kernel's would be minutes. The rest allows for a busy machine. */
 const TOLD_WITHIN_MS = 100_000;
 
-test('refuses a create with an unusable proxy quickly, and names the proxy', async () => {
+test('quickly refuses to create a session with an unusable proxy, and identifies the proxy in the error', async () => {
   await Promise.all(
     UNUSABLE.map(async ([reason, rule]) => {
       const began = Date.now();
@@ -275,7 +275,7 @@ test('refuses a create with an unusable proxy quickly, and names the proxy', asy
   await server.settles([patient.id]);
 });
 
-test('refuses invalid rules, and names them', async () => {
+test('refuses invalid rules with an error that includes their path', async () => {
   for (const [path, rule] of [
     ['proxies.0.domainPattern', { type: 'none', domainPattern: '(a' }],
     ['proxies.0.domainPattern', { type: 'none', domainPattern: '(?=a)b' }],
@@ -296,7 +296,7 @@ test('a pattern that takes other engines exponential time is matched quickly', (
     assert.notEqual((await page.goto(`http://${'a'.repeat(60)}.test:${pages.port}/`))?.status(), 200);
   }));
 
-test('a proxy that fails breaks tunnels with a named error and an event, and the session continues', () =>
+test('when a proxy fails, its tunnels break with a network error and an event, and the session continues', () =>
   withSession([external(mortal)], async (page, { id }) => {
     assert.equal((await page.goto(hidden))?.status(), 200);
     await mortal.close();
@@ -311,7 +311,7 @@ test('a proxy that fails breaks tunnels with a named error and an event, and the
     assert.equal((await server.read(id)).status, 'RUNNING');
   }));
 
-test('waits for a slow proxy: at the create, for pages and for tunnels', async () => {
+test('waits for a slow proxy when creating a session, loading a page and opening a tunnel', async () => {
   moody.holdBack([PROBED, HIDDEN, NEVER]);
   const probes = (): number => moody.asked.filter(asked => asked === `connect ${PROBED}:443`).length;
   const before = probes();
@@ -341,7 +341,7 @@ test('waits for a slow proxy: at the create, for pages and for tunnels', async (
   await server.release(id);
 });
 
-test('a proxy that never answers for a host fails only that request, and the session continues', async () => {
+test('when a proxy never responds for a host, only that request fails and the session continues', async () => {
   assert.match(String(await neverAnswered), /ERR_TUNNEL_CONNECTION_FAILED/);
   const [told] = await toldOf(server, patient.id, 'proxy.failed');
   assert.deepEqual([told?.detail.proxy, told?.detail.reason], ['proxies.0', 'proxy_timed_out']);
@@ -351,7 +351,7 @@ test('a proxy that never answers for a host fails only that request, and the ses
   await server.release(patient.id);
 });
 
-test('a proxy that aborts a body fails the request of the page, not the session', () =>
+test('when a proxy aborts a response body, the request of the page fails but the session continues', () =>
   withSession([external(moody)], async (page, { id }) => {
     await page.goto(hidden);
     pages.set('/endless', (_, response) => {
@@ -371,7 +371,7 @@ test('a proxy that aborts a body fails the request of the page, not the session'
     assert.equal((await server.read(id)).status, 'RUNNING');
   }));
 
-test('a host that aborts a body fails the request of the page, not the session', () =>
+test('when a host aborts a response body, the request of the page fails but the session continues', () =>
   withSession([external(socks)], async page => {
     await page.goto(hidden);
     pages.set('/half', (_, response) => {

@@ -62,7 +62,7 @@ test('popups open from window.open and links', () =>
     }
   }));
 
-test('a client can intercept requests and answer them', () =>
+test('a client can intercept requests and respond to them', () =>
   withBrowser(async browser => {
     const page = await browser.newPage();
     await page.setRequestInterception(true);
@@ -112,7 +112,7 @@ test('disconnect and close leave a session with keepAlive running, and the next 
   await server.release(session.id);
 });
 
-test('close ends a session', async () => {
+test('closing the browser ends the session', async () => {
   const session = await server.createSession();
   await (await connect(session)).close();
   const ended = await server.ended(session.id);

@@ -16,7 +16,7 @@ const pages = await openPages();
 const server = await startServer({ clock: 'test', pages });
 const downloads = (id: string): string => `/v1/browsers/sessions/${id}/recording/downloads`;
 
-test('replays and files are available for 31 days, and then every response says that they have expired', async () => {
+test('replays and files are available for 31 days, after which every response reports that they have expired', async () => {
   const { id } = await server.createSession({ keepAlive: true });
   await eventually('a picture', () => existsSync(join(server.dataDir, 'recordings', id, '0', 'page.json')));
   for (const method of ['GET', 'POST']) {
@@ -51,7 +51,7 @@ test('replays and files are available for 31 days, and then every response says 
   assert.notEqual((await fetch(/#EXT-X-MAP:URI="([^"]+)"/.exec(whole)?.[1] ?? '')).status, 200);
 });
 
-test('answers 404 for a session that does not exist', async () => {
+test('returns 404 for a session that does not exist', async () => {
   const { status, body } = await server.api('POST', downloads('0190a000-0000-7000-8000-000000000001'));
   assert.deepEqual([status, body.code], [404, 'not_found']);
 });

@@ -71,7 +71,7 @@ function assertAppended(before: string, after: string): void {
   assert.ok(bare(after).startsWith(bare(before)), `${before}\nis not the beginning of\n${after}`);
 }
 
-test('a running session can be watched, and the complete recording is exact afterwards', async () => {
+test('a session can be watched while it is running, and its complete recording is accurate afterwards', async () => {
   const asked = Date.now();
   const { id, connectUrl } = await server.createSession({ keepAlive: true });
   const client = await CdpClient.connect(connectUrl);
@@ -257,7 +257,7 @@ test('popups, pages of browser contexts and closed pages are recorded, each for 
   }
 });
 
-test('a session with recording disabled stores nothing and says so', async () => {
+test('a session with recording disabled stores nothing and reports that recording was disabled', async () => {
   const { id } = await server.createSession({ recordSession: false, browserSettings: { recordSession: false } });
   await new Promise(resolve => setTimeout(resolve, 1_000));
   assert.ok(!existsSync(join(server.dataDir, 'recordings', id)));
@@ -272,7 +272,7 @@ test('a session with recording disabled stores nothing and says so', async () =>
   }
 });
 
-test('files require the scope for files', async () => {
+test('recording files require the browsers:files scope', async () => {
   const { id } = await server.createSession({ keepAlive: true });
   const path = `/v1/browsers/sessions/${id}/recording/downloads`;
   const keys = `/v1/applications/${server.applicationId}/agent-keys`;
@@ -290,7 +290,7 @@ test('files require the scope for files', async () => {
   await released(id);
 });
 
-test('checks credentials, numbers and limits', async () => {
+test('recording endpoints check credentials, page numbers and rate limits', async () => {
   const { id, connectUrl } = await server.createSession({ keepAlive: true });
   const client = await CdpClient.connect(connectUrl);
   await client.send('Page.navigate', { url: `${pages.url}/green` }, await client.attachToPage());
@@ -333,7 +333,7 @@ const isJpeg = (bytes: Uint8Array): boolean => bytes.length > 1_000 && bytes[0] 
 
 test('leaves nothing behind', () => server.settles());
 
-test('the browser reports the first paint of a page, at which its recording begins, also if a script fills about:blank', async () => {
+test('the browser reports the first paint of a page, including when a script fills about:blank', async () => {
   const { id, connectUrl } = await server.createSession();
   const client = await CdpClient.connect(connectUrl);
   for (const [method, params] of [

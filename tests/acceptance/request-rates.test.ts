@@ -37,7 +37,7 @@ async function untilRefused(
   }
 }
 
-test('reads above the limit are refused with the limit, until the bucket is refilled', async () => {
+test('refuses reads above the rate limit and reports the limit, until the bucket is refilled', async () => {
   const { accepted, refusal } = await untilRefused(read);
   assert.ok(accepted >= 600, `${accepted} reads`);
   const { code, message, details } = refusal.body;
@@ -53,7 +53,7 @@ test('reads above the limit are refused with the limit, until the bucket is refi
   assert.ok((await untilRefused(read)).accepted >= 600);
 });
 
-test('writes have their own limit, which creates and releases of sessions do not use', async () => {
+test('writes have their own limit, which does not apply to creating and releasing sessions', async () => {
   const { accepted, refusal } = await untilRefused(write);
   assert.ok(accepted >= 120, `${accepted} writes`);
   assert.ok(accepted < 600, `${accepted} writes`);

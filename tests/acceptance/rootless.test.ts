@@ -25,7 +25,7 @@ function uidOf(pid: number): number | undefined {
   }
 }
 
-test('the server reports how sessions are jailed, and is running as the user', () => {
+test('the server reports rootless isolation and runs as the ordinary user', () => {
   assert.ok(
     server.log().some(line => line.includes('isolation: rootless')),
     server.log().join('\n'),
@@ -33,7 +33,7 @@ test('the server reports how sessions are jailed, and is running as the user', (
   assert.equal(uidOf(server.pid), user.uid);
 });
 
-test('a session works as it does with root', async () => {
+test('a session works as it does when the server runs as root', async () => {
   const session = await server.createSession({ keepAlive: true });
   const browser = await chromium.connectOverCDP(session.connectUrl);
   const page = browser.contexts()[0]?.pages()[0];
@@ -60,7 +60,7 @@ test('the browser of a session runs in its own namespaces, and all of its proces
   await server.release(session.id);
 });
 
-test('a page is unchanged after the server was killed and restarted', async () => {
+test('a page is unchanged after the server is killed and restarted', async () => {
   const session = await server.createSession({ keepAlive: true });
   const before = await CdpClient.connect(session.connectUrl);
   const page = await before.attachToPage();
@@ -81,7 +81,7 @@ test('the same user can create keys while the server is running', async () => {
   assert.equal((await server.api('GET', '/v1/browsers/sessions', { key })).status, 200);
 });
 
-test('stop ends the server and every browser that was still running', async () => {
+test('the stop command stops the server and every browser that is still running', async () => {
   const { id } = await server.createSession({ keepAlive: true });
   const { code, stdout, stderr } = await server.berth('stop', '--json');
   assert.equal(code, 0, stderr);

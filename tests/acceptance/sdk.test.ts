@@ -113,7 +113,7 @@ async function releaseAll(): Promise<void> {
     await sdk.sessions.update(id, { status: 'REQUEST_RELEASE' });
 }
 
-test('a refused write is sent once, whatever the status, and the user sees its message', async () => {
+test('the SDK sends a refused write only once, and passes the error message on to the user', async () => {
   const { id } = await sdk.sessions.create({});
   await sdk.sessions.update(id, { status: 'REQUEST_RELEASE' });
   const ended = await refusal(sdk.post(`/v1/sessions/${id}`, { body: { userMetadata: {} } }));
@@ -129,7 +129,7 @@ test('a refused write is sent once, whatever the status, and the user sees its m
   assert.equal(guarded.times, 1);
 });
 
-test('a create without a free slot is repeated after the given time, and succeeds once a slot is free', async () => {
+test('when no slot is free, the SDK retries the create request after the given time, and succeeds once a slot is free', async () => {
   const first = await sdk.sessions.create({ keepAlive: true });
   const second = await sdk.sessions.create({ keepAlive: true });
   proxy.taken();
@@ -163,7 +163,7 @@ test('a wrong key is refused with a message that the SDK shows', async () => {
   assert.equal(times, 1);
 });
 
-test('the project is the application, with its usage', async () => {
+test('the SDK reads the application and its usage as a project', async () => {
   const [project] = await sdk.projects.list();
   assert.equal(project?.id, server.applicationId);
   assert.equal(project.defaultTimeout, 3600);

@@ -34,7 +34,7 @@ test('a page can use the connect address of its own session', async () => {
   assert.match(String(answer.result?.product), /^Chrome\//);
 });
 
-test('a page needs the signing key too', async () => {
+test('a page also needs the signing key to connect', async () => {
   assert.equal(await socketInPage(session.connectUrl.replace(/\?.*/, '')), 'refused');
   assert.equal(await socketInPage(`${session.connectUrl}x`), 'refused');
 });

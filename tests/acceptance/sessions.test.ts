@@ -35,7 +35,7 @@ async function withSession<T>(body: object, work: (session: CreatedSession) => P
   }
 }
 
-test('a create without a body answers 201 with a running session, its defaults and its Location', async () => {
+test('creating a session without a body returns 201 with a running session, its defaults and its Location', async () => {
   const { status, headers, body: session } = await create();
   assert.equal(status, 201);
   assert.equal(headers.location, `${SESSIONS}/${session.id}`);
@@ -64,7 +64,7 @@ test('a create without a body answers 201 with a running session, its defaults a
   await server.release(id);
 });
 
-test('a create with an empty JSON body is like one without a body', async () => {
+test('creating a session with an empty JSON body is the same as without a body', async () => {
   const { status, body } = await server.api<CreatedSession>('POST', SESSIONS, {
     body: '',
     headers: { 'content-type': 'application/json' },
@@ -73,7 +73,7 @@ test('a create with an empty JSON body is like one without a body', async () => 
   await server.release(body.id);
 });
 
-test('a create with every supported field applies them, and warns about those without effect', async () => {
+test('creating a session applies every supported field, and warns about those without effect', async () => {
   const { status, body } = await create({
     projectId: server.applicationId,
     timeout: 90,
@@ -130,7 +130,7 @@ test('settings sent with their default values cause no warning', () =>
     async session => assert.deepEqual(session.warnings, []),
   ));
 
-test('accepts a region of official clients, and the response names the region of the session', () =>
+test('accepts a region that official clients send, and returns the actual region of the session with a warning', () =>
   withSession({ region: 'us-east-1' }, async session => {
     assert.equal(session.region, 'hafen');
     assert.deepEqual(
@@ -236,7 +236,7 @@ const BAD: ReadonlyArray<readonly [string, object]> = [
 ];
 
 for (const [path, body] of BAD)
-  test(`refuses an invalid value and names its path: ${JSON.stringify(body).slice(0, 70)}`, async () => {
+  test(`refuses an invalid value and reports its path: ${JSON.stringify(body).slice(0, 70)}`, async () => {
     const { status, body: error } = await create<ErrorBody>(body);
     assert.equal(status, 400, JSON.stringify(error));
     assert.equal(error.code, 'invalid_request');
@@ -270,7 +270,7 @@ test('refuses the projectId of another application with 403', async () => {
   assert.equal(body.code, 'project_mismatch');
 });
 
-test('a read includes the connect address of a running session, but lists and updates do not', () =>
+test('reading a running session returns its connect address, but listing and updating do not', () =>
   withSession({ userMetadata: { look: 'here' } }, async created => {
     const read = await server.read(created.id);
     assert.equal(read.connectUrl, created.connectUrl);
@@ -333,7 +333,7 @@ test('finds sessions by plain words in the id, the metadata and the end reason',
   await server.release(second ?? '');
 });
 
-test('lists sessions by key and creation time, and a read shows the settings that they were created with', async () => {
+test('filters sessions by key and creation time, and returns the settings that a session was created with', async () => {
   const { id } = await server.createSession({ browserSettings: { viewport: { width: 900 }, maskInputs: 'all' } });
   const session = await server.read(id);
   assert.deepEqual(session.browserSettings, {
@@ -373,7 +373,7 @@ for (const q of [
     assert.match(body.message, /position \d+/);
   });
 
-test('lists the newest sessions first, in list pages with a link to the next one', async () => {
+test('lists the newest sessions first, in pages with a link to the next page', async () => {
   const mark = crypto.randomUUID();
   const ids: string[] = [];
   for (let count = 0; count < 3; count++) {
@@ -442,7 +442,7 @@ test('changes metadata and the time limit of a running session, and keeps omitte
     assert.deepEqual((await server.read(id)).userMetadata, { b: '2' });
   }));
 
-test('answers a release once the browser is gone', async () => {
+test('responds to a release request once the browser is gone', async () => {
   const { id } = await server.createSession();
   assert.notDeepEqual(
     sessionLeftovers(server.dataDir).filter(left => left.includes(id)),
@@ -466,7 +466,7 @@ test('answers a release once the browser is gone', async () => {
   );
 });
 
-test('refuses a second release as not running, except on the compatibility mount', async () => {
+test('refuses a second release because the session is not running, except on the compatibility mount', async () => {
   const { id } = await server.createSession();
   await server.release(id);
   const again = await update<ErrorBody>(id, { status: 'REQUEST_RELEASE' });
@@ -484,7 +484,7 @@ test('refuses a second release as not running, except on the compatibility mount
   }
 });
 
-test('ten concurrent releases lead to one end', async () => {
+test('ten concurrent release requests end a session once', async () => {
   const { id } = await server.createSession();
   const answers = await Promise.all(Array.from({ length: 10 }, () => update(id, { status: 'REQUEST_RELEASE' })));
   for (const { status, body } of answers) assert.ok(status === 409 || body.status === 'COMPLETED', `${status}`);
@@ -492,7 +492,7 @@ test('ten concurrent releases lead to one end', async () => {
   assert.equal(ends.size, 1);
 });
 
-test('a release during the start cancels it', async () => {
+test('releasing a session while it is starting cancels the start', async () => {
   chromium.mood('hangs');
   const mark = crypto.randomUUID();
   const creating = create({ userMetadata: { mark } });
@@ -522,7 +522,7 @@ test('a release during the start cancels it', async () => {
   await server.settles();
 });
 
-test('a failed start is answered with an error, and the session gets the status ERROR', async () => {
+test('a failed start returns an error, and the session gets the status ERROR', async () => {
   chromium.mood('fails');
   const mark = crypto.randomUUID();
   const { status, body, headers } = await create<ErrorBody>({ userMetadata: { mark } }).finally(() =>
@@ -538,7 +538,7 @@ test('a failed start is answered with an error, and the session gets the status 
   await server.settles();
 });
 
-test('ends a browser that hangs while starting, and answers 504', async () => {
+test('kills a browser that hangs while starting, and returns 504', async () => {
   chromium.mood('hangs');
   const { status, body } = await create<ErrorBody>().finally(() => chromium.mood('well'));
   assert.equal(status, 504);

@@ -129,7 +129,7 @@ for (const round of ['a browser started for it', 'a warm browser that waited wit
     await warmBrowsers(2);
   });
 
-test('a page gets the position without a permission prompt, also in a popup', async () => {
+test('a page and its popup get the geolocation without a permission prompt', async () => {
   await drive(WISHED, async page => {
     const where = `new Promise((done, failed) => navigator.geolocation.getCurrentPosition(({ coords }) => done([coords.latitude, coords.longitude, coords.accuracy]), failed))`;
     await page.goto(`${pages.url}/`);
@@ -175,7 +175,7 @@ test("every page of a client's browser context has the viewport of the session, 
   });
 });
 
-test('a create with defaults has the documented size everywhere', async () => {
+test('a session created with defaults has the documented window size and language', async () => {
   await drive({}, async page => {
     await page.goto(`${pages.url}/early`);
     const { width, height, language } = (await page.evaluate('early')) as {
@@ -187,7 +187,7 @@ test('a create with defaults has the documented size everywhere', async () => {
   });
 });
 
-test('shows a PDF with enablePdfViewer, also in a warm browser, and otherwise downloads it', async () => {
+test('shows a PDF if enablePdfViewer is set, even in a warm browser, and otherwise downloads it', async () => {
   if (!IS_CHROMIUM) return; // refused at the create
   const sees = async (page: Page): Promise<unknown> => {
     await page.goto(`${pages.url}/`);

@@ -41,7 +41,7 @@ const codeOf = (answer: { readonly body: unknown }): string => (answer.body as E
 /** Passkeys are bound to a host name, so these requests come from a page at localhost. */
 const fromLocalhost = { origin: server.url.replace('127.0.0.1', 'localhost') };
 
-test('the first person owns what the first start created, and can use it with the cookie alone', async () => {
+test('the first person owns the application created by the first start, and can use it with the cookie alone', async () => {
   const { name, email, emailVerified, hasPassword, session } = await read(ada);
   assert.deepEqual([name, email, emailVerified, hasPassword], ['Ada', EMAIL, false, true]);
   assert.deepEqual([session?.acr, session?.strongestAcr], ['berth:1', 'berth:1']);
@@ -66,7 +66,7 @@ test('a set-up link works once', async () => {
   ada = again;
 });
 
-test('a link that changes the address of an account leaves it unverified', async () => {
+test('changing the address of an account with a set-up link leaves the address unverified', async () => {
   const { ticket } = (await ada.post<EmailCodeSent>('/v1/account/email/verification')).body;
   const verified = await ada.post('/v1/account/email/verify', { ticket, code: await mailedCode(server, EMAIL) });
   assert.equal(verified.status, 200, verified.text);
@@ -92,7 +92,7 @@ test('a link that changes the address of an account leaves it unverified', async
   assert.deepEqual([back.email, back.emailVerified], [EMAIL, false]);
 });
 
-test('a password signs in, and a wrong one does not reveal whether the account exists', async () => {
+test('signing in with a password works, and a wrong password does not reveal whether the account exists', async () => {
   const person = new Person(server);
   const wrong = await person.signIn(EMAIL, 'not the password');
   const unknown = await person.signIn('nobody@example.com');
@@ -166,7 +166,7 @@ test('with an authenticator app a sign-in needs a code, no code works twice, and
   ada = person;
 });
 
-test('a passkey is added after a step-up, signs in alone, and is then required for every step-up', async () => {
+test('a passkey can be added after a step-up, is enough to sign in, and is then required for every step-up', async () => {
   const authenticator = new Authenticator(fromLocalhost.origin);
   await ada.post('/v1/account/step-up', { method: 'password', password: PASSWORD });
   const local = (path: string, body: unknown = {}) => ada.send('POST', path, body, fromLocalhost);
@@ -211,7 +211,7 @@ test('a step-up expires after five minutes', async () => {
   assert.deepEqual([late.status, codeOf(late)], [401, 'insufficient_user_authentication']);
 });
 
-test('sessions are listed, and one or all others can be ended at once', async () => {
+test('a person can list sign-in sessions and end a single one or all others', async () => {
   const [phone, laptop] = [new Person(server), new Person(server)];
   await phone.signIn(EMAIL);
   await laptop.signIn(EMAIL);

@@ -90,7 +90,7 @@ test('continues an existing session and leaves it running', async () => {
   await server.release(kept.id);
 });
 
-test('reports a wrong key as such', async () => {
+test('reports a wrong key as unauthorized', async () => {
   await assert.rejects(client({ apiKey: 'bak_wrong' }).init(), /unauthorized/i);
 });
 

@@ -40,12 +40,12 @@ test('systemd accepts each unit without a warning', () => {
   }
 });
 
-test('the check finds errors', () => {
+test('the unit check reports an invalid setting', () => {
   const unit = readFileSync(join(CHECKOUT, 'deploy/systemd/berth.service'), 'utf8');
   assert.match(verify('berth.service', unit.replace('KillMode=process', 'KillMode=proces')).said, /kill mode/i);
 });
 
-test('the server can be replaced without ending its browsers, and is not restarted for invalid settings', () => {
+test('the unit allows replacing the server without stopping its browsers, and does not restart it for invalid settings', () => {
   const unit = readFileSync(join(CHECKOUT, 'deploy/systemd/berth.service'), 'utf8');
   for (const line of ['KillMode=process', 'Restart=always', 'RestartPreventExitStatus=2', 'Delegate=yes'])
     assert.ok(unit.split('\n').includes(line), line);

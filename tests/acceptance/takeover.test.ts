@@ -62,7 +62,7 @@ async function agentOnForm(settings: object = {}) {
   return { id, connectUrl, browser, page, viewer };
 }
 
-test('input of the agent waits while a viewer has control and continues afterwards, and its handles stay valid', async () => {
+test('input from the agent is queued while a viewer has control and sent afterwards, and its handles stay valid', async () => {
   const { id, browser, page, viewer } = await agentOnForm();
   const field = await page.$('#name');
   assert.ok(field);
@@ -86,7 +86,7 @@ test('input of the agent waits while a viewer has control and continues afterwar
   await server.release(id);
 });
 
-test('with takeover refuse, the agent is refused input at once', async () => {
+test('with takeover set to refuse, input from the agent is refused immediately', async () => {
   const { id, browser, page, viewer } = await agentOnForm({ takeover: 'refuse' });
   await viewer.take();
   await assert.rejects(page.keyboard.type('x'), /a person controls this session/);
@@ -99,7 +99,7 @@ test('with takeover refuse, the agent is refused input at once', async () => {
   await server.release(id);
 });
 
-test('input that waits too long is refused with its name, and later input is sent', async () => {
+test('input that was queued for too long is refused with that reason, and later input is sent', async () => {
   const { id, connectUrl, viewer, browser } = await agentOnForm();
   const client = await CdpClient.connect(connectUrl);
   const channel = await client.attachToPage();
@@ -155,7 +155,7 @@ test('refuses to give control to a second viewer, and refuses input from a view-
   await server.release(id);
 });
 
-test('a viewer that reconnects in time keeps control, and otherwise loses it', async () => {
+test('a viewer that reconnects in time keeps control, and one that does not loses it', async () => {
   const { id, browser, page, viewer } = await agentOnForm();
   await viewer.take();
   const { holder, fence } = viewer;
@@ -181,7 +181,7 @@ test('a viewer that reconnects in time keeps control, and otherwise loses it', a
   await server.release(id);
 });
 
-test('revoking addresses disconnects their viewers and refuses new ones', async () => {
+test('revoking live view addresses disconnects their viewers and refuses new ones', async () => {
   const { id, browser, viewer } = await agentOnForm();
   const { debuggerUrl } = await eventually(
     'the page with its title',
@@ -197,7 +197,7 @@ test('revoking addresses disconnects their viewers and refuses new ones', async 
   await browser.close();
 });
 
-test('an address for one page shows and drives no other page, and offers no download of another', async () => {
+test('a live view address for one page cannot show or control another page, or download its files', async () => {
   const { id, browser, page, viewer } = await agentOnForm();
   const other = await page.context().newPage();
   for (const one of [page, other]) await one.goto(`${pages.url}/save`);
@@ -229,7 +229,7 @@ test('an address for one page shows and drives no other page, and offers no down
   await server.release(id);
 });
 
-test('an address is valid for its session and its time', async () => {
+test('a live view address is valid only for its own session and until it expires', async () => {
   const { id, browser, viewer } = await agentOnForm();
   const other = await server.createSession({ keepAlive: true });
   const { debuggerUrl } = await debug(id);

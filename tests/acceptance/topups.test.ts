@@ -64,7 +64,7 @@ const available = async (): Promise<number> =>
 const refused = (answer: { status: number; body: unknown; text: string }, status: number, code: string): void =>
   assert.deepEqual([answer.status, (answer.body as ErrorBody).code], [status, code], answer.text);
 
-test('a quote has the packs of the operator, and says whether the caller may buy', async () => {
+test('a quote contains the packs of the operator, and reports whether the caller may buy', async () => {
   const read = await quote();
   assert.deepEqual([read.available, read.currency, read.mayBuy], [true, 'EUR', true]);
   assert.deepEqual(read.packs[1], {
@@ -107,7 +107,7 @@ test('an order is credited once, with its bonus, when the operator confirms it',
   assert.equal(Object(audited?.details).reason, 'statement 7');
 });
 
-test('an order that is sent again with its key is the same order', async () => {
+test('resending an order with the same idempotency key returns the same order', async () => {
   const { quoteId } = await quote();
   const body = { applicationId, packId: 'p50', quoteId };
   const headers = { 'idempotency-key': 'the same' };
@@ -144,7 +144,7 @@ test('an invalid order is refused, and nothing is ordered', async () => {
   assert.equal((await all()).length, before);
 });
 
-test('only an owner with a recent proof can buy and read checkouts', async () => {
+test('only an owner with a recent step-up can buy and read checkouts', async () => {
   const { id } = await opened();
   const admin = await otherPerson(server, 'admin@example.com', 'admin');
   const stranger = await otherPerson(server, 'mallory@example.com');
@@ -185,7 +185,7 @@ test('an expired quote is refused, and a checkout expires after two weeks', asyn
   ada = person;
 });
 
-test('automatic top-up is refused, because it is not available for payments by hand', async () => {
+test('automatic top-up is refused, because it is not available for manual payments', async () => {
   await stepUp(ada);
   const body = { applicationId, enabled: true, threshold: 1, packId: 'p50', monthlyCap: 1 };
   refused(await ada.send('PUT', '/v1/topups/manual/auto', body), 422, 'feature_unavailable');
@@ -225,7 +225,7 @@ for (const [name, value] of [
   ['BERTH_CREDIT_PACKS', 'fifty'],
   ['BERTH_PAYMENT_TEXT', ''],
 ] as const)
-  test(`${name}=${value} is refused at the start, and the message names it`, async () => {
+  test(`the configuration check refuses ${name}=${value}, and the error message contains its name`, async () => {
     const env = { BERTH_CREDIT_PACKS: JSON.stringify(PACKS), BERTH_PAYMENT_TEXT: 'x', [name]: value };
     const { code, stderr } = await runBerth(['config', 'check'], {
       ...{ PATH: process.env.PATH ?? '' },

@@ -63,7 +63,7 @@ test("a create is a child of the caller's span, and contains its parts with sess
   await server.release(session.id);
 });
 
-test('a create with a warm browser has a claim span', async () => {
+test('creating a session with a warm browser records a claim span', async () => {
   // One warm browser with defaults, and one with the locale of the previous test.
   const warm = async () => (await server.operator<string>('/metrics')).text;
   await eventually('the warm browsers', warm, text => /^berth_warm_browsers 2$/m.test(text), 60_000);

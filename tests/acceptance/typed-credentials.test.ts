@@ -79,7 +79,7 @@ const SIGN_IN = [
   { do: 'waitFor', selector: '#state:has-text("done")' },
 ];
 
-test('an operation types name, password and one-time code into pages of the named origins', async () => {
+test('an operation types the user name, password and one-time code into pages of the allowed origins', async () => {
   const { status, text } = await owner.write('bank', login);
   assert.equal(status, 201, text);
   await owner.publish(
@@ -108,7 +108,7 @@ test('an operation types name, password and one-time code into pages of the name
   assert.deepEqual(read.body.usedBy, ['bank.enter']);
 });
 
-test('an agent types what its grant names with its own steps, also into a shadow root', async () => {
+test('an agent can type the credentials in its grant in steps of its own, including into a shadow root', async () => {
   const { body, text } = await steps([
     ...SIGN_IN,
     { do: 'fill', selector: '#note', credential: 'bank', field: 'password' },
@@ -139,7 +139,7 @@ test('types into a frame of another origin if both origins are named', async () 
   assert.equal(got.at(-1)?.password, PASSWORD);
 });
 
-test('refuses fields that nothing can be typed into, and says why', async () => {
+test('refuses to type into a field that does not accept text, and reports the reason', async () => {
   const cases = [
     ['#fixed', /cannot be changed by a user/],
     ['button', /no text field/],
@@ -168,7 +168,7 @@ test('refuses a fill step with no value or two values to type, and a credential 
   }
 });
 
-test('refuses a credential that the grant does not name, and starts nothing', async () => {
+test('refuses a credential that is not in the grant, and starts nothing', async () => {
   const before = pages.hits('/login');
   const plain = await keyWith(server, { grants: [{ operationId: 'browser.steps' }] });
   const refused = await steps(SIGN_IN, {}, plain.key);
@@ -187,7 +187,7 @@ test('refuses a credential that the grant does not name, and starts nothing', as
   assert.deepEqual([elsewhere.status, elsewhere.body.code], [400, 'invalid_request'], elsewhere.text);
 });
 
-test('refuses an operation that names something that cannot be typed, and refuses calls after the credential was deleted', async () => {
+test('refuses an operation with a credential that cannot be typed, and refuses calls after the credential is deleted', async () => {
   const { status, text } = await owner.write('shop-api', {
     type: 'api_key',
     value: { key: 'key-of-the-shop' },
@@ -226,7 +226,7 @@ test('refuses an operation that names something that cannot be typed, and refuse
   assert.equal(body.requires.connection, 'missing');
 });
 
-test('a running call ends with the value that it began with, and the next one has the new value', async () => {
+test('a running call keeps the credential value that it started with, and the next call uses the new value', async () => {
   const before = got.length;
   const slow = steps([{ do: 'sleep', ms: 3_000 }, ...SIGN_IN]);
   await eventually(

@@ -95,7 +95,7 @@ test('releases the session if connecting a client fails', async () => {
   assert.equal((await server.read(id)).endReason, 'released');
 });
 
-test('ends a wait when the session ends, when the time is up, and when the wait is aborted', async () => {
+test('waiting stops when the session ends, when the timeout expires, and when the wait is aborted', async () => {
   const { id } = await createdSession('wait');
   const late = await failure(waitFor(berth, id, 'COMPLETED', { timeoutMs: 20 }));
   assert.equal(late.code, 'wait_timeout');
@@ -118,7 +118,7 @@ test('an error has code, status, request id, details and advice', async () => {
   assert.deepEqual([refused.code, refused.status], ['invalid_credentials', 401]);
 });
 
-test('sends nothing without a credential, and names what is missing', async () => {
+test('sends no request without a credential, and reports which one is missing', async () => {
   const without = berthClient({ url: server.url, key: '', token: '' });
   const key = await failure(without.GET('/v1/browsers/sessions'));
   assert.deepEqual([key.code, key.status], ['no_credential', undefined]);

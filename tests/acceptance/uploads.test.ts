@@ -63,7 +63,7 @@ async function attach(page: Page, files: readonly string[]): Promise<string[]> {
 }
 
 describe('an upload', () => {
-  it('is answered with its checksum, listed on the session, and can be read by the page at its path', () =>
+  it('is acknowledged with its checksum, listed on the session, and can be read by the page at its path', () =>
     withSession(async session => {
       const answer = await send(session.id, 'Grüße ☂.txt', 'hello');
       assert.equal(answer.status, 200, answer.text);

@@ -31,7 +31,7 @@ async function download(session: CreatedSession): Promise<void> {
   await browser.close();
 }
 
-test('a session shows what it has used, growing while it is running, and the total when it has ended', async () => {
+test('a session reports its usage while it is running, and the total when it has ended', async () => {
   const session = await server.createSession({ keepAlive: true });
   const before = await usageOf(session.id);
   await download(session);
@@ -54,7 +54,7 @@ test('a session shows what it has used, growing while it is running, and the tot
   );
 });
 
-test('the usage of a session survives when the server is killed, and counting continues', async () => {
+test('the usage of a session is kept when the server is killed, and counting continues', async () => {
   const session = await server.createSession({ keepAlive: true });
   await download(session);
   const saved = await eventually(
@@ -87,7 +87,7 @@ async function applicationUsage(query: Readonly<Record<string, string>>): Promis
   return read.body;
 }
 
-test('an application shows its usage per step and per agent key, also once its hours are summed', async () => {
+test('an application reports its usage per time step and per agent key, even after the hours have been aggregated', async () => {
   const sessions = (await server.api<Session[]>('GET', '/v1/browsers/sessions')).body;
   const crashing = await server.createSession({ keepAlive: true });
   kill(boxOf(server, crashing.id).browser);

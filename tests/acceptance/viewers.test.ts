@@ -96,7 +96,7 @@ test('a hundred viewers may watch a session; a further one is refused until one 
   await server.release(id);
 });
 
-test('a viewer that stops reading delays neither others nor the recording, and gets the newest picture afterwards', async () => {
+test('a viewer that stops reading delays neither the other viewers nor the recording, and gets the latest frame afterwards', async () => {
   const { id, browser, page, url } = await openPage('/plain');
   const [fast, slow] = [await LiveViewer.open(url), await LiveViewer.open(url)];
   await eventually('a picture for both', () => fast.frames > 0 && slow.frames > 0);
@@ -115,7 +115,7 @@ test('a viewer that stops reading delays neither others nor the recording, and g
   await filmShowsColours(id);
 });
 
-test('a viewer at 200 kbit/s gets the newest picture next, and delays neither others nor the recording', async () => {
+test('a viewer at 200 kbit/s gets the latest frame next, and delays neither the other viewers nor the recording', async () => {
   const { id, browser, page, url } = await openPage('/words');
   const slowLink = await openSlowLink(Number(new URL(server.url).port), SLOW_BITS_A_SECOND);
   const [fast, slow] = [await LiveViewer.open(url), await LiveViewer.open(slowLink.over(url))];
@@ -157,7 +157,7 @@ test('watching a session does not change the overrides of the agent', async () =
   await server.release(id);
 });
 
-test('many moves reach a busy page as a few, and the press that follows is at the right place', async () => {
+test('only a few of many mouse moves are sent to a busy page, and the press that follows is at the right position', async () => {
   const { id, browser, page, url } = await openPage('/busy');
   const viewer = await LiveViewer.open(url);
   await eventually('a picture', () => viewer.frames > 0);

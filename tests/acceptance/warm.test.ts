@@ -24,7 +24,7 @@ const warm = (server: TestServer, count: number): Promise<unknown> =>
     60_000,
   );
 
-test('a create with defaults claims a warm browser, which is replaced, and no browser is shared', async () => {
+test('creating sessions with defaults claims warm browsers, which are replaced, and no browser is shared', async () => {
   const server = await startServer({ env: { BERTH_WARM: '2', BERTH_SLOTS: '4' } });
   await warm(server, 2);
   for (const { id } of boxesOf(server.dataDir))
@@ -65,7 +65,7 @@ test('a create with defaults claims a warm browser, which is replaced, and no br
   assert.equal(hits + misses, 4);
 });
 
-test('a create claims a browser that is still starting, and gives it its full share of the processor', async () => {
+test('creating a session can claim a browser that is still starting, and gives it its full CPU share', async () => {
   const moody = await moodyChromium();
   moody.mood('slow');
   const server = await startServer({ env: { BERTH_WARM: '1', BERTH_SLOTS: '2', BERTH_CHROMIUM: moody.path } });
@@ -144,7 +144,7 @@ test('an old warm browser is replaced', async () => {
   );
 });
 
-test('after the server was killed with SIGKILL, warm browsers are removed and those of sessions are adopted', async () => {
+test('after a SIGKILL and a restart of the server, warm browsers are removed and session browsers are adopted', async () => {
   const server = await startServer({ env: { BERTH_WARM: '2' } });
   await warm(server, 2);
   const session = await server.createSession({ keepAlive: true });

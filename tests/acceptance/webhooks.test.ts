@@ -119,7 +119,7 @@ test('sends only the chosen types, and only events after the webhook was created
   );
 });
 
-test('retries a message with growing pauses for three days, then gives up and disables the webhook', async () => {
+test('retries a message at increasing intervals for three days, then gives up and disables the webhook', async () => {
   receiver.answer('/broken', response => void response.writeHead(500).end('no'));
   const webhook = await createWebhook(server, token, { url: receiver.url('/broken') });
   const sent = await testWebhook(server, token, webhook.id);
@@ -163,7 +163,7 @@ test('retries a message with growing pauses for three days, then gives up and di
   assert.deepEqual([delivered.attempts, delivered.answerStatus, delivered.failure], [1, 200, undefined]);
 });
 
-test('a webhook whose endpoint answers 410 is disabled at once, and waiting messages are given up', async () => {
+test('a webhook whose endpoint returns 410 is disabled immediately, and pending messages are given up', async () => {
   receiver.answer('/gone', response => void response.writeHead(410).end());
   const webhook = await createWebhook(server, token, { url: receiver.url('/gone') });
   const sent = await testWebhook(server, token, webhook.id);
@@ -172,7 +172,7 @@ test('a webhook whose endpoint answers 410 is disabled at once, and waiting mess
   assert.deepEqual([(await read(webhook.id)).status, (await read(webhook.id)).disabledReason], ['disabled', 'gone']);
 });
 
-test('after a rotation, messages have signatures of both keys for a day, and then only of the new key', async () => {
+test('after a key rotation, messages are signed with both keys for a day, and then only with the new key', async () => {
   const webhook = await createWebhook(server, token, { url: receiver.url('/rotated') });
   const rotated = await server.api<Webhook>('POST', webhooksPath(server, `/${webhook.id}/rotate-key`), { key: token });
   assert.equal(rotated.status, 200, rotated.text);
@@ -188,7 +188,7 @@ test('after a rotation, messages have signatures of both keys for a day, and the
   await server.api('DELETE', webhooksPath(server, `/${webhook.id}`), { key: token });
 });
 
-test('a changed address gets the next message, and a disabled webhook gets no events of that time', async () => {
+test('the next message goes to a changed address, and events that occur while a webhook is disabled are not sent', async () => {
   const webhook = await createWebhook(server, token, { url: receiver.url('/before') });
   const moved = await change(webhook, { url: receiver.url('/after'), name: 'moved', eventTypes: ['session.created'] });
   assert.deepEqual([moved.status, moved.body.name, moved.body.revision], [200, 'moved', 2], moved.text);
@@ -221,7 +221,7 @@ test('the audit log records each change, with the webhook as the target and with
   assert.equal((await server.api('GET', webhooksPath(server, `/${webhook.id}`), { key: token })).status, 404);
 });
 
-test('an application has at most 20 webhooks, listed newest first in list pages', async () => {
+test('an application can have at most 20 webhooks, which are listed newest first in pages', async () => {
   const { body: before } = await server.api<WebhookPage>('GET', webhooksPath(server), { key: token });
   for (const { id } of before.data) await server.api('DELETE', webhooksPath(server, `/${id}`), { key: token });
   for (let n = 0; n < 20; n += 1) await createWebhook(server, token, { name: `w${n}`, url: receiver.url('/many') });

@@ -65,7 +65,7 @@ test('the browser of a session in which a member has signed in cannot approve', 
   await page.close();
 });
 
-test('the digest of another Action can neither approve nor execute', async () => {
+test('an Action can be neither approved nor executed with the digest of another Action', async () => {
   const [one, other] = [await prepared(), await prepared()];
   const mixed = { jobId: one.jobId, digest: other.digest };
   assert.equal((await decide(server, owner, mixed)).body.code, 'digest_mismatch');
@@ -110,7 +110,7 @@ test('forged passkey signatures cannot approve', async () => {
   assert.equal((await agent.read(action.jobId)).body.status, 'awaiting_approval');
 });
 
-test('of parallel decisions only one counts, and a hundred parallel executions are one', async () => {
+test('only one of several concurrent decisions takes effect, and a hundred concurrent executions take effect once', async () => {
   const action = await prepared();
   await stepUpByPasskey();
   const decisions = await Promise.all(
@@ -129,7 +129,7 @@ test('of parallel decisions only one counts, and a hundred parallel executions a
   assert.equal(hits(), 1);
 });
 
-test('of an approval and an expiry at the same moment only one counts, and nothing is executed after the expiry', async () => {
+test('if an approval and an expiry coincide, only one takes effect, and nothing is executed after the expiry', async () => {
   for (let round = 0; round < 6; round += 1) {
     await stepUpByPasskey();
     const action = await agent.prepared('orders.cancel', { input: { orderId: `B-${++made}` }, expiresIn: 60 });

@@ -243,7 +243,7 @@ test('applies a networkPolicy for documents to pages and their frames, and to no
   await server.release(session.id);
 });
 
-test('refuses interception by a client that would come after the guard', async () => {
+test('refuses to let a client intercept requests on the browser itself', async () => {
   const session = await guarded();
   const client = await CdpClient.connect(session.connectUrl);
   const { sessionId } = await client.send('Target.attachToBrowserTarget');
@@ -255,7 +255,7 @@ test('refuses interception by a client that would come after the guard', async (
   await server.release(session.id);
 });
 
-test('empties a page that a client fakes at a foreign address', async () => {
+test('shows an empty page in place of one that a client fakes at another domain', async () => {
   const session = await guarded();
   const client = await CdpClient.connect(session.connectUrl);
   const opened = await openPage(client);
@@ -269,7 +269,7 @@ test('empties a page that a client fakes at a foreign address', async () => {
   await server.release(session.id);
 });
 
-test('tells Playwright the reason, and its routes, frames, fetches and subdomains keep working', async () => {
+test('reports the reason to Playwright, whose routes, frames, fetches and subdomains keep working', async () => {
   const session = await guarded();
   const browser = await chromium.connectOverCDP(session.connectUrl);
   const page = browser.contexts()[0]?.pages()[0];
@@ -293,7 +293,7 @@ test('tells Playwright the reason, and its routes, frames, fetches and subdomain
   await server.release(session.id);
 });
 
-test('still applies after another server has adopted the session', async () => {
+test('allowedDomains still applies after another server has adopted the session', async () => {
   const session = await guarded();
   await server.restart();
   const client = await CdpClient.connect(session.connectUrl);
@@ -306,7 +306,7 @@ test('still applies after another server has adopted the session', async () => {
   await server.release(session.id);
 });
 
-test('refuses an invalid host name and gives its position', async () => {
+test('refuses an invalid host name and reports its position', async () => {
   for (const entry of ['https://a.test', 'a.test:80', 'a.test/x', 'a*.test']) {
     const body = { allowedDomains: ['b.test', entry] };
     const answer = await server.api<ErrorBody>('POST', '/v1/browsers/sessions', { body });

@@ -109,7 +109,7 @@ test('the role of the server cannot change or remove entries and seals', async (
     });
 });
 
-test('names an entry that was changed', async () => {
+test('detects a changed entry and reports its number', async () => {
   await sqlAsOwner(`update audit_entries set actor_name = 'Somebody' where chain = $1 and number = 2`, [changed]);
   assert.equal(await problemOf(changed), 'entry 2 changed');
   await sqlAsOwner(`update audit_entries set actor_name = 'Operator' where chain = $1 and number = 2`, [changed]);
@@ -122,14 +122,14 @@ test('names an entry that was changed', async () => {
   assert.equal(await problemOf(changed), 'seal 1 changed');
 });
 
-test('names an entry that was removed, and one that replaced it', async () => {
+test('detects a removed entry and an entry that replaced it, and reports their numbers', async () => {
   await sqlAsOwner('delete from audit_entries where chain = $1 and number = 3', [removed]);
   assert.equal(await problemOf(removed), 'entry 3 missing');
   await sqlAsOwner('update audit_entries set number = 3 where chain = $1 and number = 4', [removed]);
   assert.equal(await problemOf(removed), 'entry 3 changed');
 });
 
-test('names a seal that was removed from the middle, and one that was removed from the end with its entries', async () => {
+test('detects a seal removed from the middle, and one removed from the end together with its entries', async () => {
   await sqlAsOwner('delete from audit_seals where chain = $1 and number = 1', [middle]);
   assert.equal(await problemOf(middle), 'seal 1 missing');
   await asOwner(async client => {
@@ -147,7 +147,7 @@ test('names a seal that was removed from the middle, and one that was removed fr
   );
 });
 
-test('notices that a whole chain was removed', async () => {
+test('detects that a whole chain was removed', async () => {
   await asOwner(async client => {
     for (const table of ['audit_entries', 'audit_seals'])
       await client.query(`delete from ${table} where chain = $1`, [whole]);
@@ -181,7 +181,7 @@ test('does not accept a seal that is signed with a key of the attacker or belong
   assert.ok(!text.includes(kid), 'a key that is not in the vault is not published');
 });
 
-test('notices that an entry was removed before it was sealed', async () => {
+test('detects that an entry was removed before it was sealed', async () => {
   for (const _ of [5, 6]) await entry(unsealed);
   await sqlAsOwner('delete from audit_entries where chain = $1 and number = 5', [unsealed]);
   assert.equal(await problemOf(unsealed), 'entry 5 missing');

@@ -39,7 +39,7 @@ const begin = (more: object = {}): Promise<Begun> => lab.begin(more, 'evil');
 const isRefused = (redirectTo: URL): boolean =>
   redirectTo.searchParams.get('error') === 'server_error' && !redirectTo.searchParams.has('code');
 
-test('a correct ID token signs in', async () => {
+test('a valid ID token signs the consumer in', async () => {
   const begun = await begin();
   const { status, body, text } = await lab.exchange(begun, (await finish(begun)).href, 'evil');
   assert.equal(status, 200, text);
@@ -93,7 +93,7 @@ for (const [what, forge] of Object.entries(FORGERIES))
     }
   });
 
-test('a proof that is older than requested is refused', async () => {
+test('a sign-in at the provider that is older than requested is refused', async () => {
   const begun = await begin({ maxAge: 60 });
   hostile.idToken = nonce => hostile.sign({ ...hostile.claims(nonce), auth_time: now() - 3600 });
   assert.ok(isRefused(await finish(begun)));
@@ -105,7 +105,7 @@ test('a response with the issuer of another provider is refused', async () => {
   assert.ok(isRefused(await finish(await begin(), { iss: stranger.issuer })));
 });
 
-test('a state works once, and an unknown one does not work', async () => {
+test('a state value works once, and an unknown one is refused', async () => {
   const begun = await begin();
   await finish(begun);
   const query = new URLSearchParams({ code: 'any', state: parameter(begun, 'state') });
@@ -115,7 +115,7 @@ test('a state works once, and an unknown one does not work', async () => {
   }
 });
 
-test('the same e-mail address at two providers is two consumers', async () => {
+test('the same e-mail address at two providers belongs to two consumers', async () => {
   const byMail = await lab.signIn('kim@example.com');
   hostile.idToken = nonce => hostile.sign({ ...hostile.claims(nonce), email: 'kim@example.com', email_verified: true });
   const begun = await begin();
@@ -124,7 +124,7 @@ test('the same e-mail address at two providers is two consumers', async () => {
   assert.notEqual(body.consumer.id, byMail.consumer.id);
 });
 
-test('the keys of a provider are read again when a token names a new key, but not for every token with an unknown key', async () => {
+test('the keys of a provider are fetched again for a token with a new key, but not for every token with an unknown key', async () => {
   const before = hostile.keyReads;
   hostile.idToken = nonce => hostile.sign(hostile.claims(nonce), { kid: 'unknown' });
   for (let tries = 0; tries < 3; tries += 1) assert.ok(isRefused(await finish(await begin())));
@@ -138,7 +138,7 @@ test('the keys of a provider are read again when a token names a new key, but no
 });
 
 for (const name of ['authorization_endpoint', 'token_endpoint', 'jwks_uri', 'end_session_endpoint'])
-  test(`a discovery document whose ${name} is an inside address is refused`, async () => {
+  test(`a discovery document whose ${name} is an internal address is refused`, async () => {
     for (const address of [
       'http://169.254.169.254/latest/meta-data',
       'https://169.254.169.254/',
@@ -157,7 +157,7 @@ for (const name of ['authorization_endpoint', 'token_endpoint', 'jwks_uri', 'end
     hostile.document = {};
   });
 
-test('an issuer is refused if it is an inside address or its document names another issuer', async () => {
+test('an issuer is refused if it is an internal address or its discovery document contains another issuer', async () => {
   for (const issuer of [
     'http://169.254.169.254',
     'https://10.0.0.1',

@@ -39,7 +39,7 @@ test('a refresh token that is sent a second time ends the whole session', async 
   assert.deepEqual([after.status, after.body.code], [400, 'invalid_grant']);
 });
 
-test('of twenty concurrent refreshes at most one gets tokens, and these are revoked', async () => {
+test('at most one of twenty concurrent refreshes gets tokens, and those tokens are revoked', async () => {
   const { refreshToken } = await lab.signIn('race@example.com');
   const answers = await Promise.all(
     Array.from({ length: 20 }, () => lab.send<{ accessToken: string }>('session.refresh', { refreshToken })),
@@ -72,7 +72,7 @@ test('a stolen code does not work without the verifier, or for another address o
   }
 });
 
-test('a code of another sign-in does not complete this one', async () => {
+test('an e-mail code from one sign-in cannot complete another one', async () => {
   const [mine, theirs] = [await lab.begin(), await lab.begin()];
   const sent = await lab.fromPage<EmailCodeSent>('hosted.code', { signIn: mine.signIn, email: 'victim@example.com' });
   const code = await lab.mailed('victim@example.com');
@@ -117,7 +117,7 @@ test('a token does not work for another application, another provider or another
   }
 });
 
-test('pages of other origins get nothing, with or without a preflight', async () => {
+test('requests from pages of other origins are refused, with or without a preflight', async () => {
   const { accessToken } = await lab.signIn('origin@example.com');
   const path = `/v1/consumer/applications/${lab.appId}/providers/hosted/session.get`;
   for (const origin of [
@@ -184,7 +184,7 @@ test('unsafe origins and addresses cannot be registered', async () => {
   }
 });
 
-test('only our own pages can use the sign-in commands and the cookie', async () => {
+test('only pages of the service itself can use the sign-in commands and the cookie', async () => {
   const { signIn } = await lab.begin();
   for (const headers of [{ origin: ORIGIN }, { origin: 'https://evil.example' }, {}]) {
     const sent = await lab.send<ErrorBody>('hosted.code', { signIn, email: 'x@example.com' }, undefined, { headers });
@@ -240,7 +240,7 @@ test('the browser of a session in which a consumer has signed in cannot approve'
   await page.close();
 });
 
-test('after fifty wrong passwords of an address, whoever they were for, the right one is refused from there', async () => {
+test('after fifty wrong passwords from one address, for any accounts, the right password is refused from there', async () => {
   const [email, password] = ['password@example.com', 'a long enough password'];
   await server.advance(TEN_MINUTES_MS);
   const { signIn } = await lab.begin();

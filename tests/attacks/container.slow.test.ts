@@ -96,7 +96,7 @@ async function marked(session: CreatedSession): Promise<unknown> {
   }
 }
 
-test('the container has no capability, no new privileges, a filter and a read-only root', () => {
+test('the container has no capabilities, no new privileges, a seccomp filter and a read-only root', () => {
   const status = inside('cat', '/proc/1/status');
   for (const line of ['CapEff:\t0000000000000000', 'CapBnd:\t0000000000000000', 'NoNewPrivs:\t1', 'Seccomp:\t2'])
     assert.ok(status.includes(line), line);
@@ -168,7 +168,7 @@ test('the attacks on the jail are refused', async t => {
     });
 });
 
-test('stopping the container ends its sessions in order', async () => {
+test('stopping the container drains its sessions and exits cleanly', async () => {
   const session = await create();
   assert.equal(await marked(session), 7);
   const told = lines.length;

@@ -59,7 +59,7 @@ const idOf = async (token: string): Promise<string> => (await as(token)<Token>('
 
 // ---- tokens -----------------------------------------------------------------------------------------------------------
 
-test('a token without the right to manage tokens can list none and revoke only itself', async () => {
+test('a token without the right to manage tokens cannot list tokens and can revoke only itself', async () => {
   const other = (await asOwner<Application>('POST', '/v1/applications', { name: 'Other' })).body.id;
   const confined = await issueToken({ scopes: ['applications:read'], applicationIds: [other] });
   const listed = await as(confined.token)('GET', TOKENS);
@@ -89,7 +89,7 @@ test('a restricted token can list and revoke itself and the tokens that it issue
   assert.equal((await as(manager)('DELETE', `${TOKENS}/${made.id}`)).status, 204);
 });
 
-test('a restricted token cannot issue a wider or longer-lived one', async () => {
+test('a restricted token cannot issue a token with fewer restrictions or a longer lifetime', async () => {
   const end = inFuture(HOUR);
   const restricted = await cliToken(
     ...['--scope', 'applications:read', 'account:tokens', '--expires', end],
@@ -121,7 +121,7 @@ test('a restricted token cannot issue a wider or longer-lived one', async () => 
 
 // ---- rotation -----------------------------------------------------------------------------------------------------------
 
-test('refuses to rotate a rotated or expired key, and says what to do', async () => {
+test('refuses to rotate a rotated or expired key, and the error explains what to do', async () => {
   const rotate = (id: string) => asOwner<IssuedAgentKey & ErrorBody>('POST', `${KEYS}/${id}/rotate`, {});
   const old = await issueKey();
   const successor = await rotate(old.id);
@@ -272,7 +272,7 @@ test('keeps open connections of a key revoked with closeConnections=false, but r
   await server.release(session.id);
 });
 
-test('refuses addresses of a key that was revoked while the server was down', async () => {
+test('refuses connect addresses of a key that was revoked while the server was down', async () => {
   const key = await issueKey();
   const session = await server.createSession({ keepAlive: true }, key.key);
   await server.kill();

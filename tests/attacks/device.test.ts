@@ -42,7 +42,7 @@ const from = (ip: string) => ({ 'x-forwarded-for': ip });
 // ---- one token
 // -----------------------------------------------------------------------------------------------------------
 
-test('of fifty concurrent requests one gets the token, and the others are refused as too early', async () => {
+test('only one of fifty concurrent requests gets the token, and the others are refused with slow_down', async () => {
   const started = await devices.start({ device_name: 'fifty' });
   await devices.approve(started);
   const answers = await Promise.all(
@@ -124,7 +124,7 @@ test("another device code does not read an authorization's state", async () => {
 
 // ---- the person ----------------------------------------------------------------------------------------------------------
 
-test('only the person who read a code first can read or decide it', async () => {
+test('only the person who first read a code can read it again or decide on it', async () => {
   const stranger = await otherPerson(server, 'stranger@example.com');
   const started = await devices.start();
   const unread = await devices.decide<ErrorBody>(await devices.freshOwner(), started.user_code, devices.approval);
@@ -209,7 +209,7 @@ test('a page of another site can neither claim nor approve', async () => {
   assert.equal(sent.status, 415, sent.text);
 });
 
-test('an approval from an address of this machine, as reported by the proxy in front, is refused', async () => {
+test('refuses an approval if the trusted proxy reports an address of this machine as the caller', async () => {
   const own = machineAddress() ?? assert.fail('this machine has no address but loopback');
   const started = await devices.start();
   const person = await devices.freshOwner();
@@ -262,7 +262,7 @@ test('refuses a person or an address after ten wrong codes within ten minutes, e
   assert.equal((await guess('BBBB-BBBB', '198.51.100.99')).status, 404);
 });
 
-test('does not count correct codes', async () => {
+test('does not count correct codes towards the limit', async () => {
   const person = await otherPerson(server, 'many@example.com');
   const started = await devices.start();
   for (let attempt = 0; attempt < 15; attempt += 1)
@@ -296,7 +296,7 @@ test('no code and no token is stored or logged in clear text', async () => {
   );
 });
 
-test('forms that are too large, repeat a parameter or name a prototype are refused, and no other route accepts forms', async () => {
+test('refuses forms that are too large, repeat a parameter or contain __proto__, and no other route accepts forms', async () => {
   const headers = { 'content-type': 'application/x-www-form-urlencoded; charset=utf-8' };
   const sent = (path: string, body: string) => server.api<OAuthError>('POST', path, { key: null, headers, body });
   for (const body of ['client_id=a&client_id=b', '__proto__=x&client_id=a', '%00=1', `client_id=${'a'.repeat(65)}`])
@@ -307,7 +307,7 @@ test('forms that are too large, repeat a parameter or name a prototype are refus
   assert.equal(other.status, 415);
 });
 
-test('removes text direction marks and line breaks from what a program says about itself', async () => {
+test('removes text direction marks and line breaks from the device name that a program sends', async () => {
   const started = await devices.start({ device_name: 'lap\u202etop\u200b\n' });
   const { body } = await devices.read(await devices.freshOwner(), started.user_code);
   assert.equal(body.deviceName, 'laptop');

@@ -110,7 +110,7 @@ describe("the server's own listener", () => {
           );
   });
 
-  test('is reached if the operator opened exactly this address and port', () => {
+  test('is reachable if the operator opened exactly this address and port', () => {
     for (const via of both)
       assert.deepEqual(scene(`own opened exactly by ${via}`), { status: 200, said: '127.0.0.1', hits: 1 });
   });
@@ -141,18 +141,18 @@ describe('another service of this machine, on an address that looks public', () 
     }
   });
 
-  test('is reached if the operator opened exactly this address and port', () => {
+  test('is reachable if the operator opened exactly this address and port', () => {
     for (const via of both)
       assert.deepEqual(scene(`machine opened exactly by ${via}`), { status: 200, said: PUBLIC, hits: 1 });
   });
 });
 
-describe('hosts that do not answer', () => {
+describe('hosts that do not respond', () => {
   test('tries the next address of the name without waiting for the first to fail', () => {
     for (const via of both) assert.deepEqual(scene(`slow by ${via}`), { status: 200, said: PUBLIC, hits: 1 });
   });
 
-  test('gives up on a host that never answers, and names the failure', () => {
+  test('gives up on a host that never responds, and reports the reason', () => {
     // A plain request gets no final response then. Only the interim response names the failure.
     for (const [via, status] of [
       ['connect', 504],

@@ -146,7 +146,7 @@ test('with one host allowed, delivers no byte to another and records each attemp
   await server.release(session.id);
 });
 
-test('without a policy, delivers exactly the attempts that can leave a jail', async () => {
+test('without a policy, exactly the attempts that can leave a jail are delivered', async () => {
   const session = await server.createSession({ keepAlive: true, extensionIds: [uploaded.body.id] });
   await attemptAll(session, () =>
     eventually(
@@ -159,7 +159,7 @@ test('without a policy, delivers exactly the attempts that can leave a jail', as
   await server.release(session.id);
 });
 
-test('delivers the other attempts from a Chromium without a jail', async () => {
+test('the other attempts are delivered from a Chromium without a jail', async () => {
   const inside = fileURLToPath(new URL('exfiltration-outside.ts', import.meta.url));
   const user = process.getuid?.() === 0 ? [] : ['--user', '--map-root-user'];
   const args = [...user, '--net', '--mount', '--pid', '--fork', '--kill-child', '--', process.execPath, inside];

@@ -86,7 +86,7 @@ describe('a hostile box', () => {
       unlinkSync(downloads);
     }));
 
-  it('cannot return a foreign file as its download', () =>
+  it('cannot pass off a file of another user as its download', () =>
     withPage(async (_, { id }) => {
       if (process.getuid?.() !== 0) return; // Only root can create files of other users.
       const path = join(boxFolder(id), 'downloads', GUID);

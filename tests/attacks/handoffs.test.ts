@@ -342,7 +342,7 @@ function brightness(jpeg: Buffer): number {
   return spawnSync('ffmpeg', options, { input: jpeg }).stdout[0] ?? 0;
 }
 
-test('bodies of requests of a masked hand-off are refused to a client that followed them', async () => {
+test('refuses to return request bodies of a masked hand-off to a client that observed the requests', async () => {
   const { id, connectUrl, browser } = await onOtpPage();
   const client = await CdpClient.connect(connectUrl);
   const channel = await client.attachToPage();
@@ -369,7 +369,7 @@ test('bodies of requests of a masked hand-off are refused to a client that follo
   await server.release(id);
 });
 
-test('what a page logged in a masked hand-off is not told later: to a new connection, by a tool, or in the log after a restart', async () => {
+test('messages that a page logged in a masked hand-off are not shown later, on a new connection, by a tool or in the log after a restart', async () => {
   const { id, connectUrl, browser } = await onOtpPage();
   const claimed = await claimHandoff(server, person, (await requestHandoff(server, key, id)).id);
   const viewer = await LiveViewer.open(claimed.liveViewUrl);
@@ -400,7 +400,7 @@ test('what a page logged in a masked hand-off is not told later: to a new connec
   await server.release(id);
 });
 
-test('a session that is not recorded is black for others too, and an intercepted request cannot be redirected', async () => {
+test('in a session without recording, other viewers cannot see the typed text either, and an intercepted request cannot be redirected', async () => {
   const { id, browser, page } = await onOtpPage({ browserSettings: { recordSession: false } });
   const bodies: Array<string | null> = [];
   await page.route('**/beacon*', async route => {
@@ -482,7 +482,7 @@ test('while a person has control, input of the agent has no effect on any connec
   await server.release(id);
 });
 
-test('a dialog that is open when a masked hand-off ends is told to the agent then, without its text, and to no viewer before', async () => {
+test('a dialog still open when a masked hand-off ends is reported to the agent only then, without its text, and to no viewer earlier', async () => {
   const { id, connectUrl, browser, page } = await onOtpPage();
   await page.goto(`${pages.url}/ask`);
   const asked: string[] = [];
@@ -604,7 +604,7 @@ test('the person cannot leave the allowed origins, by the address or by a link',
   await server.release(id);
 });
 
-test('an agent that intercepts requests takes the person to no other origin', async () => {
+test('an agent that intercepts requests cannot redirect the person to another origin', async () => {
   const { id, connectUrl, browser } = await onOtpPage();
   const agent = await CdpClient.connect(connectUrl);
   const page = await agent.attachToPage();
@@ -734,7 +734,7 @@ test('a claim link works in one browser and stops working after wrong secrets, a
   await server.release(unfiled.id);
 });
 
-test('a hand-off that names a consumer can be claimed only by that consumer, once', async () => {
+test('a hand-off for a specific consumer can be claimed only by that consumer, and only once', async () => {
   const [kim, lee] = [await lab.signIn('kim@example.com'), await lab.signIn('lee@example.com')];
   const { body: elsewhere } = await person.post<{ id: string }>('/v1/applications', { name: 'Other' });
   const otherLab = await ConsumerLab.of(server, person, elsewhere.id);

@@ -140,7 +140,7 @@ function suite(form: Form): void {
       assert.equal(run(call(socket, 2, 1, 0)).stdout, '0');
     });
     if (process.arch === 'x64')
-      test('call by the numbers of another architecture: refused', () => {
+      test('make a system call with a number of another architecture: refused', () => {
         assert.equal(run(call(X32_GETPID)).stdout, String(ENOSYS));
       });
     test('start two hundred processes: refused', () => {

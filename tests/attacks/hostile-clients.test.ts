@@ -59,7 +59,7 @@ const LOOKED_AT: Readonly<Record<string, readonly string[]>> = {
   'Target.setAutoAttach': ['autoAttach', 'filter', 'flatten'],
 };
 
-test('answers every inspected command, whatever its parameters', async () => {
+test('responds to every inspected command, with any malformed parameters', async () => {
   const { session, client, page } = await open();
   for (const [method, names] of Object.entries(LOOKED_AT))
     for (const name of names)
@@ -76,7 +76,7 @@ test('answers every inspected command, whatever its parameters', async () => {
   await server.release(session.id);
 });
 
-test('answers a DevTools link with such parameters', async () => {
+test('responds to malformed parameters sent through a DevTools link', async () => {
   const { session, client } = await open();
   const { body } = await server.api<DebugUrls>('GET', `/v1/browsers/sessions/${session.id}/debug`);
   const link = new URL(String(body.pages[0]?.devtoolsUrl).replace(/^http/, 'ws'));
@@ -110,7 +110,7 @@ for (const [what, url] of [
     await server.release(session.id);
   });
 
-test('answers an upgrade of an invalid URL with 404', async () => {
+test('responds with 404 to an upgrade request with an invalid URL', async () => {
   const socket = server.url.replace('http', 'ws');
   for (const path of ['//', '///', '//[', '/\\', '//v1/browsers/sessions'])
     assert.equal((await refusedUpgrade(socket + path)).status, 404, path);
@@ -153,7 +153,7 @@ test('returns the events of a trace, but nothing about the host', async () => {
   await server.release(session.id);
 });
 
-test('a viewer can take control, whatever a client does', async () => {
+test('a client cannot prevent a viewer from taking control by ignoring input events', async () => {
   const { session, client, page } = await open();
   const { error } = await client.ask('Input.setIgnoreInputEvents', { ignore: true }, page);
   assert.match(error?.message ?? '', /refused/);

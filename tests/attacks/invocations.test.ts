@@ -45,7 +45,7 @@ test('an operation cannot open files, internal pages or addresses that sessions 
   }
 });
 
-test('no step or redirect leads to files, internal pages or private addresses', async () => {
+test('no step or redirect can open files, internal pages or private addresses', async () => {
   const { key: stepping } = await keyWith(server, { grants: [{ operationId: 'browser.steps' }] });
   let calls = 0;
   const goTo = (url: string) => {
@@ -75,7 +75,7 @@ test('no step or redirect leads to files, internal pages or private addresses', 
   }
 });
 
-test('a picture of an error page is not a success, however the page was reached', async () => {
+test('capturing an error page fails, no matter how the page was reached', async () => {
   pages.set('/gone', (_, response) => void response.writeHead(410, { 'content-type': 'text/html' }).end('<h1>Gone'));
   pages.set('/to-gone', (_, response) => void response.writeHead(302, { location: '/gone' }).end());
   pages.set('/broken', request => void request.socket.destroy());
@@ -142,7 +142,7 @@ test('hostile pages cause bounded output or a failure, and delay nobody else', a
   assert.equal((await loop).body.status, 'failed');
 });
 
-test('a call on a page that hangs once it is loaded ends at the deadline, and calls work afterwards', async () => {
+test('a call on a page that hangs after loading ends at the deadline, and later calls work', async () => {
   const url = `${pages.url}/late`;
   const wait = { headers: { prefer: 'wait=30' } };
   for (const [operation, more] of [
@@ -218,7 +218,7 @@ test('a receipt can be verified without a network, and one changed byte is detec
   assert.equal((await server.api('GET', agentPath(server, 'operations'), { key: null })).status, 401);
 });
 
-test('a receipt signed by someone else is refused, whatever its header says', async () => {
+test('a receipt signed by someone else is refused, even if its header claims otherwise', async () => {
   const { receipt = '' } = (await invoke(server, key, 'browser.content', { url: `${pages.url}/page` })).body;
   const [head = '', payload = ''] = receipt.split('.');
   const header: { kid: string } = JSON.parse(Buffer.from(head, 'base64url').toString());
@@ -248,7 +248,7 @@ test('a receipt signed by someone else is refused, whatever its header says', as
   }
 });
 
-test('a receipt of another installation is refused, and is unknown to this one', async () => {
+test('a receipt of another installation is refused, and its status is unknown to this installation', async () => {
   const upstream = await openUpstream();
   const elsewhere = await startServer({ env: { BERTH_SLOTS: '0', ...upstream.settings } });
   await (await Owner.of(elsewhere)).publish('orders.cancel', cancelOrder(upstream));
@@ -269,7 +269,7 @@ test('a receipt of another installation is refused, and is unknown to this one',
 });
 
 // This test is last, because the tests above use the key set from before the rotation.
-test('after the signing key was rotated, a receipt can be verified without a network, but a newer one cannot with the previous key set', async () => {
+test('after a signing key rotation, old receipts can be verified offline, but new ones cannot with the previous key set', async () => {
   const content = async () => (await invoke(server, key, 'browser.content', { url: `${pages.url}/page` })).body;
   const { receipt: before = '' } = await content();
   const rotated = await server.berth('keys', 'rotate-signing');

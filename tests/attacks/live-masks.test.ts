@@ -50,7 +50,7 @@ async function openSecret(query = '') {
 const change = (page: Page, step: number): Promise<unknown> =>
   page.evaluate(`document.body.style.background = 'rgb(${200 - step}, 255, 255)'`);
 
-test('only the person in control sees the field, until control is given back', async () => {
+test('only the person in control sees the unmasked field, until control is given back', async () => {
   const { id, browser, page, url } = await openSecret();
   const [person, other] = [await LiveViewer.open(url), await LiveViewer.open(url)];
   const { body } = await server.api<DebugUrls>('GET', `/v1/browsers/sessions/${id}/debug?readOnly=true`);
@@ -80,7 +80,7 @@ test('only the person in control sees the field, until control is given back', a
   await server.release(id);
 });
 
-test('a tab that was never in front shows a masked picture too', async () => {
+test('a tab that was never in the foreground is shown with masks as well', async () => {
   const { id, browser, page, url } = await openSecret();
   const behind = await page.context().newPage();
   await page.bringToFront();
@@ -101,7 +101,7 @@ test('a tab that was never in front shows a masked picture too', async () => {
   await server.release(id);
 });
 
-test('a page beyond those that are recorded is black as a whole for who only watches, who is told why', async () => {
+test('a page above the recording limit is entirely black for viewers without control, who receive a reason', async () => {
   const { id, connectUrl } = await server.createSession({ keepAlive: true });
   const client = await CdpClient.connect(connectUrl);
   const channel = await client.attachToPage();

@@ -126,7 +126,7 @@ test('reads a file of unfinished certificates without delaying others', async ()
   assert.ok(longestCpuMs < TURN_CPU_MS, `a turn of ${longestCpuMs} ms`);
 });
 
-test('handles a message of millions of values without delaying others, and then answers later messages', async () => {
+test('handles a message of millions of values without delaying others, and then responds to later messages', async () => {
   const other = await server.createSession({}, await otherApplication(server));
   const sender = await CdpClient.connect(other.connectUrl);
   const values = '1, '.repeat(MESSAGE_VALUES);

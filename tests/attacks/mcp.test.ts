@@ -77,7 +77,7 @@ test('a page of another origin is refused, even with a key, and even if its name
     assert.equal((await from(origin)).status, 200, origin);
 });
 
-test('the session of another application does not exist for a key that has its id', async () => {
+test('a key cannot access a session of another application, even with the session id', async () => {
   const { call, close } = await agent();
   const theirs = await foreignKey(server);
   const foreign = await server.createSession({ keepAlive: true }, theirs);
@@ -100,7 +100,7 @@ test('the session of another application does not exist for a key that has its i
   });
 });
 
-test('a page whose title and text are hundreds of megabytes ends no thread of the driver', async () => {
+test('a page whose title and text are hundreds of megabytes does not crash a thread of the driver', async () => {
   const { call, close } = await agent();
   const opened = await Promise.all([1, 2, 3].map(() => call('browser_open')));
   const [hostile, ...others] = opened.map(({ sessionId }) => sessionId);
@@ -116,7 +116,7 @@ test('a page whose title and text are hundreds of megabytes ends no thread of th
   await close();
 });
 
-test('a session that another key opened is used only by its id', async () => {
+test('a session that another key opened is not used unless its id is given', async () => {
   const [first, second] = [
     await agent(),
     await agent((await keyWith(['browsers:read', 'browsers:write', 'browsers:connect'])).key),
@@ -183,7 +183,7 @@ test('there is no stream that could outlive a key', async () => {
   assert.match((await post(own, server.key, listen)).text, /-32601/);
 });
 
-test('addresses of files, of the browser and of this machine are refused like those of any client', async () => {
+test('URLs of files, internal browser pages and this machine are refused as they are for any client', async () => {
   const { call, close } = await agent();
   const { sessionId } = await call('browser_open');
   for (const url of [

@@ -44,7 +44,7 @@ const messageOf = (answer: { readonly body: unknown }): string => (answer.body a
 
 // ---- roles ---------------------------------------------------------------------------------------------------------
 
-test('an admin cannot make, change or remove an owner, however recent the proof', async () => {
+test('an admin cannot create, change or remove an owner, even with a recent step-up', async () => {
   await stepUp(admin.person);
   const [owner = ''] = await ownerIds();
   assert.deepEqual(outcome(await give(admin.person, developer.accountId, 'owner')), [403, 'permission_denied']);
@@ -80,7 +80,7 @@ test('tokens cannot change members or perform a step-up', async () => {
   assert.deepEqual(outcome(accepted), [401, 'invalid_credentials']);
 });
 
-test('an owner cannot be made without a recent proof, by a change or by an invitation', async () => {
+test('nobody can be made an owner without a recent step-up, by a role change or by an invitation', async () => {
   await stepUp(ada);
   await server.advance(STEP_UP_ENDS_MS);
   const invited = await ada.post(INVITATIONS, { email: 'friend@example.com', role: 'owner' });
@@ -227,13 +227,13 @@ test('the secret of an invitation is not a credential, and credentials are not i
     assert.deepEqual(outcome(await developer.person.post(ACCEPT, { token })), [404, 'not_found']);
 });
 
-test('limits guesses', async () => {
+test('limits how many invitation secrets can be guessed', async () => {
   const guess = () => admin.person.post(ACCEPT, { token: 'biv_guess' });
   for (let n = 0; n < 20; n += 1) assert.equal((await guess()).status, 404);
   assert.deepEqual(outcome(await guess()), [429, 'rate_limited']);
 });
 
-test('of twenty-five concurrent invitations twenty are accepted', async () => {
+test('only twenty of twenty-five concurrent invitations are created', async () => {
   await server.advance(HOUR_MS);
   const body = (n: number) => ada.post(INVITATIONS, { email: `many${n}@example.com`, role: 'viewer' });
   const answers = await Promise.all(Array.from({ length: 25 }, (_, n) => body(n)));

@@ -157,7 +157,7 @@ test('a redirect is not followed, so a secret is sent nowhere else', async () =>
   assert.equal(other.received().length, 0);
 });
 
-test('an output that looks like a file of ours is not a file, and does not count as stored', async () => {
+test('an output that looks like a stored file is not treated as a file, and does not count towards storage', async () => {
   const bytes = async (): Promise<unknown> =>
     Object((await owner.send('GET', 'limits')).body).usage?.browsers?.maxStoredBytes;
   const before = await bytes();

@@ -40,7 +40,7 @@ async function raw(path: string, headers: readonly string[]): Promise<string> {
 }
 
 for (const path of [...PATHS, `http://127.0.0.1:${operatorPort}/metrics`])
-  test(`the address of callers does not answer ${path.replace(String(operatorPort), 'PORT')}`, async () => {
+  test(`the public address returns 404 for ${path.replace(String(operatorPort), 'PORT')}`, async () => {
     const host = `X-Forwarded-Host: 127.0.0.1:${operatorPort}`;
     for (const headers of [[], [`Authorization: Bearer ${server.key}`], [`Authorization: Bearer ${token}`], [host]]) {
       const answer = await raw(path, headers);
@@ -67,14 +67,14 @@ function listeningPorts(pid: number): number[] {
     .map(([, address = '']) => Number.parseInt(address.split(':').at(-1) ?? '', 16));
 }
 
-test('the server listens on the port of callers and on that of the operator, and on no other', async () => {
+test('the server listens on the public port and the operator port, and on no other', async () => {
   const { id } = await server.createSession({ keepAlive: true });
   const expected = [Number(new URL(server.url).port), operatorPort];
   assert.deepEqual(listeningPorts(server.pid).toSorted(), expected.toSorted());
   await server.release(id);
 });
 
-test('a session does not reach it, although loopback is opened to sessions', async () => {
+test('a session cannot reach the operator port, even if loopback is opened to sessions', async () => {
   const session = await server.createSession({ keepAlive: true });
   const client = await CdpClient.connect(session.connectUrl);
   const page = await client.attachToPage();

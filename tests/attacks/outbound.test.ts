@@ -190,7 +190,7 @@ test('refuses private addresses in every spelling, before connecting', async t =
   assert.equal(bait.hits(), 0);
 });
 
-test('refuses a name if any of its addresses is private, wherever it is in the answer', async t => {
+test('refuses a name if any of its addresses is private, at any position in the DNS response', async t => {
   const { port, seen } = await receiver(t, (_, response) => response.end());
   const answers: Readonly<Record<string, readonly string[]>> = {
     'first.test': ['10.0.0.1', '127.0.0.1'],
@@ -268,7 +268,7 @@ test('allows http only to an address that the operator opened', async t => {
   assert.equal(summary(await outside.check('http://public.test/')), 'refused not_https');
 });
 
-test('refuses headers that would add other headers or describe the connection', async t => {
+test('refuses headers that would inject other headers or control the connection', async t => {
   const { port, seen, url } = await receiver(t, (_, response) => response.end());
   const outside = await open(t, { ports: [port] });
   const bad: ReadonlyArray<Readonly<Record<string, string>>> = [
@@ -309,7 +309,7 @@ test('refuses a compressed response and reads none of it', async t => {
   }
 });
 
-test('ends a response that is larger than allowed, with or without its length', async t => {
+test('aborts a response that is larger than allowed, with or without a declared length', async t => {
   let writtenBytes = 0;
   const { port, url } = await receiver(t, (request, response) => {
     if (request.url === '/long') return void response.writeHead(200, { 'content-length': 1e12 }).write('x');
@@ -329,7 +329,7 @@ test('ends a response that is larger than allowed, with or without its length', 
   assert.ok(writtenBytes < 64 * 1024 * 1024, `${writtenBytes} bytes were taken`);
 });
 
-test('ends a response with endless or too many headers, and endless interim responses', async t => {
+test('aborts a response with endless or too many headers, and endless interim responses', async t => {
   const floods: Readonly<Record<string, (socket: Socket) => void>> = {
     answer_head_too_large: socket => flood(socket, 'HTTP/1.1 200 OK\r\n', `x-a: ${'a'.repeat(1000)}\r\n`),
     bad_answer: socket => flood(socket, '', 'HTTP/1.1 103 Early Hints\r\n\r\n'),
@@ -345,7 +345,7 @@ test('ends a response with endless or too many headers, and endless interim resp
   assert.equal(summary(await outside.send(url)), 'unknown answer_head_too_large');
 });
 
-test('ends a response that arrives byte by byte at the deadline of the call', async t => {
+test('aborts a response that is still arriving byte by byte at the deadline of the call', async t => {
   const drips: ReadonlyArray<string> = ['', 'HTTP/1.1 200 OK\r\ncontent-length: 1000\r\n\r\n'];
   for (const head of drips) {
     const { port, url } = await speaker(t, socket => {
@@ -359,7 +359,7 @@ test('ends a response that arrives byte by byte at the deadline of the call', as
   }
 });
 
-test('a response that breaks off or is not HTTP fails the call with an unknown effect', async t => {
+test('a response that is cut off or is not HTTP makes the call fail with an unknown effect', async t => {
   const spoken: ReadonlyArray<readonly [string, string]> = [
     ['', 'closed_early'],
     ['HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\nabc', 'closed_early'],
@@ -375,7 +375,7 @@ test('a response that breaks off or is not HTTP fails the call with an unknown e
   }
 });
 
-test('nothing of the request is sent to a host that is closed, is silent or has a wrong certificate', async t => {
+test('sends no part of the request to a host that closes the connection, is silent or has an invalid certificate', async t => {
   const closed = await trap(t);
   const silent = await listen(
     t,
@@ -394,7 +394,7 @@ test('nothing of the request is sent to a host that is closed, is silent or has 
   assert.deepEqual([other.seen.length, expired.seen.length, foreign.seen.length], [0, 0, 0]);
 });
 
-test('a cancelled call ends, and says whether its request was already sent', async t => {
+test('a cancelled call ends, and reports whether its request was already sent', async t => {
   const { port, url, seen } = await receiver(t, () => cancel.abort(new Error('enough')));
   const cancel = new AbortController();
   const outside = await open(t, { ports: [port] });

@@ -98,7 +98,7 @@ test('after ten wrong passwords even the right one is refused from that address 
   assert.equal((await person.signIn(EMAIL)).status, 200);
 });
 
-test('after fifty wrong passwords of an address, whoever they were for, the right one is refused from there', async () => {
+test('after fifty wrong passwords from one address, for any accounts, the right password is refused from there', async () => {
   const attempt = (email: string, password: string, address: string) =>
     new Person(server).send('POST', '/v1/sign-in/password', { email, password }, { 'x-forwarded-for': address });
   for (let of = 0; of < 5; of += 1)
@@ -113,7 +113,7 @@ test('after fifty wrong passwords of an address, whoever they were for, the righ
   assert.equal((await attempt(EMAIL, PASSWORD, '198.51.100.50')).status, 200);
 });
 
-test('who has a stolen cookie tries ten passwords in ten minutes, and then not even the right one', async () => {
+test('a thief with a stolen cookie can try ten passwords in ten minutes, after which even the right one is refused', async () => {
   await ada.signIn(EMAIL);
   const thief = new Person(server);
   thief.cookie = ada.cookie;
@@ -125,7 +125,7 @@ test('who has a stolen cookie tries ten passwords in ten minutes, and then not e
   assert.equal((await prove(PASSWORD)).status, 200);
 });
 
-test('five wrong codes of an authenticator app end the sign-in that asked for one', async () => {
+test('five wrong authenticator codes end the sign-in that required the code', async () => {
   await ada.signIn(EMAIL);
   const email = 'bob@example.com';
   const bob = await register(server, await invite(server, ada, email, 'viewer'), email);
@@ -146,7 +146,7 @@ test('five wrong codes of an authenticator app end the sign-in that asked for on
   assert.equal((await again(codeNow())).status, 200, 'the same code, in a new sign-in');
 });
 
-test('five wrong codes end a code by e-mail', async () => {
+test('five wrong attempts invalidate a code sent by e-mail', async () => {
   await server.advance(HOUR_MS);
   const person = new Person(server);
   const { ticket } = (await person.post('/v1/sign-in/email-code', { email: EMAIL })).body as { ticket: string };
@@ -165,7 +165,7 @@ test('at most five codes are e-mailed to an address in an hour', async () => {
   assert.deepEqual(statuses, [202, 202, 202, 202, 202, 429]);
 });
 
-test('fifty sign-ins with one code by e-mail give one session', async () => {
+test('fifty concurrent sign-ins with the same e-mailed code create a single session', async () => {
   await server.advance(HOUR_MS);
   const { ticket } = (await new Person(server).post('/v1/sign-in/email-code', { email: EMAIL })).body as {
     ticket: string;
@@ -202,7 +202,7 @@ test('counts a hundred concurrent guesses as a hundred', async () => {
   await server.advance(10 * MINUTE_MS);
 });
 
-test('a guess for which there was no place does not count, and each that was tried does', async () => {
+test('a password guess that found the queue full does not count towards the limit, and each one that was checked does', async () => {
   const guess = (address: string) =>
     new Person(server).send('POST', '/v1/sign-in/password', GUESS, { 'x-forwarded-for': address });
   // Two passwords are checked at a time, and 32 wait.
@@ -228,7 +228,7 @@ test('refuses to register without an invitation', async () => {
   }
 });
 
-test('refuses the passkey of another person as the answer to a step-up', async () => {
+test('refuses the passkey of another person in a step-up', async () => {
   const stranger = new Authenticator(localhost.origin);
   await ada.signIn(EMAIL);
   const { ticket, publicKey } = (await ada.send('POST', '/v1/account/step-up/options', {}, localhost))

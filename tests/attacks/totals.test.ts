@@ -33,7 +33,7 @@ describe('clients that do not read their responses', () => {
   /** The value of UNREAD_BYTES_MAX. */
   const SESSION_BYTES_MAX = 320 * MIB;
 
-  it('the client with the most unread bytes is closed until the session is within its limit, and others stay connected', () =>
+  it('are closed, starting with the most unread bytes, until the session is within its limit, and others stay connected', () =>
     withSession(async ({ id, connectUrl }) => {
       const reader = await CdpClient.connect(connectUrl);
       const page = await reader.attachToPage();
@@ -63,7 +63,7 @@ describe('clients that do not read their responses', () => {
       reader.cut();
     }));
 
-  it('also count with incomplete messages', () =>
+  it('are also closed if the bytes of incomplete messages exceed the limit', () =>
     withSession(async ({ id, connectUrl }) => {
       const reader = await CdpClient.connect(connectUrl);
       const page = await reader.attachToPage();
@@ -241,7 +241,7 @@ describe('unused locales and policies', () => {
   /** The value of UNUSED_LOCALES_MAX and UNUSED_POLICIES_MAX. */
   const UNUSED_MAX = 16;
 
-  it('share a folder if they mean the same to Chromium', async () => {
+  it('share a folder if they are equivalent for Chromium', async () => {
     for (const locale of ['en-x-aaaaaaa1', 'en-x-aaaaaaa2', 'EN', 'en-u-ca-buddhist', 'xx-YY'])
       await server.release((await server.createSession({ browserSettings: { locale } })).id);
     assert.deepEqual(folders('locales').sort(), ['en', 'en-u-ca-buddhist']);

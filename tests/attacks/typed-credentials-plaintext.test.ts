@@ -259,7 +259,7 @@ test('a viewer cannot see what is typed, and neither can a window at the same ad
   );
 });
 
-test('logs, HAR, lists, events and receipts do not contain it', async () => {
+test('logs, HAR files, lists, events and receipts do not contain the typed text', async () => {
   for (const id of sessions) {
     await eventually(
       'the session to end',
@@ -334,7 +334,7 @@ test('recordings are black where the text was shown', async () => {
     }
 });
 
-test('the database, the data folder, the log and the traces of the server do not contain it', async () => {
+test('the database, data folder, log and traces of the server do not contain the typed text', async () => {
   await receiver.span('cdp.connection');
   await tables();
   for (const path of filesUnder(server.dataDir))

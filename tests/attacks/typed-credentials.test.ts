@@ -152,7 +152,7 @@ for (const [what, url, selector] of REFUSED)
     assertNothingStolen();
   });
 
-test('types nothing into a page that lies about its origin', async () => {
+test('types nothing into a page that fakes its origin', async () => {
   const { body, text } = await steps(`${pages.b}/liar`, [fill('#password'), { do: 'sleep', ms: 200 }]);
   assert.equal(body.status, 'failed', text);
   assertNothingStolen();
@@ -180,7 +180,7 @@ test('types nothing into a page that was navigated to during the step', async ()
   assertNothingStolen();
 });
 
-test('refuses every client, viewer who takes control, tool and other call on a session that credentials are typed into', async () => {
+test('refuses clients, viewers who take control, tools and other calls on a session while credentials are typed into it', async () => {
   const all = [fill('#password'), { do: 'sleep', ms: 8_000 }];
   const { body: made, text } = await steps(`${bank}/bank`, all, { prefer: 'respond-async' });
   const read = () => server.api<Invocation>('GET', agentPath(server, `invocations/${made.id}`), { key });
@@ -238,7 +238,7 @@ test('refuses every client, viewer who takes control, tool and other call on a s
   assert.equal(ended.status, 'succeeded', end);
 });
 
-test('a session that credentials were typed into ends when the server is killed', async () => {
+test('a session with typed credentials ends if the server is killed', async () => {
   const all = [fill('#password'), { do: 'sleep', ms: 9_000 }];
   const { body: made, text } = await steps(`${bank}/bank`, all, { prefer: 'respond-async' });
   const read = () => server.api<Invocation>('GET', agentPath(server, `invocations/${made.id}`), { key });

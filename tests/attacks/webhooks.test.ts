@@ -20,7 +20,7 @@ const token = await ownerToken(server);
 const create = (url: string) =>
   server.api<Webhook & ErrorBody>('POST', webhooksPath(server), { key: token, body: { name: 'x', url } });
 
-test('refuses internal addresses when a webhook is saved or changed, and names only the rule', async () => {
+test('refuses internal addresses when a webhook is created or changed, and reports only the rule', async () => {
   const webhook = await createWebhook(server, token, { url: receiver.url('/saved') });
   const refused: ReadonlyArray<readonly [url: string, words: RegExp]> = [
     ['https://127.0.0.1/', /rule loopback/],
@@ -46,7 +46,7 @@ test('refuses internal addresses when a webhook is saved or changed, and names o
   }
 });
 
-test('refuses a name at delivery although it was allowed when it was saved', async () => {
+test('refuses a host name at delivery even though it was allowed when the webhook was saved', async () => {
   const webhook = await createWebhook(server, token, { url: `http://moving.test:${receiver.port}/moving` });
   await deliveryWhen(
     ...([server, token, await testWebhook(server, token, webhook.id)] as const),
@@ -76,7 +76,7 @@ test('does not follow a redirect, not even to an allowed address', async () => {
   assert.equal(receiver.of('/elsewhere').length, 0);
 });
 
-test('endpoints that never answer do not delay the endpoint of another application', async () => {
+test('endpoints that never respond do not delay the endpoint of another application', async () => {
   receiver.answer('/slow', () => {});
   for (let n = 0; n < 12; n += 1) {
     const { id } = await createWebhook(server, token, { name: `slow ${n}`, url: receiver.url('/slow') });
@@ -95,7 +95,7 @@ test('endpoints that never answer do not delay the endpoint of another applicati
   for (const { id } of body.data) await server.api('DELETE', webhooksPath(server, `/${id}`), { key: token });
 });
 
-test('a response that is endless or compressed counts only by its status', async () => {
+test('only the status of an endless or compressed response counts', async () => {
   receiver.answer('/endless', response => {
     response.writeHead(200);
     const more = (): void => {
@@ -143,7 +143,7 @@ test('a webhook of another application is not found, and neither are its deliver
   assert.equal((await deliveriesOf(server, token, webhook.id)).length, 1);
 });
 
-test('the sealed key of a webhook signs nothing in the row of another', async () => {
+test('the sealed key of a webhook cannot sign messages when moved to the row of another webhook', async () => {
   const victim = await createWebhook(server, token, { url: receiver.url('/victim') });
   const thief = await createWebhook(server, token, { url: receiver.url('/thief') });
   const move = 'update webhooks set sealed_key = (select sealed_key from webhooks where id = $2) where id = $1';

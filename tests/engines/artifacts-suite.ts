@@ -114,7 +114,7 @@ export function describeArtifacts(name: string, open: (scope: Scope, folder: str
       opened?.body.destroy();
     });
 
-    it('stores nothing of a stream that fails, and keeps the previous object', async () => {
+    it('stores nothing when the source stream fails, and keeps the previous object', async () => {
       const key = newKey();
       const breaking = async function* () {
         yield randomBytes(6 * MIB);
@@ -141,7 +141,7 @@ export function describeArtifacts(name: string, open: (scope: Scope, folder: str
       assert.equal(await artifacts.stat(key), undefined);
     });
 
-    it('stores a file and removes it, and succeeds if that was already done', async () => {
+    it('moves a file into the store, and succeeds if that was already done', async () => {
       const key = newKey();
       const bytes = randomBytes(7 * MIB);
       const path = join(folder, randomUUID());
@@ -178,7 +178,7 @@ export function describeArtifacts(name: string, open: (scope: Scope, folder: str
       assert.deepEqual(await listed(sessionPrefix(APP, session)), []);
     });
 
-    it('stores many objects concurrently while others empty their folders', async () => {
+    it('stores objects while other calls concurrently remove theirs and the empty folders', async () => {
       const session = newSession();
       const round = async (): Promise<void> => {
         const key = downloadKey(APP, session, randomUUID());

@@ -77,7 +77,7 @@ const CHANGES: Readonly<Record<string, () => Promise<unknown>>> = {
 };
 
 for (const [name, change] of Object.entries(CHANGES))
-  test(`${name} with its entry, or not at all`, async () => {
+  test(`${name} together with its audit entry, or not at all`, async () => {
     const before = await state(store);
     audit.isFailing = true;
     await assert.rejects(change(), /the entry is not durable/);

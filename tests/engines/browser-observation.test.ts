@@ -96,7 +96,7 @@ async function withPlaywright<T>(work: (context: BrowserContext, page: Page) => 
 const saidIn = ({ heard }: { heard: readonly Heard[] }): string[] =>
   heard.filter(({ method }) => method === 'Runtime.consoleAPICalled').map(({ params }) => JSON.stringify(params.args));
 
-test('shows Playwright the same popups, workers and cross-site frames with an observer', () =>
+test('shows Playwright the same popups, workers and cross-site frames with and without an observer', () =>
   bothWays(() =>
     withPlaywright(async (context, page) => {
       const said = new Set<string>();
@@ -131,7 +131,7 @@ test('shows Playwright the same popups, workers and cross-site frames with an ob
     }),
   ));
 
-test('shows Puppeteer the same targets with an observer', () =>
+test('shows Puppeteer the same targets with and without an observer', () =>
   bothWays(async () => {
     const browser = await puppeteer.connect({ browserWSEndpoint: bare.url, defaultViewport: null });
     try {
@@ -190,7 +190,7 @@ test('reports the response of a service worker script to a client that enables N
   }
 });
 
-test('gives a raw client the same windows, focus and screencast with an observer', () =>
+test('gives a raw client the same windows, focus and screencast with and without an observer', () =>
   bothWays(async () => {
     const client = await CdpClient.connect(bare.url);
     const pagesNow = async () => {

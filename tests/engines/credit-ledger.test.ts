@@ -216,7 +216,7 @@ async function endConnection(trx: Db): Promise<void> {
 
 const pidQuery = () => db.selectNoFrom(({ fn }) => fn<number>('pg_backend_pid').as('pid')).compile();
 
-test('of 40 concurrent holds of the last credit exactly one succeeds', async () => {
+test('exactly one of 40 concurrent holds of the last credit succeeds', async () => {
   const { account, applications } = await anAccount(100);
   const outcomes = await Promise.all(
     Array.from({ length: 40 }, (_, at) => inTrx(trx => hold(trx, aHold(applications[at % 2] ?? assert.fail(), 100)))),
@@ -232,7 +232,7 @@ test('an account without credit can hold nothing', async () => {
   assert.deepEqual(await inTrx(trx => hold(trx, aHold(application, 1))), { required: 1, available: 0 });
 });
 
-test('of 20 concurrent settlements of one reservation exactly one captures', async () => {
+test('exactly one of 20 concurrent settlements of a reservation captures credit', async () => {
   const { account, applications } = await anAccount(1000);
   const [application = assert.fail()] = applications;
   const asked = aHold(application, 600);
@@ -266,7 +266,7 @@ test('a session that used more than it held is charged the rest of the available
   assert.deepEqual({ available, reserved, revenue }, { available: 0, reserved: 0, revenue: 1000 });
 });
 
-test('use is captured while held, an extension without enough credit is refused, and the end captures the rest', async () => {
+test('metering captures the use so far and does not extend the hold without enough credit, and settling captures the rest', async () => {
   const { account, applications } = await anAccount(1000);
   const [application = assert.fail()] = applications;
   const asked = aHold(application, 600);
@@ -286,7 +286,7 @@ test('use is captured while held, an extension without enough credit is refused,
 });
 
 for (const amount of [0, -1, 0.5, Number.NaN, Number.POSITIVE_INFINITY, AMOUNT_MAX + 1])
-  test(`an amount of ${amount} is refused everywhere`, async () => {
+  test(`holds and grants of ${amount} are rejected with a RangeError`, async () => {
     const { account, applications } = await anAccount(10);
     const [application = assert.fail()] = applications;
     await assert.rejects(
@@ -317,7 +317,7 @@ test('a balance can reach 2^53 - 1, and one more is refused', async () => {
   assert.equal((await balanceOf(account)).available, AMOUNT_MAX);
 });
 
-test('a session that holds nothing can be placed and ended while the balance of its account is locked', async () => {
+test('a session without a credit hold can be placed and ended while the balance of its account is locked', async () => {
   const { account, applications } = await anAccount(1000);
   const [applicationId = assert.fail()] = applications;
   const createdAt = new Date();
@@ -373,7 +373,7 @@ const availableOf = async (applicationId: ApplicationId): Promise<number | undef
   return (await balanceOf(billingAccountId)).available;
 };
 
-test('the end of a session captures what kit/metered-cost.ts counts, for any use and rates', async () => {
+test('ending a session captures the cost that kit/metered-cost.ts calculates, for any usage and rates', async () => {
   const random = generator(33);
   const upTo = (end: number): number => Math.floor(random() * end);
   const { account, applications } = await anAccount(8_000_000_000_000_000);
@@ -397,7 +397,7 @@ test('the end of a session captures what kit/metered-cost.ts counts, for any use
   }
 });
 
-test('a session that was lost with the service is charged up to its last metering', async () => {
+test('a session that ends because of a server restart is charged only up to its last metering', async () => {
   const { account, applications } = await anAccount(1000);
   const [application = assert.fail()] = applications;
   const id = (await aMeteredSession(application, 100)) ?? assert.fail();
@@ -414,7 +414,7 @@ test('a session that was lost with the service is charged up to its last meterin
   assert.equal((await balanceOf(account)).revenue, 10);
 });
 
-test('a session whose end is not decided keeps its hold, and ten concurrent ends settle it once', async () => {
+test('a session keeps its hold until its end is decided, and ten concurrent calls to finish it settle the hold once', async () => {
   const { account, applications } = await anAccount(1000);
   const [application = assert.fail()] = applications;
   const id = (await aMeteredSession(application, 100)) ?? assert.fail();
@@ -433,7 +433,7 @@ test('a session whose end is not decided keeps its hold, and ten concurrent ends
   assert.equal(rows[0].count, 2, 'one entry for the hold, one for the end');
 });
 
-test('of 20 concurrent creates with credit for five, five are placed, and the others leave no row', async () => {
+test('places five of 20 concurrent creates when the credit covers five, and leaves no row for the others', async () => {
   const { account, applications } = await anAccount(500);
   const [application = assert.fail()] = applications;
   const ids = await Promise.all(Array.from({ length: 20 }, () => aMeteredSession(application, 100)));

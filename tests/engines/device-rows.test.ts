@@ -75,14 +75,14 @@ test('reads a row as it was written, without absent members', async () => {
   assert.equal(await device.byDeviceCode(randomBytes(32)), undefined);
 });
 
-test('a user code is unique, and the number of pending ones is limited', async () => {
+test('rejects a duplicate user code, and limits the number of pending authorizations', async () => {
   const row = await aRow();
   const again = { ...row, id: newId<DeviceAuthorizationId>(NOW), deviceCodeHash: randomBytes(32) };
   assert.equal(await device.insert(again, MANY), 'code_taken');
   assert.equal(await device.insert({ ...again, userCodeHash: randomBytes(32) }, 1), 'limit_reached');
 });
 
-test('of parallel claims one account wins, and can read the authorization again', async () => {
+test('only one of several concurrent claims succeeds, and its account can read the authorization again', async () => {
   const row = await aRow();
   const accounts = await Promise.all(Array.from({ length: 10 }, anAccount));
   const claims = await Promise.all(accounts.map(account => device.claim(row.userCodeHash, account, NOW)));
@@ -95,7 +95,7 @@ test('of parallel claims one account wins, and can read the authorization again'
   assert.equal(await device.claim(row.userCodeHash, owner, END), undefined, 'expired');
 });
 
-test('only the account that claimed it can decide, once and in time', async () => {
+test('only the account that claimed an authorization can decide it, only once and only before it expires', async () => {
   const account = await anAccount();
   const row = await aRow();
   const denied = { status: 'denied' } as const;
@@ -107,7 +107,7 @@ test('only the account that claimed it can decide, once and in time', async () =
   assert.equal(decisions.filter(Boolean).length, 1);
 });
 
-test('fifty concurrent collections insert one token', async () => {
+test('fifty concurrent collect calls insert one token', async () => {
   const account = await anAccount();
   const row = await anApproved(account);
   const collect = () => device.collect(row.deviceCodeHash, NOW, redeem(account), MANY);

@@ -79,7 +79,7 @@ test('passes a large body unchanged, counts it exactly and keeps the connection 
   wire.socket.destroy();
 });
 
-test('passes a large body in chunks of every kind unchanged', async t => {
+test('passes a large body unchanged when it arrives in chunks of very different sizes', async t => {
   const sizes = [1, 10, 16_000, 70_000, 600_000, 3, 2 * MIB, LARGE.length];
   const { fixture, port } = await outside(t, async socket => {
     const whole = Buffer.concat([Buffer.from(head(LARGE.length)), LARGE]);
@@ -97,7 +97,7 @@ test('passes a large body in chunks of every kind unchanged', async t => {
   wire.socket.destroy();
 });
 
-test('passes a large body unchanged without memory for large chunks, and then releases the memory it used', async t => {
+test('passes large bodies unchanged when none or only one of the transfers can get a large read buffer', async t => {
   for (const bigReadsMax of [0, 1]) {
     const { fixture, port } = await outside(t, large, { limits: { bigReadsMax } });
     for (let time = 0; time < 2; time++) {
@@ -128,7 +128,7 @@ for (const [how, breakOff] of [
   ['ends', (socket: Socket) => void socket.end()],
   ['resets', (socket: Socket) => void socket.resetAndDestroy()],
 ] as const)
-  test(`aborts the browser's connection when the server ${how} in the middle of a body`, async t => {
+  test(`aborts the browser's connection when the server ${how} the connection in the middle of a body`, async t => {
     const half = LARGE.subarray(0, LARGE.length / 2);
     const { fixture, port } = await outside(t, socket => {
       socket.write(head(LARGE.length));
@@ -144,7 +144,7 @@ for (const [how, breakOff] of [
     await nothingOpen(fixture);
   });
 
-test('sends the next answer after a head without a body, whatever length the head declares', async t => {
+test('forwards the next response after a HEAD response that declares a length but has no body', async t => {
   const { fixture, port } = await outside(t, (socket, path) =>
     socket.write(path === '/last' ? `${head(2)}ok` : head(LARGE.length)),
   );
@@ -209,7 +209,7 @@ test('closes the connection to the server when the browser disconnects', async t
 const KERNEL_BYTES_MAX = 40 * MIB;
 
 for (const way of ['a plain answer', 'a tunnel'])
-  test(`applies backpressure to the sender of ${way} while the reader pauses, and delivers everything afterwards`, async t => {
+  test(`applies backpressure to the sender of ${way} while the reader is paused, and continues afterwards`, async t => {
     const { fixture, port } = await outside(t, pourEndlessly);
     const plain = way === 'a plain answer';
     const wire = plain ? await Wire.open(fixture.proxyPort) : await Wire.tunnel(fixture, `a.test:${port}`);

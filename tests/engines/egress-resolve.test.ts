@@ -59,7 +59,7 @@ test('returns the addresses of one family if the other has none', async t => {
   assert.deepEqual(await resolve('six.test'), ['2600::1']);
 });
 
-test('does not wait for a family that does not answer', async t => {
+test('does not wait for an address family whose query gets no response', async t => {
   const late = Promise.withResolvers<Answer>();
   const { resolve } = await names(
     t,
@@ -78,7 +78,7 @@ test('reports why a name has no addresses', async t => {
   await assert.rejects(resolve('none.test'), { name: 'Failed', kind: 'name_not_resolved' });
 });
 
-test('caches answers for their TTL, at most one minute, and not at all for a TTL of zero', async t => {
+test('caches responses for their TTL, but for at most one minute, and not at all if the TTL is zero', async t => {
   let nowMs = 0;
   const ttls: Readonly<Record<string, number>> = { 'zero.test': 0, 'ten.test': 10, 'day.test': 86_400 };
   const { resolve, asked } = await names(
@@ -105,7 +105,7 @@ test('sends one query for concurrent requests', async t => {
   assert.equal(asked('same.test'), 1);
 });
 
-test('queries again after the TTL and uses a changed answer', async t => {
+test('queries again after the TTL and uses the new addresses', async t => {
   const { resolve } = await names(t, ({ time, type }) => ({
     addresses: type === 'AAAA' ? [] : [time === 1 ? '1.2.3.4' : '10.9.9.9'],
   }));

@@ -60,7 +60,7 @@ const MALFORMED: ReadonlyArray<readonly [string, string, RegExp]> = [
   ['an unknown expectation', 'GET http://a.test/ HTTP/1.1\r\nHost: a\r\nExpect: tea\r\n\r\n', /^HTTP\/1.1 417 /],
 ];
 
-test('answers malformed requests with an error and forwards none', async t => {
+test('responds to malformed requests with an error and does not forward them', async t => {
   let hits = 0;
   const port = await listen(
     t,
@@ -243,7 +243,7 @@ test('passes a reset on to the other side', async t => {
   await nothingOpen(fixture);
 });
 
-test('closes both sides when a reset follows an end', async t => {
+test('closes both sides of a tunnel when a reset follows a half-close', async t => {
   const ending = await listen(
     t,
     createServer({ allowHalfOpen: true }, socket => {
@@ -329,7 +329,7 @@ test('ends a connection with too many pipelined requests', async t => {
   assert.equal(mixed.text, '');
 });
 
-test('times out a head that arrives slowly, and a connection without a request', async t => {
+test('times out a request head that arrives slowly, and a connection that never sends a request', async t => {
   // The limit that is not under test is long, so that a slow machine does not reach it first.
   const drip = await openFixture(t, { limits: { headMs: 100, sweepMs: 50 } });
   const slow = await Wire.open(drip.proxyPort);
@@ -382,7 +382,7 @@ test('ends a half-closed tunnel earlier than an open one', async t => {
   await nothingOpen(fixture);
 });
 
-test('allows a long response to be silent until the idle limit', async t => {
+test('allows a response to take longer than the limits for request heads and unused connections', async t => {
   const port = await listen(
     t,
     createHttpServer((request, response) => {
@@ -420,7 +420,7 @@ test('releases everything when the browser disconnects while a connection is bei
   await stillWorks(fixture, port);
 });
 
-test('ends requests in progress quickly when the proxy is closed', async t => {
+test('aborts requests in progress promptly when the proxy is closed', async t => {
   const port = await listen(
     t,
     createHttpServer(() => {}),
@@ -436,7 +436,7 @@ test('ends requests in progress quickly when the proxy is closed', async t => {
   await nothingOpen(fixture);
 });
 
-test('ends only the connection when a listener throws', async t => {
+test('closes only the affected connection when a listener throws', async t => {
   const fail = (): never => {
     throw new Error('broken');
   };

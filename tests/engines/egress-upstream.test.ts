@@ -86,7 +86,7 @@ for (const [scheme, talks] of [
     },
   ],
 ] as const satisfies ReadonlyArray<readonly [Upstream['scheme'], Readonly<Record<string, Talk>>]>)
-  test(`times out a ${scheme} proxy that does not answer completely, and names the failure`, async t => {
+  test(`times out when a ${scheme} proxy does not respond completely, and reports the failure`, async t => {
     const { fixture, failures } = await proxied(t, scheme, talks, GIVEN_UP_MS);
     for (const host of Object.keys(talks)) {
       const head = await tunnel(fixture, `${host}:443`);
@@ -97,7 +97,7 @@ for (const [scheme, talks] of [
     await nothingOpen(fixture);
   });
 
-test('waits for a slow proxy within the limit, even if its answer arrives in small parts', async t => {
+test('waits for a slow proxy within the limit, even if its response arrives in small parts', async t => {
   const { fixture, failures } = await proxied(t, 'http', {
     'slow.test': async (socket, heard) => {
       if (!heard.startsWith('CONNECT ')) return void socket.write(`heard ${heard}`);
@@ -114,7 +114,7 @@ test('waits for a slow proxy within the limit, even if its answer arrives in sma
   assert.deepEqual(failures, []);
 });
 
-test('keeps bytes of the host that arrive together with the answer of the proxy', async t => {
+test('keeps bytes from the destination that arrive together with the response of the proxy', async t => {
   const { fixture } = await proxied(t, 'socks5', {
     'first.test': (socket, _, time) =>
       void socket.write(time === 1 ? SOCKS_METHOD : Buffer.concat([SOCKS_STANDS, Buffer.from('220 ready')])),
@@ -130,7 +130,7 @@ for (const [how, breakOff] of [
   ['ends', (socket: Socket) => void socket.end()],
   ['resets', (socket: Socket) => void socket.resetAndDestroy()],
 ] as const)
-  test(`aborts only that one request when a proxy ${how} in the middle of a body`, async t => {
+  test(`aborts only the affected requests when a proxy ${how} the connection in the middle of a body`, async t => {
     const { fixture, failures } = await proxied(t, 'http', {
       'breaks.test': (socket, heard) => {
         if (heard.startsWith('CONNECT ')) return void socket.write(STANDS);
@@ -193,7 +193,7 @@ test('waits for a body that arrives slowly through a proxy', async t => {
   wire.socket.destroy();
 });
 
-test('ends the connection without a response when a proxy closes before it answered', async t => {
+test('reports bad_answer in an interim response when a proxy closes the connection before it responds', async t => {
   const { fixture } = await proxied(t, 'http', { 'shut.test': socket => void socket.end() });
   const wire = await Wire.open(fixture.proxyPort);
   wire.socket.write('GET http://shut.test/ HTTP/1.1\r\nHost: shut.test\r\n\r\n');

@@ -126,7 +126,7 @@ test('returns a response unchanged: status, reason phrase, repeated headers, no 
   wire.socket.destroy();
 });
 
-test('passes the chunks of a response as they arrive, and no body for HEAD', async t => {
+test('forwards the chunks of a response as they arrive, and forwards no body for HEAD', async t => {
   const chunks = '4\r\nWiki\r\n5\r\npedia\r\n0\r\n\r\n';
   const port = await listen(
     t,
@@ -155,7 +155,7 @@ test('passes the chunks of a response as they arrive, and no body for HEAD', asy
   assert.deepEqual([code, out.toString().includes('Wiki')], [0, false]);
 });
 
-test('passes every method, with and without a body, by length and chunked', async t => {
+test('passes every method with and without a body, with a Content-Length or chunked', async t => {
   const port = await origin(t, async (request, response) => {
     const { method, headers } = request;
     response.end(
@@ -222,7 +222,7 @@ test('passes on 100-continue from the server instead of sending its own', async 
   assert.equal(asked, 2);
 });
 
-test('passes large bodies unchanged in both directions and counts the bytes of the outer sockets', async t => {
+test('passes large bodies unchanged in both directions and counts the bytes of the connections to the server', async t => {
   const sent = randomBytes(32 * 1024 * 1024);
   const folder = mkdtempSync(join(tmpdir(), 'berth-egress-'));
   t.after(() => rmSync(folder, { recursive: true }));
@@ -251,7 +251,7 @@ test('passes large bodies unchanged in both directions and counts the bytes of t
   assert.ok(bytesUp > 3 * sent.length && bytesDown > 3 * sent.length);
 });
 
-test('updates counters while a tunnel is open, and counts it exactly', async t => {
+test('updates the byte counters while a tunnel is open, and counts its bytes exactly', async t => {
   const port = await listen(
     t,
     createServer(socket => socket.pipe(socket)),
@@ -352,7 +352,7 @@ test('keeps connections alive, with one to the server per connection of the brow
   await until(WAIT_MS, 'none to be left', () => (fixture.egress.counters().connectionsOpen === 0 ? true : undefined));
 });
 
-test('hides from the browser that the server has closed a kept connection', async t => {
+test('repeats a request on a new connection when the server has closed the kept-alive connection', async t => {
   const served = new WeakMap<Socket, number>();
   const methods: string[] = [];
   const port = await origin(t, (request, response) => {
@@ -453,7 +453,7 @@ test('delivers all bytes before closing, also to a slow reader', async t => {
   assert.equal(sha(wire.bytes), sha(bytes));
 });
 
-test('applies backpressure to the sender of a slow reader', async t => {
+test('applies backpressure to the sender when the reader is slow', async t => {
   const endless = Buffer.alloc(1 << 20);
   const port = await listen(
     t,
@@ -485,7 +485,7 @@ test('applies backpressure to the sender of a slow reader', async t => {
   wire.socket.destroy();
 });
 
-test('answers, counts, reports and logs a refusal with its rule only', async t => {
+test('rejects, counts and reports a forbidden request, and the response shows only the rule', async t => {
   const told: Refusal[] = [];
   const fixture = await openFixture(t, {
     hosts: { 'inside.test': '10.9.9.9' },
@@ -556,7 +556,7 @@ test("serves the session's own connect address in this process", async t => {
   assert.equal(fixture.egress.counters().connections, 0);
 });
 
-test('allows tunnels only to its own address, and to no other spelling or port of it', async t => {
+test('refuses plain requests to its own address, and tunnels to other spellings or ports of it', async t => {
   let accepted = 0;
   const fixture = await openFixture(t, { self: { hostname: '127.0.0.1', port: 8080, accept: () => (accepted += 1) } });
   const plain = await curl(

@@ -133,7 +133,7 @@ class Process {
 }
 
 for (const seed of SEEDS)
-  test(`limits hold, nothing deadlocks, and every request ends (seed ${seed})`, async () => {
+  test(`limits hold, no transaction deadlocks, and every request completes (seed ${seed})`, async () => {
     const applications = [await anApplication(), await anApplication()];
     const processes = stores.map(store => new Process(store));
     for (const { store, hostId } of processes)
@@ -181,7 +181,7 @@ for (const seed of SEEDS)
     assert.deepEqual(found, [{ deadlocks: 0 }]);
   });
 
-test('a create that read the limits before they were replaced is placed under the new limits', async () => {
+test('a create that read the limits before they were replaced is checked against the new limits', async () => {
   const applicationId = await anApplication();
   const hostId = newId<HostId>(new Date());
   await first.hosts.announce({ id: hostId, region: 'local', slots: SLOTS, startedAt: new Date() });

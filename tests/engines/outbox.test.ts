@@ -72,7 +72,7 @@ describe('the outbox', () => {
       return (await store.outbox.staged(host)).size === 0;
     });
 
-  it('stores what is posted, and returns it at once', async () => {
+  it('returns a posted file immediately, and stores it afterwards', async () => {
     const outbox = open(disk);
     const key = newKey();
     const bytes = randomBytes(100_000);
@@ -88,7 +88,7 @@ describe('the outbox', () => {
     await outbox.close();
   });
 
-  it('stores a file for the application that owns the key', async () => {
+  it('returns a waiting file only to the application that owns it', async () => {
     const outbox = open(disk);
     const key = newKey();
     await outbox.post(app, { key, staged: await stage(Buffer.from('x')) });
@@ -153,7 +153,7 @@ describe('the outbox', () => {
     await outbox.close();
   });
 
-  it('leaves nothing of a file that is withdrawn while it is being stored', async () => {
+  it('leaves nothing behind when a file is withdrawn while it is being stored', async () => {
     const outbox = open(bucket);
     for (let round = 0; round < 10; round++) {
       const key = newKey();

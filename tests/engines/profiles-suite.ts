@@ -163,7 +163,7 @@ export function profilesSuite(form: Form): void {
             .sort()
         : [];
 
-    test('unpacks the stored entries with the box as owner, and nothing else', async () => {
+    test('unpacks only the stored entries, owned by the user of the box', async () => {
       const { box, packed } = await roundTrip(profile => {
         put(profile, 'Default/Cookies');
         put(profile, 'Default/Local Storage/leveldb/000003.log');
@@ -227,7 +227,7 @@ export function profilesSuite(form: Form): void {
       }
     });
 
-    test('lists nothing in a folder that is a link', async () => {
+    test('packs nothing from a folder that is a symbolic link', async () => {
       const { box } = await roundTrip(profile => {
         execFileSync('rm', ['-r', join(profile, 'Default')]);
         symlinkSync(dataDir, join(profile, 'Default'));
@@ -247,7 +247,7 @@ export function profilesSuite(form: Form): void {
       assert.equal(existsSync(staging.profile), false);
     });
 
-    test('stops reading endless nested folders at the limit', async () => {
+    test('stops reading deeply nested folders at the limit', async () => {
       const staging = await staged(profile => {
         let folder = join(profile, 'Default/IndexedDB');
         for (let depth = 0; depth < 40; depth++) folder = join(folder, 'd'.repeat(60));
@@ -278,14 +278,14 @@ export function profilesSuite(form: Form): void {
       ['a way up', evilHeader('Default/IndexedDB/../../../../evil')],
       ['an absolute name', evilHeader('/tmp/evil')],
     ] as const)
-      test(`refuses an archive with ${what} and leaves nothing`, async () => {
+      test(`refuses an archive with ${what} and leaves nothing behind`, async () => {
         const box = newBox();
         const failure = await profiles.unpack(await crafted(tarWith(header)), box, true, never).catch(error => error);
         assert.ok(profiles.isDamage(failure), String(failure));
         assert.deepEqual(readdirSync(box), []);
       });
 
-    test('refuses a zip bomb at the limit and leaves nothing', async () => {
+    test('refuses a zip bomb at the limit and leaves nothing behind', async () => {
       const bomb = (async function* () {
         yield evilHeader('Default/IndexedDB/bomb', '0', '', 3 * 1024 ** 3);
         for (let sent = 0; sent < 64; sent++) yield Buffer.alloc(1024 ** 2);
@@ -296,7 +296,7 @@ export function profilesSuite(form: Form): void {
       assert.deepEqual(readdirSync(box), []);
     });
 
-    test('leaves no process when packing is aborted at any time', async () => {
+    test('leaves no process behind when packing is aborted at any time', async () => {
       for (let waitMs = 0; waitMs < 24; waitMs += 2) {
         const staging = await staged(profile => put(profile, 'Default/IndexedDB/1', randomBytes(500_000)));
         const packed = await profiles.pack(staging, seal(), AbortSignal.timeout(waitMs)).catch(() => undefined);
@@ -338,7 +338,7 @@ export function profilesSuite(form: Form): void {
       }
     });
 
-    test('reports altered bytes, a wrong key and a wrong checksum as damage, and leaves nothing', async () => {
+    test('reports altered bytes, a wrong key and a wrong checksum as damage, and leaves nothing behind', async () => {
       const under = seal();
       const staging = await staged(profile => put(profile, 'Default/IndexedDB/1', randomBytes(500_000)));
       const packed = await profiles.pack(staging, under, never);

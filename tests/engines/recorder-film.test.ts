@@ -121,7 +121,7 @@ async function filmed(
 
 const millisecondsOf = ({ durationsMs }: Segment): number => durationsMs.reduce((sum, ms) => sum + ms, 0);
 
-test('gives a page with a single late frame the duration of the page', async () => {
+test('records the full lifetime of a page that has a single late frame', async () => {
   const clock = new TestClock();
   const [paintedAt, browserMs] = [new Date(clock.now().getTime() - 1_500), clock.monotonicMs() - 1_500];
   const first = { ...frame(browserMs, picture(RED, LARGE)), at: paintedAt };
@@ -140,7 +140,7 @@ test('gives a page with a single late frame the duration of the page', async () 
   assert.ok(endMs > leastMs - 500 && endMs < mostMs + 500, `${endMs}, not ${leastMs} to ${mostMs}`);
 });
 
-test('keeps one minute exact in segments, playlist and MP4 file, with every color at its time', async () => {
+test('keeps one recorded minute exact in the segments and the MP4 file, with each color at the right time', async () => {
   const colours = [RED, GREEN, BLUE];
   const pictures = colours.map(colour => picture(colour, LARGE));
   // Changes at irregular times, 7 s without a change, and a change at the end. The first picture arrives late.
@@ -209,7 +209,7 @@ test('encodes waiting segments in one process, each playable alone', async () =>
   }
 });
 
-test('encodes each segment alone if they cannot be encoded together', async () => {
+test('encodes segments one by one if they cannot be encoded together', async () => {
   const folder = makeFolder();
   const moody = join(folder, 'ffmpeg');
   writeFileSync(moody, '#!/bin/sh\ncase "$*" in *"-f concat"*) exit 1;; esac\nexec ffmpeg "$@"\n', { mode: 0o755 });
@@ -231,7 +231,7 @@ test('encodes each segment alone if they cannot be encoded together', async () =
   assert.deepEqual(lost, []);
 });
 
-test('skips a picture that is larger than any page, reports it, and continues with the next one', async () => {
+test('skips a frame that exceeds the size limit, reports the gap, and continues with the next frame', async () => {
   const clock = new TestClock();
   const spans: Span[] = [];
   const stored: Segment[] = [];
@@ -271,7 +271,7 @@ test('skips a picture that is larger than any page, reports it, and continues wi
   assert.deepEqual([...new Set(stored.map(({ size }) => `${size.width}x${size.height}`))], ['64x48']);
 });
 
-test('encodes the largest picture that a page may have within the limits of the encoder', async () => {
+test('encodes a frame of the largest size that a page may have', async () => {
   const large = { width: 4096, height: 4096 };
   const { segments, lost } = await filmed(join(makeFolder(), 'page'), [{ atMs: 0, jpeg: picture(BLUE, large) }], 100);
   assert.deepEqual(lost, []);
@@ -375,7 +375,7 @@ test('records the 65th tab to its end once there is room for it, and reports the
   assert.ok(waited.length === 1 && (waited[0]?.toMs ?? 0) >= 3_000, JSON.stringify(waited));
 });
 
-test('batches segments while nobody is watching, and encodes each as it ends once somebody is', async () => {
+test('batches segments while nobody is watching, and encodes each segment as it completes while somebody is watching', async () => {
   const clock = new TestClock();
   const stored: number[] = [];
   const sink = {

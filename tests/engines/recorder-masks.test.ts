@@ -110,7 +110,7 @@ const field =
   "const p = document.querySelector('#p') ?? document.querySelector('#host')?.shadowRoot.querySelector('#p')";
 
 for (const name of [...Object.keys(PAGES), 'framed'])
-  test(`${name}: hides fields before and after the password is shown, and while the page scrolls`, async () => {
+  test(`${name}: masks password fields before and after the page shows the password, and while the page scrolls`, async () => {
     const frames = await framesDuring(async () => {
       await client.send('Page.navigate', { url: `${pages.url}/${name}` }, page);
       await client.shows('the page to be there', "document.readyState === 'complete'", page);
@@ -133,7 +133,7 @@ pages.set('/around', html(AROUND));
 const isClose = (frame: Frame | undefined): frame is Frame =>
   frame !== undefined && coloursOf(frame.jpeg).black <= COVERED_PIXELS_MAX;
 
-test('masks at most one block of the picture around a field, and the same area for any text', async () => {
+test('masks at most one JPEG block around a field, and the same area for any text', async () => {
   await client.send('Page.navigate', { url: `${pages.url}/around` }, page);
   await client.shows('the page to be there', "document.readyState === 'complete'", page);
   const hub = await eventually('the page to be recorded', () => recording.hubOf(0));
@@ -163,7 +163,7 @@ test('masks at most one block of the picture around a field, and the same area f
   for (const jpeg of masked) assert.ok(jpeg.equals(masked[0] ?? NOTHING), 'the masked picture tells what was typed');
 });
 
-test('sees a field if nothing masks it', async () => {
+test('detects the color of a field where nothing is masked', async () => {
   await evaluate(
     `document.body.insertAdjacentHTML('afterbegin', '<b style="display:block;background:#f0f;height:30px"></b>')`,
   );

@@ -185,7 +185,7 @@ test('stores the colors of a page at the times at which they were painted, up to
   await recorder.close();
 });
 
-test('ends segments of an unchanged page without extra cost, and starts a new one when the size changes', async () => {
+test('completes segments of an unchanged page, and starts a new segment when the size of the page changes', async () => {
   const sink = new Kept();
   const folder = makeFolder();
   const recorder = await open({ folder, sink, clock: systemClock, log: silentLog });
@@ -216,7 +216,7 @@ test('ends segments of an unchanged page without extra cost, and starts a new on
   await recorder.close();
 });
 
-test('stores what a killed process left behind, up to the last time that it was alive', async () => {
+test('stores what a killed process had recorded, up to the last time the process was known to be alive', async () => {
   const sink = new Kept();
   const folder = makeFolder();
   const killed = await open({ folder, sink, clock: systemClock, log: silentLog });
@@ -243,7 +243,7 @@ test('stores what a killed process left behind, up to the last time that it was 
   await successor.close();
 });
 
-test('starts a recording when its page appears, shows the first picture until then, and reports it', async () => {
+test('starts a recording at the time its page appeared, holds the first frame over the missed time, and reports the gap', async () => {
   const sink = new Kept();
   const recorder = await open({ folder: makeFolder(), sink, clock: systemClock, log: silentLog });
   const { observing } = await record(recorder, 'late', 7_000);
@@ -302,7 +302,7 @@ test('pauses while too much is waiting to be stored, reports it, and continues a
   await recorder.close();
 });
 
-test('records a page that keeps navigating between sites once it has loaded', async () => {
+test('records the final page after a series of navigations between sites', async () => {
   const sink = new Kept();
   const recorder = await open({ folder: makeFolder(), sink, clock: systemClock, log: silentLog });
   const pages = await openPages({
@@ -333,7 +333,7 @@ test('records a page that keeps navigating between sites once it has loaded', as
   await recorder.close();
 });
 
-test('holds the last picture while another tab is in front, and reports the exact span', async () => {
+test('holds the last frame while another tab is in front, and reports the hidden span', async () => {
   const sink = new Kept();
   const recorder = await open({ folder: makeFolder(), sink, clock: systemClock, log: silentLog });
   const client = await CdpClient.connect(bare.url);

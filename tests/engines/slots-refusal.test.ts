@@ -42,7 +42,7 @@ describe('slots that cannot be opened', { concurrency: 1 }, () => {
     assert.deepEqual(warnings, []);
   });
 
-  test('refuses isolation "auto" as well if the server is reachable from other machines', () => {
+  test('refuses isolation "auto" without user namespaces if the server is reachable from other machines', () => {
     assert.equal(open(['auto', 'public'], NO_USER_NAMESPACES).code, 'isolation_unavailable');
   });
 
@@ -56,7 +56,7 @@ describe('slots that cannot be opened', { concurrency: 1 }, () => {
     assert.equal(open(['auto', 'loopback']).form, jailedForm());
   });
 
-  test('names a missing Chromium', () => {
+  test('reports a missing Chromium with its path and the command that installs it', () => {
     const { code, message } = open(['auto', 'loopback', '/usr/lib/no-such-browser']);
     assert.equal(code, 'box_start_failed');
     assert.match(String(message), /no-such-browser.*apt-get install chromium/);

@@ -68,7 +68,7 @@ export function slotsSuite(form: Form): void {
       await removeDataDir(dataDir);
     });
 
-    test('has the kind that was requested', () => {
+    test('opens slots of the requested form and isolation', () => {
       assert.equal(slots.form, form);
       assert.equal(slots.isolation, jailed ? 'slot' : 'process');
       if (form === 'process') assert.equal(slots.missing.length, 5);
@@ -87,14 +87,14 @@ export function slotsSuite(form: Form): void {
       assert.deepEqual(leftOf(dataDir, box.session), []);
     });
 
-    test('passes connections to the egress address to our listener', async () => {
+    test('passes connections to the egress address to the listener of the server', async () => {
       const box = await startGuest(slots);
       box.egress.on('connection', (socket: Socket) => socket.end('from the server'));
       assert.equal(await tell(box, readFrom('127.0.0.1', box.egressPort)), 'from the server');
       await leavesNothing(box);
     });
 
-    test('runs two boxes, and refuses a third beyond the size', async () => {
+    test('runs two boxes, refuses a third while both slots are in use, and reuses a freed slot', async () => {
       const small = await open({}, 2);
       const [one, other] = await Promise.all([startGuest(small), startGuest(small)]);
       assert.notEqual(one.record.slot, other.record.slot);
@@ -106,7 +106,7 @@ export function slotsSuite(form: Form): void {
       for (const box of [one, other, third]) assert.deepEqual(leftOf(dataDir, box.session), []);
     });
 
-    test('reports a missing program with the message of the system, and leaves nothing behind', async () => {
+    test('reports a missing program by its path, and leaves nothing behind', async () => {
       const session = newSession();
       const nowhere = { executable: '/usr/lib/no-such-browser', args: [], mounts: [] };
       const starting = slots.start(
@@ -180,14 +180,16 @@ export function slotsSuite(form: Form): void {
       await leavesNothing(box);
     });
 
-    test('ends everything when the leader is killed', () => endsWhenKilled(box => box.record.pid));
+    test('stops every process of the box when the leader is killed', () => endsWhenKilled(box => box.record.pid));
 
-    test('ends everything when the program is killed', () => endsWhenKilled(box => programOf(box.record, jailed)));
+    test('stops every process of the box when the program is killed', () =>
+      endsWhenKilled(box => programOf(box.record, jailed)));
 
     if (jailed) {
-      test('ends everything when the outer bubblewrap is killed', () =>
+      test('stops every process of the box when the outer bubblewrap is killed', () =>
         endsWhenKilled(({ record }) => only(childrenOf(record.pid))));
-      test('ends everything when pid 1 of the box is killed', () => endsWhenKilled(({ record }) => firstOf(record)));
+      test('stops every process of the box when pid 1 of the box is killed', () =>
+        endsWhenKilled(({ record }) => firstOf(record)));
     }
 
     async function endsWhenKilled(victim: (box: Box) => number): Promise<void> {
@@ -206,7 +208,7 @@ export function slotsSuite(form: Form): void {
       await leavesNothing(box);
     }
 
-    test('ends a box at its longest lifetime without a server', async () => {
+    test('a box stops at its maximum lifetime without action by the server', async () => {
       const session = newSession();
       const starting = slots.start(startOptions(session, undefined, 700), AbortSignal.timeout(START_WITHIN_MS));
       // On a slow machine the box may end before the start completes.
@@ -218,7 +220,7 @@ export function slotsSuite(form: Form): void {
 
     // ---- bounds -------------------------------------------------------------------------------------------------------
 
-    test('ends a box whose session folder exceeds its limit', async () => {
+    test('stops a box whose session folder exceeds its size limit', async () => {
       const small = await open({ diskBytes: 64 * MIB });
       const box = await startGuest(small);
       const write = (name: string, bytes: number) =>
@@ -259,7 +261,7 @@ export function slotsSuite(form: Form): void {
       });
 
     if (form === 'root')
-      test('ends a box that needs more memory than its limit, and reports the reason', async () => {
+      test('stops a box that exceeds its memory limit, and reports the reason', async () => {
         const small = await open({ memoryBytes: 200 * MIB });
         const box = await startGuest(small);
         throwIn(
@@ -272,7 +274,7 @@ export function slotsSuite(form: Form): void {
       });
 
     if (form === 'root')
-      test('schedules a box that keeps the CPU busy as idle until its load falls', async () => {
+      test('sets cpu.idle for a box that keeps the CPU busy, and clears it when the load falls', async () => {
         const box = await startGuest(slots);
         const [idle] = cgroupsOf(dataDir)
           .map(folder => join(folder, box.session, 'cpu.idle'))
@@ -295,7 +297,7 @@ export function slotsSuite(form: Form): void {
       });
 
     if (jailed)
-      test('limits the memory of a page without ending the browser', async () => {
+      test('limits the memory of a page without stopping the browser', async () => {
         const small = await open({ memoryBytes: 500 * MIB });
         const box = await small.start(startOptions(newSession(), chromium), AbortSignal.timeout(START_WITHIN_MS));
         const crashed = Promise.withResolvers<string>();
@@ -374,7 +376,7 @@ export function slotsSuite(form: Form): void {
         await leavesNothing(box);
       });
 
-      test('sets a time zone and shows the font cache, which each start would otherwise search for', async () => {
+      test('sets the time zone to UTC, and makes the font cache readable but not writable', async () => {
         const box = await startGuest(slots);
         assert.equal(await tell(box, 'return process.env.TZ'), 'UTC');
         const names = `return require('fs').existsSync('${FONT_CACHE}') ? require('fs').readdirSync('${FONT_CACHE}').sort() : []`;
@@ -384,7 +386,7 @@ export function slotsSuite(form: Form): void {
         await leavesNothing(box);
       });
 
-      test('gives the box no capabilities and no access to other namespaces', async () => {
+      test('gives the box no capabilities and no way to gain privileges', async () => {
         const box = await startGuest(slots);
         const status = String(await tell(box, "return require('fs').readFileSync('/proc/self/status', 'utf8')"));
         for (const set of ['Inh', 'Prm', 'Eff', 'Bnd', 'Amb'])
@@ -398,7 +400,7 @@ export function slotsSuite(form: Form): void {
         await leavesNothing(box);
       });
 
-      test('makes only the session folder and three limited places in memory writable', async () => {
+      test('makes only the session folder and size-limited folders in memory writable', async () => {
         const box = await startGuest(slots);
         for (const path of [
           '/x',
@@ -434,7 +436,7 @@ export function slotsSuite(form: Form): void {
         await leavesNothing(box);
       });
 
-      test('gives the box loopback and an interface without a route, and nothing of this machine', async () => {
+      test('gives the box a loopback interface and an interface without routes, and no access to the network of this machine', async () => {
         const server = await listen();
         const before = readdirSync('/sys/class/net');
         const box = await startGuest(slots);
@@ -492,7 +494,7 @@ export function slotsSuite(form: Form): void {
     // ---- restarts of the server
     // -----------------------------------------------------------------------------------------
 
-    test('adopts a box with its memory after the server was killed', async () => {
+    test('adopts a running box with its memory intact after the server was killed', async () => {
       const keeper = await startKeeper(form, dataDir);
       await tell(keeper, "memory.seen = 'before the kill'; return 0");
       await keeper.kill();
@@ -588,7 +590,7 @@ export function slotsSuite(form: Form): void {
       assert.deepEqual(leftOf(dataDir, kept.session), []);
     });
 
-    test('leaves nothing to sweep if the leader is killed after its server', async () => {
+    test('a sweep leaves nothing behind if the leader is killed after its server', async () => {
       const keeper = await startKeeper(form, dataDir);
       await keeper.kill();
       process.kill(keeper.record.pid, 'SIGKILL');
@@ -598,7 +600,7 @@ export function slotsSuite(form: Form): void {
       assert.deepEqual(leftOf(dataDir, keeper.session), []);
     });
 
-    test('ends the helper that opens the listener', async () => {
+    test('the helper process that opens the listener exits afterwards', async () => {
       const box = await startGuest(slots);
       const marked = () => leftOf(dataDir, box.session).filter(left => left.startsWith('process'));
       // What remains is the leader and, in a jail, the outer and the inner bubblewrap.

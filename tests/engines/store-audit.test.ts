@@ -105,7 +105,7 @@ describe('the audit log', () => {
     );
   });
 
-  it('denies the server every change, and every statement that alters tables', async () => {
+  it('denies the server role every change to entries, and every statement that alters tables', async () => {
     assert.ok(store.isConfined);
     await store.audit.insert(entry());
     for (const change of [
@@ -120,11 +120,11 @@ describe('the audit log', () => {
       await assert.rejects(asServer(change), /permission denied|must be owner/, change);
   });
 
-  it('denies even the owner a change while the triggers exist', async () => {
+  it('denies changes to entries even to the owner of the tables while the triggers exist', async () => {
     for (const change of CHANGES) await assert.rejects(sqlAt(login, change), /never changed/, change);
   });
 
-  it('lets the server do everything else, also with tables that a later migration creates', async () => {
+  it('allows the server role to insert, update and delete in tables that a later migration creates', async () => {
     await sqlAt(login, 'create table later (id bigint generated always as identity primary key, word text)');
     await (await openStore({ dataDir, log: silentLog, clock, beside: true })).close();
     await asServer(`insert into later (word) values ('a'); update later set word = 'b'; delete from later`);

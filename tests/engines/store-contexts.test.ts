@@ -95,7 +95,7 @@ describe('contexts in the store', () => {
     return id;
   }
 
-  it('counts versions, keeps five earlier ones for a week and removes the others', async () => {
+  it('numbers versions, keeps five earlier versions for a week and removes the others', async () => {
     const context = await aContext();
     for (let made = 0; made < 8; made++) await keep(context);
     const versions = await store.contexts.versions(application, context);
@@ -142,7 +142,7 @@ describe('contexts in the store', () => {
     );
   });
 
-  it('destroys the key and everything that belongs to it', async () => {
+  it('destroys a context, which then has no versions and accepts no saves or sessions', async () => {
     const context = await aContext('Mine');
     const version = await keep(context);
     const session = await aSession();
@@ -167,7 +167,7 @@ describe('contexts in the store', () => {
     await aContext('mine');
   });
 
-  it('admits one exclusive session, and none while a save is in progress', async () => {
+  it('allows one exclusive session, and no session while a save is in progress', async () => {
     const context = await aContext();
     const sessions = await Promise.all(Array.from({ length: 6 }, aSession));
     const opened = await Promise.all(sessions.map(id => store.contextUses.open(use(id, context, true))));
@@ -229,7 +229,7 @@ describe('contexts in the store', () => {
     assert.deepEqual(await found(plus(NOW, 1)), [ended, never].sort());
   });
 
-  it('reports a save even after the session has ended', async () => {
+  it('records a failed save once, even after the session has ended', async () => {
     const context = await aContext();
     const session = await aSession();
     await store.contextUses.open(use(session, context));

@@ -99,7 +99,7 @@ function describeControls(name: string, prepare: (scope: Scope) => Promise<Store
       assert.equal((await store.controls.of(session))?.fence, 20);
     });
 
-    it('does not lock the fence of another application, and says when a session is ending', async () => {
+    it('does not lock the fence for another application, and reports when a session is ending', async () => {
       const session = await running();
       const locked = (of: ApplicationId) => store.atomically(within => within.controls.lockFence(of, session));
       assert.equal(await locked(newId<ApplicationId>(NOW)), undefined);
@@ -135,7 +135,7 @@ function describeControls(name: string, prepare: (scope: Scope) => Promise<Store
       assert.deepEqual(await store.handoffs.list(application, { limit: 9, session, status: 'expired' }), []);
     });
 
-    it('binds a link to the first browser, and deletes its secret after too many wrong ones', async () => {
+    it('binds a link to the first browser, and deletes the secret of the link after too many wrong attempts', async () => {
       const row = asked(await running());
       await store.handoffs.insert(row);
       const browsers = await Promise.all(
@@ -160,7 +160,7 @@ function describeControls(name: string, prepare: (scope: Scope) => Promise<Store
       assert.ok((await store.handoffs.forget(LATER, 100)) >= 1);
     });
 
-    it('counts revoked links', async () => {
+    it('increments the link epoch each time the links of a session are revoked, without changing the fence', async () => {
       const session = await running();
       assert.equal(await store.controls.of(session), undefined);
       assert.equal(await store.controls.revokeLinks(application, session), 1);

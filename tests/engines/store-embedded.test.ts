@@ -96,7 +96,7 @@ const isReplaced = (pid: number): boolean => !isRunning(pid) && ![undefined, pid
 const eventsOf = (log: Recorded): string[] => log.lines.map(line => line.event);
 
 describe('data folder lock', () => {
-  it('admits one owner, names it to the next, and is released', async () => {
+  it('has one owner, reports the owner to the next caller, and can be acquired again after its release', async () => {
     const lock = await lockDataFolder(dataDir, { waitMs: 0 });
     await assert.rejects(lockDataFolder(dataDir, { waitMs: 0 }), inUseBy(process.pid));
     assert.deepEqual(await folderOwner(dataDir), { pid: process.pid, role: 'server' });
@@ -105,7 +105,7 @@ describe('data folder lock', () => {
     await (await lockDataFolder(dataDir, { waitMs: 0 })).close();
   });
 
-  it('is released when its owner dies in any way', async () => {
+  it('is released when its owner is killed', async () => {
     const holder = startHelper(scope, ['lock', dataDir]);
     assert.equal(await holder.line(), 'ready');
     await assert.rejects(lockDataFolder(dataDir, { waitMs: 0 }), inUseBy(holder.child.pid));
@@ -171,7 +171,7 @@ describe('a server on the embedded PostgreSQL', () => {
     assert.deepEqual([socketFolder, address?.trim()], [join(dataDir, 'run'), '']);
   });
 
-  it('gives PostgreSQL neither our environment nor our terminal nor our process group', async () => {
+  it('starts PostgreSQL in its own session and without the environment of the server', async () => {
     await open();
     const pid = postmaster();
     const names = readFileSync(`/proc/${pid}/environ`, 'utf8')
@@ -187,7 +187,7 @@ describe('a server on the embedded PostgreSQL', () => {
     assert.equal(Number(fields[3]), pid, 'its own session');
   });
 
-  it('writes durably, whatever the configuration file sets', async () => {
+  it('overrides fsync and listen_addresses of the configuration file', async () => {
     writeFileSync(join(dataDir, 'pg', 'postgresql.auto.conf'), "fsync = off\nlisten_addresses = '*'\n");
     await open();
     const command = readFileSync(`/proc/${postmaster()}/cmdline`, 'utf8');
@@ -195,13 +195,13 @@ describe('a server on the embedded PostgreSQL', () => {
     assert.match(command, /listen_addresses=\0/);
   });
 
-  it('refuses a second server and names the first', async () => {
+  it('refuses a second server and reports the pid of the first', async () => {
     await open();
     await assert.rejects(open(), inUseBy(process.pid));
     assert.ok(isRunning(postmaster()));
   });
 
-  it('refuses a second server whose own data folder is used with the socket of the first', async () => {
+  it('refuses a second server that has its own data folder but uses the socket of the first server', async () => {
     await open();
     const address = await find(dataDir);
     assert.ok(address);
@@ -240,7 +240,7 @@ describe('a server on the embedded PostgreSQL', () => {
     assert.equal(find(dataDir), undefined);
   });
 
-  it('ends PostgreSQL cleanly when it is killed, and the next server loses nothing', async () => {
+  it('shuts PostgreSQL down cleanly when the server is killed, and the next server loses no data', async () => {
     const server = startHelper(scope, ['server', dataDir]);
     assert.equal(await server.line(), 'ready');
     const pid = postmaster();
@@ -255,7 +255,7 @@ describe('a server on the embedded PostgreSQL', () => {
     );
   });
 
-  it('starts with a pid file whose pid belongs to another process', async () => {
+  it('starts even if the pid file contains the pid of another process', async () => {
     const store = await open();
     const id = await addAccount(store);
     await store.close();
@@ -288,7 +288,7 @@ describe('a server on the embedded PostgreSQL', () => {
     await (await open()).ping();
   });
 
-  it('reports its state to the doctor', async () => {
+  it('reports its owner and the state of PostgreSQL to the doctor command', async () => {
     assert.equal((await dataFolderStatus(join(dataDir, 'none'))).exists, false);
     const store = await open();
     const { binaries, ...status } = await dataFolderStatus(dataDir);
@@ -345,7 +345,7 @@ describe('orphaned PostgreSQL', () => {
     return child.pid ?? 0;
   };
 
-  it('is adopted by the next server, and ended with it', async () => {
+  it('is adopted by the next server, and stops when that server is closed', async () => {
     const pid = await orphan();
     const log = recordingLog();
     const store = await open({ log });
@@ -377,10 +377,10 @@ describe('orphaned PostgreSQL', () => {
   });
 });
 
-describe('command', () => {
+describe('a command', () => {
   beforeEach(copySeed);
 
-  it('works beside a running server and does not end its PostgreSQL', async () => {
+  it('works alongside a running server and does not stop its PostgreSQL', async () => {
     const server = await open();
     const pid = postmaster();
     const command = await open({ beside: true });
@@ -391,7 +391,7 @@ describe('command', () => {
     assert.equal((await folderOwner(dataDir)) !== undefined, true);
   });
 
-  it('neither receives from nor disturbs a server of another process', async () => {
+  it('does not disturb a server in another process, which still stops its PostgreSQL on close', async () => {
     const server = startHelper(scope, ['server', dataDir]);
     assert.equal(await server.line(), 'ready');
     const pid = postmaster();
@@ -404,7 +404,7 @@ describe('command', () => {
     assert.ok(!isRunning(pid));
   });
 
-  it('starts PostgreSQL itself if there is no server, and ends it', async () => {
+  it('starts PostgreSQL itself if there is no server, and stops it afterwards', async () => {
     const command = await open({ beside: true });
     await addAccount(command);
     const pid = postmaster();
@@ -425,7 +425,7 @@ describe('command', () => {
     assert.equal(find(dataDir), undefined);
   });
 
-  it('is waited for by a starting server', async () => {
+  it('makes a starting server wait until the command has finished', async () => {
     const command = startHelper(scope, ['command', dataDir]);
     assert.equal(await command.line(), 'ready');
     await assert.rejects(open(), inUseBy(command.child.pid));
@@ -435,7 +435,7 @@ describe('command', () => {
     await (await server).ping();
   });
 
-  it('ends its PostgreSQL when it is killed', async () => {
+  it('leaves no PostgreSQL running when it is killed', async () => {
     const command = startHelper(scope, ['command', dataDir]);
     assert.equal(await command.line(), 'ready');
     const pid = postmaster();
@@ -448,7 +448,7 @@ describe('socket folder', () => {
   const long = (): string => join(dataDir, 'a'.repeat(100));
   const owner = { uid: process.getuid?.() ?? 0, gid: process.getgid?.() ?? 0 };
 
-  it('uses another folder if the path of the data folder is too long, and removes it with the server', async () => {
+  it('is created elsewhere if the path of the data folder is too long, and is removed with the server', async () => {
     const store = await open({ dataDir: long() });
     await store.ping();
     const folder = find(long())?.socketFolder ?? '';
@@ -458,14 +458,14 @@ describe('socket folder', () => {
     assert.ok(!existsSync(folder));
   });
 
-  it('uses another folder if PostgreSQL would misread the path', async () => {
+  it('is usable even if the path of the data folder contains commas, spaces and quotation marks', async () => {
     const folder = join(dataDir, 'a, "b" c');
     const store = await open({ dataDir: folder });
     await store.ping();
     await store.close();
   });
 
-  it('is refused if another user has created it first', async () => {
+  it('is refused if it is a link or a file, is accessible to others, or belongs to another user', async () => {
     const folder = long();
     mkdirSync(folder, { mode: 0o700 });
     const place = await makeSocketFolder(folder, owner);
@@ -505,7 +505,7 @@ describe('PostgreSQL binaries', () => {
     return root;
   };
 
-  it('run after their library links were created, even by several processes concurrently', async () => {
+  it('run after several concurrent callers have created their library links', async () => {
     const root = unlinkedCopy();
     const initdb = [join(root, 'native', 'bin', 'initdb'), '--version'];
     assert.notEqual((await runProgram(initdb, { timeoutMs: STEP_MS })).code, 0);
@@ -519,7 +519,7 @@ describe('PostgreSQL binaries', () => {
     );
   });
 
-  it('are taken only from an explicit folder', async () => {
+  it('are searched only in the folder that was specified', async () => {
     await assert.rejects(findBinaries({ folder: dataDir }), error => isFault(error, 'database_binaries_missing'));
     await assert.rejects(open({ binariesFolder: dataDir }), error => isFault(error, 'database_binaries_missing'));
     const found = await findBinaries({ folder: join(packageRoot, 'native', 'bin') });
@@ -527,7 +527,7 @@ describe('PostgreSQL binaries', () => {
     assert.equal(await findBinaries({ folder: join(packageRoot, 'native', 'bin'), major: 17 }), undefined);
   });
 
-  it('refuse links that lead out of their package', async () => {
+  it('are not linked to paths outside their package', async () => {
     const root = join(dataDir, 'evil');
     mkdirSync(join(root, 'native'), { recursive: true });
     const links = [{ source: 'native/x', target: '../escaped' }, { source: 1 }, null];
@@ -537,8 +537,8 @@ describe('PostgreSQL binaries', () => {
   });
 });
 
-describe('identity', () => {
-  it('is the owner of the folder when root runs the server, so that the owner can continue without root', async () => {
+describe('the user of the PostgreSQL process', () => {
+  it('is the owner of the data folder when root runs the server, and owns every file in the folder', async () => {
     if (process.getuid?.() !== 0) {
       assert.equal((await postgresIdentity(dataDir)).uid, process.getuid?.());
       return;

@@ -140,7 +140,7 @@ describe('session events', () => {
     ]);
   });
 
-  it('record a box that was started for the session as a launch', async () => {
+  it('record the start of a box for the session as a launch', async () => {
     const row = await aSession();
     await store.sessions.setBox(row.id, { id: row.id }, NOW);
     assert.equal((await eventsOf(row)).at(-1)?.type, 'session.launched');
@@ -171,7 +171,7 @@ describe('session events', () => {
     assert.deepEqual((await eventsOf(row)).at(-1)?.actor, { kind: 'browser' }, 'who decided the end is who ended it');
   });
 
-  it('record only one decision when several ends race', async () => {
+  it('record only one decision when several calls to end a session race', async () => {
     const row = await aSession();
     const ends = Array.from({ length: 8 }, (_, index) => ({ ...RELEASED, reason: `reason ${index}` }));
     await Promise.all(ends.map(end => store.sessions.decideEnd(row.id, end, NOW)));
@@ -194,7 +194,7 @@ describe('session events', () => {
     assert.deepEqual(events, []);
   });
 
-  it('are listed in pages, by session and by type', async () => {
+  it('are listed in pages, and can be filtered by type', async () => {
     const { applicationId } = await anApplication();
     const rows = [await aSession({ applicationId }), await aSession({ applicationId })];
     for (const row of rows) await store.sessions.run(row.id, NOW);
@@ -214,7 +214,7 @@ describe('session events', () => {
     assert.ok(started.through >= (started.events.at(-1)?.id ?? Number.POSITIVE_INFINITY));
   });
 
-  it('include those of a transaction that commits late', async () => {
+  it('include events of a transaction that commits late', async () => {
     const early = await aSession();
     const { applicationId } = early;
     const late = await connect();

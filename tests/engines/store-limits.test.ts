@@ -154,7 +154,7 @@ function describeLimits(name: string, prepare: (scope: Scope) => Promise<StoreOp
         assert.deepEqual(await order(), []);
       });
 
-      it('delays neither hosts of another region nor other applications while a create waits for its limit', async () => {
+      it('does not delay other applications while creates wait for another region or for the limit of their application', async () => {
         const [a, b] = [await anApplication(), await anApplication()];
         const hostId = await aHost(1);
         const far = await joined(a, hostId, { region: 'far' });
@@ -165,7 +165,7 @@ function describeLimits(name: string, prepare: (scope: Scope) => Promise<StoreOp
         for (const { place } of [far, limited]) await store.line.leave(place);
       });
 
-      it('has at most as many creates of an application as its limit, even with concurrent creates', async () => {
+      it('holds no more creates of an application than its limit, even when they join concurrently', async () => {
         const [application, hostId] = [await anApplication(), await aHost()];
         const all = await Promise.all([1, 2, 3, 4].map(() => joins(application, hostId, {}, 2)));
         const places = all.flatMap(one => ('turn' in one ? [one] : []));
@@ -181,7 +181,7 @@ function describeLimits(name: string, prepare: (scope: Scope) => Promise<StoreOp
       });
     });
 
-    it('admits as many requests of a credential with two hosts as with one, and asks the database for few of them', async () => {
+    it('admits as many requests of a credential on two hosts as on one, and queries the database for only a few of them', async () => {
       let asked = 0;
       const rows: RequestRateRows = {
         ...store.requestRates,
@@ -207,7 +207,7 @@ function describeLimits(name: string, prepare: (scope: Scope) => Promise<StoreOp
       assert.ok(asked <= 60, String(asked));
     });
 
-    it('counts concurrent attempts of many hosts exactly, forgets them after the period, and takes back successful ones', async () => {
+    it('counts concurrent attempts exactly, allows an attempt to be taken back, and forgets attempts after the period', async () => {
       const name = { tally: 'codes', digest: createHash('sha256').update(randomUUID()).digest() };
       const limit = { max: 5, withinMs: 600_000 };
       const many = await Promise.all(Array.from({ length: 20 }, () => store.attempts.count(name, limit)));
@@ -286,7 +286,7 @@ function describeLimits(name: string, prepare: (scope: Scope) => Promise<StoreOp
         await placedBy(create(90));
       });
 
-      it('adds the bytes of a day, which the next admission of that day sees, and forgets old days', async () => {
+      it('adds up the bytes of a day, includes them in the next admission of that day, and deletes old days', async () => {
         const [one, two] = [await anApplication(), await anApplication()];
         const hostId = await aHost();
         const use = async (applicationId: ApplicationId, createdAt: Date): Promise<number> => {
@@ -314,7 +314,7 @@ function describeLimits(name: string, prepare: (scope: Scope) => Promise<StoreOp
         assert.deepEqual([await use(one, NOW), await use(two, NOW)], [0, 0]);
       });
 
-      it('adds the bytes of many applications from several processes concurrently', async () => {
+      it('adds up the bytes of many applications correctly when they are added concurrently', async () => {
         const applications = await Promise.all(Array.from({ length: 5 }, anApplication));
         const backwards = applications.toReversed();
         const moved = (ids: readonly ApplicationId[]) => new Map(ids.map(id => [id, 1]));
@@ -329,7 +329,7 @@ function describeLimits(name: string, prepare: (scope: Scope) => Promise<StoreOp
         );
       });
 
-      it('checks the application before the host, and changes nothing when either refuses', async () => {
+      it('checks the limits of the application before the slots of the host, and changes nothing if a create is refused', async () => {
         const [one, two] = [await anApplication(), await anApplication()];
         const hostId = await aHost(1);
         const create = (applicationId: ApplicationId, maxConcurrent: number) =>
@@ -342,7 +342,7 @@ function describeLimits(name: string, prepare: (scope: Scope) => Promise<StoreOp
         await placedBy(create(two, 1));
       });
 
-      it('places with the current limits, and places nothing if the terms throw', async () => {
+      it('returns the current limits with a placed session, and places nothing if the terms callback throws', async () => {
         const applicationId = await anApplication();
         const hostId = await aHost();
         await store.limits.replace(applicationId, 1, { browsers: { maxTimeout: 60 } }, NOW);
@@ -369,7 +369,7 @@ function describeLimits(name: string, prepare: (scope: Scope) => Promise<StoreOp
     });
 
     describe('idempotency keys', () => {
-      it('run once when fifty requests arrive concurrently', async () => {
+      it('begin one run when fifty requests arrive concurrently', async () => {
         const hostId = await aHost();
         const [owner, keyDigest] = [newId<ApplicationId>(NOW), digest('key')];
         const rows = await Promise.all(Array.from({ length: 50 }, () => aRun({ owner, keyDigest, hostId })));
@@ -386,7 +386,7 @@ function describeLimits(name: string, prepare: (scope: Scope) => Promise<StoreOp
         assert.deepEqual(await store.idempotency.begin(other), { began: true });
       });
 
-      it('keep the answer until they expire, and can then be used again', async () => {
+      it('keep the response until they expire, and can then be used again', async () => {
         const row = await aRun();
         await store.idempotency.begin(row);
         await store.idempotency.keep(row, { body: { id: 'x' } });
@@ -399,7 +399,7 @@ function describeLimits(name: string, prepare: (scope: Scope) => Promise<StoreOp
         assert.deepEqual([third.standing.run, third.standing.kept], [again.run, undefined]);
       });
 
-      it('can be used again after a released run, which cannot affect the next one', async () => {
+      it('can be used again after a run is released, and the released run cannot affect the next one', async () => {
         const row = await aRun();
         await store.idempotency.begin(row);
         await store.idempotency.release(row);
@@ -440,7 +440,7 @@ function describeLimits(name: string, prepare: (scope: Scope) => Promise<StoreOp
       });
     });
 
-    describe('lost answers', () => {
+    describe('lost responses', () => {
       const owed = async (more: Partial<NewSession> = {}) => {
         const applicationId = await anApplication();
         const keyId = await aKey(applicationId);
@@ -453,7 +453,7 @@ function describeLimits(name: string, prepare: (scope: Scope) => Promise<StoreOp
         return { row, keyId, hostId, claim };
       };
 
-      it('leave a session to its caller while the answer is being sent or after it has arrived', async () => {
+      it('do not let a request claim the session while the response is being sent or after it has arrived', async () => {
         const { row, claim } = await owed();
         assert.equal(await claim(), undefined);
         await store.sessions.answered(row.id, true);
@@ -462,7 +462,7 @@ function describeLimits(name: string, prepare: (scope: Scope) => Promise<StoreOp
         assert.equal(await claim(), undefined, 'what arrived cannot get lost');
       });
 
-      it('let the same key and body claim the session once per lost answer', async () => {
+      it('let a request with the same key and body claim the session once per lost response', async () => {
         const { row, keyId, claim } = await owed();
         await store.sessions.answered(row.id, false);
         const since = plus(NOW, -120 * SECOND_MS);
@@ -485,7 +485,7 @@ function describeLimits(name: string, prepare: (scope: Scope) => Promise<StoreOp
         assert.equal(await claim(), undefined);
       });
 
-      it('are forgotten when the host restarts', async () => {
+      it('include responses that were being sent when the host restarted', async () => {
         const { row, hostId, claim } = await owed();
         assert.equal(await store.sessions.loseAnswers(await aHost()), 0);
         assert.equal(await store.sessions.loseAnswers(hostId), 1);

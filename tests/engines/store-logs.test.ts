@@ -76,7 +76,7 @@ describe('logs', () => {
     assert.equal(await store.logs.last(other.applicationId, id), undefined);
   });
 
-  it('returns the position of the log and the counts of each kind after a restart', async () => {
+  it('returns the last lines of a log and the number of entries and bytes of each kind', async () => {
     const { applicationId, id } = await aSession();
     assert.equal(await store.logs.last(applicationId, id), undefined);
     await store.logs.write(
@@ -101,7 +101,7 @@ describe('logs', () => {
     assert.deepEqual([await firsts(ended), await firsts(running)], [[], [1]]);
   });
 
-  it('keeps the first number of a page', async () => {
+  it('keeps the number that a page was given first', async () => {
     const { applicationId, id } = await aSession();
     const page = (number: number, targetId: string) => ({ number, targetId, appearedAt: NOW });
     await store.pages.add(applicationId, id, [page(0, 'a'), page(1, 'b')]);

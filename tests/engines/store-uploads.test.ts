@@ -96,14 +96,14 @@ function describeUploads(name: string, prepare: (scope: Scope) => Promise<StoreO
       assert.equal((await certificates.list(theirs)).length, 1);
     });
 
-    it('counts exactly when several arrive concurrently', async () => {
+    it('enforces the certificate limit for concurrent inserts', async () => {
       const application = await anApplication();
       const rows = Array.from({ length: 10 }, () => aCertificate(application));
       const outcomes = await Promise.all(rows.map(row => store.certificates.insert(row, DERS, 3)));
       assert.equal(outcomes.filter(outcome => outcome === 'inserted').length, 3);
     });
 
-    it('lists extensions for their application only, and records their use', async () => {
+    it('returns extensions only to their application, and records when they were used', async () => {
       const row = await anExtension(ours, 'mine', plus(NOW, -HOUR_MS));
       const foreign = await anExtension(theirs, 'foreign');
       assert.deepEqual(await store.extensions.get(ours, row.id), row);
@@ -142,7 +142,7 @@ function describeUploads(name: string, prepare: (scope: Scope) => Promise<StoreO
       assert.deepEqual(dropped, [stale.checksum]);
     });
 
-    it('retries the removal of a file that failed', async () => {
+    it('retries the removal of a file after a failure', async () => {
       const application = await anApplication();
       await store.extensions.expectFile(application, sum('stuck'), plus(NOW, -48 * HOUR_MS));
       const before = plus(NOW, -HOUR_MS);
@@ -152,7 +152,7 @@ function describeUploads(name: string, prepare: (scope: Scope) => Promise<StoreO
       assert.equal(await store.extensions.dropFile(before, async () => {}), false);
     });
 
-    it('makes a caller wait who stores a file that is being removed', async () => {
+    it('makes a caller wait before it stores a file while the same file is being removed', async () => {
       const application = await anApplication();
       const checksum = sum('contended');
       await store.extensions.expectFile(application, checksum, plus(NOW, -48 * HOUR_MS));

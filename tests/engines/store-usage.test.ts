@@ -95,7 +95,7 @@ function describeUsage(name: string, prepare: (scope: Scope) => Promise<StoreOpt
       return counts;
     };
 
-    it('keeps the largest values of a session, and forgets them with it', async () => {
+    it('keeps the largest values of a session, and deletes them with the session', async () => {
       const [applicationId, hostId] = [await anApplication(), await aHost()];
       const id = await aSession({ applicationId, hostId, created: 0, startMs: 1 });
       const sessionId = id;
@@ -114,7 +114,7 @@ function describeUsage(name: string, prepare: (scope: Scope) => Promise<StoreOpt
       assert.equal(await store.usage.ofSession(id), undefined);
     });
 
-    it('returns the same hours before and after they are summed, even if their sessions were deleted', async () => {
+    it('returns the same hourly usage before and after it is summed, even if the sessions were deleted', async () => {
       const [applicationId, hostId] = [await anApplication(), await aHost()];
       const keyId = await aKey(applicationId);
       const owner = { applicationId, hostId };

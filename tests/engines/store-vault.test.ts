@@ -47,7 +47,7 @@ function describeVault(name: string, prepare: (scope: Scope) => Promise<Omit<Sto
       return seen;
     };
 
-    it('adds the first row once, and others only under the current master key', async () => {
+    it('inserts the first row once, and further rows only under the current master key', async () => {
       const row = { owner: INSTALLATION, master: 'm1', wrapped: randomBytes(61), createdAt: NOW };
       assert.equal(await store.vault.get(INSTALLATION), undefined);
       const firsts = await Promise.all([row, { ...row, master: 'm2' }].map(one => store.vault.insertFirst(one)));

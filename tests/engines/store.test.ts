@@ -185,7 +185,7 @@ function describeStore(name: string, prepare: (scope: Scope) => Promise<Place>):
         assert.deepEqual(ids, [...new Set(ids)].sort().reverse());
       });
 
-      it('renames once if the revision is current', async () => {
+      it('renames an application once, and only if the revision is current', async () => {
         const row = await anApplication();
         const later = plus(NOW, 1);
         const renamed = { ...row, name: 'New', revision: 2, updatedAt: later };
@@ -212,7 +212,7 @@ function describeStore(name: string, prepare: (scope: Scope) => Promise<Place>):
         assert.deepEqual(await store.keys.byHash(full.hash), full);
       });
 
-      it('separates applications', async () => {
+      it('does not return, update or revoke keys of another application', async () => {
         const row = key((await anApplication()).id);
         await store.keys.insert(row, 10);
         const other = (await anApplication()).id;
@@ -230,7 +230,7 @@ function describeStore(name: string, prepare: (scope: Scope) => Promise<Place>):
         assert.equal(answers.filter(answer => answer === 'inserted').length, 2);
       });
 
-      it('updates if the revision is current', async () => {
+      it('updates a key only if the revision is current', async () => {
         const row = key((await anApplication()).id);
         await store.keys.insert(row, 10);
         const expiresAt = plus(NOW, DAY_MS);
@@ -279,7 +279,7 @@ function describeStore(name: string, prepare: (scope: Scope) => Promise<Place>):
         );
       });
 
-      it('keeps the latest use, whatever the order of the writes', async () => {
+      it('keeps the latest use even if the writes arrive out of order', async () => {
         const row = key((await anApplication()).id);
         await store.keys.insert(row, 10);
         await store.keys.touch(row.id, plus(NOW, 2), '10.0.0.2');
@@ -309,7 +309,7 @@ function describeStore(name: string, prepare: (scope: Scope) => Promise<Place>):
         assert.equal(answers.filter(answer => answer === 'limit_reached').length, 10);
       });
 
-      it('revokes only tokens of the own account, and only once', async () => {
+      it('revokes only tokens of the given account, and only once', async () => {
         const row = token((await anAccount()).id);
         await store.tokens.insert(row, 10);
         assert.equal(await store.tokens.revoke((await anAccount()).id, row.id, NOW), false);
@@ -525,7 +525,7 @@ function describeStore(name: string, prepare: (scope: Scope) => Promise<Place>):
         assert.deepEqual(late?.updatedAt, NOW);
       });
 
-      it('finishes as decided, once, and returns the same result again', async () => {
+      it('finishes a session once, as decided, and returns the same result when repeated', async () => {
         const { id, applicationId } = await aRunning({ connectBy: plus(NOW, 5) });
         await store.sessions.setBox(id, { pid: 7 }, NOW);
         assert.deepEqual((await store.sessions.byId(id))?.box, { pid: 7 });
@@ -542,7 +542,7 @@ function describeStore(name: string, prepare: (scope: Scope) => Promise<Place>):
         assert.deepEqual(await store.sessions.get(applicationId, id), finished);
       });
 
-      it('never changes an ended row, with any function', async () => {
+      it('does not change the row of an ended session, no matter which function is called', async () => {
         const { id, applicationId, hostId } = await aRunning();
         await finishAs(store, id, 'COMPLETED');
         const before = await store.sessions.byId(id);
@@ -558,7 +558,7 @@ function describeStore(name: string, prepare: (scope: Scope) => Promise<Place>):
         assert.deepEqual(await store.sessions.due(hostId, plus(NOW, DAY_MS), 10), []);
       });
 
-      it('is enforced by the database itself', async () => {
+      it('the database itself rejects forbidden state changes', async () => {
         const ended = await aRunning();
         await finishAs(store, ended.id, 'COMPLETED');
         const running = await aRunning();
@@ -583,7 +583,7 @@ function describeStore(name: string, prepare: (scope: Scope) => Promise<Place>):
           );
       });
 
-      it('is updated only while it is running and no end was decided', async () => {
+      it('updates a session only while it is running and before its end is decided', async () => {
         const { id, applicationId } = await aSession();
         const change = { userMetadata: { a: 'b' }, expiresAt: plus(NOW, 2 * MINUTE_MS) };
         const later = plus(NOW, 3);
@@ -596,7 +596,7 @@ function describeStore(name: string, prepare: (scope: Scope) => Promise<Place>):
         assert.equal(await ask(), undefined);
       });
 
-      it('keeps the connect and release times while clients connect and disconnect', async () => {
+      it('updates the connect and release times as clients connect and disconnect', async () => {
         const { id } = await aRunning({ connectBy: plus(NOW, 5) });
         await store.sessions.clientCame(id, plus(NOW, 1));
         const came = await store.sessions.byId(id);
@@ -697,7 +697,7 @@ function describeStore(name: string, prepare: (scope: Scope) => Promise<Place>):
     });
 
     describe('opening', () => {
-      it('keeps all data when it is opened again, even by several concurrently', async () => {
+      it('keeps all data when the store is opened again, even several times concurrently', async () => {
         const row = await anApplication();
         if (!place.options.databaseUrl) return;
         const others = await Promise.all([1, 2, 3].map(() => openStore(place.options)));
@@ -716,7 +716,7 @@ function describeStore(name: string, prepare: (scope: Scope) => Promise<Place>):
           return rows.every(row => row.status === 'fulfilled' && row.value?.id === id) ? true : undefined;
         });
 
-      it('recovers when one connection dies, and all others with it', async () => {
+      it('recovers when a backend is killed and PostgreSQL closes all other connections', async () => {
         const row = await anApplication();
         const all = backendsOf(place.postmaster());
         assert.ok(all[0]);
@@ -726,7 +726,7 @@ function describeStore(name: string, prepare: (scope: Scope) => Promise<Place>):
         await recovered(row.id);
       });
 
-      it('fails while PostgreSQL is down, reports the gap, and answers when it is back', async () => {
+      it('fails while PostgreSQL is down, reports the gap to listeners, and recovers when PostgreSQL is back', async () => {
         const row = await anApplication();
         const aKey = key(row.id);
         await store.keys.insert(aKey, 10);
@@ -870,7 +870,7 @@ describe('unusable database of an operator', () => {
     await refused(url, 'database_unusable', /permission denied/);
   });
 
-  it('migrates a new database once when several open it concurrently', async () => {
+  it('migrates a new database once when several stores open it concurrently', async () => {
     await query(server, 'create database rush');
     const url = varied(it => {
       it.pathname = '/rush';

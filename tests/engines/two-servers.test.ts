@@ -57,7 +57,7 @@ async function assertForgotten(
   assert.ok(ms < CACHED_MS, `after ${Math.round(ms)} ms the cache would have forgotten it by itself`);
 }
 
-test('an agent key', async () => {
+test('an agent key that is revoked on one server is refused by both', async () => {
   const keys = `/v1/applications/${one.applicationId}/agent-keys`;
   const issued = await one.api<IssuedAgentKey>('POST', keys, { key: token, body: { name: 'shared' } });
   assert.equal(issued.status, 201, issued.text);
@@ -68,7 +68,7 @@ test('an agent key', async () => {
   );
 });
 
-test('a developer token', async () => {
+test('a developer token that is revoked on one server is refused by both', async () => {
   const started = await devices.start();
   await devices.approve(started);
   const { access_token: key } = await devices.collected(started);
@@ -78,7 +78,7 @@ test('a developer token', async () => {
   );
 });
 
-test('the human session of a person who signs out', async () => {
+test('a human session is refused by both servers after the person has signed out on one', async () => {
   const person = await devices.freshOwner();
   const { cookie } = person;
   assert.ok(cookie);

@@ -69,7 +69,7 @@ test('keeps the configured limits', async () => {
   assert.deepEqual(row?.configured, { browsers: { maxConcurrent: 7 } });
 });
 
-test('a person can take over the account of the first start', async () => {
+test('the account of the first start can be given an e-mail address and is found by it', async () => {
   const account = await store.accounts.first();
   assert.ok(account);
   assert.equal(await store.accounts.change(account.id, { email: 'ada@example.com' }), 'changed');

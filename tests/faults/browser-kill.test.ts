@@ -32,7 +32,7 @@ function killRenderers({ id }: CreatedSession): void {
 }
 
 for (const [name, keepAlive, victim] of FATAL)
-  test(`kills ${name} (keepAlive ${keepAlive}): the session ends as ERROR / crashed, clients get 4002, the only slot is free`, async () => {
+  test(`kills ${name} (keepAlive ${keepAlive}): the session ends as ERROR / crashed, clients are closed with 4002, and the only slot is free again`, async () => {
     const session = await server.createSession({ keepAlive });
     const client = await CdpClient.connect(session.connectUrl);
     const page = await client.attachToPage();
@@ -157,7 +157,7 @@ for (const part of ['gpu', 'network'] as const)
     assert.equal((await server.read(session.id)).status, 'RUNNING');
   });
 
-test('kills a browser that is not a child process, after a restart of the server: its end is noticed', async () => {
+test('kills a browser that a restarted server has adopted: the session ends as ERROR / crashed', async () => {
   const session = await server.createSession({ keepAlive: true });
   await server.restart();
   const client = await CdpClient.connect(session.connectUrl);

@@ -64,7 +64,7 @@ test('kills the server during a save: the save is completed after the restart', 
   await eventually('staging to be empty', stagedNow, left => left.length === 0);
 });
 
-test('stops the store during a save: creates wait and are then refused until the context is saved, also that of an expired session', async () => {
+test('stops the store during the save of an expired session: a create waits and is then refused, and the context is saved once the store is back', async () => {
   const store = await startS3();
   after(() => store.close());
   const env = { ...store.env, BERTH_DISCONNECT_GRACE: '0' };

@@ -113,7 +113,7 @@ test('kills the postmaster under load: CDP traffic and sessions continue, and th
   await server.settles();
 });
 
-test('kills one backend of PostgreSQL under load: no answer is wrong, and PostgreSQL restarts by itself', async () => {
+test('kills one backend of PostgreSQL under load: no response is wrong, and PostgreSQL restarts by itself', async () => {
   const session = await server.createSession({ keepAlive: true });
   const flood = await flooding(session);
   const reading = new AbortController();
@@ -144,7 +144,7 @@ test('kills one backend of PostgreSQL under load: no answer is wrong, and Postgr
   await server.settles();
 });
 
-test('kills PostgreSQL while one of its processes is stopped: that process is ended and does not block the restart', async () => {
+test('kills PostgreSQL while one of its processes is suspended: that process is killed and does not block the restart', async () => {
   const session = await server.createSession({ keepAlive: true });
   const stuck = await eventually('an idle process to stop', () => postgres().backends.find(stopIfIdle), Boolean);
   assert.ok(stuck);
@@ -158,7 +158,7 @@ test('kills PostgreSQL while one of its processes is stopped: that process is en
   await server.settles();
 });
 
-test('stops the database: changes to sessions during the outage are in the rows afterwards', async () => {
+test('stops the database: changes to sessions during the outage are written to their rows afterwards', async () => {
   const crashing = await server.createSession({ keepAlive: true });
   const leaving = await server.createSession();
   const coming = await server.createSession();
@@ -190,7 +190,7 @@ test('stops the database: changes to sessions during the outage are in the rows 
 });
 
 for (const afterMs of [5, 200])
-  test(`kills PostgreSQL ${afterMs} ms after creates and releases were sent: every row is true`, async () => {
+  test(`kills PostgreSQL ${afterMs} ms after creates and releases were sent: every row is correct afterwards`, async () => {
     const going = await Promise.all(Array.from({ length: 2 }, () => server.createSession({ keepAlive: true })));
     const asked = [
       ...Array.from({ length: 2 }, () => server.api('POST', '/v1/browsers/sessions', { body: { keepAlive: true } })),

@@ -111,7 +111,7 @@ function fillUpTo(bytes: number): void {
   }
 }
 
-test('refuses creates with disk_full when space is low, and keeps running sessions', async () => {
+test('refuses creates with a capacity error when disk space is low, and keeps running sessions', async () => {
   const session = await server.createSession({ keepAlive: true });
   const browser = await connectPlaywright(session);
   const page = firstPage(browser);
@@ -140,7 +140,7 @@ test('refuses creates with disk_full when space is low, and keeps running sessio
   await server.settles([next.id]);
 });
 
-test('refuses creates when the disk has few inodes left, and takes them again afterwards', async () => {
+test('refuses creates when the disk has few inodes left, and accepts creates again afterwards', async () => {
   const { files, ffree } = statfsSync(folder);
   run('mount', '-o', `remount,nr_inodes=${files - ffree + FEW_INODES}`, folder);
   const { status, body } = await server.api('POST', '/v1/browsers/sessions', { body: {} });
@@ -155,7 +155,7 @@ test('refuses creates when the disk has few inodes left, and takes them again af
   assert.ok(await answersFor(session));
 });
 
-test('drives, reads and releases sessions on a full disk; everything works afterwards', async () => {
+test('uses and releases sessions on a full disk: everything works again once there is space', async () => {
   const session = await server.createSession({ keepAlive: true });
   const other = await server.createSession({ keepAlive: true });
   const browser = await connectPlaywright(session);
@@ -224,7 +224,7 @@ test('kills and restarts the server on a full disk: sessions are kept', async ()
   await server.settles([session.id]);
 });
 
-test('starts the server without any disk space: it reports the reason, and a later start has all sessions', async () => {
+test('starts the server without any disk space: the start fails with the reason, and a later start keeps all sessions', async () => {
   const session = await server.createSession({ keepAlive: true });
   await server.kill();
   leaveFree(0);

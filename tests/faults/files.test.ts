@@ -64,7 +64,7 @@ describe('a server that is killed', () => {
   // Ends the session of a failed test before the clock is advanced by months.
   afterEach(() => releaseAll(server));
 
-  it('keeps downloads from before and during its absence, and never lists interrupted ones', async () => {
+  it('keeps downloads that completed before or during the outage, and never lists interrupted ones', async () => {
     const session = await server.createSession({ keepAlive: true });
     await click(session.connectUrl, '#whole', '#gated');
     await listed(server, session.id, 1);
@@ -99,7 +99,7 @@ describe('a server that is killed', () => {
     assert.equal((await listed(server, session.id, 2)).length, 2);
   });
 
-  it('keeps exactly one copy of a download, whenever it is killed while storing it', async () => {
+  it('keeps exactly one copy of a download, even if it is killed while storing the file', async () => {
     const session = await server.createSession({ keepAlive: true });
     for (const [round, waitMs] of [0, 10, 40].entries()) {
       await click(session.connectUrl, '#whole');
@@ -152,7 +152,7 @@ describe('a server that is killed', () => {
     assert.equal((await listed(server, session.id, 2)).length, 2);
   });
 
-  it('does not restore a deleted download, and neither does the end of its session', async () => {
+  it('does not restore a deleted download after the restart or at the end of its session', async () => {
     const session = await server.createSession({ keepAlive: true });
     await click(session.connectUrl, '#whole');
     const [download] = await listed(server, session.id, 1);
@@ -228,8 +228,8 @@ describe('a server that is killed', () => {
   });
 });
 
-describe('an object store', () => {
-  it('that is down for a while delays no caller and loses no file, and later its own links are returned', async () => {
+describe('an object store that is down for a while', () => {
+  it('delays no caller and loses no file, and its own download links are returned once it is back', async () => {
     const store = await startS3();
     after(() => store.close());
     const onS3 = await startServer({ pages, env: store.env });

@@ -159,7 +159,7 @@ async function assertNothingRuns(): Promise<void> {
   assert.deepEqual(open.body, []);
 }
 
-test('a host is killed with ten sessions, and another is cut off from the database: both are lost, and recordings, slots and credit stay usable', async t => {
+test('a host with ten sessions is killed, and another is cut off from the database: both are lost, and recordings, slots and credit stay usable', async t => {
   const context = await createContext(three);
   const saving = await sessionOn(one, persistent(context.id));
   const filmed = await sessionOn(one);
@@ -201,7 +201,7 @@ test('a host is killed with ten sessions, and another is cut off from the databa
   await assertCharged();
 });
 
-test('a host is cut off and another is paused: both are lost, and end their browsers before they get sessions again', async t => {
+test('one host is cut off from the network and another is paused: both are lost, and they stop their browsers before they get sessions again', async t => {
   const cut = await sessionsOn(one, 2);
   const paused = await sessionsOn(two, 2);
   const [ofCut, ofPaused] = await Promise.all([cut[0], paused[0]].map(connected));
@@ -289,7 +289,7 @@ const idOf = async (host: TestServer): Promise<string> => {
   return found.id;
 };
 
-test('a host is drained and stopped under load: it gets no sessions, keeps its own, no request fails, and it starts without the drain', async t => {
+test('a host is drained and stopped under load: it gets no new sessions, keeps its own, no request fails, and it accepts sessions again after a start', async t => {
   const kept = await sessionOn(one);
   const id = await idOf(one);
   const traffic = new Traffic(fleet);

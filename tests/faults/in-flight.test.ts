@@ -29,7 +29,7 @@ const release = (id: string): Promise<boolean> =>
 
 // From before the row is written until after most browsers have answered. A release takes about a tenth of that time.
 for (const afterMs of [20, 200, 600])
-  test(`kills the server ${afterMs} ms after creates and releases were sent: every row is true`, async () => {
+  test(`kills the server ${afterMs} ms after creates and releases were sent: every row is correct afterwards`, async () => {
     const round = `after ${afterMs} ms`;
     const going = await Promise.all(Array.from({ length: AT_ONCE }, () => server.createSession({ keepAlive: true })));
     const creates = Array.from({ length: AT_ONCE }, () => create(round));

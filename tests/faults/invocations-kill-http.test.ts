@@ -138,7 +138,7 @@ async function assertEnd(orderId: string, [status, attempts, hits]: readonly [st
 }
 
 for (const kind of ['read', 'write', 'keyed'] as const) {
-  test(`${kind}: killed before the dispatch is committed, it starts over and arrives once`, async () => {
+  test(`${kind}: if the server is killed before the dispatch is committed, the call starts over and its request arrives once`, async () => {
     const orderId = `before-${kind}`;
     await hold();
     const sent = start(kind, orderId);
@@ -151,7 +151,7 @@ for (const kind of ['read', 'write', 'keyed'] as const) {
     await assertEnd(orderId, BEFORE[kind]);
   });
 
-  test(`${kind}: killed after the dispatch is committed and before anything is sent`, async () => {
+  test(`${kind}: if the server is killed after the dispatch is committed and before the request is sent, only an unkeyed write is ambiguous`, async () => {
     const orderId = `at-${kind}`;
     await hold();
     const sent = start(kind, orderId);
@@ -168,7 +168,7 @@ for (const kind of ['read', 'write', 'keyed'] as const) {
     await assertEnd(orderId, AT[kind]);
   });
 
-  test(`${kind}: killed after the request has arrived and before it is answered`, async () => {
+  test(`${kind}: if the server is killed after the request has arrived and before the response, only an unkeyed write is ambiguous`, async () => {
     const orderId = `after-${kind}`;
     let isHeld = true;
     upstream.answer(`/orders/${orderId}/`, (_, response) => {

@@ -119,7 +119,7 @@ test('kills the server while a warm browser is starting: nothing is left behind'
 });
 
 for (const afterMs of [6, 25])
-  test(`kills the server ${afterMs} ms after creates that use warm or starting browsers: answered creates are kept`, async () => {
+  test(`kills the server ${afterMs} ms after creates that use warm or starting browsers: successful creates are kept`, async () => {
     await allWait();
     const callers = Array.from({ length: SLOTS }, () => call());
     await new Promise(resolve => setTimeout(resolve, afterMs));
@@ -154,7 +154,7 @@ test('kills the server while a caller waits for a browser that fails to start: t
   }
 });
 
-test('kills the server while callers are queued: they get an error, and a session when they repeat the request', async () => {
+test('kills the server while callers are queued: they are disconnected, and get a session when they repeat the request', async () => {
   const sessions = await Promise.all(Array.from({ length: SLOTS }, () => server.createSession({ keepAlive: true })));
   const callers = [1, 2].map(() => call({ prefer: 'wait=50' }));
   const queued = async () => (await readLimits(server, token)).usage.browsers.maxWaiting;

@@ -66,11 +66,11 @@ async function assertTold({ id }: CreatedSession, reason: string, actor: string,
   }
 }
 
-test('has a memory cgroup on this machine', () => {
+test('this machine has a memory cgroup', () => {
   assert.ok(memoryIsBounded, 'without a memory cgroup the tests below would prove nothing');
 });
 
-test('exceeds the memory limit with a page: only its renderer is killed', async () => {
+test('a page exceeds the memory limit: only its renderer is killed', async () => {
   const session = await server.createSession({ keepAlive: true });
   const neighbour = await server.createSession({ keepAlive: true });
   const browser = await connectPlaywright(session);
@@ -98,7 +98,7 @@ test('ends the session as out_of_memory when the kernel kills the browser itself
   await server.settles([neighbour.id]);
 });
 
-test('ends an adopted session as out_of_memory too', async () => {
+test('ends an adopted session as out_of_memory when the kernel kills its browser', async () => {
   const session = await server.createSession({ keepAlive: true });
   await server.restart();
   writeFileSync(`/proc/${boxOf(server, session.id).browser}/oom_score_adj`, '1000');
@@ -108,7 +108,7 @@ test('ends an adopted session as out_of_memory too', async () => {
   await server.settles();
 });
 
-test('ends a session whose folder exceeds its limit as disk_limit', async () => {
+test('ends a session as disk_limit when its folder exceeds the size limit', async () => {
   const session = await server.createSession({ keepAlive: true });
   const neighbour = await server.createSession({ keepAlive: true });
   const client = await CdpClient.connect(session.connectUrl);

@@ -85,7 +85,7 @@ test('continues the log after a SIGKILL of the server, with a marker and the sam
   await client.close();
 });
 
-test('keeps the entries of a page from before its browser was killed', async () => {
+test('keeps the log entries of a page up to shortly before its browser was killed', async () => {
   const { session, client } = await counting({});
   await killBox(server.dataDir, session.id);
   const ended = await server.ended(session.id);

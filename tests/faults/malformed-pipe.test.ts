@@ -50,7 +50,7 @@ const MALFORMED: ReadonlyArray<(channel: string) => string> = [
 /** The messages that the gateway reads on a client's channel. It forwards all others unchanged. */
 const ABOUT_TARGETS = MALFORMED.filter(write => write('').startsWith('{"method":"Target.'));
 
-test('drops malformed messages one by one, and keeps the session and its clients', async () => {
+test('drops only the malformed messages, and keeps the session and its clients', async () => {
   const { pid } = server;
   const session = await server.createSession({ keepAlive: true });
   const own = channelsOf(session.id);
@@ -77,7 +77,7 @@ test('drops malformed messages one by one, and keeps the session and its clients
   await server.release(session.id);
 });
 
-test('answers a command with an error if the response to it is malformed', async () => {
+test('returns an error for a command if the response of the browser is malformed', async () => {
   const session = await server.createSession({ keepAlive: true });
   const client = await CdpClient.connect(session.connectUrl);
   const page = await client.attachToPage();

@@ -54,7 +54,7 @@ const SPOILERS: Readonly<Record<string, (spoiled: Spoiled) => unknown>> = {
     renameSync(folderOf(session.id), join(dirname(server.dataDir), 'aside')),
 };
 
-test('ends sessions that cannot be adopted as service_restart, in eight cases, and keeps another session', async () => {
+test('ends sessions with service_restart in eight cases in which they cannot be adopted, and keeps another session', async () => {
   const kept = await server.createSession({ keepAlive: true });
   const create = async (): Promise<Spoiled> => {
     const session = await server.createSession({ keepAlive: true });
@@ -78,7 +78,7 @@ test('ends sessions that cannot be adopted as service_restart, in eight cases, a
   assert.ok(await answersFor(await server.createSession({ keepAlive: true })), 'there are free slots');
 });
 
-test('does not touch a foreign process with the pid of a dead one', async () => {
+test('does not kill a foreign process that has the recorded pid of a dead box', async () => {
   const session = await server.createSession({ keepAlive: true });
   const { leader } = boxOf(server, session.id);
   await server.kill();

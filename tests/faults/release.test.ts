@@ -20,7 +20,7 @@ const pages = await openPages();
 
 const read = (path: string): string => readFileSync(join(home, path), 'utf8');
 
-test('two runs make the same bytes, and the checksums match', () => {
+test('two builds of a release produce the same bytes, and the checksums match', () => {
   const again = makeRelease(join(folder, 'again'));
   assert.deepEqual(readFileSync(again), readFileSync(tarball));
   for (const place of [folder, join(folder, 'again')])
@@ -39,7 +39,7 @@ test('a release has compiled files, a lock file and its documents, but no source
   assert.match(read('CHANGELOG.md'), new RegExp(`^## ${version}( |$)`, 'm'));
 });
 
-test('what is installed matches the lock file of the checkout, and the list of parts is complete', () => {
+test('the installed packages match the lock file of the checkout, and the software bill of materials is complete', () => {
   const locked = JSON.parse(readFileSync('package-lock.json', 'utf8')).packages;
   const pinned = JSON.parse(read('npm-shrinkwrap.json')).packages;
   const parts = JSON.parse(read('parts.cdx.json'));
@@ -64,7 +64,7 @@ test('the command prints version and commit', () => {
   assert.equal(said.replace(/-changed/, ''), versionText());
 });
 
-test('sessions of the checkout continue in the installed release, which creates its own and serves console and docs', async () => {
+test('sessions of the checkout continue in the installed release, which also creates sessions and serves the console and the docs', async () => {
   const installed: { command?: string } = {};
   const server = await startServer({ pages, installed, isMeasured: true, env: { BERTH_ADOPT_GRACE: '600' } });
   const kept = await server.createSession({ keepAlive: true });

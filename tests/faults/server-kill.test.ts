@@ -40,7 +40,7 @@ afterEach(() => releaseAll(server));
 const withStatus = (status: string) =>
   server.api<Session[]>('GET', `/v1/browsers/sessions?status=${status}`).then(({ body }) => body);
 
-test('kills the server under load: sessions continue, deadlines hold, and others end with their reason', async () => {
+test('kills the server under load: sessions continue, deadlines hold, and other sessions end with the right reason', async () => {
   const short = await server.createSession({ timeout: 60, keepAlive: true });
   await server.advance(55_000);
   const kept = await server.createSession({ keepAlive: true });
@@ -162,7 +162,7 @@ test('kills the server three times in a row: the session is unchanged', async ()
   await server.settles();
 });
 
-test('kills a server during its start: the next one adopts its sessions', async () => {
+test('kills a server during its start: the next server adopts the sessions', async () => {
   const session = await server.createSession({ keepAlive: true });
   await server.kill();
   for (const afterMs of [150, 400, 700, 1000]) {

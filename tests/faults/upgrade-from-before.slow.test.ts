@@ -44,7 +44,7 @@ function unpack(commit: string, folder: string): string {
   return join(folder, 'cli/berth.ts');
 }
 
-test('sessions of the program from the day before continue in this one', async () => {
+test('sessions started by the version of the day before continue in this version', async () => {
   const commit = commitOfTheDayBefore();
   assert.ok(commit, 'this clone has no commit of the day before: git fetch --unshallow');
   const folder = temporaryFolder();
@@ -72,7 +72,7 @@ test('sessions of the program from the day before continue in this one', async (
   await server.settles();
 });
 
-test('hosts of two versions work side by side, and the older one is upgraded while its sessions are running', async () => {
+test('hosts of two versions work side by side, and sessions keep running when the older host is upgraded', async () => {
   const folder = temporaryFolder();
   const pages = await openPages();
   const installed: { command?: string } = { command: unpack(commitOfTheSchemaBefore(), join(folder, 'before')) };

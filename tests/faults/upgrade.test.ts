@@ -49,7 +49,7 @@ async function start(): Promise<void> {
   running = true;
 }
 
-test('SIGTERM with active clients: they get 1001, the process exits in time, and the next server adopts the sessions', async () => {
+test('SIGTERM with active clients: the clients are closed with 1001, the process exits in time, and the next server adopts the sessions', async () => {
   const session = await server.createSession({ keepAlive: true });
   const passing = await server.createSession();
   const raw = await CdpClient.connect(session.connectUrl);
@@ -88,7 +88,7 @@ test('SIGTERM with active clients: they get 1001, the process exits in time, and
   await server.settles([session.id, passing.id]);
 });
 
-test('SIGTERM during creates: every answered create exists after the restart', async () => {
+test('SIGTERM during creates: every successful create exists after the restart', async () => {
   const asked = Array.from({ length: 3 }, () =>
     server.api<CreatedSession>('POST', '/v1/browsers/sessions', { body: { keepAlive: true } }).catch(() => undefined),
   );
@@ -170,7 +170,7 @@ test('further signals while the server is stopping have no effect', async () => 
   assert.ok(await answersFor(session));
 });
 
-test('berth stop --drain ends sessions and server, and a second berth stop finds nothing', async () => {
+test('berth stop --drain ends all sessions and stops the server, and a second berth stop finds nothing to stop', async () => {
   const session = await server.createSession({ keepAlive: true });
   const { code, stdout } = await server.berth('stop', '--drain', '--json');
   running = false;
@@ -186,7 +186,7 @@ test('berth stop --drain ends sessions and server, and a second berth stop finds
   await assertEnded(server, session.id, 'COMPLETED', 'drained');
 });
 
-test('berth stop ends the server and the browsers that were still running', async () => {
+test('berth stop shuts down the server and the browsers that are still running', async () => {
   const session = await server.createSession({ keepAlive: true });
   const client = await CdpClient.connect(session.connectUrl);
   const { code, stdout } = await server.berth('stop', '--json');
@@ -199,7 +199,7 @@ test('berth stop ends the server and the browsers that were still running', asyn
   await assertEnded(server, session.id, 'COMPLETED', 'operator');
 });
 
-test('berth stop after a kill of the server ends its browsers', async () => {
+test('berth stop after a kill of the server shuts down the browsers that are still running', async () => {
   const session = await server.createSession({ keepAlive: true });
   await server.kill('SIGKILL');
   running = false;

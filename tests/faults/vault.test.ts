@@ -17,7 +17,7 @@ const rotate = () =>
 
 const MOMENTS = 12;
 
-test('kills the command at moments over the whole length of a rotation', async () => {
+test('kills a rotation of the master key at many moments: stored data can still be read after each kill', async () => {
   const { body } = await server.api<Context>('POST', '/v1/browsers/contexts', { body: {} });
   const path = `/v1/browsers/contexts/${body.id}/storage-state`;
   assert.equal((await server.api('POST', path, { body: STATE })).status, 200);

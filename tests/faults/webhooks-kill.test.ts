@@ -35,7 +35,7 @@ async function assertAll(webhook: Webhook, path: string, events: readonly Sessio
     if (eventId !== undefined) assert.equal(ids.get(eventId), id, 'every attempt has the id of the delivery');
 }
 
-test('kills the server while an endpoint does not answer: the message and those behind it arrive after the restart', async () => {
+test('kills the server while an endpoint does not respond: the waiting messages arrive after the restart', async () => {
   let hangs = true;
   receiver.answer('/hung', response => {
     if (!hangs) response.writeHead(204).end();

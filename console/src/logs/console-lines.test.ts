@@ -28,7 +28,7 @@ test('exceptions and messages of the browser become lines', () => {
   assert.deepEqual([remark?.level, remark?.words, remark?.place], ['error', 'Failed to load', 'http://a.test/']);
 });
 
-test('accepts entries of any shape', () => {
+test('accepts malformed log entries without throwing', () => {
   assert.equal(lineOf('Runtime.consoleAPICalled', { args: 'x', stackTrace: [] })?.words, '');
   assert.equal(lineOf('Page.loadEventFired', {}), undefined);
 });

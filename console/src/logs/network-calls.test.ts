@@ -12,7 +12,7 @@ const entry = (method: string, timestamp: number, params: JsonObject): SessionLo
   request: { params, rawBody: '' },
 });
 
-test('the events of a request become one call, and a redirect becomes two', () => {
+test('merges the events of a request into one call, and creates two calls for a redirected request', () => {
   const calls = networkCalls([
     entry('Network.requestWillBeSent', 10, {
       requestId: '1',
@@ -43,7 +43,7 @@ test('the events of a request become one call, and a redirect becomes two', () =
   );
 });
 
-test('accepts entries of any shape', () => {
+test('accepts malformed log entries without throwing', () => {
   const odd = { method: 'Network.requestWillBeSent', pageId: 0, sessionId: 's' };
   assert.deepEqual(networkCalls([odd, entry('Network.loadingFinished', 1, { requestId: 7 })]).length, 1);
   assert.equal(networkCalls([entry('Network.requestWillBeSent', 1, { request: 'x' })])[0]?.url, '');

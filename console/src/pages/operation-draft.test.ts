@@ -29,7 +29,7 @@ for (const operation of [OPERATION, BROWSER])
     assert.deepEqual(requestOf(draftOf(operation)), content);
   });
 
-test('names the field, line and place of a text that is not JSON', () => {
+test('reports the field, line and offset of invalid JSON', () => {
   const draft = { ...EMPTY_DRAFT, inputSchema: '{\n  "type": object\n}', examples: '{}' };
   assert.throws(
     () => requestOf(draft),
@@ -48,7 +48,7 @@ test('names the field, line and place of a text that is not JSON', () => {
   );
 });
 
-test('assigns errors of the API to their fields, and within JSON to their lines', () => {
+test('assigns API errors to their form fields, and to lines within JSON fields', () => {
   const draft = draftOf(OPERATION);
   const at = (path: string) => problemsOf([{ path, message: 'is wrong' }], draft)[0];
   assert.deepEqual(at('binding.auth.credentialId'), { field: 'credentialId', message: 'is wrong' });

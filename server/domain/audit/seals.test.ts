@@ -80,7 +80,7 @@ test('puts many entries into several seals, and seals only new entries', async (
   assert.deepEqual(await verdict(), { chains: 1, seals: 3, entries: 2501, unsealed: 1 });
 });
 
-test('still verifies after the signing key was rotated', async () => {
+test('verifies the audit log after a rotation of the signing key', async () => {
   const { add, sealer, verdict, signers } = await aLog();
   add(1);
   await sealer.seal();
@@ -92,7 +92,7 @@ test('still verifies after the signing key was rotated', async () => {
   assert.equal(await verdict(), 'seal 1 changed');
 });
 
-test('still verifies if only entries older than 400 days were removed', async () => {
+test('verifies the audit log if only entries older than 400 days were removed', async () => {
   const log = await aLog();
   for (let day = 0; day < 4; day += 1) {
     log.add(2);
@@ -114,7 +114,7 @@ test('still verifies if only entries older than 400 days were removed', async ()
   assert.equal(await log.verdict(), 'entry 5 missing');
 });
 
-test('the file of the newest seals is readable by its owner only, and is not changed while seals are missing', async () => {
+test('does not update the file of the newest seals while a seal is missing', async () => {
   const { add, sealer, verdict, seals, heads } = await aLog();
   for (let times = 0; times < 3; times += 1) {
     add(1);
@@ -132,7 +132,7 @@ test('the file of the newest seals is readable by its owner only, and is not cha
   assert.deepEqual(await heads.read(), noted);
 });
 
-test('ignores a damaged line in the file of the newest seals', async () => {
+test('creates the file of the newest seals with mode 600, and ignores damaged lines in it', async () => {
   const own = mkdtempSync(join(folder, 'damaged-'));
   const heads = new SealHeads(own);
   const head = { number: 7, digest: `sha256:${'a'.repeat(64)}` };

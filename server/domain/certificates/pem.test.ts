@@ -43,13 +43,13 @@ test('reads several certificates in file order, without duplicates', () => {
   assert.ok(found[1] && found[1].notAfter < new Date());
 });
 
-test('refuses a private key anywhere in the file, whatever its label', () => {
+test('refuses a file that contains a private key with any label', () => {
   refuses(root.pem + leaf.key, /private key/);
   refuses(`${root.pem}-----BEGIN OPENSSH PRIVATE KEY-----\nx\n-----END OPENSSH PRIVATE KEY-----`, /private key/);
   refuses(`${root.pem}-----begin rsa private key-----`, /private key/);
 });
 
-test('refuses a file that is not a certificate, and names the reason', () => {
+test('refuses a file that is not a certificate, and reports the reason', () => {
   refuses('', /no certificate.*BEGIN CERTIFICATE/);
   refuses(root.der.subarray(0, -5), /no certificate.*DER/);
   refuses(`${root.pem}-----BEGIN X509 CRL-----\nAAAA\n-----END X509 CRL-----`, /block 2 is a X509 CRL/);
@@ -57,7 +57,7 @@ test('refuses a file that is not a certificate, and names the reason', () => {
   refuses(root.pem.slice(0, -30), /no certificate/);
 });
 
-test('reads a file of BEGIN lines only in linear time', () => {
+test('takes linear time to refuse a file that contains nothing but BEGIN lines', () => {
   const cpuMsOf = (bytes: number): number => {
     const before = process.cpuUsage();
     refuses('-----BEGIN CERTIFICATE-----\n'.repeat(bytes / 28), /no certificate/);

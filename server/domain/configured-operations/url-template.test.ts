@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { expand, readTemplate } from './url-template.ts';
 
-test('reads host and variables', () => {
+test('reads the host and the variables of a template', () => {
   const read = readTemplate('https://Bücher.example/x'.replace('ü', 'u'));
   assert.deepEqual(Object(read).host, 'bucher.example');
   const template = readTemplate('https://api.shop.example:8443/orders/{orderId}?q={text}');

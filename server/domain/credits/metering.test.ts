@@ -18,7 +18,7 @@ const HELD: ReservationRow = {
 };
 const RUNNING: MeteredSession = { startedAt: START, expiresAt: plus(START, 3_600_000), isEnding: false, bytes: 0 };
 
-test('the metered seconds are within one second of the life of a session, whatever its length', () => {
+test('meters sessions of any length to within one second of their lifetime', () => {
   const random = generator(17);
   const clock = new HandClock();
   for (let run = 0; run < 2_000; run += 1) {
@@ -33,7 +33,7 @@ test('the metered seconds are within one second of the life of a session, whatev
   }
 });
 
-test('after a minute a session again holds credit for five minutes ahead', () => {
+test('after a minute, extends the hold of a session to cover the next five minutes', () => {
   const { cost, target, dueAt } = meteringOf(HELD, RUNNING, plus(START, 60_000));
   assert.deepEqual([cost, target], [600, 600 + HOLD_SECONDS * 10]);
   assert.deepEqual(dueAt, plus(START, 2 * METER_MS));
@@ -44,13 +44,13 @@ test('near its time limit a session holds credit only for the remaining time', (
   assert.equal(target, 600 + 10 * 10);
 });
 
-test('a session that has not started costs nothing, and one that ends no longer holds credit for the time ahead', () => {
+test('a session that has not started costs nothing, and a session that is ending holds credit only for its cost so far', () => {
   const { startedAt: _, ...pending } = RUNNING;
   assert.equal(meteringOf(HELD, pending, plus(START, 60_000)).cost, 0);
   assert.equal(meteringOf(HELD, { ...RUNNING, isEnding: true }, plus(START, 60_000)).target, 600);
 });
 
-test('a session holds nothing if all rates are 0', () => {
+test('a session holds no credit if all rates are 0', () => {
   const period = { at: START, expiresAt: plus(START, 60_000) };
   assert.equal(sessionHold({ browserSecond: 0, egressMegabyte: 0 }, HELD.hostId, period), undefined);
   assert.equal(sessionHold({ browserSecond: 0, egressMegabyte: 1 }, HELD.hostId, period)?.amount, 10);

@@ -79,7 +79,7 @@ test('ends the wait at the requested time if nothing changes, and reports an exp
   assert.equal(clock.monotonicMs(), 605_000);
 });
 
-test('answers a changed state at once, within the rate limit', async () => {
+test('returns a changed state immediately, subject to the rate limit', async () => {
   const { clock, read } = await opened();
   assert.equal(await read({ wait: 55, since: 'claimed' }), 'pending');
   await assert.rejects(read({}), { code: 'rate_limited' });

@@ -19,7 +19,7 @@ describe('a signed link', () => {
       error => isFault(error, code),
     );
 
-  it('is valid for six hours, for the object it was made for', () => {
+  it('is valid for six hours, and identifies the object it was created for', () => {
     const made = links.make(linked);
     assert.equal(made.expiresAt.getTime() - now.getTime(), LINK_MS);
     assert.deepEqual(links.read(tokenOf(made.url)), linked);

@@ -17,7 +17,7 @@ const at = (host: HostId, aheadMs = 0, secret = SECRET): HostTokens =>
 const refuses = (read: () => unknown, why: RegExp): void =>
   assert.throws(read, error => isFault(error, 'permission_denied') && why.test(error.message));
 
-test('a token names the host that passed a request on and the client that sent it', () => {
+test('a token identifies the host that forwarded a request and the client that sent it', () => {
   assert.deepEqual(at(B).read(at(A).make(B, REQUEST, CLIENT), REQUEST), { host: A, ...CLIENT });
 });
 
@@ -30,7 +30,7 @@ test('refuses a token on another host, for another method or path, after its exp
   refuses(() => at(A).read(at(A).make(A, REQUEST, CLIENT), REQUEST), /in a circle/);
 });
 
-test('refuses a token that was made with another secret, was changed, or was made up', () => {
+test('refuses a token that was signed with another secret, altered or forged', () => {
   const token = at(A).make(B, REQUEST, CLIENT);
   const [words = '', signature = ''] = token.split('.');
   const changed = Buffer.from(Buffer.from(words, 'base64url').toString().replace('10.0.0.9', '10.0.0.1')).toString(

@@ -5,7 +5,7 @@ import { LINE_HEADER, noteTicket, ticketOf, ticketText } from './line-ticket.ts'
 
 const requestWith = (text: string) => ({ headers: { [LINE_HEADER]: text } });
 
-test('a ticket counts from another host only, and not from a client that sends the header', () => {
+test('accepts a ticket header from another host, but not from a client', () => {
   const ticket = { waitedMs: 3_600_000, turn: 2, place: 7 };
   const request = requestWith(ticketText(ticket));
   assert.equal(ticketOf(request), undefined);
@@ -13,13 +13,13 @@ test('a ticket counts from another host only, and not from a client that sends t
   assert.deepEqual(ticketOf(request), ticket);
 });
 
-test('what this host has noted counts, whatever the header says', () => {
+test('uses the ticket noted on this host instead of the header', () => {
   const request = requestWith('3600000 0 0');
   noteTicket(request, { waitedMs: 5 });
   assert.deepEqual(ticketOf(request), { waitedMs: 5 });
 });
 
-test('a ticket that no host has written is none', () => {
+test('ignores a malformed ticket header', () => {
   for (const text of ['', '1 2', '-1', '1 2 3 4', '1e3', '1234567890', '1  2 3']) {
     const request = requestWith(text);
     noteForwarded(request, { host: 'another', ip: '192.0.2.1', address: '192.0.2.1' });

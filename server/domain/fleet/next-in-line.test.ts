@@ -17,14 +17,14 @@ test('tries as many creates as there are free slots, in order', () => {
   assert.deepEqual(next([row(1)], { local: 0 }), []);
 });
 
-test('a create takes only a slot of its region, and does not block others if there is none', () => {
+test('a create takes a slot only in its region, and does not block other creates if none is free', () => {
   const far = row(1, A, { region: 'far' });
   assert.deepEqual(next([far, row(2, B)], { local: 1 }), [2]);
   assert.deepEqual(next([far, row(2, B)], { local: 1, far: 1 }), [1, 2]);
   assert.deepEqual(next([row(1), row(2, B)], { local: 1, far: 1 }), [1, 2]);
 });
 
-test('tries the first create that is waiting for a limit of its application, whatever slots are free, and none behind it', () => {
+test('selects the first create of an application at its own limit without using a slot, and none of its later creates', () => {
   const limited = row(1, A, { why: 'concurrent' });
   assert.deepEqual(next([limited, row(2, A, { why: 'concurrent' }), row(3, A), row(4, B)], { local: 1 }), [1, 4]);
 });

@@ -31,11 +31,11 @@ test('chooses the host with the lowest share of used slots', () => {
   assert.equal(chosen([host('a', { used: 5 }), host('b', { used: 6 }), host('c', { slots: 100, used: 40 })]), 'c');
 });
 
-test('counts sessions that were placed since the use of the hosts was read', () => {
+test('counts sessions that were placed since the usage of the hosts was last read', () => {
   assert.equal(chosen([host('a', { used: 1 }), host('b', { used: 2 })], undefined, new Map([['a' as HostId, 2]])), 'b');
 });
 
-test('between equal hosts prefers the host that was asked, then one with a warm browser', () => {
+test('among equally used hosts, prefers the one that received the request, then one with a warm browser', () => {
   assert.equal(chosen([host('a', { warm: 1 }), host('b')]), 'b');
   assert.equal(chosen([host('a'), host('c', { warm: 1 })]), 'c');
 });

@@ -90,12 +90,12 @@ const waitOf = (verdict: ReturnType<Lease['judgeInput']>): Promise<unknown> => {
   return verdict.wait;
 };
 
-describe('control that a viewer took', () => {
+describe('control by a viewer', () => {
   test('passes input of the agent while no viewer has control', async () => {
     assert.equal((await setup()).lease.judgeInput('Input.insertText'), 'pass');
   });
 
-  test('is refused to a second viewer, while the first can take it again under a new fence', async () => {
+  test('is refused to a second viewer, but can be taken again by the first viewer with a new fence', async () => {
     const { lease, events } = await setup();
     const first = await lease.take(ANNA);
     assert.equal(await lease.take(BEN), undefined);
@@ -121,7 +121,7 @@ describe('control that a viewer took', () => {
     await lease.close(false);
   });
 
-  test('stays given back if it is being renewed at the same time', async () => {
+  test('is not restored by a renewal that is in progress when control is given back', async () => {
     const { lease } = await setup();
     const control = await lease.take(ANNA);
     assert.ok(control);
@@ -132,7 +132,7 @@ describe('control that a viewer took', () => {
     await lease.close(false);
   });
 
-  test('refuses input that has waited too long, and names the command', async () => {
+  test('refuses input that was queued for too long, and reports the command', async () => {
     const { lease, clock } = await setup();
     let control = await lease.take(ANNA);
     const waiting = waitOf(lease.judgeInput('Input.insertText'));
@@ -186,7 +186,7 @@ describe('control that a viewer took', () => {
     await lease.close(false);
   });
 
-  test('passes all queued input when the session is left to another process', async () => {
+  test('passes all queued input when the session is handed over to another process', async () => {
     const { lease } = await setup();
     await lease.take(ANNA);
     const waiting = waitOf(lease.judgeInput('Input.insertText'));
@@ -202,7 +202,7 @@ describe('a hand-off', () => {
     return all;
   };
 
-  test('can be claimed only once, holds the agent back, and hides the pages until it is completed', async () => {
+  test('can be claimed only once, and blocks the agent and hides the pages until it is completed', async () => {
     const { lease, covers, events } = await requested();
     assert.equal(lease.judgeInput('Input.insertText'), 'pass', 'nobody has control yet');
     const claims = await Promise.allSettled([lease.claim(handoffId, CLAIMER), lease.claim(handoffId, CLAIMER)]);
@@ -218,7 +218,7 @@ describe('a hand-off', () => {
     await lease.close(false);
   });
 
-  test('shows the pages and lets the agent on only when they have forgotten what they logged', async () => {
+  test('reveals the pages and resumes the agent only after the consoles of the pages have been cleared', async () => {
     const forgotten = Promise.withResolvers<void>();
     const { lease, covers, clock } = await setup('queue', undefined, { forgetConsole: () => forgotten.promise });
     await lease.request(asked(clock.now()), BY_CLOCK, ACTOR);
@@ -236,7 +236,7 @@ describe('a hand-off', () => {
     await lease.close(false);
   });
 
-  test('waits for another person when its lease ends, with a higher fence, and expires when its time is over', async () => {
+  test('returns to requested with a higher fence when its lease ends, and expires when its time limit is reached', async () => {
     const { lease, clock, events, row } = await requested();
     const { row: claimed } = await lease.claim(handoffId, CLAIMER);
     clock.advance(120_000);
@@ -251,7 +251,7 @@ describe('a hand-off', () => {
     await lease.close(false);
   });
 
-  test('ends control if the live view of the person has been closed for a minute, whatever the lease', async () => {
+  test('ends control if the live view of its holder has been closed for a minute, even if the lease has not expired', async () => {
     const { lease, clock } = await requested();
     await lease.claim(handoffId, CLAIMER);
     const view = lease.attached();
@@ -267,7 +267,7 @@ describe('a hand-off', () => {
     await lease.close(false);
   });
 
-  test('prevents a viewer from taking control, as a viewer in control prevents a hand-off', async () => {
+  test('prevents a viewer from taking control, and cannot be requested while a viewer has control', async () => {
     const { lease, clock } = await requested();
     assert.equal(await lease.take(ANNA), undefined);
     await lease.cancel(handoffId, BY_CLOCK, ACTOR);

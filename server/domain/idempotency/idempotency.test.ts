@@ -76,7 +76,7 @@ async function idle(): Promise<void> {
   for (let count = 0; count < 20; count++) await new Promise(resolve => setImmediate(resolve));
 }
 
-test('answers equal requests with the response to the first one, and stores neither key nor body', async () => {
+test('returns the response of the first request to identical requests, and does not store the request body', async () => {
   const { here, rows } = processes();
   const run = await first(here);
   const others = [1, 2, 3].map(() => here.begin(WRITE, signal));
@@ -87,7 +87,7 @@ test('answers equal requests with the response to the first one, and stores neit
   assert.doesNotMatch(JSON.stringify([...rows.rows.values()]), /keepAlive/);
 });
 
-test('runs the next equal request if the first was refused', async () => {
+test('runs the next identical request if the first one was refused', async () => {
   const { here, rows } = processes();
   const run = await first(here);
   const others = [here.begin(WRITE, signal), here.begin(WRITE, signal)];
@@ -111,7 +111,7 @@ test('refuses a different request with the same key, even while the first is run
   await first(here, { ...WRITE, key: 'another key', body: {} });
 });
 
-test('refuses an equal request after 30 seconds, and at once when its caller disconnects', async () => {
+test('refuses an identical request that has waited for 30 seconds or whose caller disconnects', async () => {
   const { here } = processes();
   const run = await first(here);
   const late = here.begin(WRITE, signal);
@@ -127,7 +127,7 @@ test('refuses an equal request after 30 seconds, and at once when its caller dis
   run.abandon();
 });
 
-test('polls the first request in another process until its response is available', async () => {
+test('polls for the response to a request that is running in another process', async () => {
   const { here, elsewhere } = processes();
   const run = await first(elsewhere);
   const waiting = here.begin(WRITE, signal);
@@ -139,7 +139,7 @@ test('polls the first request in another process until its response is available
   assert.deepEqual(await waiting, { again: { kept: { body: {} } } });
 });
 
-test('after a crash returns the session, runs the request again if there is none, and refuses it if the effect is unknown', async () => {
+test('after a crash, returns the created session, runs the request again if there is none, or refuses it if its effect is unknown', async () => {
   const made = processes();
   await first(made.here);
   made.rows.change({ sessionId: SESSION });
@@ -156,7 +156,7 @@ test('after a crash returns the session, runs the request again if there is none
   );
 });
 
-test('answers from the row after a run was abandoned', async () => {
+test('returns the stored session after the first run was abandoned', async () => {
   const { here, rows } = processes();
   const run = await first(here);
   rows.change({ sessionId: SESSION });

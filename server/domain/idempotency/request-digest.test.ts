@@ -6,16 +6,16 @@ import { requestDigest } from './request-digest.ts';
 const secret = new Secret('s'.repeat(32));
 const digest = (request: unknown): string => requestDigest(secret, request).toString('hex');
 
-test('is equal for equal requests, whatever the order of their fields', () => {
+test('computes the same digest for equal requests, regardless of the order of their fields', () => {
   assert.equal(digest({ a: 1, b: { c: [1, 2], d: null } }), digest({ b: { d: null, c: [1, 2] }, a: 1 }));
   assert.equal(digest({ a: 1, b: undefined }), digest({ a: 1 }));
 });
 
-test('differs for different requests', () => {
+test('computes different digests for different requests', () => {
   const requests = [{}, [], '', '{}', null, 0, { a: 1 }, { a: '1' }, { a: [1, 2] }, { a: [2, 1] }, { 'a":1,"b': 1 }];
   assert.equal(new Set(requests.map(digest)).size, requests.length);
 });
 
-test('differs if the secret differs', () => {
+test('computes a different digest with a different secret', () => {
   assert.notEqual(requestDigest(new Secret('t'.repeat(32)), {}).toString('hex'), digest({}));
 });

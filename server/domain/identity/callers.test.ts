@@ -128,7 +128,7 @@ test('an agent key authenticates its application, and a token authenticates its 
   assert.deepEqual([account.accountId, account.applicationIds], ['account-1', undefined]);
 });
 
-test('accepts either header, both headers if they are equal, and any case of the scheme', async () => {
+test('accepts a key in either header or the same key in both, and ignores the case of the scheme', async () => {
   const { callers } = await setup();
   for (const sent of [
     { apiKey: text },
@@ -138,7 +138,7 @@ test('accepts either header, both headers if they are equal, and any case of the
     assert.equal((await callers.authenticate({ ...sent, ip: '::1' }, 'agentKey')).keyId, 'key-1');
 });
 
-test('answers missing_credentials without a credential, and invalid_credentials otherwise', async () => {
+test('returns missing_credentials if no credential was sent, and invalid_credentials for an invalid one', async () => {
   const { callers } = await setup();
   const code = async (sent: { authorization?: string; apiKey?: string }) =>
     (await refusal(callers.authenticate({ ...sent, ip: '::1' }, 'agentKey'))).code;
@@ -152,7 +152,7 @@ test('answers missing_credentials without a credential, and invalid_credentials 
   );
 });
 
-test('names the expected kind if another kind of credential is sent, without a query', async () => {
+test('reports the expected kind of credential if another kind is sent, without querying the database', async () => {
   const { callers, seen } = await setup();
   const wrongForBrowsers = await refusal(callers.authenticate(bearer(token.text.reveal()), 'agentKey'));
   assert.deepEqual(
@@ -195,7 +195,7 @@ test('refuses a cached credential that has since expired', async () => {
   assert.equal((await refusal(callers.authenticate(bearer(text), 'agentKey'))).code, 'invalid_credentials');
 });
 
-test('drops a revoked credential on a notice, and all credentials after a gap in the notices', async () => {
+test('removes a revoked credential from the cache on notification, and all credentials after a gap in notifications', async () => {
   const { callers, seen } = await setup();
   await callers.authenticate(bearer(text), 'agentKey');
   seen.key = { ...KEY, revokedAt: new Date(0) };
@@ -220,7 +220,7 @@ test('does not cache a row that was read before a revocation', async () => {
   await refusal(callers.authenticate(bearer(text), 'agentKey'));
 });
 
-test('records a use at most once a minute', async () => {
+test('records the use of a credential at most once a minute', async () => {
   const { callers, seen, clock } = await setup();
   for (const ms of [0, 20, 40, 59.999, 60, 90, 120].map(seconds => seconds * SECOND_MS)) {
     clock.ms = ms;
@@ -241,7 +241,7 @@ test('accepts a credential only from its address ranges', async () => {
   assert.deepEqual(seen.notices, ['refused key-1 198.51.100.1']);
 });
 
-test('notices the first use of a token only once', async () => {
+test('reports the first use of a token only once', async () => {
   const { callers, clock, seen } = await setup();
   for (const ms of [0, 60_000, 120_000]) {
     clock.ms = ms;
@@ -257,7 +257,7 @@ test('stops listening for notices when it is closed', async () => {
   assert.ok(seen.closed);
 });
 
-test('a cookie authenticates a person, but not as a bearer credential, and only until the session has been idle too long', async () => {
+test('a session cookie authenticates a person, but not as a bearer credential, and only until the session has been idle too long', async () => {
   const { callers, clock, seen } = await setup();
   const cookie = PERSON.text.reveal();
   const { via } = await callers.authenticate({ cookie, ip: '::1' }, 'human');

@@ -15,7 +15,7 @@ for (const [kind, prefix] of [
   ['developer_token', 'bdt'],
   ['human_session', 'bhs'],
 ] as const)
-  test(`a new ${kind} has the documented format, is recognised, and prints as stars`, () => {
+  test(`a new ${kind} has the documented format, is recognised, and is masked when printed`, () => {
     const minted = mint(kind);
     const text = minted.text.reveal();
     assert.match(text, new RegExp(`^${prefix}_[A-Za-z0-9_-]{43}[0-9A-Za-z]{6}$`));

@@ -21,7 +21,7 @@ for (const [what, price, input, maxCost, amount] of [
 ] as const)
   test(`a call holds ${what}`, () => assert.equal(reservationOf(RATES, price, input, maxCost), amount));
 
-test('a call holds nothing if all rates are 0, whatever its price and maxCost', () =>
+test('a call holds no credit if all rates are 0, regardless of its price and maxCost', () =>
   assert.equal(reservationOf(NONE, 40, {}, 0), 0));
 
 for (const [what, price, input, maxCost] of [

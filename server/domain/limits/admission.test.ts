@@ -42,23 +42,23 @@ describe('quotaOf', () => {
     assert.deepEqual(quotaOf(LIMITS, use(0, 0), NOW), { limit: 3, remaining: 2, resetSeconds: 5 });
   });
 
-  test('returns the remaining creates per minute if there are fewer of them', () => {
+  test('returns the remaining creates per minute if they are fewer than the remaining sessions', () => {
     assert.deepEqual(quotaOf(LIMITS, use(0, 4), NOW), { limit: 5, remaining: 0, resetSeconds: 40 });
   });
 });
 
 describe('refusalOf', () => {
-  test('names maxConcurrent before maxCreatesPerMinute', () => {
+  test('reports maxConcurrent if maxCreatesPerMinute is reached as well', () => {
     const refused = { why: 'concurrent', limit: 3, used: 3, retryAfterSeconds: 5 };
     assert.deepEqual(refusalOf(LIMITS, use(3, 5), NOW), refused);
   });
 
-  test('names maxCreatesPerMinute until the oldest create is a minute old', () => {
+  test('reports maxCreatesPerMinute until the oldest create is a minute old', () => {
     const refused = { why: 'minute', limit: 5, used: 5, retryAfterSeconds: 40 };
     assert.deepEqual(refusalOf(LIMITS, use(0, 5), NOW), refused);
   });
 
-  test('names the bytes of the day before any other limit, until midnight UTC', () => {
+  test('reports the daily byte limit before any other limit, with a retry at midnight UTC', () => {
     const spent = { ...use(3, 5), egressBytes: 1_000 };
     const createdAt = new Date('2026-01-01T23:59:30.500Z');
     const refused = { why: 'egress', limit: 1_000, used: 1_000, retryAfterSeconds: 30 };

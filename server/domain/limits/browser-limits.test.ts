@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { BROWSER_LIMITS_DEFAULT } from '../../../contract/limits.ts';
 import { configuredLimits, effectiveLimits, ineffective } from './browser-limits.ts';
 
-test('gives each limit that is not configured its default', () => {
+test('uses the default for each limit that is not configured', () => {
   assert.deepEqual(configuredLimits({}), BROWSER_LIMITS_DEFAULT);
   assert.deepEqual(configuredLimits({ browsers: { maxWaiting: 0 } }), { ...BROWSER_LIMITS_DEFAULT, maxWaiting: 0 });
 });
@@ -21,13 +21,13 @@ test('caps the default timeout at the maximum', () => {
   assert.equal(effectiveLimits(configured, { maxTimeout: 600 }).defaultTimeout, 600);
 });
 
-test('reads only numbers with known names', () => {
+test('ignores unknown names and values that are not numbers', () => {
   const browsers = { maxConcurrent: 3, maxWaiting: 'many', other: 1 };
   assert.deepEqual(configuredLimits({ browsers, flows: {} }), { ...BROWSER_LIMITS_DEFAULT, maxConcurrent: 3 });
   assert.deepEqual(configuredLimits({ browsers: null }), BROWSER_LIMITS_DEFAULT);
 });
 
-test('names settings that have no effect: limits above the ceiling, and a default above the maximum', () => {
+test('reports settings without effect: limits above the ceiling, and a default timeout above the maximum', () => {
   const before = { ...BROWSER_LIMITS_DEFAULT, maxConcurrent: 10 };
   const paths = (asked: Parameters<typeof ineffective>[0]): string[] =>
     ineffective(asked, before, { maxConcurrent: 4, maxWaiting: 1000 }).map(({ path }) => path);

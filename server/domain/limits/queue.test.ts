@@ -83,7 +83,7 @@ const refusedWith = (why: keyof typeof CODES, details: object) => (error: unknow
   return true;
 };
 
-test('admits at once if there is room, and refuses at once without waitMs', async () => {
+test('admits a create immediately if there is room, and otherwise refuses it immediately without waitMs', async () => {
   const room = new Room();
   room.hostFree = 1;
   assert.deepEqual(await room.come(A, 'one', { waitMs: SECOND }), { got: 'one', waitedMs: 0 });
@@ -114,7 +114,7 @@ test('serves as many creates as there is room for, in order', async () => {
   room.queue.close(() => new Error('closed'));
 });
 
-test('does not let a new create overtake: it waits behind the head, or gets the refusal of the head', async () => {
+test('does not let a new create overtake: it waits in the queue, or is refused for the same reason as the first waiting create', async () => {
   const room = new Room();
   room.free.set(A, 0);
   room.hostFree = 5;
@@ -130,7 +130,7 @@ test('does not let a new create overtake: it waits behind the head, or gets the 
   room.queue.close(() => new Error('closed'));
 });
 
-test('serves applications in turns when they wait for the host, including new ones', async () => {
+test('serves applications that are waiting for a slot in round-robin order, including new ones', async () => {
   const room = new Room();
   for (const name of ['a1', 'a2', 'a3']) await room.join(A, name);
   for (const name of ['b1', 'b2']) await room.join(B, name);
@@ -140,7 +140,7 @@ test('serves applications in turns when they wait for the host, including new on
   assert.deepEqual(room.served, ['a1', 'b1', 'c1', 'a2', 'b2', 'a3']);
 });
 
-test('serves others while one application is at its own limit', async () => {
+test('serves other applications while one is at its own limit', async () => {
   const room = new Room();
   room.free.set(A, 0);
   await room.join(A, 'a1');
@@ -176,7 +176,7 @@ test('removes a create at once when its caller hangs up', async () => {
   await assert.rejects(room.come(A, 'four', { signal: AbortSignal.abort() }), error => isFault(error, 'capacity'));
 });
 
-test('refuses with the position and the waited time when waitMs has passed', async () => {
+test('refuses a create after waitMs, and reports its position and the time waited', async () => {
   const room = new Room();
   room.free.set(A, 0);
   await room.join(A, 'one');
@@ -243,7 +243,7 @@ test('rejects only the create whose attempt fails', async () => {
   assert.equal((await two).got, 'two');
 });
 
-test('rejects all waiters when it is closed', async () => {
+test('rejects all waiting creates when the queue is closed', async () => {
   const room = new Room();
   const all = [await room.join(A, 'one'), await room.join(A, 'two'), await room.join(B, 'three')];
   room.queue.close(() => new Error('the service is stopping'));

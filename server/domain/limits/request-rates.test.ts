@@ -17,7 +17,7 @@ const refusedWith = (details: object) => (error: unknown) => {
   return true;
 };
 
-test('allows a credential the requests of one minute at once, and then as many as are refilled', () => {
+test('allows each credential a burst of one minute of requests, and then only as many as are refilled', () => {
   const { rates, clock } = ratesOf(3, 30);
   for (let sent = 0; sent < 3; sent++) rates.take(key('a'), false);
   const details = { limit: 3, used: 3, scope: 'credential', name: 'readsPerMinute' };
@@ -45,7 +45,7 @@ test('counts reads and writes separately, and each credential separately', () =>
   assert.throws(() => rates.take(token('t'), false), /limit of reads per minute \(limit 1\)/);
 });
 
-test('remembers the most recently used of more than 10,000 credentials', () => {
+test('tracks only the 10,000 most recently used credentials', () => {
   const { rates } = ratesOf(1, 1);
   for (let n = 0; n <= 10_000; n++) rates.take(key(`${n}`), false);
   assert.throws(() => rates.take(key('1'), false));

@@ -17,7 +17,7 @@ const tallyOver = (count: AttemptRows['count'], { clock = new HandClock(), isAlo
 const refuses = (waitSeconds: number) => (error: unknown) =>
   isFault(error, 'rate_limited') && error.details?.retryAfterSeconds === waitSeconds;
 
-test('a host that is alone, or whose database does not respond, counts in memory only', async () => {
+test('counts in memory only if the host is alone or the database does not respond', async () => {
   const away = async () => assert.fail('the database is away');
   for (const tally of [tallyOver(away, { isAlone: true }), tallyOver(away)]) {
     for (let attempt = 0; attempt < 2; attempt += 1) await tally.take('a');
@@ -25,7 +25,7 @@ test('a host that is alone, or whose database does not respond, counts in memory
   }
 });
 
-test('a refusal of the database is repeated for a second without another query, and is not counted locally', async () => {
+test('repeats a refusal by the database for a second without another query, and does not count it locally', async () => {
   const clock = new HandClock();
   let asked = 0;
   const answers = [REFUSED, REFUSED, REFUSED, { at: '1' }, { at: '2' }];

@@ -30,11 +30,11 @@ class Client {
   }
 }
 
-describe('waiting bytes', () => {
+describe('WaitingBytes', () => {
   const bounds = { session: 10, application: 15, process: 20 };
   const closed = (...clients: Client[]): Array<string | undefined> => clients.map(({ closedFor }) => closedFor);
 
-  it('close the client that has most of them if the session has too many', () => {
+  it('closes the client with the most unread bytes if the session exceeds its limit', () => {
     const all = new WaitingBytes(bounds);
     const [small, large, other] = [new Client(all, 'a', '1'), new Client(all, 'a', '1'), new Client(all, 'a', '2')];
     other.holds(5);
@@ -45,7 +45,7 @@ describe('waiting bytes', () => {
     assert.equal(small.closedFor, undefined);
   });
 
-  it('close the client that has most of them if the application or the process has too many', () => {
+  it('closes the client with the most unread bytes if the application or the process exceeds its limit', () => {
     const all = new WaitingBytes(bounds);
     const [one, two, three] = [new Client(all, 'a', '1'), new Client(all, 'a', '2'), new Client(all, 'b', '3')];
     three.holds(9);
@@ -56,7 +56,7 @@ describe('waiting bytes', () => {
     assert.deepEqual(closed(two, three), [undefined, 'process']);
   });
 
-  it('are counted again before a client is closed', () => {
+  it('counts the unread bytes of all clients again before closing one', () => {
     const all = new WaitingBytes(bounds);
     const [one, two] = [new Client(all, 'a', '1').holds(8), new Client(all, 'a', '1')];
     one.bytes = 0; // its receiver has read them
@@ -64,7 +64,7 @@ describe('waiting bytes', () => {
     assert.deepEqual(closed(one, two), [undefined, undefined]);
   });
 
-  it('do not count for a client that has left', () => {
+  it('does not count the bytes of a client that has disconnected', () => {
     const all = new WaitingBytes(bounds);
     const one = new Client(all, 'a', '1').holds(8);
     one.leave();

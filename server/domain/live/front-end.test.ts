@@ -67,7 +67,7 @@ test('reports a failed read as a fault, leaves no folder, and tries again', asyn
   assert.equal(await frontEnd.of('Chrome/1'), '1');
 });
 
-test('rejects names that lead out of the folder', async () => {
+test('rejects version names that would escape the folder', async () => {
   const { frontEnd } = open(async () => filesOf('Chrome/../../x'));
   assert.equal(await frontEnd.of('Chrome/1'), '_._.._x');
   for (const name of ['..', '.', '', '../1', '.new', 'a/b', '1\0'])

@@ -17,7 +17,7 @@ const claims = { session, right: 'view', expiresAt: plus(clock.now(), 60_000), e
 const refused = (code: string) => (error: unknown) => isFault(error, code);
 
 describe('live view tokens', () => {
-  test('return the claims they were made from, with times in seconds', () => {
+  test('return the claims that they were created with, with times in seconds', () => {
     const read = links.read(links.tokenOf({ ...claims, page: 'C2FE' }), session);
     const expiresAt = new Date(1000 * Math.floor(claims.expiresAt.getTime() / 1000));
     assert.deepEqual(read, { ...claims, page: 'C2FE', expiresAt });

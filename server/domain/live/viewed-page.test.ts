@@ -4,7 +4,7 @@ import type { ObservedTarget } from '../../engines/browser/observation.ts';
 import { until } from '../../kit/wait.ts';
 import { ViewedPage } from './viewed-page.ts';
 
-test('queues at most 1,000 inputs in order while the page does not answer a press', async () => {
+test('queues up to 1,000 inputs in order while the page has not responded to a mouse press', async () => {
   const answer = Promise.withResolvers<object>();
   const said: string[] = [];
   const target = {

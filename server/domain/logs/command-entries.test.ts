@@ -31,7 +31,7 @@ test('logs named keys, but not characters', () => {
   assert.equal(commandParams('Input.dispatchKeyEvent', { type: 'keyDown', key: 'é' }).key, '[redacted]');
 });
 
-test('logs the kind of a result, and its text only if the expression asks for nothing secret', () => {
+test('logs the text of a result only if the expression does not read secrets', () => {
   const answer = { id: 1, result: { result: { type: 'string', value: SECRET } } };
   const kept = (method: string, params: object): string =>
     JSON.stringify(commandResult(method, answersSecrets(method, { ...params }), answer));

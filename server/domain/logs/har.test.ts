@@ -62,7 +62,7 @@ test('lists every request and redirect with its outcome in a HAR file', async ()
   );
 });
 
-test('describes cached, failed and redirected requests and sockets as DevTools does', async () => {
+test('describes cached, failed and redirected requests and WebSockets as DevTools does', async () => {
   const { har } = await fileOf(entries());
   const only = (path: string): HarRecord => har.log.entries.find(entry => pathOf(entry) === path) ?? assert.fail(path);
   const cached = har.log.entries.filter(entry => pathOf(entry) === '/cached.css');
@@ -83,7 +83,7 @@ test('describes cached, failed and redirected requests and sockets as DevTools d
   assert.ok((only('/').timings.wait ?? 0) > 5, 'the time until the response began');
 });
 
-test('lists the loads of main frames as pages, with their requests', async () => {
+test('lists main-frame loads as pages, with their requests', async () => {
   const { har } = await fileOf(entries());
   const paths = har.log.pages.map(({ title }) => new URL(title).pathname);
   assert.deepEqual(paths, ['/', '/frame']);
@@ -95,7 +95,7 @@ test('lists the loads of main frames as pages, with their requests', async () =>
   assert.ok(har.log.entries.filter(({ pageref }) => pageref === home.id).length >= 12);
 });
 
-test('contains no secret of the captured events, in entries or in the file', async () => {
+test('contains no secrets from the captured events, neither in the entries nor in the file', async () => {
   const { text } = await fileOf(entries());
   for (const said of [text, JSON.stringify(entries())]) assert.doesNotMatch(said, /SECRET/);
   assert.match(JSON.stringify(CAPTURED), /SECRETCOOKIE.*SECRETBEARER/);

@@ -46,7 +46,7 @@ describe('redactUrl', () => {
     );
   });
 
-  it('accepts invalid text, and unlimited nesting and escaping', () => {
+  it('handles invalid text and deeply nested or escaped URLs', () => {
     for (const url of [
       'http://a/?u=/\ud800?token=x',
       `http://a/?u=${'%25'.repeat(9_000)}`,
@@ -94,7 +94,7 @@ describe('redactHeaders', () => {
     assert.deepEqual(Object.keys(clean).length, 10);
   });
 
-  it('removes values that are not texts', () => {
+  it('limits the size of headers with oversized or non-string values', () => {
     const clean = redactHeaders({ a: { toString: 1 }, b: 1, c: null, ['d'.repeat(9_000)]: 'x'.repeat(900_000) });
     assert.ok(JSON.stringify(clean).length < 3_000);
   });

@@ -78,7 +78,7 @@ describe('SessionLog', () => {
     );
   });
 
-  it('drops entries beyond the limit of a kind, and stores how many', async () => {
+  it('drops entries beyond the limit of their kind, and stores how many were dropped', async () => {
     const scene = new Scene();
     const log = new SessionLog(scene.parts);
     const many = SHARES.console.entries + 5_000;

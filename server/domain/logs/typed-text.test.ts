@@ -16,7 +16,7 @@ test('redacts typed text in every encoding', () => {
   assert.equal(clean.split(REDACTED).length, 5);
 });
 
-test('joins keys into words, including corrections', () => {
+test('joins typed keys into words, including corrections with backspace', () => {
   const typed = new TypedText();
   for (const character of 'hunter3') typed.key('page', character);
   typed.backspace('page');

@@ -46,13 +46,13 @@ test('lets every member leave, except the last owner', () => {
   assert.equal(outcome('owner', 'owner', 'admin', { isOwn: true, owners: 1 }), 'last_owner');
 });
 
-test('a person who has been removed in the meantime cannot find the members', () => {
+test('returns not_found if the caller or the member has been removed in the meantime', () => {
   const asked = { account: 'a', isOwn: false, assertSteppedUp: () => {} };
   for (const state of [{ owners: 1 }, { by: 'owner', owners: 1 }, { member: 'viewer', owners: 1 }] as const)
     assert.throws(() => assertMayChange(state, asked), { code: 'not_found' });
 });
 
-test('refuses an invitation to a role above the role of the inviter', () => {
+test('allows only admins and owners to invite, and only to roles up to their own', () => {
   assert.deepEqual(ROLES.map(givableBy), [[], [], ['viewer', 'developer', 'admin'], [...ROLES]]);
   assert.deepEqual(givableBy(undefined), []);
 });

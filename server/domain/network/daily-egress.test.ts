@@ -77,7 +77,7 @@ test('adds the new bytes of every session to the day of its application', async 
   assert.deepEqual(scene.ended, []);
 });
 
-test('counts the bytes that a session transferred while it was closed, once, and bytes whose write failed later', async () => {
+test('counts the final bytes of a closed session exactly once, even after a failed write', async () => {
   const scene = new Scene();
   const one = await scene.session('1', SHOP);
   one.bytes = 100;
@@ -93,7 +93,7 @@ test('counts the bytes that a session transferred while it was closed, once, and
   assert.deepEqual(Object.fromEntries(scene.stored), { '2026-11-23 shop': 130 });
 });
 
-test('ends every session of an application that has used up its day, and no other', async () => {
+test('ends all sessions of an application that has reached its daily limit, and no others', async () => {
   const scene = new Scene();
   const [one, two, other] = [
     await scene.session('1', SHOP),

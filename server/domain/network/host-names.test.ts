@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { isFault } from '../../kit/fault.ts';
 import { hostName, hostNames } from './host-names.ts';
 
-test('normalises equal names to one form', () => {
+test('normalises different spellings of a host name to one form', () => {
   const forms = {
     'Example.COM': 'example.com',
     'example.com.': 'example.com',
@@ -25,7 +25,7 @@ test('returns undefined for anything that is not a host name', () => {
     assert.equal(hostName(text), undefined, text);
 });
 
-test('removes duplicates from a list, and names each invalid entry', () => {
+test('removes duplicates from a list, and reports each invalid entry', () => {
   assert.deepEqual(hostNames(['a.test', 'A.test.', '*.a.test'], 'allow'), ['a.test']);
   assert.throws(
     () => hostNames(['a.test', 'a/b', 'https://c'], 'allow'),

@@ -53,7 +53,7 @@ test('reports equal refusals at most once a second, with the new count and the t
   assert.equal(scene.reported.length, 3, 'nothing is reported without new refusals');
 });
 
-test('has stars where a page has made a host name of what was typed into it', async () => {
+test('masks typed text that a page has encoded in a host name', async () => {
   const scene = new Scene();
   scene.secrets.add('plain & secret');
   const hex = Buffer.from('plain & secret').toString('hex');
@@ -66,7 +66,7 @@ test('has stars where a page has made a host name of what was typed into it', as
   ]);
 });
 
-test('counts refusals with different facts separately, with the time of the last', async () => {
+test('counts refusals with different details separately, with the time of the latest one', async () => {
   const scene = new Scene();
   scene.ledger.count('proxy.failed', { proxy: 'proxies.0', reason: 'proxy_timed_out' });
   scene.ledger.count('proxy.failed', { proxy: 'proxies.0', reason: 'proxy_unreachable' });
@@ -110,7 +110,7 @@ test('limits the entries of a page that tries thousands of hosts, and reports th
   assert.ok(scene.reported.length < 1_000, `${scene.reported.length} events`);
 });
 
-test('loses only the event when the store is down, and reports later ones', async () => {
+test('loses only one event if the store is down, and includes its count in the next total', async () => {
   const scene = new Scene();
   scene.isDown = true;
   scene.refused('a.test');

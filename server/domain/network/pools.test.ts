@@ -37,7 +37,7 @@ test('compares places without regard to case and spaces', () => {
     assert.equal(found({ country: 'us', state: 'ny', city }), 'ny', city);
 });
 
-test('uses one member of a pool for a session, and all members for many sessions', () => {
+test('always uses the same pool member for a session, and distributes sessions over all members', () => {
   const proxies: ProxyPool['proxies'] = [member('a'), member('b'), member('c')];
   const three: ProxyPool = { ...pool('three', { country: 'US' }), proxies };
   const used = new Set<string>();

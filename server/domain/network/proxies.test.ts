@@ -15,7 +15,7 @@ const read = (asked: RequestedProxies, given = pools): Routes =>
     patternError: pattern => (pattern.startsWith('(?=') ? 'look-ahead is not supported' : undefined),
   });
 
-test('returns no route for false, and for true routes everything through the pool, with its time zone', () => {
+test('returns no routes for false, and for true a single route through the pool with its time zone', () => {
   assert.deepEqual(read(false), { routes: [], timeZone: undefined });
   assert.deepEqual(read(true), { routes: [{ by: tokyo }], timeZone: 'Asia/Tokyo' });
 });
@@ -52,7 +52,7 @@ test('refuses a rule without a matching pool', () => {
     );
 });
 
-test('names every invalid pattern in one error', () => {
+test('reports all invalid patterns in one error', () => {
   assert.throws(
     () =>
       read([

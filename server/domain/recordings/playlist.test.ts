@@ -23,7 +23,7 @@ const params = (segments: readonly SegmentRow[], isWhole = false): PlaylistParam
 
 const whole = [segment(1, 0, 6000), segment(2, 6000, 6000), segment(3, 12_000, 850)];
 
-test('a playlist is EVENT and only grows while the page exists, and is VOD with an end tag afterwards', () => {
+test('a playlist has the type EVENT and only grows while the page exists, and then becomes VOD with an end tag', () => {
   const early = playlist(params(whole.slice(0, 1)));
   const later = playlist(params(whole.slice(0, 2)));
   assert.ok(later.startsWith(early));

@@ -33,7 +33,7 @@ test('refuses only the session whose adoption made the process exit', async () =
   assert.equal(next.refusal(ID), undefined);
 });
 
-test('forgets the attempts of stable sessions, and all attempts at a normal stop', async () => {
+test('clears the attempts of a session once it is stable, and all attempts on a normal shutdown', async () => {
   const clock = new HandClock();
   for (let start = 0; start < 2 * ATTEMPTS_MAX; start++) {
     const notes = opened('stable', clock);
@@ -45,7 +45,7 @@ test('forgets the attempts of stable sessions, and all attempts at a normal stop
   assert.deepEqual(readdirSync(join(root, 'stable')), []);
 });
 
-test('refuses a session after ATTEMPTS_MAX adoptions after which the process ended without a recorded error', async () => {
+test('refuses a session after ATTEMPTS_MAX adoptions that were each followed by a process exit without a recorded error', async () => {
   for (let start = 0; start < ATTEMPTS_MAX; start++) {
     const notes = opened('unseen');
     assert.equal(notes.refusal(ID), undefined);

@@ -48,7 +48,7 @@ const REFUSES: ReadonlyArray<readonly [string, number]> = [
 ];
 
 for (const [text, position] of REFUSES)
-  test(`refuses ${JSON.stringify(text)} at position ${position}`, () =>
+  test(`refuses ${JSON.stringify(text)} with an error at position ${position}`, () =>
     assert.throws(
       () => parseMetadataQuery(text),
       error => isFault(error, 'invalid_query') && error.details?.position === position,

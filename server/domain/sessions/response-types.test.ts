@@ -15,7 +15,7 @@ test('returns the type that the server sent, in lower case and without parameter
   assert.equal(typeAfter({ 'content-type': 'application/vnd.ms-excel' }), 'application/vnd.ms-excel');
 });
 
-test('ignores generic types, invalid types and other resources', () => {
+test('ignores generic and invalid types, and resources other than documents', () => {
   for (const value of [
     'application/octet-stream',
     'application/force-download',

@@ -44,12 +44,12 @@ test('gives equal launch settings the same fingerprint, in any order', () => {
 test('gives each engine its own fingerprint', () =>
   assert.notEqual(fingerprint(defaultLaunch('chromium')), fingerprint(launchSettings({ engine: 'headless-shell' }))));
 
-test('starts headless shell with the viewport size, which new pages get', () => {
+test('passes the viewport size to headless shell as the window size', () => {
   const { switches } = launchSettings({ engine: 'headless-shell', viewport: { width: 800 } });
   assert.deepEqual(switches, ['--window-size=800,720']);
 });
 
-test('names requested settings that an engine does not support', () => {
+test('lists requested settings that an engine does not support', () => {
   const asked: BrowserSettings = { enablePdfViewer: true, extensionIds: ['x'], locale: 'de-DE' };
   assert.deepEqual(
     settingsThatEngineLacks(asked, 'headless-shell').map(({ name }) => name),
@@ -59,7 +59,7 @@ test('names requested settings that an engine does not support', () => {
   assert.deepEqual(settingsThatEngineLacks({ enablePdfViewer: false, extensionIds: [] }, 'headless-shell'), []);
 });
 
-test('fills an omitted side of the viewport with its default', () => {
+test('uses the default for an omitted viewport dimension', () => {
   assert.deepEqual(claimSettings({}), { viewport: { width: 1280, height: 720 } });
   const geolocation = { latitude: 1, longitude: 2 };
   assert.deepEqual(claimSettings({ viewport: { width: 360 }, geolocation, locale: 'de-DE' }), {
@@ -68,7 +68,7 @@ test('fills an omitted side of the viewport with its default', () => {
   });
 });
 
-test('picks settings by where they take effect', () => {
+test('selects settings by the stage at which they take effect', () => {
   const given: BrowserSettings = {
     takeover: 'refuse',
     locale: 'de-DE',

@@ -17,7 +17,7 @@ test('accepts a key for its own session only, and returns its agent key', () => 
     assert.equal(signing.agentKeyOf(one, wrong), undefined, wrong);
 });
 
-test('refuses a key whose agent key has been replaced', () => {
+test('refuses a signing key in which the agent key was replaced', () => {
   const [mine, theirs] = [agentKey, other].map(id => id.replaceAll('-', '')) as [string, string];
   assert.equal(signing.agentKeyOf(one, signing.keyOf(one, agentKey).replace(mine, theirs)), undefined);
 });

@@ -41,7 +41,7 @@ describe('watchers', () => {
     assert.deepEqual(undone, ['b', 'a', 'c']);
   });
 
-  test('returns undefined if there are no preparations, and merges several', async () => {
+  test('returns undefined if there are no preparations, and merges the preparations of several watchers', async () => {
     assert.equal(await watchers({ name: 'a', prepare: async () => undefined }).prepare(row, signal), undefined);
     const filled: string[] = [];
     const filling = (name: string): Watcher => ({
@@ -62,7 +62,7 @@ describe('watchers', () => {
     assert.deepEqual(filled, ['/f/a', '/f/b']);
   });
 
-  test('attends with the others only when one that attends first has', async () => {
+  test('lets other watchers attend only after a watcher with attendsFirst has attended', async () => {
     const attended: string[] = [];
     const ready = Promise.withResolvers<void>();
     const late = (name: string, until?: Promise<void>): Pick<Watcher, 'name' | 'attend'> => ({
@@ -80,7 +80,7 @@ describe('watchers', () => {
     assert.deepEqual(attended, ['b', 'a', 'c']);
   });
 
-  test('salvages with the others when one fails', async () => {
+  test('calls salvage on the other watchers if one fails', async () => {
     const salvaged: string[] = [];
     const failing: Watcher = { name: 'a', salvage: () => Promise.reject(new Error('broken')) };
     const working: Watcher = { name: 'b', salvage: async (_row, { folder }) => void salvaged.push(folder) };

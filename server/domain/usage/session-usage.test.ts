@@ -61,7 +61,7 @@ test('adds the bytes that an earlier server saved', async () => {
   });
 });
 
-test('saves the final usage later if the database did not answer at the end', async () => {
+test('saves the final usage later if the database failed when the session ended', async () => {
   const { usage, live, counters, database, saved } = scene();
   await usage.attend(live, {});
   counters.bytesUp = 7;
@@ -74,7 +74,7 @@ test('saves the final usage later if the database did not answer at the end', as
   assert.deepEqual(await usage.save(), { late: 0 });
 });
 
-test('shows nothing of a session that was never counted', async () => {
+test('returns no usage for a session that was never counted', async () => {
   const { usage } = scene();
   assert.deepEqual(await usage.describe({ id: ID }), {});
 });

@@ -65,7 +65,7 @@ test('reads no more events than there is room for, and none if there is no room'
   assert.deepEqual([full.filters, full.prompted, full.result.written], [[], [], 0]);
 });
 
-test('counts nothing if another process has moved the position of the webhook', async () => {
+test('reports no written deliveries if another process has moved the position of the webhook', async () => {
   const { prompted, result } = await ran(0, false);
   assert.deepEqual([prompted, result.written], [[], 0]);
 });

@@ -44,7 +44,7 @@ test('renames the Proxy-Connection header of a sent request and changes nothing 
     assert.equal(changed(text), text);
 });
 
-test('reads the id of an answer, and returns undefined for an event', () => {
+test('reads the id of a response, and returns undefined for an event', () => {
   assert.equal(answerId(bytes('{"id":1234567,"result":{}}')), 1234567);
   assert.equal(answerId(bytes('{"id":-5,"error":{}}')), -5);
   assert.equal(answerId(bytes('{"method":"A.b","params":{"id":1}}')), undefined);
@@ -58,7 +58,7 @@ test('recognizes events of the Target domain', () => {
   assert.equal(isTargetEvent(bytes('{"id":1,"result":{"method":"Target."}}')), false);
 });
 
-test('decodes the picture of a screencast frame of any length, and leaves invalid base64 as it is', () => {
+test('decodes the image of a screencast frame of any length, and leaves invalid base64 unchanged', () => {
   for (const length of [1, 2, 3, 24_575, 24_576, 24_577, 100_000]) {
     const picture = Buffer.from(Array.from({ length }, (_, index) => (index * 7 + length) % 256));
     const params = { data: picture.toString('base64'), metadata: { timestamp: 1.5 }, sessionId: 4 };

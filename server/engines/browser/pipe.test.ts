@@ -78,7 +78,7 @@ test('delivers the messages of one read one by one, then the end of the batch', 
   assert.deepEqual(heard, ['{"a":1}', '{"b":"ä"}', 'batchEnd']);
 });
 
-test('delivers the next messages after the listener threw on one of them', {
+test('continues to deliver messages after the listener throws on one of them', {
   timeout: END_MS,
 }, async context => {
   const { events: heard, messages, write } = openFixture(context);
@@ -111,7 +111,7 @@ test('does not change a delivered message when more bytes are read', { timeout: 
   assert.deepEqual(kept.map(String), ['a'.repeat(1000), 'b'.repeat(1000)]);
 });
 
-test('writes all messages of one turn at once, each ended by a NUL', {
+test('writes all messages of one event loop turn together, each terminated by a NUL', {
   timeout: END_MS,
 }, async context => {
   const { pipe, read } = openFixture(context);

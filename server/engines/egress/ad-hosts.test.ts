@@ -29,7 +29,7 @@ test('reads hosts from every format, with subdomains and exceptions', async () =
   for (const host of spared) assert.ok(!blocks(host), host);
 });
 
-test('skips and counts rules that are not about a whole host', async () => {
+test('skips and counts rules that do not apply to a whole host', async () => {
   const { blocks, rules, leftOut } = await readAdHosts(LIST);
   for (const host of ['paths.test', 'third.test', 'wild.test', 'example.test']) assert.ok(!blocks(host), host);
   assert.deepEqual({ rules, leftOut }, { rules: 7, leftOut: 5 });

@@ -38,7 +38,7 @@ test('rejects names, short and octal forms, zone ids and brackets', () => {
   for (const text of no) assert.equal(parseAddress(text), undefined, text);
 });
 
-test('covers exactly the prefix of a range, at every length', () => {
+test('a range covers exactly the addresses with its prefix, at every prefix length', () => {
   const bits = (address: string, flipped: number): string => {
     const bytes = bytesOf(address);
     bytes[flipped >> 3] = (bytes[flipped >> 3] ?? 0) ^ (0x80 >> (flipped & 7));

@@ -11,7 +11,7 @@ test('matches a name and its subdomains, not names with the same ending', () => 
   assert.deepEqual(allowedOf(policy, hosts), ['a.test', 'www.a.test', 'x.www.a.test']);
 });
 
-test('lets the most specific entry decide, and deny win for the same name', () => {
+test('applies the most specific entry, and prefers deny to allow for the same name', () => {
   const policy = {
     allow: ['a.test', 'in.out.a.test', 'b.test'],
     deny: ['out.a.test', 'b.test'],
@@ -28,7 +28,7 @@ test('uses the default for hosts that match no entry', () => {
   assert.deepEqual(allowedOf({ allow: ['a.test'], deny: [], default: 'deny' }, ['a.test', 'b.test']), ['a.test']);
 });
 
-test('matches an address only if it is the same', () => {
+test('matches an IP address only if it is exactly equal', () => {
   const policy = { allow: ['93.184.216.34', '2606:2800:220:1::9'], deny: [], default: 'deny' } as const;
   const hosts = ['93.184.216.34', '93.184.216.3', '2606:2800:220:1::9', '2606:2800:220:1::8'];
   assert.deepEqual(allowedOf(policy, hosts), ['93.184.216.34', '2606:2800:220:1::9']);

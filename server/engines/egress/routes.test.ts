@@ -10,7 +10,7 @@ const [first, second] = [upstream('first'), upstream('second')];
 const routesOf = (rules: readonly RouteRule[], ...hosts: readonly string[]): ReadonlyArray<string | undefined> =>
   hosts.map(host => routes(rules)(host)?.name);
 
-test('routes directly without a matching rule', () => {
+test('connects directly if no rule matches', () => {
   assert.deepEqual(routesOf([], 'a.test'), [undefined]);
   assert.deepEqual(routesOf([{ pattern: '^b\\.test$', by: first }], 'a.test'), [undefined]);
 });

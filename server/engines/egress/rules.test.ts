@@ -100,7 +100,7 @@ function samples(first: string, last: string): string[] {
   return [0, 1 / 7, 1 / 3, 1 / 2, 0.77, 1].map(part => text4(from + Math.floor(span * part)));
 }
 
-test('refuses every IPv4 range from its first to its last address', () => {
+test('applies the rule of each IPv4 range from its first to its last address', () => {
   for (const [first, last, rule] of RANGES_4)
     for (const address of samples(first, last)) assert.equal(check(address), rule, address);
 });
@@ -182,7 +182,7 @@ const OTHERS_6: ReadonlyArray<readonly [string, string]> = [
   ['ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff', 'multicast'],
 ];
 
-test('refuses IPv6 ranges by their rules, and unallocated space', () => {
+test('applies the rule of each IPv6 range, and refuses unallocated space', () => {
   for (const [address, rule] of OTHERS_6) assert.equal(check(address), rule, address);
 });
 
@@ -257,7 +257,7 @@ test('refuses addresses of this machine on every port, even inside an allowed ra
   assert.equal(check('10.0.0.8', [open('10.0.0.0/8')], own), 'allowed', 'another machine');
 });
 
-test('allows an address of this machine with its own entry, and loopback with an entry within loopback', () => {
+test('allows an address of this machine only by an entry for that address, and loopback only by an entry within loopback', () => {
   const own = [open('203.0.114.7'), open('127.0.0.0/8'), open('::1')];
   assert.equal(check('203.0.114.7', [open('203.0.114.7')], own), 'allowed');
   assert.equal(check('203.0.114.7', [open('203.0.114.7', 80)], own), 'allowed');

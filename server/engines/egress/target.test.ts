@@ -48,7 +48,7 @@ test('normalizes names to lower case and punycode, without a trailing dot', () =
   }
 });
 
-test('rejects what the URL standard rejects or does not parse as a host', () => {
+test('rejects hosts that the URL standard rejects or does not parse as a host', () => {
   const hosts = [
     '',
     '.',
@@ -108,7 +108,7 @@ test('rejects a CONNECT without a valid port', () => {
   assert.equal(authorityTarget('[2600::1]:443')?.hostname, '2600::1');
 });
 
-test('rejects a plain request without http:// and a host', () => {
+test('rejects a plain request whose URL does not have the http scheme and a host', () => {
   for (const text of [
     '/',
     '*',

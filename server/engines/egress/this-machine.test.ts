@@ -60,13 +60,13 @@ test('finds a new address within a second', () => {
   assert.equal(machine.has(late, 80), false);
 });
 
-test('does not count the public port of a TLS proxy in front of the service', () => {
+test('excludes the public port of a TLS proxy in front of the service', () => {
   const machine = machineOf({ publicPort: 443 });
   assert.equal(machine.has(addressAt('192.168.77.1'), 443, '192.168.77.1'), false);
   assert.equal(machine.has(addressAt('192.168.77.1'), 80), true);
 });
 
-test('finds a listener on one address only at that address', () => {
+test('finds a listener bound to one address only at that address', () => {
   const four = machineOf({ listeners: [{ host: '127.0.0.1', port: 8080 }] });
   assert.equal(four.listens(addressAt('127.0.0.1'), 8080), true);
   assert.equal(four.listens(addressAt('0.0.0.0'), 8080), true, 'which Linux connects to loopback');
@@ -82,7 +82,7 @@ test('finds no listener on another port', () => {
     assert.equal(machineOf({ listeners: [{ host, port: 8080 }] }).listens(addressAt('127.0.0.1'), 8081), false);
 });
 
-test('finds a listener on a wildcard or a name at every address of the machine', () => {
+test('finds a listener bound to a wildcard address or a host name at every address of the machine', () => {
   for (const host of ['0.0.0.0', '::', 'localhost', 'box.example']) {
     const machine = machineOf({ listeners: [{ host, port: 8080 }] });
     for (const text of OWN) assert.equal(machine.listens(addressAt(text), 8080), true, text);

@@ -57,7 +57,7 @@ test('delivers all data that arrived before the join, and in order', async t => 
   assert.equal(sha(await received(browser)), sha(bytes));
 });
 
-test('ends the tunnel if the outside ended before the join', async t => {
+test('closes the tunnel if the remote side closed its connection before the join', async t => {
   const { outside, ours, browser } = await ends(t, socket => socket.end());
   await until(WAIT_MS, 'the end', () => (outside.readableEnded ? true : undefined));
   join(ours, outside);
@@ -125,7 +125,7 @@ async function tlsOutside(t: TestContext): Promise<{ outside: TLSSocket; peer: T
   return { outside, peer: await accepted.promise };
 }
 
-test('closes the connection through an https proxy when the browser resets its own', async t => {
+test('closes the connection through an https proxy when the browser resets its connection', async t => {
   const { ours, browser } = await ends(t, () => {});
   const { outside, peer } = await tlsOutside(t);
   ours.on('error', () => {});

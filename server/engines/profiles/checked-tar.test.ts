@@ -71,7 +71,7 @@ for (const [what, header] of NOT_ALLOWED)
     await assert.rejects(check(tar, { onUnexpected: 'refuse' }), TarRefusedError);
   });
 
-test('writes a tar that another implementation reads, with long names and equal bytes', async () => {
+test('writes tar files that another implementation reads, and reads its tar files, including long names', async () => {
   const long = `Default/IndexedDB/https_${'sub.'.repeat(60)}example_0.indexeddb.leveldb/000003.log`;
   const files = new Map([
     [FILE.name, Buffer.from('one')],

@@ -6,7 +6,7 @@ import { LOCAL_STORAGE, readLocalStorage, writeLocalStorage } from './local-stor
 
 const NOW = new Date('2026-11-20T10:00:00Z');
 
-test('reads its own output: other alphabets, empty values, values longer than a block', async () => {
+test('reads back what it has written: non-Latin text, empty values and values longer than a block', async () => {
   const origins = [
     {
       origin: 'https://shop.example',

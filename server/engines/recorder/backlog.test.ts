@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Backlog } from './backlog.ts';
 
-test('is full for a session at its limit until a quarter is stored, and not for others', () => {
+test('the backlog is full for a session at its limit until a quarter is stored, but not for other sessions', () => {
   const backlog = new Backlog({ sessionBytes: 100, hostBytes: 1_000 });
   backlog.grow('one', 99);
   assert.equal(backlog.isFullFor('one'), false);
@@ -14,7 +14,7 @@ test('is full for a session at its limit until a quarter is stored, and not for 
   assert.equal(backlog.isFullFor('one'), false);
 });
 
-test('is full for all sessions at the limit of the host', () => {
+test('the backlog is full for all sessions at the limit of the host', () => {
   const backlog = new Backlog({ sessionBytes: 100, hostBytes: 150 });
   backlog.grow('one', 80);
   backlog.grow('other', 70);

@@ -24,7 +24,7 @@ async function cpuMsOf<T>(work: () => Promise<T> | T): Promise<{ result: T; ms: 
   return { result, ms: (user + system) / 1000 };
 }
 
-test('masks a picture of 3840x2160 without blocking the main thread', async () => {
+test('masks a 3840x2160 image without blocking the main thread', async () => {
   const jpeg = picture('3840x2160');
   const pool = new WorkerPool();
   const inThread = () => pool.run(BLACKOUT, { jpeg, rects: RECTS }, { of: 'a session' });
@@ -37,7 +37,7 @@ test('masks a picture of 3840x2160 without blocking the main thread', async () =
   assert.ok(beside.ms < here.ms / 4, `${beside.ms} ms of ${here.ms} ms`);
 });
 
-test('gives up on a picture that declares an endless size, and masks the next one', async () => {
+test('gives up on an image that declares an excessive size, and masks the next image', async () => {
   const jpeg = picture('64x48');
   const endless = Buffer.from(jpeg);
   const frame = endless.indexOf(Buffer.from([0xff, 0xc0]));

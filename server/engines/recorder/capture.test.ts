@@ -146,7 +146,7 @@ test('waits three quarters of a second before it captures a page that has painte
   assert.deepEqual(other.said, ASKED);
 });
 
-test('captures a page at once when it paints for the first time, is watched, or a picture is wanted', async () => {
+test('captures a page immediately on its first paint, when it gets a viewer, or when a frame is requested', async () => {
   const look: Look = { isWatched: false, until: Promise.resolve() };
   const causes: ReadonlyArray<(page: ReturnType<typeof unpainted>) => unknown> = [
     ({ tab }) => tab.happens('Page.lifecycleEvent', { name: 'firstPaint' }),
@@ -166,7 +166,7 @@ test('captures a page at once when it paints for the first time, is watched, or 
   }
 });
 
-test('restarts for a loaded page that has sent no frame, but not for one that has', async () => {
+test('restarts the screencast for a loaded page that has sent no frame, but not for one that has', async () => {
   const tab = new Tab();
   const { capture, passes, frames } = captured(tab);
   await tab.happens('Page.frameNavigated', { frame: { id: 'main' } });
@@ -197,7 +197,7 @@ test('with viewers, allows three frames in flight, in order, without restarts', 
   capture.close();
 });
 
-test('restarts for a change while three frames were in flight, and ignores frames of the earlier run', async () => {
+test('restarts the screencast for a change while three frames were in flight, and ignores frames of the earlier run', async () => {
   const tab = new Tab();
   const free = Promise.withResolvers<void>();
   const { capture, passes, seen } = captured(tab, { isWatched: true, until: free.promise });
@@ -214,7 +214,7 @@ test('restarts for a change while three frames were in flight, and ignores frame
   capture.close();
 });
 
-test('does not show a frame that arrives after a newer one, and acknowledges it', async () => {
+test('acknowledges but does not show a frame that arrives after a newer one', async () => {
   for (const isWatched of [true, false]) {
     const tab = new Tab();
     const { capture, passes, seen } = captured(tab, { isWatched, until: Promise.resolve() });
@@ -229,7 +229,7 @@ test('does not show a frame that arrives after a newer one, and acknowledges it'
   }
 });
 
-test('restarts for a change before a late acknowledgement, even if every frame so far was late', async () => {
+test('restarts the screencast for a change before a late acknowledgement, even if every earlier frame was late', async () => {
   const tab = new Tab();
   const free = Promise.withResolvers<void>();
   const { capture, passes } = captured(tab, { isWatched: false, until: free.promise });
@@ -265,7 +265,7 @@ test('changes the rate when the first viewer arrives and when the last one leave
   capture.close();
 });
 
-test('without viewers, restarts after two frames that were in flight at once', async () => {
+test('without viewers, restarts the screencast after two frames were in flight at once', async () => {
   const tab = new Tab();
   const { capture, passes, seen } = captured(tab);
   for (const picture of ['one', 'two']) await tab.shows(picture);
@@ -292,7 +292,7 @@ test('reports frames that are still being handled, even after a change of rate',
   capture.close();
 });
 
-test('captures again after a change of rate if a frame was rejected before it', async () => {
+test('captures the page again after a change of rate if an earlier frame was rejected', async () => {
   const tab = new Tab();
   const free = Promise.withResolvers<void>();
   const { capture, look, passes, seen } = captured(tab, { isWatched: true, until: free.promise, result: 'rejected' });

@@ -27,7 +27,7 @@ class Host {
   }
 }
 
-test('a recording is due at once while a processor is free, or when too many bytes wait', async () => {
+test('a recording is due immediately if a processor is free or too many bytes are waiting', async () => {
   const host = new Host();
   host.full.add('b');
   host.end('a', 'b');
@@ -38,7 +38,7 @@ test('a recording is due at once while a processor is free, or when too many byt
   await host.ended.close();
 });
 
-test('recordings wait for a free processor, one session after the other, the oldest first', async () => {
+test('recordings wait for a free processor, and are released one session at a time, oldest first', async () => {
   const host = new Host();
   host.end('a', 'a', 'b', 'c');
   assert.deepEqual(await host.pass(10_000), []);
@@ -50,7 +50,7 @@ test('recordings wait for a free processor, one session after the other, the old
   await host.ended.close();
 });
 
-test('a recording that is asked for does not wait, but the others do', async () => {
+test('a requested recording does not wait, but other recordings do', async () => {
   const host = new Host();
   host.end('a', 'b');
   host.ended.ask('b');

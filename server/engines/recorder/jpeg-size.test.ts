@@ -18,7 +18,7 @@ test('returns no size for two frame headers, because decoders may use either', (
   assert.equal(jpegSize(jpeg(frame(64, 48), frame(60_000, 60_000), SCAN)), undefined);
 });
 
-test('returns no size without a frame, a scan, an end or a height', () => {
+test('returns no size if the frame header, the scan, the end marker or the height is missing', () => {
   assert.equal(jpegSize(jpeg(SCAN)), undefined);
   assert.equal(jpegSize(jpeg(frame(64, 48))), undefined);
   assert.equal(jpegSize(jpeg(frame(64, 0), SCAN)), undefined);
@@ -30,7 +30,7 @@ test('stops reading a header that does not end', () => {
   assert.equal(jpegSize(jpeg('ffe00000'.repeat(100), frame(64, 48), SCAN)), undefined);
 });
 
-test('is too large above 16 Mi pixels or 8192 on a side', () => {
+test('treats an image as too large above 16 Mi pixels or 8192 pixels on a side', () => {
   assert.equal(isTooLarge({ width: 3840, height: 2160 }), false);
   assert.equal(isTooLarge({ width: 4096, height: 4096 }), false);
   assert.equal(isTooLarge({ width: 8000, height: 8000 }), true);

@@ -44,7 +44,7 @@ class SlowWorkers {
   }
 }
 
-test('a hand-off that follows another at once is hidden, although pictures of the first are still being masked', async () => {
+test('masks the frames of a hand-off that begins while frames of the previous hand-off are still being masked', async () => {
   const workers = new SlowWorkers();
   const pictures = new Pictures({ sessionOf: () => undefined }, new HandClock(), workers as unknown as Workers);
   const { tab, shows } = openTab();
@@ -68,7 +68,7 @@ test('a hand-off that follows another at once is hidden, although pictures of th
   await watching.close();
 });
 
-test('a page that is not recorded although its session is, is shown to who has control, and black to others', async () => {
+test('shows a page without a recording to the viewer in control, and blackens it for others if the session has masks', async () => {
   const workers = new SlowWorkers();
   const recording = { hubOfTarget: () => undefined, maskOfTarget: () => undefined, hasSecrets: false };
   for (const hasMasks of [true, false]) {

@@ -17,7 +17,7 @@ test('reads JSON, text and an empty body', () => {
   assert.deepEqual(outputOf('', { contentType: 'image/png' }), {});
 });
 
-test('says why it cannot read a body that is damaged, too deep, too large or of another type', () => {
+test('reports why it cannot read a body that is damaged, too deeply nested, too large or of an unsupported type', () => {
   const why = (text: string | Uint8Array, more: Partial<AnswerInput> = {}): unknown => Object(read(text, more)).why;
   assert.match(String(why('{')), /not valid JSON/);
   assert.match(String(why(Buffer.from([0xff, 0xfe]))), /not UTF-8/);
@@ -27,7 +27,7 @@ test('says why it cannot read a body that is damaged, too deep, too large or of 
   assert.match(String(why('x', { contentType: 'image/png' })), /neither JSON nor text/);
 });
 
-test('removes secrets from texts and names, and characters that the database cannot store', () => {
+test('removes secrets from strings and property names, and replaces characters that the database cannot store', () => {
   const secrets = ['s3cret-value'];
   const body = JSON.stringify({ 's3cret-value': 'Bearer s3cret-value', list: [`a\0b\ud800`] });
   assert.deepEqual(outputOf(body, { secrets }), { '***': 'Bearer ***', list: ['a\uFFFDb\uFFFD'] });

@@ -35,14 +35,14 @@ for (const pattern of [
   '(x+x+)+y',
   '^(\\d+)*\\.$',
 ])
-  test(`ends the thread of the pattern ${pattern}`, async () => {
+  test(`stops the worker thread when the pattern ${pattern} takes too long`, async () => {
     await assert.rejects(
       compiled(pattern),
       (error: unknown) => error instanceof WorkFailed && error.why === 'too_long',
     );
   });
 
-test('says which schema cannot be compiled', async () => {
+test('reports which schema cannot be compiled', async () => {
   const answer = await workers.run(COMPILE, { schemas: { outputSchema: { type: 'nothing' } } }, { of: 'test' });
   assert.equal(answer.path, 'outputSchema');
 });

@@ -5,7 +5,7 @@ import { capacityInWords, capacityOf } from './capacity.ts';
 
 const GIB = 1024 ** 3;
 
-test('a machine holds more sessions of headless-shell, and starts more of them', () => {
+test('a machine can hold and start more sessions with headless-shell than with Chromium', () => {
   const machine = { memoryBytes: 4 * GIB, processors: 2 };
   assert.deepEqual(capacityOf('chromium', machine), { idleSessions: 30, startsPerMinute: 96 });
   assert.deepEqual(capacityOf('headless-shell', machine), { idleSessions: 50, startsPerMinute: 151 });

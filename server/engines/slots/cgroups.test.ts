@@ -47,14 +47,14 @@ test('v2: creates the cgroup of a box below our own group and writes its limits'
   assert.equal(written('cpu.max'), '150000 100000');
 });
 
-test('v2: a process that was moved to the leaf finds the group above the leaf', () => {
+test('v2: finds the group above the leaf after the process was moved to the leaf', () => {
   delegated('berth.service');
   delegated('berth.service/berth-cafe0000');
   const moved = sources('cgroup2', 'rw', '0::/berth.service/berth-main\n');
   assert.deepEqual(new Cgroups('cafe0000', moved).folders, [join(top, 'berth.service/berth-cafe0000')]);
 });
 
-test('reads the memory peak on v1 and on v2, and none if the kernel has no such file', () => {
+test('reads the peak memory on v1 and v2, and returns undefined if the kernel has no such file', () => {
   const [first, second] = [join(top, 'memory'), join(top, 'unified')];
   for (const folder of [first, second]) mkdirSync(folder);
   const cgroup = new Cgroup([first, second]);
@@ -102,7 +102,7 @@ test('counts out-of-memory kills on both versions', () => {
   assert.equal(new Cgroup([top]).outOfMemoryKills(), 0);
 });
 
-test('reads the processor time on both versions, and undefined if the kernel does not count it', () => {
+test('reads the processor time on both versions, and returns undefined if the kernel does not count it', () => {
   assert.equal(new Cgroup([top]).usedMs(), undefined);
   writeFileSync(join(top, 'cpuacct.usage'), '2500000\n');
   assert.equal(new Cgroup([top]).usedMs(), 2.5);

@@ -27,7 +27,7 @@ test('creates the install id once, with mode 0600, and rejects a malformed one',
   }
 });
 
-test('gives two installs separate user id ranges from 200000 on', () => {
+test('assigns two installs separate user id ranges that start at 200000 or above', () => {
   const [one, other] = [firstUid('00000001', WHOLE_MACHINE), firstUid('00000002', WHOLE_MACHINE)];
   assert.ok(one !== undefined && other !== undefined && one >= 200_000 && other >= 200_000);
   assert.ok(Math.abs(one - other) >= UIDS_PER_INSTALL);

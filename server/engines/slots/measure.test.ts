@@ -44,7 +44,7 @@ test('counts files whose names are not UTF-8', async () => {
   assert.ok(bytes >= 50_000);
 });
 
-test('stops at each limit and returns which one', async () => {
+test('stops at each limit and reports which limit was exceeded', async () => {
   for (let n = 0; n < 20; n++) writeFileSync(join(folder, String(n)), Buffer.alloc(10_000, 1));
   mkdirSync(join(folder, 'a/b/c'), { recursive: true });
   assert.equal((await measure(folder, { ...WIDE, bytes: 50_000 })).over, 'bytes');

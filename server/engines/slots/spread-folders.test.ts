@@ -12,7 +12,7 @@ mkdirSync(BESIDE, { recursive: true });
 const folder = mkdtempSync(join(BESIDE, 'spread-'));
 after(() => rmSync(folder, { recursive: true }));
 
-test('marks a folder on ext4 as the top of a hierarchy, and no other folder', async () => {
+test('sets the top-of-hierarchy flag of a folder only if the folder is on ext4', async () => {
   await spreadFolders(folder);
   const isExt4 = statfsSync(folder).type === EXT4;
   const flags = isExt4 ? execFileSync('lsattr', ['-d', folder], { encoding: 'utf8' }).split(' ')[0] : '';

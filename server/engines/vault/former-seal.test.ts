@@ -18,7 +18,7 @@ test('opens a stored context key and stored routes', () => {
   assert.equal(openFormerRoutes(SECRET, 'session 1', ROUTES), '[{"by":"pässword"}]');
 });
 
-test('refuses them in another place, with another secret, and when altered', () => {
+test('rejects a stored value in another place, with another secret, or after a change', () => {
   const other = new Secret('another secret of another installation');
   for (const attempt of [
     () => openFormerContextKey(SECRET, 'two', WRAPPED),

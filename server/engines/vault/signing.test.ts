@@ -11,13 +11,13 @@ const jws = await sign(key, TYP, Buffer.from('{"a":1}'));
 const part = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64url');
 const [, payload = ''] = jws.split('.');
 
-test('verifies a signed value, also with a retired key among others', async () => {
+test('verifies a value that was signed with a retired key', async () => {
   const next = await newSigningKey();
   const both = new Map([[next.kid, next.jwk], ...keys]);
   assert.equal((await verified(jws, TYP, both))?.toString(), '{"a":1}');
 });
 
-test('refuses another type, an unknown key, and any changed character', async () => {
+test('rejects a value with another type, an unknown key or a changed character', async () => {
   const refused = async (text: string, typ = TYP, known: ReadonlyMap<string, typeof key.jwk> = keys) =>
     assert.equal(await verified(text, typ, known), undefined, text);
   await refused(jws, 'other+jwt');

@@ -57,7 +57,7 @@ const A: Place = { owner: '01a1fa50-5319-7450-a6b3-c787ada50631', kind: 'credent
 const B: Place = { ...A, owner: '01a1fa50-5319-7450-a6b3-c787ada50632' };
 const text = (plain: Secret<Buffer>): string => plain.reveal().toString();
 
-test('opens a value only in the place where it was sealed, and prints it as stars', async () => {
+test('opens a value only in the place where it was sealed, and hides it in printed output', async () => {
   const rows = memoryRows();
   const parts = partsOf(rows, { dataDir: aFolder() });
   const vault = await Vault.open(parts);
@@ -164,7 +164,7 @@ test('a rotation that is interrupted before or after its commit leaves a usable 
 const KEYS = ['11'.repeat(32), Buffer.alloc(32, 2).toString('base64')] as const;
 const given = (...keys: string[]): MasterKeyOrigin => ({ given: new Secret(keys.join(',')) });
 
-test('changes a supplied master key when the new one is supplied first', async () => {
+test('rotates a supplied master key if the new key is supplied before the current one', async () => {
   const rows = memoryRows();
   const sealed = await (await Vault.open(partsOf(rows, given(KEYS[0])))).seal(A, Buffer.from('a secret'));
   await assert.rejects(Vault.open(partsOf(rows, given(KEYS[1]))), error => isFault(error, 'master_key_wrong'));

@@ -87,7 +87,7 @@ test('passes commands about the page, and refuses commands that reach beyond it'
     assert.equal(word(await judge(method, params)), expected, `${method} ${JSON.stringify(params)}`);
 });
 
-test('rewrites setAutoAttach: only parts of the page, without waiting for a debugger', async () => {
+test('rewrites setAutoAttach to attach only to parts of the page, without waiting for a debugger', async () => {
   const asked = { autoAttach: true, waitForDebuggerOnStart: true, flatten: false, filter: [{ type: 'page' }] };
   const verdict = await policyOf()('Target.setAutoAttach', asked);
   assert.ok('rewrite' in verdict);
@@ -98,7 +98,7 @@ test('rewrites setAutoAttach: only parts of the page, without waiting for a debu
   for (const type of ['page', 'tab', 'browser']) assert.ok(!types.includes(`"${type}"`), type);
 });
 
-test('answers commands that clear an override that DevTools has not set', async () => {
+test('responds directly to commands that clear an override which DevTools has not set', async () => {
   const judge = policyOf();
   const media = { media: '', features: [{ name: 'prefers-color-scheme', value: '' }] };
   const network = { offline: false, latency: 0, downloadThroughput: -1, uploadThroughput: -1, connectionType: 'none' };
@@ -125,14 +125,14 @@ test('answers commands that clear an override that DevTools has not set', async 
   assert.equal(word(await judge('Emulation.setEmulatedMedia', media)), 'restoreOthers');
 });
 
-test('refuses input while a viewer has control, as for the agent', async () => {
+test('refuses input from DevTools while a viewer has control', async () => {
   const judge = policyOf(true);
   assert.deepEqual(await judge('Input.dispatchKeyEvent', { type: 'char' }), { refuse: 'driven' });
   assert.deepEqual(await judge('Page.reload'), { refuse: 'driven' });
   assert.equal(word(await judge('Runtime.evaluate', { expression: '1' })), 'pass');
 });
 
-test('hears nothing of a page in a masked hand-off', () => {
+test('drops the events of a page during a masked hand-off', () => {
   const told = Buffer.from(JSON.stringify({ method: 'Runtime.consoleAPICalled', params: {} }));
   assert.equal(openPolicy(true, true).filterEvent?.(told), undefined);
   assert.equal(openPolicy(true).filterEvent?.(told), told, 'nothing is masked');

@@ -136,13 +136,13 @@ test('refuses the fifty-first browser context', async () => {
   contexts = [];
 });
 
-test('answers Browser.close itself, and asks the session to close', async () => {
+test('responds to Browser.close without sending it to the browser, and asks the session to close', async () => {
   closeAsked = 0;
   assert.deepEqual(await judge('Browser.close'), { answer: {} });
   assert.equal(closeAsked, 1);
 });
 
-test('restores the download behavior before a detach is answered', async () => {
+test('restores the download behavior before it responds to a detach', async () => {
   const verdict = await judge('Target.detachFromTarget', { sessionId: 'x' });
   assert.ok('pass' in verdict);
   assert.deepEqual(await verdict.onAnswer?.({ id: 1, result: {} }), { id: 1, result: {} });
@@ -176,7 +176,7 @@ test('maps uploaded files to their folder if there is no jail', async () => {
   assert.ok('refuse' in (await bare.judge({ method: 'DOM.setFileInputFiles', params: foreign, toBrowser: false })));
 });
 
-test('what has passed the guard of allowed origins goes on unchanged in a hand-off that hides nothing', () => {
+test('continues requests that passed the allowed-origins check without changes during an unmasked hand-off', () => {
   const control = { handoffId: 'h', isAsked: true, holder: 'x', fence: 1, masks: false, expiresAt: new Date() };
   const change = { requestId: 'r', url: 'https://evil.example' };
   const judged = (allowedOrigins: readonly string[] | undefined, toBrowser: boolean) => {
@@ -207,7 +207,7 @@ test('the body of a request of a masked hand-off is not read afterwards', async 
   }
 });
 
-test('does not change requests and responses in a masked hand-off, and removes titles for the agent', async () => {
+test('prevents changes to requests and responses in a masked hand-off, and removes page titles for the agent', async () => {
   const control = { handoffId: 'h', isAsked: true, holder: 'x', fence: 1, masks: true, allowedOrigins: undefined };
   const lease = { control: { ...control, expiresAt: new Date() }, judgeInput: () => ({ refuse: 'waits' }) } as never;
   const masked = clientPolicy({ browser, keepAlive: false, closeAsked: () => {}, lease });

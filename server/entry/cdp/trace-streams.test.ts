@@ -7,7 +7,7 @@ import { TraceStreams, TraceText } from './trace-streams.ts';
 const EVENTS = '{"traceEvents":[{"args":{"metadata":"é"},"name":"a"}';
 const TRACE = `${EVENTS}],"metadata":\n{"command_line":"chromium --secret"}}`;
 
-test('cuts a trace after its events, whatever the size of the pieces', () => {
+test('truncates a trace after its events, for chunks of any size', () => {
   for (let size = 1; size <= TRACE.length; size++) {
     const trace = new TraceText();
     const whole = Buffer.from(TRACE);
@@ -25,7 +25,7 @@ test('passes a trace without metadata unchanged', () => {
 
 const word = (verdict: Verdict): string => Object.keys(verdict)[0] ?? '';
 
-test('refuses stream formats that cannot be cut', () => {
+test('refuses stream formats that cannot be truncated', () => {
   const streams = TraceStreams.of({} as Browser);
   const start = (params: JsonObject): string => word(streams.start(params));
   assert.equal(word(streams.read({ handle: '1', offset: 3 })), 'pass', 'reads are not checked before the first trace');
@@ -43,7 +43,7 @@ test('refuses stream formats that cannot be cut', () => {
   assert.equal(start({ perfettoConfig: 'CgA=' }), 'refuse');
 });
 
-test('cuts what is read from a trace, but not from other streams, and refuses an offset', async () => {
+test('truncates data that is read from a trace but not from other streams, and refuses an offset', async () => {
   const browser = {} as Browser;
   const streams = TraceStreams.of(browser);
   streams.start({ transferMode: 'ReturnAsStream' });

@@ -22,7 +22,7 @@ const answered = async (headers: Record<string, string>, file = FILE, isHead = f
 };
 
 describe('fileAnswer', () => {
-  it('answers with the whole file and its metadata', async () => {
+  it('returns the whole file and its metadata', async () => {
     const { status, sent, text } = await answered({});
     assert.deepEqual([status, text], [200, '0123456789']);
     assert.equal(sent.etag, `"${TAG}"`);
@@ -31,12 +31,12 @@ describe('fileAnswer', () => {
     assert.match(sent['content-disposition'] ?? '', /^attachment; filename="ten.txt"/);
   });
 
-  it('answers with an empty file', async () => {
+  it('returns an empty file without opening it', async () => {
     const { status, sent, text } = await answered({}, { ...FILE, size: 0, open: () => assert.fail() });
     assert.deepEqual([status, sent['content-length'], text], [200, '0', '']);
   });
 
-  it('answers with a range', async () => {
+  it('returns the requested range of a file', async () => {
     const { status, sent, text } = await answered({ range: 'bytes=2-4' });
     assert.deepEqual([status, text, sent['content-length']], [206, '234', '3']);
     assert.equal(sent['content-range'], 'bytes 2-4/10');
@@ -47,13 +47,13 @@ describe('fileAnswer', () => {
     assert.deepEqual([status, sent['content-length'], text], [200, '10', '']);
   });
 
-  it('answers 304 if If-None-Match matches', async () => {
+  it('responds with 304 if If-None-Match matches', async () => {
     for (const tag of [`"${TAG}"`, `W/"${TAG}"`, `"other", "${TAG}"`, '*'])
       assert.equal((await answered({ 'if-none-match': tag })).status, 304, tag);
     assert.equal((await answered({ 'if-none-match': '"other"' })).status, 200);
   });
 
-  it('answers with the whole file if If-Range does not match', async () => {
+  it('returns the whole file if If-Range does not match', async () => {
     assert.equal((await answered({ range: 'bytes=2-4', 'if-range': `"${TAG}"` })).status, 206);
     assert.equal((await answered({ range: 'bytes=2-4', 'if-range': '"other"' })).status, 200);
   });

@@ -21,7 +21,7 @@ test('refuses repeated values, too many values and values that are too large', (
   );
 });
 
-test('recognises the type with and without parameters', () => {
+test('recognises the form content type with and without parameters', () => {
   assert.ok(isFormType('application/x-www-form-urlencoded'));
   assert.ok(isFormType('Application/X-WWW-Form-Urlencoded; charset=utf-8'));
   for (const type of [undefined, 'application/json', 'multipart/form-data; boundary=x']) assert.ok(!isFormType(type));

@@ -21,4 +21,4 @@ for (const [what, body, expected] of [
   ['a call that is waited for', call('berth_result', { invocationId: ID }), { kind: 'invocation', id: ID }],
   ['a decision that is waited for', call('berth_result', { jobId: ID }), { kind: 'action', id: ID }],
 ] as const)
-  test(`the place of ${what}`, () => assert.deepEqual(mcpPlace(body), expected));
+  test(`determines where to handle ${what}`, () => assert.deepEqual(mcpPlace(body), expected));

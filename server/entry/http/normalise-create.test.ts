@@ -14,7 +14,7 @@ const PLAIN = { keepAlive: false, userMetadata: {}, settings: { engine: 'chromiu
 
 test('returns the defaults for an empty body', () => assert.deepEqual(normaliseCreate({}, NATIVE), PLAIN));
 
-test('passes given fields on', () =>
+test('keeps the fields that the caller specified', () =>
   assert.deepEqual(
     normaliseCreate(
       { projectId: ID, timeout: 900, keepAlive: true, region: 'cellar', userMetadata: { a: { b: 1 } } },
@@ -125,7 +125,7 @@ for (const [name, browserSettings] of [
   ['timezoneId', { timezoneId: 'Mars/Olympus' }],
   ['locale', { locale: 'x' }],
 ] as const)
-  test(`refuses an unknown ${name}, and names it`, () => {
+  test(`refuses an unknown ${name}, and reports the field`, () => {
     const { details } = refusal({ browserSettings }, NATIVE, 'invalid_request');
     assert.match(JSON.stringify(details), new RegExp(`browserSettings.${name}`));
   });
@@ -141,7 +141,7 @@ test('accepts regions of official clients with a warning', () => {
   assert.deepEqual([region, regionAsked, warnings[0]?.code], [undefined, 'eu-central-1', 'region_not_local']);
 });
 
-test('returns no warning for a configured region with such a name', () => {
+test('returns no warning for a configured region that has the name of an official region', () => {
   const request = normaliseCreate(
     { region: 'us-east-1' },
     { mount: 'native', regions: ['us-east-1'], engines: ['chromium'] },

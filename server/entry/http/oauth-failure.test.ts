@@ -6,7 +6,7 @@ import { oauthFailure } from './oauth-failure.ts';
 const bodyOf = (code: string, message = 'It failed.') =>
   oauthFailure({ statusCode: 400, error: 'Bad Request', message, code, requestId: 'req_1' });
 
-test('keeps an OAuth code, and converts every other code to one of the standard', () => {
+test('keeps an OAuth error code, and maps every other code to a standard OAuth code', () => {
   const words: Readonly<Partial<Record<ErrorCode, string>>> = {
     slow_down: 'slow_down',
     invalid_scope: 'invalid_scope',

@@ -7,7 +7,7 @@ import { fieldPaths } from './schema-walk.ts';
 const { body, protectingFields = {} } = operation('createSession');
 const known = body ? fieldPaths(body) : [];
 
-test('every protecting field is a field of the create', () => {
+test('every protecting field is a field of the create request', () => {
   assert.ok(Object.keys(protectingFields).length > 0);
   for (const path of Object.keys(protectingFields)) assert.ok(known.includes(path), path);
 });
@@ -23,11 +23,11 @@ test('ignores unknown fields that are neither similar to a protecting field nor 
   assert.deepEqual(refusedFields(unknown, protectingFields, known), []);
 });
 
-test('does not compare a name that is too long to be one', () => {
+test('does not compare a name that is too long to be a field name', () => {
   assert.deepEqual(refusedFields(['networkPolicy'.repeat(10_000)], protectingFields, known), []);
 });
 
-test('names the field that an unknown field inside a list may mean', () => {
+test('suggests the field that an unknown field inside a list may stand for', () => {
   assert.deepEqual(refusedFields(['proxies[3].sever'], protectingFields, known), [
     { path: 'proxies[3].sever', meant: 'proxies.server' },
   ]);

@@ -415,7 +415,7 @@ test('does not show the cause of a bug to the caller', async () => {
   assert.ok(lines.some(line => line.event === 'http.failure' && line.requestId === body.requestId));
 });
 
-test('answers malformed HTTP requests with the error body', async () => {
+test('responds to malformed HTTP requests with the standard error body', async () => {
   const port = Number(new URL(ask.url).port);
   assert.match(await rawly(port, 'NONSENSE\r\n\r\n'), /^HTTP\/1\.1 400 Bad Request\r\n.*"code":"invalid_request"/s);
   assert.match(
@@ -473,7 +473,7 @@ test('every operation with a credential refuses a request without one', async ()
   }
 });
 
-test('refuses a credential of the other kind, and one without the scope', async () => {
+test('refuses a credential of the wrong kind, and a credential without the required scope', async () => {
   assert.equal((await ask('GET', '/v1/browsers/sessions', { key: TOKEN })).status, 401);
   assert.equal((await ask('GET', '/v1/applications', { key: KEY })).status, 401);
   const { status, body } = await ask('POST', '/v1/browsers/sessions', { key: READ_ONLY_KEY });
@@ -563,7 +563,7 @@ test('parses numbers in a query, and refuses invalid ones', async () => {
   }
 });
 
-test('names unknown fields of a create in warnings, or refuses them on request', async () => {
+test('reports unknown fields of a request in warnings, or refuses them if the caller asks for strict handling', async () => {
   const body = { timeOut: 1, browserSettings: { viewprot: {} } };
   const warned = await ask('POST', '/v1/browsers/sessions', { key: KEY, body });
   assert.deepEqual(
@@ -590,17 +590,17 @@ test('account routes refuse unknown fields', async () => {
 
 // ---- answers -------------------------------------------------------------------------------------------------------
 
-test('a create answers 201 with a Location', async () => {
+test('a create request returns 201 with a Location header', async () => {
   const { status, headers, body } = await ask('POST', '/v1/browsers/sessions', { key: KEY });
   assert.deepEqual([status, headers.get('location'), body.warnings], [201, `/v1/browsers/sessions/${ID}`, []]);
 });
 
-test('a list is a JSON array with the next list page in a header', async () => {
+test('a list is returned as a JSON array, with the position of the next list page in a header', async () => {
   const { headers, list } = await ask('GET', '/v1/browsers/sessions', { key: KEY });
   assert.deepEqual([list.length, headers.get('x-next-before')], [1, ID]);
 });
 
-test('a resource with a revision has an ETag, and a change passes on If-Match', async () => {
+test('a resource with a revision has an ETag, and an update passes on If-Match', async () => {
   assert.equal((await ask('GET', `/v1/applications/${APP}`, { key: TOKEN })).headers.get('etag'), '"3"');
   const renamed = await ask('PATCH', `/v1/applications/${APP}`, {
     key: TOKEN,
@@ -610,7 +610,7 @@ test('a resource with a revision has an ETag, and a change passes on If-Match', 
   assert.equal(renamed.body.name, 'New "3"');
 });
 
-test('a revoke answers 204, also with the JSON content type that older clients send', async () => {
+test('a revoke request returns 204, even with the JSON content type that older clients send', async () => {
   for (const headers of [{}, JSON_TYPE]) {
     const { status, text } = await ask('DELETE', `/v1/account/tokens/${ID}`, { key: TOKEN, headers });
     assert.deepEqual([status, text], [204, '']);
@@ -750,7 +750,7 @@ test("the Selenium address answers in WebDriver's error format", async () => {
 
 // ---- connect -------------------------------------------------------------------------------------------------------
 
-test('the connect address answers 426 to requests without an upgrade', async () => {
+test('the connect address responds with 426 to requests without an upgrade', async () => {
   const { status, body } = await ask('GET', `/v1/browsers/sessions/${ID}/connect?signingKey=k`);
   assert.deepEqual([status, body.code], [426, 'upgrade_required']);
 });
@@ -843,13 +843,13 @@ test('the OpenAPI document is the same at every address and lists every operatio
   for (const name of references) assert.ok(name in body.components.schemas, name);
 });
 
-test('answers 404 with advice if the docs site has not been built', async () => {
+test('responds with 404 and advice if the docs site has not been built', async () => {
   const { status, body } = await ask('GET', '/docs/api');
   assert.deepEqual([status, body.code], [404, 'route_not_found']);
   assert.match(body.message, /not built/);
 });
 
-test('an unchanged document is answered with 304', async () => {
+test('responds with 304 for an unchanged document', async () => {
   const { headers } = await ask('GET', '/openapi.yaml');
   const again = await ask('GET', '/openapi.yaml', { headers: { 'if-none-match': headers.get('etag') ?? '' } });
   assert.deepEqual([again.status, again.text], [304, '']);
@@ -857,7 +857,7 @@ test('an unchanged document is answered with 304', async () => {
 
 // ---- opening and closing -------------------------------------------------------------------------------------------
 
-test('an address in use is named in the error', async () => {
+test('the error for an address in use contains the address and the setting', async () => {
   const port = Number(new URL(ask.url).port);
   await assert.rejects(
     serve({ listen: { host: '127.0.0.1', port } }),

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { CollectedBytes } from './collected-bytes.ts';
 
-test('keeps parts in order up to the limit, and nothing of the part that exceeds it', () => {
+test('stores parts in order up to the limit, and drops a part that would exceed it', () => {
   const collected = new CollectedBytes(10_000);
   for (let at = 0; at < 9_999; at += 1) assert.ok(collected.add(Uint8Array.of(at % 251)));
   assert.equal(collected.add(Uint8Array.of(1, 2)), false);
@@ -12,6 +12,6 @@ test('keeps parts in order up to the limit, and nothing of the part that exceeds
   assert.deepEqual([...collected.bytes], [...Array.from({ length: 9_999 }, (_, at) => at % 251), 7]);
 });
 
-test('is empty if no part was added', () => {
+test('returns no bytes if no part was added', () => {
   assert.equal(new CollectedBytes(0).bytes.length, 0);
 });
