@@ -150,7 +150,7 @@ async function text(
 
 type Located = ReturnType<Page['locator']>;
 
-/** Text is cut in the page, so that no longer one arrives in a thread that other sessions use. */
+/** Text is cut in the page. A page may replace the functions that do it, so the caller cuts the result again. */
 async function read(kind: 'html' | 'text' | 'links', element: Located): Promise<string> {
   if (kind !== 'links') {
     const wanted = { name: kind === 'text' ? 'innerText' : 'outerHTML', most: TEXT_CHARACTERS_MAX + 1 };

@@ -58,8 +58,6 @@ export interface RelayParts extends Pick<Runtime, 'clock' | 'log'> {
    */
   readonly page?: string;
   readonly waiting: WaitingBytes;
-  /** For a client inside of the server: see `ClientListener`. */
-  readonly longestAnswer?: (method: string) => number;
   /** Parses a long message in a worker thread, queued for the session. */
   readonly readLong: ReadLong;
   /** Ends the session, after Browser.close on a session without keepAlive. */
@@ -107,7 +105,7 @@ export class Relay implements AttachedClient {
 
   /** Opens the channel. Messages that arrived in the meantime are then forwarded in order. */
   async open(): Promise<void> {
-    const { live, socket, page, readLong, longestAnswer } = this.#parts;
+    const { live, socket, page, readLong } = this.#parts;
     socket.pause();
     const listener = {
       message: (message: Buffer) => this.#send(message),
@@ -116,7 +114,6 @@ export class Relay implements AttachedClient {
       failed: (error: unknown) => this.#failed(error),
       pageGone: () => void this.disconnect(PAGE_GONE),
       readLong: (message: Buffer) => readLong(message, live.id),
-      ...(longestAnswer ? { longestAnswer } : {}),
     };
     const rules = {
       browser: live.browser,

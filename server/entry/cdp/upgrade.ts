@@ -30,11 +30,6 @@ import { Relay } from './relay.ts';
 /** Chromium closes its pipe permanently at 110 MiB. Larger messages close the client's socket with 1009. */
 const CLIENT_MESSAGE_BYTES_MAX = 96 * 1024 ** 2;
 const REFUSAL_MS = 5_000;
-/** Answers with a file, of which the driver takes 50 MiB, as base64. */
-const FILE_METHODS: ReadonlySet<string> = new Set(['Page.captureScreenshot', 'Page.printToPDF', 'IO.read']);
-const FILE_ANSWER_BYTES_MAX = 72 * 1024 ** 2;
-/** A page can make other answers as long as it likes, and sessions share the threads of the driver. */
-const DRIVER_ANSWER_BYTES_MAX = 24 * 1024 ** 2;
 const DIRECT_PATH = /^\/v1\/browsers\/sessions\/([^/]+)\/debug\/?$/;
 const DEVTOOLS_PATH = /^\/v1\/browsers\/live\/([0-9a-f-]{36})\/devtools\/socket$/;
 const REVOKED = { code: 1000, words: 'the address was revoked' };
@@ -204,7 +199,6 @@ export class CdpEntry {
       socket,
       connection,
       counts: !inside,
-      ...(inside ? { longestAnswer: longestOfDriver } : {}),
       lease: this.#parts.leaseOf(live.id),
       ...(page === undefined
         ? { requestHandoff: (params: JsonObject) => this.#parts.requestHandoff(live, keyId, params) }
@@ -276,8 +270,5 @@ export class CdpEntry {
 }
 
 /** Connections of the session's own extensions must not keep the session alive. */
-const longestOfDriver = (method: string): number =>
-  FILE_METHODS.has(method) ? FILE_ANSWER_BYTES_MAX : DRIVER_ANSWER_BYTES_MAX;
-
 const isFromInside = (request: IncomingMessage): boolean =>
   request.headers.origin?.startsWith('chrome-extension://') === true;
