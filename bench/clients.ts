@@ -1,5 +1,6 @@
-// `npm run bench:clients [-- --quick]`: measures the table of tests/acceptance/clients.test.ts. Each cell gets its own browser,
-// as in the test: a session, or a Chromium that is started by hand. Whole tables alternate, one browser at a time.
+// `npm run bench:clients [-- --quick]`: measures how long the table of tests/acceptance/clients.test.ts takes. As in
+// the test, each cell has its own browser: a session, or a Chromium that is started by hand. Whole tables alternate,
+// one browser at a time.
 import { parseArgs } from 'node:util';
 import { systemClock } from '../server/kit/clock.ts';
 import { within } from '../server/kit/wait.ts';
@@ -30,10 +31,10 @@ interface Side {
   start(): Promise<Browser>;
 }
 
-/** Milliseconds of one table, from the first start to the last end. */
+/** Milliseconds per table, from the first start to the last end. */
 interface Took {
   readonly whole: number;
-  /** Without starting, connecting and ending. */
+  /** Without starting, connecting and ending the browsers. */
   readonly cells: number;
 }
 

@@ -1,5 +1,5 @@
-// `npm run bench:console`: the time to the first paint, and to the complete content, of each page of the console, of
-// the pages of consumers, of approvals and of hand-offs, with ten thousand sessions. Approvals and hand-offs are also
+// `npm run bench:console`: the time to the first paint, and to the complete content, of each page of the console, with
+// ten thousand sessions, and of the pages for consumers, approvals and hand-offs. Approvals and hand-offs are also
 // measured at a first visit, with an empty cache. Fails if a page is painted later than required.
 import { type BrowserContext, chromium, type Page } from 'playwright-core';
 import { AGENT_KEY_SCOPES } from '../contract/agent-keys.ts';
@@ -52,8 +52,8 @@ async function paint(page: Page, address: string): Promise<Paint> {
 }
 
 /**
- * Addresses of pages of a consumer and of the owner, both signed in, with open Actions and hand-offs. `visited`: pages
- * that people reach from elsewhere.
+ * Returns addresses of pages for a consumer and for the owner, both signed in, with open Actions and hand-offs.
+ * `visited`: the pages that people open through a link.
  */
 async function toDecide(
   context: BrowserContext,

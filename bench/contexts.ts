@@ -1,6 +1,6 @@
-// Compares cold starts with a context and without one, alternating: from the create request to the first answer of its
-// browser. There are no warm browsers, so both are cold. The lower bound is the same Chromium started by hand, with an
-// existing profile of the same contents and with an empty one.
+// Compares cold starts with a context and without one, alternating: from the create request to the first response from
+// the browser. There are no warm browsers, so all starts are cold. The lower bound is the same Chromium started by
+// hand, with an existing profile of the same contents and with an empty one.
 import { cpSync, existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -22,7 +22,7 @@ const SAVED_MS = 60_000;
 
 export interface ContextFigures {
   readonly megabytes: number;
-  /** Milliseconds to the first answer over CDP. */
+  /** Milliseconds to the first response over CDP. */
   readonly start: Comparison;
   readonly byHand: Comparison;
 }
@@ -107,7 +107,7 @@ export async function fill(
   return { id: context.id, sizeBytes };
 }
 
-/** The same with a browser that is started by hand, and the parts of its profile that a context stores. */
+/** Fills the profile of a browser that is started by hand, and copies the parts that a context would store. */
 async function fillByHand(folder: string, site: string): Promise<string> {
   const browser = await ByHand.start();
   await keepData(browser.url, site);

@@ -1,5 +1,5 @@
-// The CPU seconds of a session, by the processes that used them. Groups of the cpuacct controller also count ended
-// processes; needs root.
+// The CPU seconds of a session, by kind of process. Groups of the cpuacct controller also count processes that have
+// ended; this needs root.
 import { mkdirSync, readdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { installIdOf } from '../tests/harness/leftovers.ts';
@@ -48,7 +48,7 @@ export class CpuGroup {
     for (const pid of pids) moveTo(this.#folder, pid);
   }
 
-  /** Moves the processes that are left, and this one, back to the root. */
+  /** Moves the remaining processes, and this one, back to the root group. */
   close(): void {
     for (const pid of readFileSync(join(this.#folder, 'cgroup.procs'), 'utf8').split('\n').filter(Boolean))
       moveTo(ROOT, Number(pid));
@@ -56,7 +56,7 @@ export class CpuGroup {
   }
 }
 
-/** The accounts of one running server. */
+/** The CPU accounts of one running server. */
 export class ServerAccounts {
   readonly #pid: number;
   readonly #boxes: readonly string[];
@@ -89,8 +89,8 @@ export class ServerAccounts {
 }
 
 /**
- * Runs the work with this process in a group of its own. `now` returns the seconds of what this process has started,
- * without its own.
+ * Runs the work with this process in a new group. `now` returns the CPU seconds of the processes that this process has
+ * started, without its own.
  */
 export async function secondsOfChildren(name: string, work: (now: () => number) => Promise<void>): Promise<void> {
   const group = new CpuGroup(name, [process.pid]);
@@ -106,7 +106,7 @@ export async function secondsOfChildren(name: string, work: (now: () => number) 
   }
 }
 
-/** The group of the boxes is below that of the server at its start, so it may be some levels down. */
+/** Finds groups at any depth: the group of the boxes is below the group in which the server was started. */
 function foldersNamed(name: string, folder = ROOT): readonly string[] {
   return readdirSync(folder, { withFileTypes: true })
     .filter(entry => entry.isDirectory())

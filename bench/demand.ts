@@ -1,6 +1,6 @@
-// Sessions under demand, compared with browsers started by hand in the same run: back to back, several at once, a burst
-// after a rest, cold. Each round has one block of each side; a block of sessions begins and ends while the pool is
-// starting no browser.
+// Sessions under demand, compared with browsers started by hand in the same run: one after the other, several at once,
+// a burst after a pause, cold. Each round has one block per side; a block of sessions begins and ends when the pool is
+// not starting browsers.
 import { systemClock } from '../server/kit/clock.ts';
 import type { TestServer } from '../tests/harness/server.ts';
 import { type ServerAccounts, secondsOfChildren, sumOf } from './cpu-groups.ts';
@@ -15,7 +15,7 @@ export interface Demand {
   readonly lanes: number;
   readonly cycles: number;
   readonly rounds: number;
-  /** The pause before each block of ours, in which a pool fills up and forgets the demand. */
+  /** The pause before each block of sessions, in which the pool fills up and forgets the demand. */
   readonly restMs: number;
 }
 
@@ -24,7 +24,7 @@ export interface DemandFigure extends Pick<Demand, 'what'> {
   readonly created: Comparison;
   readonly titled: Comparison;
   readonly released: Comparison;
-  /** The CPU time of all processes of the side, until its pool starts no more browsers. */
+  /** The CPU time of all processes of a side, until its pool has stopped starting browsers. */
   readonly cpuSeconds: Comparison;
 }
 

@@ -12,7 +12,7 @@ import { type Comparison, comparison, type Summary, summary } from './statistics
 const MIB = 1024 ** 2;
 const LARGE_MIB = 100;
 const SMALL_TIMES = 20;
-/** Warm-up rounds, which open caches and connections and are not counted. */
+/** Warm-up rounds, which fill caches and open connections, and are not counted. */
 const ROUNDS_BEFORE = 2;
 
 export interface EgressFigure {
@@ -86,7 +86,7 @@ const LARGE = `(async () => {
   return performance.now() - began;
 })()`;
 
-/** The median, because a single value varies too much. */
+/** Takes the median, because a single time varies too much. */
 const SMALL = `(async () => {
   const times = [];
   for (let time = 0; time < ${SMALL_TIMES}; time++) {

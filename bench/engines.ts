@@ -1,5 +1,6 @@
-// `node bench/engines.ts [--rounds N]`: what a session costs on each engine, in turns: CPU seconds and milliseconds of a cold
-// create → title → release, with the server's own part, and the memory of idle sessions with a page. Needs root and cpuacct.
+// `node bench/engines.ts [--rounds N]`: what a session costs on each engine, in turns: CPU seconds and milliseconds
+// from a cold create to the title to the release, including the server's own part, and the memory of idle sessions with
+// a page. Needs root and cpuacct.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
@@ -18,7 +19,7 @@ import { type Summary, summary } from './statistics.ts';
 const ROUNDS = 11;
 const IDLE_SESSIONS = 4;
 const SETTLE_MS = 5_000;
-/** Until the processes of a released session are reaped. */
+/** The time until the processes of a released session are reaped. */
 const REAPED_MS = 300;
 const PAGE = 'data:text/html,<title>idle</title><h1>A page</h1>';
 
@@ -42,8 +43,8 @@ try {
 }
 
 /**
- * The CPU seconds of all boxes of this server. Boxes leave the server's cgroup for cgroups below this one, which also
- * counts those that have ended.
+ * The CPU seconds of all boxes of this server. Boxes leave the server's cgroup for child groups of this one, which also
+ * counts groups that have ended.
  */
 function boxSeconds(): number {
   const install = readFileSync(join(server.dataDir, 'install-id'), 'utf8').trim();
@@ -77,7 +78,7 @@ async function measureLife(seconds: () => number): Promise<readonly Life[]> {
   }));
 }
 
-/** The average of several sessions, because they share pages of memory. */
+/** Measures several sessions and returns the average, because they share memory pages. */
 async function measureIdle(engine: Engine): Promise<Memory> {
   const sessions = [];
   for (let nth = 0; nth < IDLE_SESSIONS; nth++)

@@ -1,5 +1,5 @@
-// Files through the service, compared with the same bytes through a plain HTTP server that only writes and reads a
-// file, in turn.
+// File transfers through the service, compared in turn with transfers of the same bytes through a plain HTTP server
+// that only writes and reads a file.
 import { createReadStream, createWriteStream, mkdtempSync, rmSync } from 'node:fs';
 import { createServer, type IncomingMessage, request } from 'node:http';
 import { tmpdir } from 'node:os';
@@ -48,7 +48,7 @@ export async function measureFiles(server: TestServer, rounds: number): Promise<
   ];
 }
 
-/** The page creates the file itself, so that the network is not measured. */
+/** Downloads a file that the page creates itself, so that the network is not measured. */
 async function downloadOnce(server: TestServer, { id, connectUrl }: CreatedSession): Promise<string> {
   const browser = await chromium.connectOverCDP(connectUrl);
   const page = browser.contexts()[0]?.pages()[0];
@@ -81,7 +81,7 @@ async function startPlain(): Promise<{ url: string; close(): void }> {
   return { url: `http://127.0.0.1:${typeof address === 'object' && address ? address.port : 0}/`, close };
 }
 
-/** Synced to disk before the response, as by the server. */
+/** Syncs the file to disk before the response, as the server does. */
 async function store(incoming: IncomingMessage, path: string): Promise<void> {
   await pipeline(incoming, createWriteStream(path, { flush: true }));
 }

@@ -1,5 +1,5 @@
-// The time until the first screen of the console is shown to a new user: from the navigation to the heading of the list with
-// the data of the API.
+// The time until a new user sees the first screen of the console: from the navigation until the heading of the list and
+// the data from the API are shown.
 
 import { ByHand } from '../tests/harness/by-hand.ts';
 import type { TestServer } from '../tests/harness/server.ts';

@@ -1,4 +1,4 @@
-// One host of the placement benchmark, as a process: at the request of its parent, it places sessions of many
+// A process that acts as one host in the placement benchmark: at the request of its parent, it places sessions for many
 // applications as every create does, or commits one bare row each as the baseline. It reports the time of each round.
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
@@ -19,7 +19,7 @@ import {
 import { silentLog } from '../server/kit/log.ts';
 import { Secret } from '../server/kit/secret.ts';
 
-/** The concurrent creates of one host. */
+/** The number of concurrent creates per host. */
 const AT_ONCE = 4;
 const APPLICATIONS = 40;
 const LIMITS = { browsers: { maxConcurrent: 100, maxCreatesPerMinute: 100_000 } };

@@ -1,6 +1,6 @@
-// `npm run bench:fleet`: several hosts over one PostgreSQL: placements a second, the cost of a front, the list of
+// `npm run bench:fleet`: several hosts with one PostgreSQL: placements per second, the cost of a front, the list of
 // sessions among a million rows, the hop to the owner of a session, and the cost of storing contexts in a bucket. Each
-// is compared with a baseline of the same run. Judge a noisy machine by the ratios.
+// is compared with a baseline from the same run. On a noisy machine, look at the ratios.
 import { type ChildProcess, fork } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
@@ -29,12 +29,12 @@ import { type Comparison, comparison, median } from './statistics.ts';
 const END_MS = 30 * 60_000;
 const STEP_MS = 120_000;
 const HOSTS = 3;
-/** Below the slots of a host, which each round fills. */
+/** Per host and round. Fewer than the slots of a host. */
 const PLACEMENTS = 150;
 const BATCH = 50_000;
 const LISTED = 100;
 const FEW_ROWS = 1_000;
-/** Records of 16 KiB: about 16 MB. */
+/** Records of 16 KiB each: about 16 MB. */
 const CONTEXT_RECORDS = 1_000;
 const SESSIONS = '/v1/browsers/sessions';
 
@@ -87,7 +87,7 @@ const client = await connected(SERVED);
 
 // ---- placements ----------------------------------------------------------------------------------------------------
 
-/** Processor time until now. */
+/** Processor time used so far. */
 interface Spent {
   readonly hosts: number;
   readonly postgres: number;
@@ -95,7 +95,7 @@ interface Spent {
 
 async function placements(): Promise<{ figure: Figure; note: string }> {
   const children: ChildProcess[] = [];
-  // The first one is started alone, because it makes the tables.
+  // One after the other, because the first one creates the tables.
   for (let host = 0; host < HOSTS; host += 1) {
     const args = [PLACED, temporaryFolder(scope, 'placer')];
     const child = fork(join(import.meta.dirname, 'fleet-placer.ts'), args);
@@ -177,7 +177,7 @@ async function timed(work: () => Promise<unknown>): Promise<number> {
 }
 
 /**
- * Measures each side once in a turn; the turns begin with alternating sides. Some turns before that, in which code is
+ * Measures each side once per turn; the side that begins alternates. Some turns before these, in which code is
  * compiled, are not counted.
  */
 async function inTurns(turns: number, base: () => Promise<number>, ours: () => Promise<number>, uncounted = 1) {
@@ -289,7 +289,7 @@ async function hop(owner: TestServer, front: TestServer): Promise<{ trip: Figure
 }
 
 /**
- * What a host would save if it had the archive of a context: one server stores archives on the disk, the other one in a
+ * What a host would save if it kept the archive of a context: one server stores archives on disk, the other one in a
  * bucket.
  */
 async function contexts(): Promise<Figure> {
@@ -317,7 +317,7 @@ async function contexts(): Promise<Figure> {
   };
 }
 
-/** Bytes that the process has read and written, as the kernel counts its calls. */
+/** Bytes that the process has read and written, according to the kernel's count of its system calls. */
 function movedBy(pid: number): number {
   const counts = readFileSync(`/proc/${pid}/io`, 'utf8');
   const of = (name: string): number => Number(new RegExp(`^${name}: (\\d+)`, 'm').exec(counts)?.[1]);

@@ -1,5 +1,5 @@
-// CDP through the gateway against Chromium's own DevTools socket, in alternating blocks, with a plain TCP proxy as the third
-// side. The ratio of every block is computed with the adjacent direct block.
+// CDP through the gateway, compared with Chromium's own DevTools socket in alternating blocks, with a plain TCP proxy
+// as the third side. The ratio of each block refers to the adjacent direct block.
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
@@ -124,7 +124,7 @@ async function typicalMs(count: number, work: () => Promise<unknown>): Promise<n
   return median(times);
 }
 
-/** Commands per second with a constant number of unanswered ones. */
+/** Commands per second while `IN_FLIGHT` commands are always pending. */
 async function inFlight(count: number, side: Side): Promise<number> {
   let begun = 0;
   const lane = async (): Promise<void> => {

@@ -1,5 +1,5 @@
-// Sessions held at once, each with a page, until the machine's memory is nearly used or one does not answer; and the
-// additional memory and processor time of the server.
+// Sessions that are kept open at once, each with a page, until the machine's memory is nearly used up or a session does
+// not respond; and the additional memory and processor time of the server.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { systemClock } from '../server/kit/clock.ts';
@@ -41,7 +41,7 @@ interface Held {
   readonly page: string;
 }
 
-/** More would wait for a connection to the database. */
+/** More releases at once would wait for a database connection. */
 const RELEASED_AT_ONCE = 8;
 
 export async function measureHeld(

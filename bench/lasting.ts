@@ -1,5 +1,5 @@
 // `npm run bench:lasting [-- --engine NAME]... [--rounds N] [--quick] [--part NAME]... [--json PATH] [--write]`: the
-// demand that a server sustains, and what a session costs. Judge a noisy machine by the CPU seconds and the ratios.
+// demand that a server sustains, and what a session costs. On a noisy machine, look at the CPU seconds and the ratios.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
@@ -24,7 +24,7 @@ const BURST_WARM = 4;
 const PARTS = ['back to back', 'four at once', 'burst', 'cold', 'life', 'held'] as const;
 type Part = (typeof PARTS)[number];
 
-/** Starts without a pool are alike, so that a block of `coldCycles` suffices. */
+/** Starts without a pool all take about the same time, so a block of `coldCycles` suffices. */
 const FULL = { cycles: 60, coldCycles: 10, restMs: 60_000, idleMs: 10_000, lives: 5, held: 140, serverMs: 60_000 };
 const QUICK = { cycles: 6, coldCycles: 6, restMs: 1_000, idleMs: 2_000, lives: 1, held: 10, serverMs: 10_000 };
 

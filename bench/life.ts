@@ -7,7 +7,7 @@ import { difference, type ServerAccounts, secondsOfChildren, USERS, type Used } 
 import { median } from './statistics.ts';
 
 const PAGE = 'data:text/html,<title>life</title><h1>A page</h1>';
-/** After the release, until its recording is stored. */
+/** The time from the release until the recording is stored. */
 const AFTERWARDS_MS = 4_000;
 
 const STEPS = ['create', 'first page', 'idle', 'release', 'afterwards'] as const;

@@ -1,5 +1,6 @@
-// The life of one browser: start, first CDP answer, the title of a page, end; a session and a browser by hand in turns. A round
-// begins when the warm pool is full, because its refill rate is another figure: sessions per minute.
+// The life of one browser: start, first CDP response, the title of a page, end. Sessions and browsers started by hand
+// alternate. A round begins when the warm pool is full, because its refill rate is measured elsewhere, as sessions per
+// minute.
 import { systemClock } from '../server/kit/clock.ts';
 import { ByHand } from '../tests/harness/by-hand.ts';
 import type { TestServer } from '../tests/harness/server.ts';
@@ -22,7 +23,10 @@ const SETTINGS = {
   enablePdfViewer: true,
 };
 
-/** Milliseconds since the start, except for the release. By hand, `created` is when the DevTools port listens. */
+/**
+ * Milliseconds since the start; `release` counts from its request. By hand, `created` is when the DevTools port
+ * listens.
+ */
 const STEPS = ['created', 'CDP answers', 'page title', 'release'] as const;
 type Step = (typeof STEPS)[number];
 export type Cycle = Readonly<Record<Step, number>>;
@@ -72,8 +76,8 @@ export async function measureLifecycle(server: TestServer, rounds: number): Prom
 }
 
 /**
- * Waits until the warm pool is full and the recordings of ended sessions are stored, because their work belongs to this
- * block.
+ * Waits until the warm pool is full and the recordings of ended sessions are stored, because that work belongs to the
+ * block that caused it.
  */
 export async function untilRefilled(server: TestServer): Promise<void> {
   let before = -1;

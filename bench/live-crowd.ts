@@ -1,4 +1,4 @@
-// The cost of viewers of one session, by their number, compared with a minimal relay with as many viewers.
+// The cost of viewers of one session, by the number of viewers, compared with a minimal relay with as many viewers.
 import { WebSocket } from 'ws';
 import type { DebugUrls } from '../contract/live.ts';
 import { systemClock } from '../server/kit/clock.ts';
@@ -20,7 +20,7 @@ export interface CrowdCost {
   readonly viewers: number;
   /** CPU seconds per second, without the browser. */
   readonly cpu: number;
-  /** Pictures per second of the median viewer. */
+  /** Frames per second, for the median viewer. */
   readonly pictures: number;
 }
 

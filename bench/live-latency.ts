@@ -1,5 +1,5 @@
-// The time until a canvas shows a change of the page, a click on the canvas, and a click after five seconds of mouse moves at
-// 1000 per second.
+// The time until a canvas shows the effect of a change of the page, of a click on the canvas, and of a click after five
+// seconds of mouse moves at 1000 per second.
 import { systemClock } from '../server/kit/clock.ts';
 import { ByHand } from '../tests/harness/by-hand.ts';
 import type { TestServer } from '../tests/harness/server.ts';

@@ -1,6 +1,6 @@
-// A program: a minimal live view in Node. It passes the screencast of one page from Chromium's own socket to viewers, and the
-// mouse back: without a jail, recording, permissions or limits.
-// Prints its port and ends with its parent.
+// A minimal live view in Node, as a program. It passes the screencast of one page from Chromium's own socket to
+// viewers, and mouse input back: without a jail, recording, permissions or limits.
+// Prints its port, and ends with its parent.
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import { WebSocket, WebSocketServer } from 'ws';

@@ -1,5 +1,5 @@
-// Two ways to watch a page that changes: the live view of a session, and a minimal relay between Chromium's own socket and a
-// canvas. A browser started by hand shows both and records when its canvas shows what.
+// Two ways to watch a page that changes: the live view of a session, and a minimal relay between Chromium's own socket
+// and a canvas. A browser started by hand shows both, and records when its canvas shows which colour.
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
@@ -12,7 +12,7 @@ import { CdpConnection } from './cdp-connection.ts';
 const START_MS = 10_000;
 const PICTURE_MS = 20_000;
 
-/** A block that turns black or white, by a call or by a click on the page, above some text. */
+/** A page with some text below a block, which a call or a click turns black or white. */
 const CHANGING = `<!doctype html><title>changes</title><style>body{margin:0;font:16px sans-serif}#b{height:300px;background:#000}</style>
 <div id="b"></div><p>${'words on a page '.repeat(300)}</p><script>
   let white = false;
@@ -67,7 +67,7 @@ export interface LiveSide {
 
 export const sourceAddress = `data:text/html,${encodeURIComponent(CHANGING)}`;
 
-/** Awaits the promise of the expression. */
+/** Evaluates the expression, and awaits its promise. */
 export async function told<T>({ connection, page }: Spoken, expression: string): Promise<T> {
   const asked = { expression, returnByValue: true, awaitPromise: true };
   const { result } = await within(PICTURE_MS, `an answer to ${expression.slice(0, 60)}`, () =>

@@ -1,4 +1,4 @@
-// Pages that log and request things, at the rate of a normal page and at an excessive rate.
+// Pages that log messages and send requests, at the rate of a normal page and at an excessive rate.
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 
@@ -17,7 +17,7 @@ const PAGES: Readonly<Record<string, string>> = {
   '/busy': page(10, "console.log('line', { at: Date.now() }); fetch('/answer')"),
 };
 
-/** The server allows its sessions to reach loopback through BERTH_EGRESS_ALLOW. */
+/** Opens the site on loopback, which the server lets its sessions reach through BERTH_EGRESS_ALLOW. */
 export async function openSite(): Promise<Site> {
   const server = createServer(({ url = '/' }, response) => {
     response.writeHead(200, { 'content-type': 'text/html' }).end(PAGES[url] ?? 'an answer');

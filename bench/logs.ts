@@ -1,5 +1,5 @@
-// The cost of the session log: CDP through the gateway, and CPU time while pages log and request a lot, with the log on and
-// off, on one server in turns. Recording is off on both sides.
+// The cost of the session log: CDP through the gateway, and CPU time while pages log messages and send many requests.
+// Sessions with and without the log alternate on one server. Neither is recorded.
 import { systemClock } from '../server/kit/clock.ts';
 import type { TestServer } from '../tests/harness/server.ts';
 import { processesOf } from '../tests/harness/session-processes.ts';
@@ -51,7 +51,9 @@ export async function measureLogs(
   return { gateway, work };
 }
 
-/** Each has an unusual locale, so that it is a cold start and its processes are found by the name of the session. */
+/**
+ * Opens a session with an unusual locale, so that it starts cold and its processes can be found by the session's name.
+ */
 async function open(server: TestServer, logSession: boolean): Promise<Watched> {
   const browserSettings = { logSession, recordSession: false, locale: logSession ? 'de-AT' : 'de-CH' };
   const { id, connectUrl } = await server.createSession({ keepAlive: true, browserSettings });

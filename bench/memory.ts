@@ -33,7 +33,7 @@ export async function measureMemory(server: TestServer, settleMs: number): Promi
   }
 }
 
-/** The boxes of these sessions together. */
+/** The total memory of the boxes of these sessions. */
 export function memoryOfBoxes(server: TestServer, sessions: ReadonlySet<string>): Memory {
   const owners = server.sessionOfBox;
   const boxes = boxesOf(server.dataDir).filter(({ id }) => sessions.has(owners.get(id) ?? ''));

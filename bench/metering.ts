@@ -1,5 +1,5 @@
-// `npm run bench:metering [-- --quick] [--json]`: creates in turn on two servers, one whose sessions cost credit and
-// one whose sessions cost nothing. The target: metering adds at most a millisecond.
+// `npm run bench:metering [-- --quick] [--json]`: creates sessions in turn on two servers. On one of them sessions cost
+// credit, on the other one they cost nothing. The target: metering adds at most a millisecond.
 import { parseArgs } from 'node:util';
 import { systemClock } from '../server/kit/clock.ts';
 import { freePort } from '../tests/harness/free-port.ts';
@@ -18,10 +18,10 @@ const CREDITS = '1000000';
 const RATES = { BERTH_RATE_BROWSER_SECOND: '1000', BERTH_RATE_EGRESS_MEGABYTE: '100' };
 
 interface Figures {
-  /** Milliseconds of a create without and with credit. */
+  /** Milliseconds per create, without and with credit. */
   readonly off: Summary;
   readonly on: Summary;
-  /** Of the differences within a round. */
+  /** The differences between the two in each round. */
   readonly difference: Summary;
   readonly released: { readonly off: number; readonly on: number; readonly difference: number };
 }
@@ -57,7 +57,7 @@ async function once(server: TestServer): Promise<Times> {
 async function measure(off: TestServer, on: TestServer, rounds: number): Promise<Figures> {
   const times: { off: Times[]; on: Times[] } = { off: [], on: [] };
   for (let round = -WARM_UP_ROUNDS; round < rounds; round += 1) {
-    // Each side is first in every other round.
+    // The sides take turns in being first.
     const isOffFirst = round % 2 === 0;
     const first = await once(isOffFirst ? off : on);
     const second = await once(isOffFirst ? on : off);

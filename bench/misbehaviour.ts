@@ -1,5 +1,5 @@
-// Ways in which one application can load a server. Each is limited in number and size, and repeated while a neighbour is
-// measured.
+// Ways in which one application can put load on a server. Each is limited in number and size, and repeated while a
+// neighbour is measured.
 import type { DownloadPage } from '../contract/files.ts';
 import { systemClock } from '../server/kit/clock.ts';
 import { createContext, persistent, reachesVersion } from '../tests/harness/contexts.ts';
@@ -26,7 +26,7 @@ const FILMED_MS = 3_000;
 
 export interface Misbehaviour {
   readonly name: string;
-  /** Runs once. Refusals by the server are expected. */
+  /** Misbehaves once. Refusals by the server are expected. */
   run(): Promise<unknown>;
 }
 
@@ -101,7 +101,7 @@ export async function openOffender(server: TestServer, key: string): Promise<Off
   return { misbehaviours, close };
 }
 
-/** A context of the first application whose sites have stored as much as they may. */
+/** Creates a context of the first application, with sites that have stored as much as they may. */
 async function storedContext(server: TestServer, sites: readonly Site[]): Promise<string> {
   const { id } = await createContext(server);
   const session = await server.createSession(persistent(id));
@@ -135,7 +135,7 @@ async function download(
 
 const beginnings = () => upload('ca.pem', '-----BEGIN CERTIFICATE-----\n'.repeat(30_000));
 
-/** A client that sends many commands and does not read the answers. */
+/** Sends commands with large responses, which it does not read. */
 async function leaveUnread(url: string): Promise<void> {
   const connection = await CdpConnection.open(url);
   const page = await connection.attachToPage();

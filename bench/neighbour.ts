@@ -19,12 +19,12 @@ const FULL = { quietMs: 15_000, eachMs: 12_000 };
 const QUICK = { quietMs: 4_000, eachMs: 3_000 };
 /** The number of log lines that are shown on failure. */
 const LINES_SHOWN = 10;
-/** Relative to the p99 without load. */
+/** The limit, relative to the p99 without load. */
 const TARGET = 3;
 
 interface Wanted {
   readonly quick: boolean;
-  /** Only this misbehaviour; by default each one, and then all at once. */
+  /** Measures only this misbehaviour. Default: each one, and then all at once. */
   readonly only?: string;
 }
 
@@ -92,7 +92,8 @@ async function measure(server: TestServer, { quick, only }: Wanted): Promise<str
   const session = await server.createSession({ keepAlive: true });
   const offender = await openOffender(server, await otherApplication(server));
   const probe = await Probe.start(session.connectUrl);
-  // The offender's client is this process. It would be on another machine, so it takes only the time that others leave.
+  // This process is also the offender's client, which would run on another machine. It therefore uses only idle
+  // processor time.
   await promisify(execFile)('chrt', ['--idle', '--all-tasks', '--pid', '0', String(process.pid)]);
   await systemClock.sleep(quietMs / 3);
   const booted = server.log().length;
@@ -127,7 +128,10 @@ async function measure(server: TestServer, { quick, only }: Wanted): Promise<str
   return `${table.join('')}\n${longestTurn(server.log().slice(booted))}\n\n${inWords(machine)}\n`;
 }
 
-/** From the server's own report: its turns of the event loop, without the time that the machine gave to other processes. */
+/**
+ * Summarizes the long turns of the event loop that the server reports. They do not include time in which the machine
+ * ran other processes.
+ */
 function longestTurn(lines: readonly string[]): string {
   const cpuMs = lines
     .filter(line => line.includes('"loop.long_turn"'))

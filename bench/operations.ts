@@ -1,5 +1,5 @@
 // `npm run bench:operations [-- --quick]`: compares an operation with the same work by hand, a tool call over MCP with
-// its CDP work, and an HTTP operation with the call itself.
+// the same work over CDP, and an HTTP operation with a direct request.
 import { parseArgs } from 'node:util';
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import { systemClock } from '../server/kit/clock.ts';
@@ -35,7 +35,7 @@ async function msOf(work: () => Promise<unknown>): Promise<number> {
   return systemClock.monotonicMs() - begun;
 }
 
-/** From the start of the program to the image. The browser ends outside of the measurement, as a session does. */
+/** Measures from the start of the program to the image. The end of the browser is not measured, as for a session. */
 async function screenshotByHand(): Promise<number> {
   const begun = systemClock.monotonicMs();
   const browser = await ByHand.start();
@@ -73,8 +73,8 @@ async function measureScreenshots(key: string, rounds: number): Promise<Comparis
 }
 
 /**
- * An evaluation in a page of a session, as a tool call and over the session's CDP socket. The tool also waits until the page
- * has drawn, and reads its title, so both sides do that.
+ * Compares an evaluation in a page of a session by a tool call and over the session's CDP socket. The tool also waits
+ * until the page has drawn, and reads its title, so the CDP side does the same.
  */
 async function measureCalls(rounds: number): Promise<Comparison> {
   const authorization = { authorization: `Bearer ${server.key}` };
@@ -109,7 +109,7 @@ async function measureCalls(rounds: number): Promise<Comparison> {
   return comparison(cdp, mcp);
 }
 
-/** A read with one member of the input in its address, compared with the same GET by `fetch`. */
+/** Compares a read with one member of the input in its address with the same GET by `fetch`. */
 async function measureInvokes(rounds: number): Promise<Comparison> {
   const owner = await Owner.of(server);
   await owner.publish('bench.read', {

@@ -1,4 +1,4 @@
-// Processes of this machine from /proc: their descendants and their memory.
+// Processes on this machine, from /proc: their descendants, memory and CPU time.
 import { mkdirSync, readdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs';
 import { boxesOf } from '../tests/harness/boxes.ts';
 import type { TestServer } from '../tests/harness/server.ts';
@@ -34,7 +34,7 @@ export function outsidePids(server: TestServer): readonly number[] {
   return descendants([server.pid]).filter(pid => !inside.has(pid));
 }
 
-/** The sum of their proportional and private memory. Processes that have ended are not counted. */
+/** The total proportional and private memory of the processes. Processes that have ended are not counted. */
 export function memoryOf(pids: readonly number[]): Memory {
   const rollups = pids.flatMap(pid => read(pid, 'smaps_rollup') ?? []);
   const sum = (field: string): number =>
@@ -48,10 +48,10 @@ export function memoryOf(pids: readonly number[]): Memory {
 
 const TICKS_PER_SECOND = 100;
 
-/** The CPU time that they have used, user and system. Processes that have ended are not counted. */
+/** The CPU time that the processes have used, user and system. Processes that have ended are not counted. */
 export const cpuSecondsOf = (pids: readonly number[]): number => secondsOf(pids, [11, 12]);
 
-/** The same including children that have ended. */
+/** Like `cpuSecondsOf`, but with children that have ended. */
 export const cpuSecondsWithEnded = (pids: readonly number[]): number => secondsOf(pids, [11, 12, 13, 14]);
 
 function secondsOf(pids: readonly number[], columns: readonly number[]): number {
@@ -64,8 +64,9 @@ function secondsOf(pids: readonly number[], columns: readonly number[]): number 
 }
 
 /**
- * The CPU time of these processes and of all that they start from now on, including ended ones. bubblewrap does not wait for
- * its children, so their CPU time is not added to a parent. Uses a cgroup; needs root and the cpuacct controller.
+ * The CPU time of these processes and of all that they start from now on, including ended processes. bubblewrap does
+ * not wait for its children, so their CPU time is not added to that of their parent. Uses a cgroup; needs root and the
+ * cpuacct controller.
  */
 export function accountOf(pids: readonly number[]): { readonly seconds: () => number; readonly close: () => void } {
   const folder = `/sys/fs/cgroup/cpuacct/berth-bench-${process.pid}`;

@@ -1,5 +1,6 @@
-// `node bench/recording.ts [--seconds N]`: the cost of recording, compared with the same pages without it and with x264
-// at a constant 25 fps, as most others do it; and the cost of playlists and files of one hour. Prints a Markdown table.
+// `node bench/recording.ts [--seconds N]`: the cost of recording, compared with the same pages without recording and
+// with x264 at a constant 25 fps, as most other services do it; and the cost of playlists and of files of one hour.
+// Prints a Markdown table.
 import { spawn } from 'node:child_process';
 import { mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -42,7 +43,7 @@ const { values } = parseArgs({ options: { seconds: { type: 'string', default: '6
 const seconds = Number(values.seconds);
 const server = new TestServer({ isMeasured: true }, await freePort());
 
-/** The server, its database, its encoders and the browsers. */
+/** Counts the server, its database, its encoders and the browsers. */
 let account: ReturnType<typeof accountOf> | undefined;
 const accounted = (): number => account?.seconds() ?? 0;
 
@@ -134,7 +135,7 @@ async function playlistMs(): Promise<number> {
   return took.sort((a, b) => a - b)[PLAYLISTS / 2] ?? 0;
 }
 
-/** Six hundred segments of 200 KiB, joined and written durably. */
+/** Joins six hundred segments of 200 KiB, and syncs the file to disk. */
 async function hour(): Promise<{ wallMs: number; cpuS: number }> {
   const folder = mkdtempSync(join(tmpdir(), 'berth-bench-'));
   try {

@@ -7,7 +7,9 @@ export interface Summary {
   readonly count: number;
 }
 
-/** One quantity of two sides, measured in turns. The ratio is computed by pair, so that slow moments cancel out. */
+/**
+ * One quantity, measured on two sides in turns. The ratio is computed for each pair, so that slow moments cancel out.
+ */
 export interface Comparison {
   readonly base: Summary;
   readonly ours: Summary;

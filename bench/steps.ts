@@ -38,7 +38,7 @@ export async function measureSteps(rounds: number, slots: number): Promise<reado
   }
 }
 
-/** In the order in which they began. The first round is left out as warm-up. */
+/** Returns the steps in the order in which they began. The first round is omitted as warm-up. */
 function stepsOf(operation: string, spans: readonly ReceivedSpan[]): StepFigure[] {
   const wholes = spans.filter(span => span.name === operation).slice(1);
   const partsOf = ({ spanId }: ReceivedSpan): ReceivedSpan[] => spans.filter(span => span.parentSpanId === spanId);

@@ -28,7 +28,10 @@ export async function measureThroughput(
   return figures;
 }
 
-/** Starts cycles for `ms`. Cycles that are running then are finished and counted with their time. */
+/**
+ * Starts cycles for `ms`. Cycles that are still running at that time are finished and counted, including the additional
+ * time.
+ */
 async function perMinute(atOnce: number, ms: number, cycle: () => Promise<unknown>): Promise<number> {
   const start = systemClock.monotonicMs();
   let done = 0;

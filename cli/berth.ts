@@ -14,7 +14,8 @@ const { runBerth } = await import('./run.ts');
 /** Time for pending output. A resource that keeps the process alive for longer is a bug, which is reported. */
 const LINGER_MS = 2_000;
 
-// The reader of the output may close it early (`| head`, a closed terminal). Ignored, because it must not end the server.
+// The reader of the output may close it early (`| head`, a closed terminal). The error is ignored, because it must not
+// end the server.
 for (const stream of [process.stdout, process.stderr]) stream.on('error', () => {});
 
 process.exitCode = await runBerth(process.argv.slice(2), {

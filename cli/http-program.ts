@@ -22,7 +22,7 @@ export function addHttpCommands(program: Command, terminal: Terminal): void {
   addMcp(program, terminal);
 }
 
-/** For commands that have options of both kinds, `kind` says which kind these are. */
+/** Adds the options for a profile. Their help texts begin with `kind`, in commands that also have other options. */
 export const addProfileOptions = (command: Command, kind = ''): Command =>
   command
     .option('--server <URL>', `${kind}the address of the service (default: BERTH_URL, or that of the profile)`)

@@ -1,4 +1,4 @@
-// Declares `berth keys`, whose commands work on the data folder, or over HTTP if --app names an application.
+// Declares `berth keys`. Its commands use the data folder, or HTTP if --app names an application.
 import type { Command } from 'commander';
 import { CommandFailed } from './command-failed.ts';
 import type { CreateKeyOptions, ListKeysOptions } from './commands/keys.ts';

@@ -1,4 +1,4 @@
-// Values of options, read from the words of a command line.
+// Reads the values of options from the arguments of a command line.
 import { InvalidArgumentError } from 'commander';
 
 export function readTime(text: string): Date {
@@ -13,7 +13,7 @@ export function readCount(text: string): number {
   return Number(text);
 }
 
-/** `KEY=VALUE`, added to those before it. */
+/** Adds a `KEY=VALUE` pair to the pairs before it. */
 export function readPair(text: string, before: Readonly<Record<string, string>> = {}): Record<string, string> {
   const [, name, value] = /^([^=]+)=(.*)$/s.exec(text) ?? [];
   if (name === undefined || value === undefined) throw new InvalidArgumentError('expected KEY=VALUE');

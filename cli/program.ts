@@ -18,7 +18,10 @@ import { versionText } from './version.ts';
 type Ended = (code: number) => void;
 
 const NOWHERE: Terminal = { env: {}, print: () => {}, say: () => {}, input: async () => '' };
-/** The two kinds of commands, as headings of the list and as a note below the help of each command. */
+/**
+ * The two kinds of commands: the heading of each in the list of commands, and a note below the help text of each
+ * command.
+ */
 const LOCAL_COMMANDS = {
   heading: 'For the operator, on this machine and its data folder:',
   note: 'For the operator: works on this machine and its data folder, without a credential.',

@@ -1,5 +1,5 @@
-// The version of this program and the commit that it was made from: package.json of a release names both; in a checkout the
-// commit is read from Git's files.
+// The version of this program and the commit that it was built from. In a release, package.json names both; in a
+// checkout, the commit is read from Git's files.
 import { existsSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import about from '../package.json' with { type: 'json' };
@@ -14,7 +14,7 @@ export function versionText(root = ROOT): string {
   return commit === undefined ? about.version : `${about.version} (${abbreviated(commit)})`;
 }
 
-/** Written by `tools/release`; uncommitted changes are noted after the commit, as in `0a1b…-changed`. */
+/** Written by `tools/release`. If there were uncommitted changes, the commit has a suffix, as in `0a1b…-changed`. */
 function commitOfRelease(manifest: object): string | undefined {
   return 'commit' in manifest && typeof manifest.commit === 'string' ? manifest.commit : undefined;
 }
@@ -24,7 +24,7 @@ function abbreviated(commit: string): string {
   return [id.slice(0, COMMIT_CHARS), ...rest].join('-');
 }
 
-/** Starts no program. Undefined if there is no checkout, or if Git stores it in another way. */
+/** Starts no program. Undefined if there is no checkout, or if Git stores the commit in another way. */
 function commitOfCheckout(root: string): string | undefined {
   try {
     const folder = gitFolder(root);
@@ -35,7 +35,7 @@ function commitOfCheckout(root: string): string | undefined {
   }
 }
 
-/** In an additional work tree, `.git` is a file that names the folder. */
+/** In an additional work tree, `.git` is a file that contains the path of the Git folder. */
 function gitFolder(root: string): string {
   const path = join(root, '.git');
   return statSync(path).isDirectory() ? path : readText(path).replace(/^gitdir: /, '');

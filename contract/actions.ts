@@ -10,7 +10,10 @@ export const ACTION_SECONDS_MAX = 604_800;
 export const ACTION_SECONDS_DEFAULT = 86_400;
 export const ACTION_WAIT_SECONDS_MAX = 55;
 export const REASON_CHARACTERS_MAX = 280;
-/** Maximum number of open Actions that one end user must decide or that name the end user. */
+/**
+ * Maximum number of open Actions per end user, counting those that the end user must decide and those that name the end
+ * user.
+ */
 export const OPEN_ACTIONS_PER_END_USER_MAX = 20;
 export const OPEN_ACTIONS_PER_APPLICATION_MAX = 500;
 /** Actions are kept this long after their end. */
@@ -97,7 +100,7 @@ export const PrepareAction = Type.Object(
         minLength: 1,
         maxLength: REASON_CHARACTERS_MAX,
         description:
-          'The reason, for the person who decides. Shown as plain text and as the words of the agent. Not part of the digest.',
+          'The reason, for the person who decides. Shown as plain text and attributed to the agent. Not part of the digest.',
       }),
     ),
     executeOnApproval: Type.Optional(
@@ -204,11 +207,14 @@ const ACTION_FIELDS = {
   endedAt: Type.Optional(Time('When the Action ended.')),
   decision: Type.Optional(Decision),
   why: Type.Optional(
-    Type.String({ description: 'Why the Action was cancelled: `caller`, or `withdrawn` together with its operation.' }),
+    Type.String({
+      description:
+        'Why the Action was cancelled: `caller`, `withdrawn` together with its operation, or `end_user_deleted`.',
+    }),
   ),
   heldBack: Type.Optional(
     Type.String({
-      description: 'Error code that says why the execution on approval was postponed. The execution is tried again.',
+      description: 'Code of the error that postponed the execution after approval. The execution is retried.',
     }),
   ),
   invocationId: Type.Optional(Uuid('The invocation that executes the Action.')),
@@ -268,7 +274,7 @@ export const ApplicationAction = Type.Object(
     ),
     mayDecide: Type.Boolean({ description: 'Whether the Action is undecided and you may decide it.' }),
   },
-  { description: 'An Action as people see it.' },
+  { description: 'An Action as shown to people.' },
 );
 export type ApplicationAction = Static<typeof ApplicationAction>;
 
@@ -278,7 +284,8 @@ export type ApplicationActionPage = Static<typeof ApplicationActionPage>;
 export const ActionListQuery = Type.Object({
   status: Type.Optional(
     Type.Enum([...ACTION_STATUSES], {
-      description: 'Only Actions with this status. An expiry is taken into account within a minute.',
+      description:
+        'Only Actions with this status. It can take up to a minute until an expired Action is listed as `expired`.',
     }),
   ),
   ...PageQuery.properties,

@@ -20,7 +20,7 @@ export const Application = Type.Object(
     role: Type.Enum([...ROLES], { description: 'Role of the calling account in the application.' }),
     billingAccountId: Type.String({ description: 'Id of the account that is billed.' }),
     environment: Type.Enum(['development', 'production']),
-    revision: Type.Integer({ description: 'Increases with every change. In double quotes it is the `ETag`.' }),
+    revision: Type.Integer({ description: 'Increases with every change. The `ETag` is this number in double quotes.' }),
     createdAt: Time('When the application was created.'),
     updatedAt: Time('When the application last changed.'),
   },

@@ -8,7 +8,7 @@ import { TIMEOUT_MAX_SECONDS, TIMEOUT_MIN_SECONDS } from './sessions.ts';
 export const TOOL_FILES_MAX = 10;
 export const TOOL_FIELDS_MAX = 50;
 export const TOOL_WAIT_SECONDS_MAX = 30;
-/** Clients give up after 60 seconds. */
+/** Maximum number of seconds that a tool waits for a person. Clients give up after 60 seconds. */
 export const PERSON_WAIT_SECONDS_MAX = 50;
 const TEXT_CHARACTERS_MAX = 100_000;
 const URL_CHARACTERS_MAX = 8_192;
@@ -22,7 +22,7 @@ const SessionIdField = Type.Optional(
   }),
 );
 const Element = Type.Optional(
-  Type.String({ maxLength: 500, description: 'Description of the element, for people who follow along.' }),
+  Type.String({ maxLength: 500, description: 'Description of the element, for people who watch.' }),
 );
 const Ref = (description = 'Reference of the element in the newest snapshot of the page, for example `e12`.') =>
   Type.String({ pattern: '^(f[0-9]{1,6})?e[0-9]{1,9}$', maxLength: 20, description });
@@ -35,7 +35,7 @@ const Input = <Fields extends Record<string, TSchema>>(fields: Fields) =>
 
 const FormField = Type.Object(
   {
-    name: Type.String({ maxLength: 500, description: 'Description of the field, for people who follow along.' }),
+    name: Type.String({ maxLength: 500, description: 'Description of the field, for people who watch.' }),
     type: Type.Enum(['textbox', 'checkbox', 'radio', 'combobox', 'slider'], { description: 'Kind of the field.' }),
     ref: Ref(),
     value: Text('Text to enter, label of the option to select, or `true` or `false` for a checkbox or radio button.'),
@@ -98,7 +98,7 @@ export const BROWSER_TOOLS = {
             minimum: TIMEOUT_MIN_SECONDS,
             maximum: TIMEOUT_MAX_SECONDS,
             description:
-              'Seconds after which the session ends, even while it is in use. Defaults to the value of the application.',
+              'Seconds after which the session ends, even while it is in use. Defaults to the time limit configured for the application.',
           }),
         ),
         width: Type.Optional(
@@ -117,7 +117,7 @@ export const BROWSER_TOOLS = {
         ),
         metadata: Type.Optional(
           Type.Record(Type.String({ maxLength: 100 }), Type.String({ maxLength: 400 }), {
-            description: 'Names and values to find the session by.',
+            description: 'Names and values by which the session can be found.',
           }),
         ),
       },
@@ -128,7 +128,7 @@ export const BROWSER_TOOLS = {
   },
   browser_close: {
     title: 'Close the browser',
-    description: 'Ends the session. Its browser is closed, its recording and downloads are kept.',
+    description: 'Ends the session. The browser is closed; the recording and the downloads are kept.',
     input: Input({}),
     isReadOnly: false,
     scope: 'browsers:write',
@@ -305,7 +305,7 @@ export const BROWSER_TOOLS = {
   },
   browser_take_screenshot: {
     title: 'Take a screenshot',
-    description: 'Returns a picture of the page. Use browser_snapshot to find elements.',
+    description: 'Returns a screenshot of the page. Use browser_snapshot to find elements.',
     input: Input({
       element: Element,
       ref: Type.Optional(Ref('Reference of the element to take a picture of. Defaults to the viewport.')),
@@ -346,9 +346,9 @@ export const BROWSER_TOOLS = {
   },
   browser_handle_dialog: {
     title: 'Answer a dialog',
-    description: 'Answers an alert, a confirmation or a prompt of the page.',
+    description: 'Accepts or dismisses an alert, a confirmation or a prompt of the page.',
     input: Input({
-      accept: Type.Boolean({ description: 'Accept the dialog, or dismiss it.' }),
+      accept: Type.Boolean({ description: '`true` accepts the dialog, `false` dismisses it.' }),
       promptText: Type.Optional(Text('Text for a prompt.')),
     }),
     isReadOnly: false,
@@ -371,7 +371,7 @@ export const BROWSER_TOOLS = {
   },
   browser_network_requests: {
     title: 'Network requests',
-    description: 'Returns the requests of the page with their status.',
+    description: 'Returns the network requests of the page, with their HTTP status.',
     input: Input({}),
     isReadOnly: true,
   },
@@ -393,13 +393,13 @@ export const isBrowserTool = (name: string): name is BrowserToolName => Object.h
 
 /**
  * The tool that waits for a person or for the end of a long-running call. It is offered if the key may call an
- * operation that can need it.
+ * operation that can require such a wait.
  */
 export const RESULT_TOOL = {
   name: 'berth_result',
   title: 'Wait for the result of a call',
   description:
-    'Waits until a person has decided on a call, and then makes the call, or until a long-running call has ended. Returns the result of the call. Pass the jobId or the invocationId that the tool of the operation returned.',
+    'Waits until a person has decided on a call and then makes the call, or waits until a long-running call has ended. Returns the result of the call. Pass the jobId or the invocationId that the tool of the operation returned.',
   input: Type.Object(
     {
       jobId: Type.Optional(Type.String({ format: 'uuid', description: 'Id of a call that is waiting for approval.' })),

@@ -4,9 +4,9 @@ import { Time, Uuid, Warning } from './common.ts';
 
 export const CERTIFICATES_PER_SESSION_MAX = 50;
 export const CERTIFICATES_PER_APPLICATION_MAX = 1000;
-/** More than a PEM bundle of all public roots. */
+/** Larger than a PEM bundle of all public root certificates. */
 export const CERTIFICATE_UPLOAD_BYTES_MAX = 1_000_000;
-/** Maximum for one session, over all its uploads. */
+/** Maximum total size of the certificates that one session trusts, in bytes. */
 export const TRUSTED_BYTES_MAX = 2_000_000;
 
 export const Certificate = Type.Object(

@@ -1,4 +1,4 @@
-// Shapes that all nouns share: ids, times, errors, warnings, lists. Each noun has a file of its own.
+// Schemas that all API objects share: ids, times, errors, warnings, lists. Each kind of object has a file of its own.
 import { type Static, type TSchema, Type } from 'typebox';
 
 export type Json = string | number | boolean | null | readonly Json[] | { readonly [key: string]: Json };
@@ -55,7 +55,7 @@ export type ErrorBody = Static<typeof ErrorBody>;
 export const PAGE_LIMIT_DEFAULT = 25;
 export const PAGE_LIMIT_MAX = 100;
 
-/** Query of the platform's lists. */
+/** Query parameters of lists that are returned in pages. */
 export const PageQuery = Type.Object({
   limit: Type.Optional(
     Type.Integer({

@@ -6,7 +6,7 @@ export const ConfigQuery = Type.Object({
   application: Type.Optional(
     Type.String({
       maxLength: 128,
-      description: 'Id of an application: adds how its consumers sign in.',
+      description: 'Id of an application. The response then also says how its consumers sign in.',
     }),
   ),
 });
@@ -24,7 +24,7 @@ export const REGISTRATIONS = ['open', 'invite', 'closed'] as const;
 
 export const ServiceConfig = Type.Object(
   {
-    issuer: Type.String({ description: 'Issuer of tokens, as OAuth names it.' }),
+    issuer: Type.String({ description: 'OAuth issuer of the tokens.' }),
     baseUrl: Type.String({ description: 'Origin of the API.' }),
     docsUrl: Type.String({ description: 'Address of the documentation.' }),
     version: Type.String({ description: 'Version of the service.' }),

@@ -18,7 +18,7 @@ export const RETENTION_DAYS_MAX = 31;
 export const RETENTION_DAYS_DEFAULT = 7;
 const MAPPED_MAX = 32;
 
-/** First words of the ids of built-in operations. */
+/** Words that the ids of built-in operations begin with. */
 export const RESERVED_WORDS = ['browser', 'session', 'memory', 'berth'] as const;
 
 /** Weakest first. */
@@ -112,7 +112,7 @@ export const HttpBinding = Type.Object(
         minimum: 1024,
         maximum: RESPONSE_BYTES_MAX,
         default: RESPONSE_BYTES_DEFAULT,
-        description: 'A larger answer is not read.',
+        description: 'Maximum size of the response, in bytes. A larger response is not read.',
       }),
     ),
   },
@@ -139,7 +139,7 @@ export const BoundStep = Type.Object(
     url: Type.Optional(AddressTemplate('Of `goto`.')),
     value: Type.Optional(
       Type.Union([Type.String({ maxLength: 20_000 }), FromInput], {
-        description: 'What `fill` puts into the field: a text, or `{"from": "/name"}` for a member of the input.',
+        description: 'The text that `fill` enters into the field, or `{"from": "/name"}` for a member of the input.',
       }),
     ),
     values: Type.Optional(
@@ -221,11 +221,11 @@ const Retention = Type.Object(
         minimum: 1,
         maximum: RETENTION_DAYS_MAX,
         default: RETENTION_DAYS_DEFAULT,
-        description: 'Number of days, with `full`.',
+        description: 'Number of days for which `full` keeps the input or the output.',
       }),
     ),
   },
-  { description: 'What is kept of the input and the output of a call.' },
+  { description: 'How much of the input and the output of a call is kept.' },
 );
 
 const Examples = Type.Array(Type.Object({ input: AnyObject('An input that matches `inputSchema`.') }), {
@@ -258,7 +258,7 @@ const TimeoutOfOperation = Type.Integer({
   minimum: 1000,
   maximum: 1000 * TTL_SECONDS_MAX,
   description:
-    'Time limit of a call in milliseconds. For a built-in operation that waits for a person, the longest time that it waits.',
+    'Time limit of a call in milliseconds. For a built-in operation that waits for a person, the maximum waiting time.',
 });
 const Enabled = Type.Boolean({ description: 'For a built-in operation, whether agents may call it. Default: true.' });
 const Acknowledged = Type.Boolean({
@@ -302,10 +302,12 @@ export const ConfiguredOperation = Type.Object(
       description: 'Agents can call a `published` operation, in its last published revision.',
     }),
     revision: Type.Integer({
-      description: 'Increases with every change of the content. In double quotes it is the `ETag`.',
+      description: 'Increases with every change of the content. The `ETag` is this number in double quotes.',
     }),
     publishedRevision: Type.Optional(Type.Integer({ description: 'The revision that agents call, or called last.' })),
-    digest: Type.String({ description: '`sha256:` and the digest of everything but `price` and `examples`.' }),
+    digest: Type.String({
+      description: '`sha256:` followed by the digest of everything except `price` and `examples`.',
+    }),
     title: Title,
     description: Description,
     effect: Effect,

@@ -1,4 +1,5 @@
-// What a consumer can see and end in addition to the profile: sessions and receipts. Also how two consumers are linked.
+// Data of a consumer in addition to the profile: sessions, which the consumer can end, and receipts. Also how two
+// consumers are linked.
 import { type Static, Type } from 'typebox';
 import { PageQuery, Page as PageSchema, Time, Uuid } from './common.ts';
 import { INVOCATION_STATUSES } from './invocations.ts';
@@ -11,14 +12,14 @@ const SESSIONS_SHOWN_MAX = 100;
 export const ConsumerDevice = Type.Object(
   {
     id: Uuid('Id of the session.'),
-    isThis: Type.Boolean({ description: 'Whether it is the session of this request.' }),
+    isThis: Type.Boolean({ description: 'Whether this request belongs to the session.' }),
     providerId: Type.String({ description: 'The provider with which the consumer signed in.' }),
     acr: Type.Enum([...ACRS], { description: 'The strength of the proof of identity.' }),
     createdAt: Time('When the consumer signed in.'),
     expiresAt: Time('When the consumer has to sign in again.'),
     lastUsedAt: Type.Optional(Time('When the session was last used.')),
     lastUsedIp: Type.Optional(Type.String({ description: 'Address from which the consumer signed in.' })),
-    userAgent: Type.Optional(Type.String({ description: 'The program that signed in, as it called itself.' })),
+    userAgent: Type.Optional(Type.String({ description: 'The `User-Agent` of the program that signed in.' })),
   },
   { description: 'A session of the consumer that has not ended.' },
 );
@@ -52,7 +53,7 @@ export const ConsumerReceipt = Type.Object(
     ...RECEIPT,
     receipt: Type.String({ description: 'The signed receipt (JWS). It can be verified without this service.' }),
   },
-  { description: 'A call by an agent that names the consumer.' },
+  { description: 'A call by an agent, in which the agent names the consumer.' },
 );
 export type ConsumerReceipt = Static<typeof ConsumerReceipt>;
 
@@ -75,7 +76,7 @@ export const LinkProfile = Type.Object({
     minLength: 1,
     maxLength: 128,
     description:
-      'Access token of the session that the same person has with the other provider. The person must have signed in a moment ago.',
+      'Access token of the session that the same person has with the other provider. The person must have proved their identity in the last five minutes.',
   }),
 });
 export type LinkProfile = Static<typeof LinkProfile>;

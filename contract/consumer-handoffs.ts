@@ -3,7 +3,7 @@ import { type Static, Type } from 'typebox';
 import { Page, PageQuery, Time, Uuid } from './common.ts';
 import { Handoff, INSTRUCTIONS_SHOWN_MAX } from './handoffs.ts';
 
-/** Maximum number of hand-offs that are waiting for one consumer or that the consumer has claimed. */
+/** Maximum number of open hand-offs per consumer, whether they are waiting for the consumer or claimed. */
 export const OPEN_HANDOFFS_PER_CONSUMER_MAX = 20;
 
 const { status, reason, record, allowedOrigins, leaseExpiresAt, endedAt } = Handoff.properties;

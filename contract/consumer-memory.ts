@@ -31,14 +31,14 @@ const IfVersion = Type.Optional(
 
 const ITEM = {
   key: MemoryKey,
-  version: Type.Integer({ description: 'Increases with each write. Never used twice.' }),
+  version: Type.Integer({ description: 'Increases with each write. Never reused.' }),
   updatedAt: Time('When the item was last written.'),
   updatedBy: Type.Object(
     {
       kind: Type.Enum(['consumer', 'agent_key']),
       id: Uuid('Id of the consumer or the agent key.'),
     },
-    { description: 'Who wrote it last.' },
+    { description: 'Who last wrote the item.' },
   ),
 };
 

@@ -1,4 +1,4 @@
-// Consumers are the end users of an application. How they sign in, their sessions and profiles.
+// Consumers, which are the end users of an application: how they sign in, their sessions and their profiles.
 import { type Static, Type } from 'typebox';
 import { ACTION_STATUSES, DecideAction, EndUser } from './actions.ts';
 import { ApplicationParams } from './applications.ts';
@@ -14,7 +14,7 @@ import {
   SIGN_IN_METHODS,
 } from './sign-in.ts';
 
-/** The provider of every application: its own sign-in, by e-mail or passkey. */
+/** The built-in provider of every application: consumers sign in on a page of this service, by e-mail or passkey. */
 export const HOSTED = 'hosted';
 export const ORIGINS_MAX = 20;
 export const REDIRECT_URIS_MAX = 20;
@@ -36,7 +36,8 @@ const Hosted = Type.Object(
       description: 'The methods with which a sign-in can begin. If empty, the provider `hosted` is off.',
     }),
     registration: Type.Enum(['open', 'closed'], {
-      description: '`open`: anyone with an e-mail address can become a consumer. `closed`: nobody new can.',
+      description:
+        '`open`: anyone with an e-mail address can become a consumer. `closed`: new consumers cannot register.',
     }),
   },
   { description: 'The provider `hosted`.' },
@@ -66,7 +67,7 @@ const RefreshTtl = Seconds(3600, 90 * 86_400, 'Seconds after which a consumer ha
 
 export const ApplicationIdentity = Type.Object(
   {
-    issuer: Type.String({ description: 'The `iss` in responses to a sign-in.' }),
+    issuer: Type.String({ description: 'The `iss` parameter with which the browser returns from a sign-in.' }),
     hosted: Hosted,
     colour: Type.Optional(Colour),
     origins: Origins,
@@ -126,7 +127,9 @@ export const WriteProvider = Type.Object({
   ),
   authMethod: Type.Optional(AuthMethod),
   scopes: Type.Optional(Scopes),
-  enabled: Type.Optional(Type.Boolean({ description: 'Whether consumers can sign in with it. Default: true.' })),
+  enabled: Type.Optional(
+    Type.Boolean({ description: 'Whether consumers can sign in with the provider. Default: true.' }),
+  ),
 });
 export type WriteProvider = Static<typeof WriteProvider>;
 
@@ -180,7 +183,7 @@ export const StartConsumerSession = Type.Object({
   state: Type.Optional(Type.String({ maxLength: 512, description: 'Returned with the code, unchanged.' })),
   prompt: Type.Optional(
     Type.Enum(['login', 'consent', 'select_account'], {
-      description: 'For an OpenID provider, what to ask the person.',
+      description: 'The `prompt` parameter that is sent to an OpenID provider.',
     }),
   ),
   maxAge: Type.Optional(
@@ -203,7 +206,7 @@ export type StartConsumerSession = Static<typeof StartConsumerSession>;
 
 export const StartedConsumerSession = Type.Object(
   {
-    authorizationUrl: Type.String({ description: 'Open it in the browser of the consumer.' }),
+    authorizationUrl: Type.String({ description: 'Address to open in the browser of the consumer.' }),
     expiresAt: Time('When the sign-in expires unless it is completed.'),
   },
   { description: 'A sign-in that has been started.' },
@@ -267,7 +270,7 @@ export type ConsumerTokens = Static<typeof ConsumerTokens>;
 
 export const EndedConsumerSession = Type.Object(
   { logoutUrl: Type.String({ description: 'Open this address in the browser to sign out at the provider as well.' }) },
-  { description: 'The session has ended here. It can also be ended at the provider.' },
+  { description: 'The session has ended at this service. It can also be ended at the provider.' },
 );
 export type EndedConsumerSession = Static<typeof EndedConsumerSession>;
 
@@ -348,7 +351,7 @@ export const ConsumerProfile = Type.Object(
     metadata: Type.Optional(Metadata),
     linked: Type.Optional(
       Type.Array(EndUser, {
-        description: 'Other identities with which the consumer signs in and by which the consumer may be named.',
+        description: 'Other identities with which the consumer can sign in, and by which agents may name the consumer.',
       }),
     ),
   },
@@ -376,7 +379,7 @@ export type ConsumerPasskeys = Static<typeof ConsumerPasskeys>;
 
 export const AddConsumerPasskey = Type.Object({
   ticket: Ticket,
-  name: Type.String({ minLength: 1, maxLength: 64, description: 'A name to recognise the passkey by.' }),
+  name: Type.String({ minLength: 1, maxLength: 64, description: 'Name by which the passkey can be recognised.' }),
   response: PasskeyResponse,
 });
 export type AddConsumerPasskey = Static<typeof AddConsumerPasskey>;

@@ -1,4 +1,5 @@
-// Contexts: cookies and storage that outlive a session, in versions; and their exchange form, Playwright's storage state.
+// Contexts: versioned cookies and storage that outlive a session, and their import and export as Playwright's storage
+// state.
 import { type Static, Type } from 'typebox';
 import { Time, Uuid, Warning } from './common.ts';
 
@@ -89,7 +90,7 @@ export type ContextVersion = Static<typeof ContextVersion>;
 export const RestoreContext = Type.Object({
   version: Type.Integer({
     minimum: 1,
-    description: 'Number of an earlier version. It is copied as the newest version, with a new number.',
+    description: 'Number of an earlier version. A copy of it becomes the newest version, with a new number.',
   }),
 });
 export type RestoreContext = Static<typeof RestoreContext>;

@@ -1,4 +1,4 @@
-// Credit of accounts: balance, reservations, entries of the ledger, and what it was used for.
+// The credit of an account: balance, reservations, ledger entries and usage.
 import { type Static, Type } from 'typebox';
 import { Page, PageQuery, Time, Uuid } from './common.ts';
 
@@ -32,7 +32,7 @@ export const Reservation = Type.Object(
     captured: Amount('The part that has been used and captured so far.'),
     status: Type.Enum(['held', 'captured', 'released', 'expired'], {
       description:
-        '`held`: the work is running. `captured`: the work ended, the used part was captured and the rest was given back. `released`: everything was given back. `expired`: everything was given back because the outcome stayed unknown.',
+        '`held`: the session or invocation is running. `captured`: it ended, the used part was captured and the rest was given back. `released`: everything was given back. `expired`: everything was given back because the outcome stayed unknown.',
     }),
     createdAt: Time('When the credit was held.'),
     expiresAt: Type.Optional(Time('When the credit is given back if the outcome is still unknown.')),
@@ -46,7 +46,7 @@ export const CreditRates = Type.Object(
     browserSecond: Amount('For each started second of a session, from RUNNING to its end.'),
     egressMegabyte: Amount('For each megabyte (1,000,000 bytes) to and from the network.'),
   },
-  { description: 'What is charged. With a rate of 0, use is metered but not charged.' },
+  { description: 'Prices of usage. With a rate of 0, usage is metered but not charged.' },
 );
 
 export const Credits = Type.Object(
@@ -60,14 +60,14 @@ export const Credits = Type.Object(
         reserved: Amount('What is held for this application.'),
         capturedThisMonth: Amount('What this application has used since the month began (UTC).'),
       },
-      { description: 'The share of this application.' },
+      { description: 'Credit that is held for this application, and credit that it has used.' },
     ),
     reservations: Type.Array(Reservation, {
       description: `What is held for this application now, newest first, at most ${RESERVATIONS_SHOWN_MAX}.`,
     }),
     rates: CreditRates,
-    metering: Type.Boolean({ description: 'Whether use is counted. Always true.' }),
-    enforced: Type.Boolean({ description: 'Whether work needs credit, which it does if a rate is above 0.' }),
+    metering: Type.Boolean({ description: 'Whether usage is metered. Always true.' }),
+    enforced: Type.Boolean({ description: 'Whether sessions and calls require credit. True if a rate is above 0.' }),
   },
   { description: 'The credit of the account that the application bills.' },
 );
@@ -138,12 +138,12 @@ export const CreditUsage = Type.Object(
         browserSeconds: Type.Number({
           description: 'Time during which sessions were running, or the metered time of the calls.',
         }),
-        egressBytes: Type.Integer({ description: 'Bytes to and from the network of the sessions that ended.' }),
-        calls: Type.Integer({ description: 'Invocations.' }),
+        egressBytes: Type.Integer({ description: 'Network bytes that the ended sessions sent and received.' }),
+        calls: Type.Integer({ description: 'Number of invocations.' }),
         cost: Amount('What was captured.'),
       }),
       {
-        description: `At most ${CREDIT_USAGE_ROWS_MAX}. Days are in chronological order; other rows are ordered by cost, highest first.`,
+        description: `At most ${CREDIT_USAGE_ROWS_MAX} rows. Rows by day are in chronological order; other rows are ordered by cost, highest first.`,
       },
     ),
   },

@@ -11,7 +11,10 @@ export const POLL_INTERVAL_SECONDS = 5;
 /** A developer token is valid for a working day and cannot be renewed. */
 export const DEVELOPER_TOKEN_SECONDS = 8 * 3600;
 export const DEFAULT_DEVICE_SCOPES = ['applications:read', 'keys:write'] as const;
-/** Without letters that are easily confused, and without vowels, which form words. */
+/**
+ * The characters of user codes. Characters that are easily confused are excluded, and so are vowels, because they form
+ * words.
+ */
 export const USER_CODE_ALPHABET = 'BCDFGHJKLMNPQRSTVWXZ23456789';
 export const STATUS_WAIT_SECONDS_MAX = 55;
 
@@ -23,7 +26,7 @@ export type DeviceStatus = (typeof DEVICE_STATUSES)[number];
 
 const Status = Type.Enum([...DEVICE_STATUSES], {
   description:
-    '`pending`: nobody has opened it. `claimed`: a person has opened it, and nobody else can. `approved`: the token can be collected. `redeemed`: it was collected. `denied` and `expired` are final too.',
+    '`pending`: nobody has opened the request. `claimed`: a person has opened it, and nobody else can. `approved`: the token can be collected. `redeemed`: the token was collected. `denied` and `expired` are final too.',
 });
 
 const ClientId = {
@@ -35,7 +38,7 @@ const ClientId = {
 export const StartDevice = Type.Object({
   client_id: Type.String({
     ...ClientId,
-    description: 'Name of the program, chosen by itself. Shown to the person as unverified.',
+    description: 'Name of the program, as the program calls itself. Shown to the person as unverified.',
   }),
   scope: Type.Optional(
     Type.String({
@@ -61,7 +64,10 @@ export const StartDevice = Type.Object({
     Type.Enum(['S256'], { description: 'Required with `code_challenge`: SHA-256 of the verifier in base64url.' }),
   ),
   resource: Type.Optional(
-    Type.String({ maxLength: 512, description: 'The address of this service (RFC 8707). Any other is refused.' }),
+    Type.String({
+      maxLength: 512,
+      description: 'The address of this service (RFC 8707). Any other address is refused.',
+    }),
   ),
 });
 export type StartDevice = Static<typeof StartDevice>;
@@ -86,7 +92,7 @@ export const UserCodeQuery = Type.Object({
   user_code: Type.String({
     minLength: 1,
     maxLength: 32,
-    description: 'The code that the program shows. Case, blanks and dashes are ignored.',
+    description: 'The code that the program shows. Case, spaces and dashes are ignored.',
   }),
 });
 
@@ -99,7 +105,9 @@ export const DeviceRequest = Type.Object(
       verified: Type.Boolean({ description: 'Whether the service vouches for the name.' }),
     }),
     deviceName: Type.Optional(Type.String({ description: 'How the program names the device.' })),
-    scopes: Type.Array(Type.String(), { description: 'The permissions that it asks for, or that were granted.' }),
+    scopes: Type.Array(Type.String(), {
+      description: 'The permissions that the program requests, or that were granted.',
+    }),
     requestedFrom: Type.Object({
       ip: Type.String({ description: 'Address of the program.' }),
       isYourNetwork: Type.Boolean({
@@ -113,11 +121,11 @@ export const DeviceRequest = Type.Object(
       Type.Object({ id: Uuid('Id of the application.'), name: Type.String(), role: Type.Enum([...ROLES]) }),
       {
         description:
-          'Applications that you may give access to, newest first: those in which you are a developer or more.',
+          'Applications that you may give access to, newest first: those in which you have the role developer or higher.',
       },
     ),
   },
-  { description: 'What a program asks a person for.' },
+  { description: 'The access that a program requests from a person.' },
 );
 export type DeviceRequest = Static<typeof DeviceRequest>;
 
@@ -165,7 +173,7 @@ export const DecideDevice = Type.Object({
     Type.Array(Uuid('Id of an application.'), {
       maxItems: 50,
       description:
-        'Applications that the token gives access to; you must be a developer or more in each. Required to approve. If empty, with the scope `applications:write`, the one application that the program will create.',
+        'Applications that the token gives access to; you must have the role developer or higher in each. Required to approve. If the list is empty and the scope `applications:write` is granted, the token gives access to the one application that the program will create.',
     }),
   ),
   scopes: Type.Optional(
@@ -186,7 +194,10 @@ export type DecidedDevice = Static<typeof DecidedDevice>;
 
 const Sent = (description: string) => Type.Optional(Type.String({ maxLength: CODE_CHARACTERS_MAX, description }));
 
-/** The schema requires only the type of grant: other grants have other parameters and an error of their own. */
+/**
+ * The schema requires only `grant_type`, because other grant types have other parameters and are refused with their own
+ * error.
+ */
 export const CollectToken = Type.Object({
   grant_type: Type.String({ maxLength: CODE_CHARACTERS_MAX, description: `\`${DEVICE_GRANT}\`.` }),
   device_code: Sent('Required: the device code.'),
@@ -200,7 +211,7 @@ export const CollectedToken = Type.Object(
     access_token: Type.String({ description: 'The developer token, `bdt_…`. It cannot be shown again.' }),
     token_type: Type.Enum(['Bearer']),
     expires_in: Type.Integer({ description: 'Seconds until the token expires. It cannot be renewed.' }),
-    scope: Type.String({ description: 'Granted permissions, separated by blanks.' }),
+    scope: Type.String({ description: 'Granted permissions, separated by spaces.' }),
     token_id: Uuid('Id of the token.'),
     application_ids: Type.Array(Type.String(), {
       description: 'Ids of the applications that the token is restricted to.',

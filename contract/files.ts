@@ -1,4 +1,4 @@
-// Files of sessions: uploads of callers, downloads of browsers, and links to them.
+// Files of sessions: uploads by callers, downloads by browsers, and links to downloads.
 import { type Static, Type } from 'typebox';
 import { Time, Uuid } from './common.ts';
 
@@ -13,7 +13,7 @@ const Checksum = Type.String({
 
 export const UploadAnswer = Type.Object(
   {
-    message: Type.Literal('File uploaded', { description: 'Confirmation, for people.' }),
+    message: Type.Literal('File uploaded', { description: 'Human-readable confirmation.' }),
     fileName: Type.String({ description: 'File name as sent.' }),
     filePath: Type.String({
       description: 'Path of the file as the browser sees it. Pass it to `DOM.setFileInputFiles`.',
@@ -34,7 +34,7 @@ export const Download = Type.Object(
     }),
     mimeType: Type.String({
       description:
-        'Media type from the response header, if the session has `logSession` and the header names a specific type. Otherwise detected from the first bytes of the file or, for text, from the file extension. `application/octet-stream` if unknown.',
+        'Media type from the response header, if `logSession` is true and the header names a specific type. Otherwise detected from the first bytes of the file or, for text, from the file extension. `application/octet-stream` if unknown.',
     }),
     size: Type.Integer({ description: 'Size in bytes.' }),
     checksum: Checksum,

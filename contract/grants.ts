@@ -44,7 +44,7 @@ export const Grant = Type.Object(
       Type.Array(Type.String(CREDENTIAL_NAME), {
         maxItems: CREDENTIALS_PER_GRANT_MAX,
         description:
-          'For `browser.steps`, the credentials that a call may have typed into pages. Default: none. Operations that an application configures name their credentials themselves.',
+          'For `browser.steps`, the credentials that a call may type into pages. Default: none. Operations that an application configures name their credentials themselves.',
       }),
     ),
     maxCallsPerDay: Type.Optional(
@@ -60,7 +60,7 @@ export const Grant = Type.Object(
         minimum: 0,
         maximum: Number.MAX_SAFE_INTEGER,
         description:
-          'Maximum cost of the calls of the operation with this key in a day (UTC), in micro-credits; for `*`, the maximum for each operation. A call counts with the amount that it holds, and with its cost once it has ended.',
+          'Maximum cost of the calls of the operation with this key in a day (UTC), in micro-credits; for `*`, the maximum for each operation. A running call counts with the amount that it holds, and an ended call with its cost.',
       }),
     ),
   },

@@ -78,7 +78,7 @@ export const HandoffTerms = Type.Object(
           }),
           Type.Object(
             { endUser: EndUser },
-            { additionalProperties: false, description: 'This end user, on the page that the response names.' },
+            { additionalProperties: false, description: 'This end user, on the page at `claimUrl` in the response.' },
           ),
         ],
         { default: ['members'], description: 'Who can claim the hand-off.' },
@@ -92,7 +92,7 @@ export const HandoffTerms = Type.Object(
         Type.String({
           pattern: '^https?://[^/?#@]+$',
           maxLength: 300,
-          description: 'For example `https://example.com`.',
+          description: 'An origin, for example `https://example.com`.',
         }),
         {
           minItems: 1,
@@ -151,7 +151,7 @@ export const Handoff = Type.Object(
     instructions: Type.String({ description: 'What the person is asked to do. Empty if a viewer took control.' }),
     reason: Reason,
     claimableBy: Type.Array(Type.String(), {
-      description: 'Who may claim it: `members`, `link` or `end_user`, or `viewer` if a viewer took control.',
+      description: 'Who may claim the hand-off: `members`, `link` or `end_user`, or `viewer` if a viewer took control.',
     }),
     consumerId: Type.Optional(
       Type.String({ description: 'For `end_user`, the id of the consumer whom the hand-off names.' }),
@@ -164,7 +164,7 @@ export const Handoff = Type.Object(
       }),
     ),
     leaseSeconds: Type.Integer({ description: 'Length of a lease, in seconds.' }),
-    fence: Type.Integer({ description: 'Counts the changes of control of the session.' }),
+    fence: Type.Integer({ description: 'Increases each time control of the session changes.' }),
     requestedBy: Who,
     holder: Type.Optional(Who),
     createdAt: Time('When the hand-off was requested.'),
@@ -174,7 +174,9 @@ export const Handoff = Type.Object(
     endedAt: Type.Optional(Time('When the hand-off ended.')),
     note: Type.Optional(Type.String({ description: 'What the person wrote. Untrusted text.' })),
     evidence: Type.Optional(AnyObject('What the person, or the page of the hand-off, added. Untrusted.')),
-    url: Type.Optional(Type.String({ description: 'Address of the page at the end, without its query and fragment.' })),
+    url: Type.Optional(
+      Type.String({ description: 'Address of the page when the hand-off ended, without its query and fragment.' }),
+    ),
     claimUrl: Type.Optional(
       Type.String({
         description:
@@ -190,7 +192,7 @@ export const Handoff = Type.Object(
           'Origin of the page that is shown first. Present only for people who read an open hand-off. In a list, only if it is known without asking the browser.',
       }),
     ),
-    callbackEvent: Type.Optional(Type.String({ description: 'As it was requested.' })),
+    callbackEvent: Type.Optional(Type.String({ description: 'The `callbackEvent` of the request.' })),
     warnings: Type.Optional(Type.Array(Warning, { description: 'What was changed in the request.' })),
   },
   { description: 'A hand-off of a session to a person.' },

@@ -12,12 +12,12 @@ export const HostSample = Type.Object({
   }),
   memoryUsedBytes: Type.Integer({ description: 'Memory in use on the machine, or in its container.' }),
   serverBytes: Type.Integer({ description: 'Memory of the server process, without its database and browsers.' }),
-  slotsUsed: Type.Integer({ description: 'Number of browsers: in sessions, warm, starting and ending.' }),
+  slotsUsed: Type.Integer({ description: 'Number of browsers, including those that are warm, starting or ending.' }),
   sessions: Type.Integer({ description: 'Sessions that are running in this process.' }),
-  warm: Type.Integer({ description: 'Warm browsers.' }),
-  waiting: Type.Integer({ description: 'Creates in the queue.' }),
-  clients: Type.Integer({ description: 'CDP clients.' }),
-  diskFreeBytes: Type.Integer({ description: 'Free space of the disk that holds the data folder.' }),
+  warm: Type.Integer({ description: 'Number of warm browsers.' }),
+  waiting: Type.Integer({ description: 'Number of queued creates.' }),
+  clients: Type.Integer({ description: 'Number of connected CDP clients.' }),
+  diskFreeBytes: Type.Integer({ description: 'Free space on the disk that holds the data folder.' }),
 });
 export type HostSample = Static<typeof HostSample>;
 
@@ -50,7 +50,7 @@ export const HostExamination = Type.Object(
       Type.Object({
         name: Type.String(),
         ok: Type.Boolean(),
-        required: Type.Boolean({ description: 'Whether sessions cannot run without this.' }),
+        required: Type.Boolean({ description: 'Whether sessions need this in order to run.' }),
         detail: Type.String(),
         cure: Type.String({ description: 'What the operator can do. Empty if `ok`.' }),
       }),

@@ -1,8 +1,8 @@
-// The hosts that serve together, for their operator.
+// The hosts of a fleet, for their operator.
 import { type Static, Type } from 'typebox';
 import { Time, Uuid } from './common.ts';
 
-/** Sessions listed for one host, newest first. */
+/** Maximum number of sessions that are listed for one host. */
 export const HOST_SESSIONS_MAX = 100;
 export const HOSTS_LISTED_MAX = 1_000;
 export const LISTED_HOST_STATES = ['alone', 'up', 'away', 'left', 'lost'] as const;
@@ -15,9 +15,9 @@ export const ListedHost = Type.Object(
       description:
         '`alone`: no other host uses its database. `up`: it is running. `away`: it is restarting, and keeps its sessions. `left`: it was stopped. `lost`: it did not renew its lease in time, and its sessions were ended.',
     }),
-    draining: Type.Boolean({ description: 'Whether the host gets no more sessions.' }),
+    draining: Type.Boolean({ description: 'Whether the host gets no new sessions.' }),
     region: Type.String(),
-    labels: Type.Record(Type.String(), Type.String(), { description: '`BERTH_HOST_LABELS`.' }),
+    labels: Type.Record(Type.String(), Type.String(), { description: 'The labels in `BERTH_HOST_LABELS`.' }),
     version: Type.Optional(Type.String({ description: 'Version of Berth.' })),
     url: Type.Optional(Type.String({ description: 'Address at which the other hosts reach this host.' })),
     slots: Type.Integer({
@@ -32,7 +32,7 @@ export const ListedHost = Type.Object(
 export type ListedHost = Static<typeof ListedHost>;
 
 export const HostList = Type.Object({
-  isAlone: Type.Boolean({ description: 'Whether no other host serves together with this one.' }),
+  isAlone: Type.Boolean({ description: 'Whether no other host uses the same database.' }),
   data: Type.Array(ListedHost, { description: `Newest first, at most ${HOSTS_LISTED_MAX}.` }),
 });
 export type HostList = Static<typeof HostList>;
@@ -57,7 +57,7 @@ export type HostSessions = Static<typeof HostSessions>;
 export const DrainHost = Type.Object(
   {
     draining: Type.Boolean({
-      description: 'If true, the host gets no more sessions. If false, it gets sessions again.',
+      description: 'If true, the host gets no new sessions. If false, it gets new sessions again.',
     }),
   },
   { additionalProperties: false },

@@ -8,7 +8,7 @@ export const INVOKE_WAIT_SECONDS_DEFAULT = 30;
 export const INVOKE_WAIT_SECONDS_MAX = 55;
 /** Output and artifacts of an invocation are kept this long. */
 export const OUTPUT_DAYS = 31;
-/** Invocations themselves are kept this long after their end, and their receipts with them. */
+/** Invocations and their receipts are kept this long after the invocation ends. */
 export const INVOCATION_DAYS = 400;
 
 export const INVOCATION_STATUSES = ['running', 'succeeded', 'failed', 'ambiguous', 'cancelled'] as const;
@@ -56,7 +56,7 @@ export const AgentOperation = Type.Object(
             { browserSeconds: Type.Integer(), egressBytes: Type.Integer() },
             {
               description:
-                'The use for which a call with the default time limit holds credit. The call is charged for its actual use. Absent if the call has no session of its own.',
+                'The usage for which a call with the default time limit holds credit. The call is charged for its actual usage. Absent if the call has no session of its own.',
             },
           ),
         ),
@@ -77,7 +77,7 @@ export const AgentOperation = Type.Object(
       {
         input: Type.Optional(AnyObject('JSON Schema that the input must satisfy in addition to `inputSchema`.')),
         credentials: Type.Optional(
-          Type.Array(Type.String(), { description: 'Credentials that a call of `browser.steps` may have typed.' }),
+          Type.Array(Type.String(), { description: 'Credentials that a call of `browser.steps` may type into pages.' }),
         ),
         remainingCallsToday: Type.Optional(
           Type.Integer({
@@ -87,7 +87,7 @@ export const AgentOperation = Type.Object(
         remainingCostToday: Type.Optional(
           Type.Integer({
             description:
-              'Cost of calls that the grant still allows until midnight UTC, in micro-credits. A call is refused if it holds more. Absent if there is no limit.',
+              'Cost of calls that the grant still allows until midnight UTC, in micro-credits. A call that would hold more is refused. Absent if there is no limit.',
           }),
         ),
       },
@@ -169,7 +169,7 @@ export const Invocation = Type.Object(
     effect: Effect,
     status: Type.Enum([...INVOCATION_STATUSES], {
       description:
-        '`ambiguous`: it is unknown whether the effect happened, because the service ended during the call or the upstream service gave no clear answer. `cancelled`: ended before it started.',
+        '`ambiguous`: it is unknown whether the effect happened, because the service ended during the call or the upstream service gave no conclusive response. `cancelled`: the invocation ended before it started.',
     }),
     inputDigest: Type.String({ description: '`sha256:` and the digest of the canonical input (RFC 8785).' }),
     outputDigest: Type.Optional(Type.String()),
@@ -200,7 +200,7 @@ export const Invocation = Type.Object(
         unit: Type.Enum(['microcredit']),
         meters: Type.Object({
           browserSeconds: Type.Number({
-            description: 'Started seconds of the session that was created for the call, until its end.',
+            description: 'Duration of the session that was created for the call, in started seconds.',
           }),
           egressBytes: Type.Integer({ description: 'Bytes to and from the network of that session.' }),
         }),
@@ -239,7 +239,7 @@ export type InvocationListQuery = Static<typeof InvocationListQuery>;
 
 const Instant = (description: string) => Type.Optional(Type.String({ format: 'date-time', description }));
 
-/** Query of the list for members, which contains the calls of every agent key. */
+/** Query parameters of the list for members, which contains the calls of every agent key. */
 export const ApplicationInvocationListQuery = Type.Object({
   ...InvocationListQuery.properties,
   keyId: Type.Optional(Type.String({ format: 'uuid', description: 'Only calls of this agent key.' })),

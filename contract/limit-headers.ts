@@ -1,13 +1,13 @@
 // Headers of a 429 response, over HTTP and when an upgrade is refused.
 
-/** The details of a refusal because of a limit. */
+/** Error details of a request that was refused because of a limit. */
 export interface LimitDetails {
   readonly limit?: number;
   readonly used?: number;
   readonly retryAfterSeconds?: number;
 }
 
-/** Returns no headers if the refusal has no numbers. */
+/** Returns the `x-ratelimit-*` headers, or none if `limit` or `used` is absent. */
 export function limitHeaders({ limit, used }: LimitDetails, resetSeconds = 0): Record<string, string> {
   if (limit === undefined || used === undefined) return {};
   return {

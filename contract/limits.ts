@@ -1,4 +1,4 @@
-// Limits of an application: concurrent sessions, creates in a minute, bytes. The owner configures them below the
+// Limits of an application: concurrent sessions, creates per minute, bytes. The owner configures them up to the
 // operator's ceiling.
 import { type Static, Type } from 'typebox';
 import { TIMEOUT_DEFAULT_SECONDS, TIMEOUT_MAX_SECONDS, TIMEOUT_MIN_SECONDS } from './sessions.ts';
@@ -17,9 +17,9 @@ export const BROWSER_LIMITS_DEFAULT = {
   egressBytesPerDay: 100 * GIB,
 } as const;
 
-/** Maximum number of queued creates of one application, whatever is configured. */
+/** Maximum number of queued creates per application, whatever is configured. */
 export const WAITING_MAX = 1000;
-/** Longest wait of `Prefer: wait=SECONDS`: official clients give up after 60 seconds. */
+/** Maximum value of `Prefer: wait=SECONDS`. Official clients give up after 60 seconds. */
 export const WAIT_MAX_SECONDS = 55;
 
 const Seconds = (description: string, fallback: number) =>

@@ -19,7 +19,7 @@ const message = <const Name extends string, T extends Record<string, TSchema>>(t
 const driving = <const Name extends string, T extends Record<string, TSchema>>(type: Name, members: T) =>
   message(type, { fence: Fence, page: Page, ...members });
 
-/** Messages of any viewer. */
+/** Messages that any viewer may send. */
 export const WatchMessage = Type.Union([
   /** Watch this page. The page is not brought to the front. */
   message('watch', { page: Page }),
@@ -29,7 +29,7 @@ export const WatchMessage = Type.Union([
   message('give', { fence: Fence }),
 ]);
 
-/** Messages of the viewer in control, with the fence of that control. */
+/** Messages that only the viewer in control may send, each with the fence of that control. */
 export const DriveMessage = Type.Union([
   driving('mouse', {
     action: Type.Enum(['move', 'down', 'up']),
@@ -59,7 +59,9 @@ export const DriveMessage = Type.Union([
     /** The viewer uses a Mac, whose shortcuts have Cmd instead of Ctrl. */
     mac: Type.Boolean(),
   }),
-  /** Typed without keys: pasted, dictated, from an on-screen keyboard, or a finished composition. */
+  /**
+   * Text that is entered without key events: pasted, dictated, from an on-screen keyboard, or a finished composition.
+   */
   driving('text', { text: Text }),
   driving('compose', { text: Text, start: Type.Integer({ minimum: 0 }), end: Type.Integer({ minimum: 0 }) }),
   driving('copy', { cut: Type.Boolean() }),
@@ -92,7 +94,7 @@ export interface TabState {
   readonly url: string;
   readonly title: string;
   readonly faviconUrl: string;
-  /** If false, the page is behind another tab, and this is its last picture. */
+  /** If false, the page is behind another tab, so its last frame is shown. */
   readonly visible: boolean;
 }
 
@@ -118,7 +120,7 @@ export type ServerMessage =
       readonly type: 'welcome';
       readonly right: 'view' | 'control';
       readonly holder: string;
-      /** Whether DevTools can be opened with this address. */
+      /** Whether DevTools can be opened with this live view address. */
       readonly devtools: boolean;
     }
   | { readonly type: 'tabs'; readonly tabs: readonly TabState[] }
@@ -137,7 +139,7 @@ export type ServerMessage =
       readonly canGoBack: boolean;
       readonly canGoForward: boolean;
       readonly loading: boolean;
-      /** This and the next two are what the page asks, for the viewer in control only. */
+      /** `dialog`, `select` and `files` are what the page is asking for. Set only for the viewer in control. */
       readonly dialog: DialogState | null;
       readonly select: SelectState | null;
       readonly files: 'one' | 'many' | null;

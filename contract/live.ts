@@ -29,7 +29,7 @@ export const DebugPage = Type.Object({
   faviconUrl: Type.String({ description: 'URL of the icon of the page. May be empty.' }),
   isResponsive: Type.Boolean({
     description:
-      'Whether the page answered within half a second. One that does not, because it computes or shows a dialog, is hidden from clients that connect until it answers. `Target.closeTarget` with its `id` closes it.',
+      'Whether the page responded within half a second. A page that does not, because it is computing or shows a dialog, is hidden from clients that connect until it responds. `Target.closeTarget` with its `id` closes it.',
   }),
   debuggerUrl: Address('Live view of this page.'),
   debuggerFullscreenUrl: Address('The same live view without the toolbar.'),

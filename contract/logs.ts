@@ -84,7 +84,7 @@ export const SessionLogsQuery = Type.Object({
     Type.Enum(['json', 'har'], {
       default: 'json',
       description:
-        '`har` returns the network entries as a HAR 1.2 file, like the header `Accept: application/har+json`.',
+        '`har` returns the network entries as a HAR 1.2 file, as does the header `Accept: application/har+json`.',
     }),
   ),
 });

@@ -1,4 +1,4 @@
-// E-mails to people, for an operator who has no mail server, or for an e-mail that did not arrive.
+// E-mails to people. The operator can read them here if there is no mail server, or if an e-mail did not arrive.
 import { type Static, Type } from 'typebox';
 import { Time, Uuid } from './common.ts';
 

@@ -22,9 +22,9 @@ export const STEP_CONTENT_BYTES_MAX = 65_536;
 const STEP_VALUE_MAX = 20_000;
 const SCROLL_PIXELS_MAX = 100_000;
 const VALUES_MAX = 100;
-/** Maximum number of pictures and PDF files of one call. */
+/** Maximum number of screenshots and PDF files per call. */
 export const STEP_ARTIFACTS_MAX = 20;
-/** Maximum number of hand-offs of one call. */
+/** Maximum number of hand-offs per call. */
 export const STEP_HANDOFFS_MAX = 5;
 /**
  * For each hand-off, the session of a call lives this much longer than the waiting time of the hand-off, so that the
@@ -39,7 +39,7 @@ const Selector = (description: string) => Type.String({ minLength: 1, maxLength:
 
 const { viewport, networkPolicy, allowedDomains, userAgent, locale, timezoneId } = BrowserSettings.properties;
 
-/** Input that all built-in operations share. */
+/** Input that all built-in operations that open or use a page share. */
 export const PLACE = {
   url: Type.Optional(
     Type.String({
@@ -75,7 +75,7 @@ export const PLACE = {
       maxItems: 20,
       default: [],
       description:
-        'HTTP statuses of the page above 399 that count as success. By default the call fails with `page_failed`, because a picture of an error page is not a success.',
+        'HTTP statuses of the page above 399 that count as success. By default the call fails with `page_failed`, because a screenshot of an error page is not a success.',
     }),
   ),
   viewport,
@@ -89,15 +89,15 @@ export const Artifact = Type.Object(
     downloadUrl: Type.String({ description: 'Link to the file. Works without a credential until it expires.' }),
     downloadUrlExpiresAt: Time('When the link expires. Read the invocation again for a new one.'),
     mimeType: Type.String(),
-    size: Type.Integer({ description: 'Bytes.' }),
+    size: Type.Integer({ description: 'Size in bytes.' }),
     checksum: Type.String({ description: 'SHA-256 in lower-case hexadecimal.' }),
   },
   { description: 'A file that the call produced. It is kept for 31 days.' },
 );
 
-/** The session keeps these files like its other downloads, and for as long. */
+/** The session keeps these files for as long as its other downloads. */
 const Downloads = Type.Array(Download, {
-  description: 'The files that the browser downloaded, in the order they began.',
+  description: 'The files that the browser downloaded, in the order in which the downloads began.',
 });
 
 const PAGE = {
@@ -132,7 +132,7 @@ const FieldsWanted = Type.Record(
   {
     minProperties: 1,
     maxProperties: FIELDS_MAX,
-    description: 'What to read. The names are those that the output uses.',
+    description: 'What to read. The output uses the same names.',
   },
 );
 
@@ -157,7 +157,7 @@ const PAPER = {
     Type.Enum(['A3', 'A4', 'A5', 'Letter', 'Legal', 'Tabloid'], { default: 'A4', description: 'Paper format.' }),
   ),
   landscape: Type.Optional(Type.Boolean({ default: false })),
-  background: Type.Optional(Type.Boolean({ default: true, description: 'Print background colours and pictures.' })),
+  background: Type.Optional(Type.Boolean({ default: true, description: 'Print background colours and images.' })),
   pages: Type.Optional(
     Type.String({
       pattern: '^[0-9]{1,5}(-[0-9]{1,5})?(,[0-9]{1,5}(-[0-9]{1,5})?)*$',
@@ -198,7 +198,7 @@ const HandoffNote = Type.Optional(
   Type.String({ maxLength: NOTE_MAX, description: 'What the person wrote. Untrusted text.' }),
 );
 
-/** The required fields of each step besides `do`, and the optional ones. */
+/** The required fields (`needs`) and optional fields (`can`) of each step, besides `do`. */
 export const STEP_FIELDS = {
   goto: { needs: ['url'], can: ['waitUntil'] },
   waitFor: { needs: ['selector'], can: ['state'] },
@@ -233,15 +233,22 @@ export const Step = Type.Object(
     do: Type.Enum(stepWords, {
       description: `What the step does, and its fields. ${stepWords.map(wordsOfStep).join('. ')}.`,
     }),
-    url: Type.Optional(Type.String({ pattern: '^https?://', maxLength: 8192, description: 'For `goto`.' })),
+    url: Type.Optional(
+      Type.String({ pattern: '^https?://', maxLength: 8192, description: 'Address that `goto` opens.' }),
+    ),
     waitUntil: Type.Optional(
-      Type.Enum(['load', 'domcontentloaded', 'networkidle'], { default: 'load', description: 'For `goto`.' }),
+      Type.Enum(['load', 'domcontentloaded', 'networkidle'], {
+        default: 'load',
+        description: 'What `goto` waits for.',
+      }),
     ),
     selector: Type.Optional(Selector('CSS selector: the first element that matches.')),
     state: Type.Optional(
       Type.Enum(['visible', 'hidden'], { default: 'visible', description: 'What `waitFor` waits for.' }),
     ),
-    button: Type.Optional(Type.Enum(['left', 'right', 'middle'], { default: 'left', description: 'For `click`.' })),
+    button: Type.Optional(
+      Type.Enum(['left', 'right', 'middle'], { default: 'left', description: 'Mouse button for `click`.' }),
+    ),
     double: Type.Optional(Type.Boolean({ default: false, description: 'Whether `click` clicks twice.' })),
     value: Type.Optional(
       Type.String({
@@ -275,7 +282,11 @@ export const Step = Type.Object(
       }),
     ),
     key: Type.Optional(
-      Type.String({ minLength: 1, maxLength: 64, description: 'For `press`, for example `Enter` or `Control+A`.' }),
+      Type.String({
+        minLength: 1,
+        maxLength: 64,
+        description: 'Key or key combination for `press`, for example `Enter` or `Control+A`.',
+      }),
     ),
     x: Type.Optional(
       Type.Integer({
@@ -336,7 +347,7 @@ export const Step = Type.Object(
 export const MANAGED_OPERATIONS = {
   'browser.screenshot': {
     title: 'Screenshot of a page',
-    description: 'Opens a page, or uses the page of a session, and returns a picture of it.',
+    description: 'Opens a page, or uses the page of a session, and returns a screenshot of it.',
     effect: 'read',
     revision: 1,
     timeoutMs: OPERATION_TIMEOUT_MS_DEFAULT,
@@ -346,8 +357,8 @@ export const MANAGED_OPERATIONS = {
     }),
     output: Type.Object({
       ...{ artifact: Artifact, ...PAGE },
-      width: Type.Integer({ description: 'Pixels.' }),
-      height: Type.Integer({ description: 'Pixels.' }),
+      width: Type.Integer({ description: 'Width in pixels.' }),
+      height: Type.Integer({ description: 'Height in pixels.' }),
     }),
     example: { url: 'https://example.com', fullPage: true },
   },
@@ -413,7 +424,7 @@ export const MANAGED_OPERATIONS = {
   'browser.download': {
     title: 'Download files',
     description:
-      'Opens the address of a file, or opens a page and clicks an element of it, and returns the files that the browser downloads. Fails unless every file is complete.',
+      'Opens the address of a file, or opens a page and clicks an element on it, and returns the files that the browser downloads. Fails unless every file is complete.',
     effect: 'read',
     revision: 1,
     timeoutMs: OPERATION_TIMEOUT_MS_DEFAULT,
@@ -447,7 +458,7 @@ export const MANAGED_OPERATIONS = {
       note: HandoffNote,
       evidence: Type.Optional(AnyObject('What the page of the hand-off added. Untrusted.')),
       url: Type.Optional(
-        Type.String({ description: 'Address of the page at the end, without its query and fragment.' }),
+        Type.String({ description: 'Address of the page when the hand-off ended, without its query and fragment.' }),
       ),
     }),
     example: { sessionId: '3f0c8f5e-0000-7000-8000-000000000000', instructions: 'Enter the code from your bank app.' },
@@ -470,14 +481,14 @@ export const MANAGED_OPERATIONS = {
       results: Type.Array(
         Type.Object({
           do: Type.Enum(stepWords),
-          content: Type.Optional(Type.String({ description: 'For `content`.' })),
+          content: Type.Optional(Type.String({ description: 'For `content`, the content of the page.' })),
           truncated: Type.Optional(Type.Boolean({ description: 'Whether the content was truncated at `maxBytes`.' })),
           fields: Type.Optional(ExtractedFields),
           artifact: Type.Optional(
             Type.Integer({ description: 'For `screenshot` and `pdf`, the index of the file in `artifacts`.' }),
           ),
-          width: Type.Optional(Type.Integer({ description: 'For `screenshot`, in pixels.' })),
-          height: Type.Optional(Type.Integer({ description: 'For `screenshot`, in pixels.' })),
+          width: Type.Optional(Type.Integer({ description: 'For `screenshot`, the width in pixels.' })),
+          height: Type.Optional(Type.Integer({ description: 'For `screenshot`, the height in pixels.' })),
           pages: Type.Optional(Type.Integer({ description: 'For `pdf`, the number of pages in the file.' })),
           downloads: Type.Optional(
             Type.Array(Type.Integer(), { description: 'For `download`, the indexes of the files in `downloads`.' }),
@@ -485,7 +496,7 @@ export const MANAGED_OPERATIONS = {
           handoffId: Type.Optional(Uuid('For `handoff`, the id of the hand-off.')),
           note: HandoffNote,
         }),
-        { description: 'One for each step, in order.' },
+        { description: 'One result for each step, in order.' },
       ),
       artifacts: Type.Array(Artifact, { description: 'The files, in the order of the steps that produced them.' }),
       downloads: Type.Optional(Downloads),

@@ -1,5 +1,5 @@
-// The MCP endpoint: one JSON-RPC message in the request, its answer in the response. The Model Context Protocol defines
-// the messages.
+// The MCP endpoint: a request contains one JSON-RPC message, and the HTTP response contains the JSON-RPC response. The
+// Model Context Protocol defines the messages.
 import { Type } from 'typebox';
 import { AnyObject, Uuid } from './common.ts';
 
@@ -32,7 +32,9 @@ export const McpMessage = Type.Object(
   {
     jsonrpc: Type.Literal('2.0'),
     id: Type.Optional(Type.Union([Type.String({ maxLength: 500 }), Type.Integer()])),
-    method: Type.Optional(Type.String({ maxLength: 200, description: 'For example `tools/list` or `tools/call`.' })),
+    method: Type.Optional(
+      Type.String({ maxLength: 200, description: 'Name of the method, for example `tools/list` or `tools/call`.' }),
+    ),
     params: Type.Optional(AnyObject('Parameters of the method, as the protocol defines them.')),
   },
   { additionalProperties: true, description: 'A JSON-RPC message of the Model Context Protocol.' },

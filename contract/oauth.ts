@@ -29,7 +29,7 @@ const OAUTH_CODES: ReadonlySet<ErrorCode> = new Set([
   'unsupported_grant_type',
 ]);
 
-/** The `error` of a fault. */
+/** Returns the OAuth `error` for an error code of the API. */
 export function oauthErrorOf(code: ErrorCode): string {
   if (OAUTH_CODES.has(code)) return code;
   const { status } = catalogueEntry(code);

@@ -97,10 +97,10 @@ const header = (description: string, more: JsonMap = {}): JsonMap => ({
   schema: { type: 'string' },
 });
 
-/** Content type of answers whose type depends on the file. */
+/** Content type of responses whose type depends on the file. */
 const ANY_TYPE = '*/*';
 
-/** Headers that many answers have. A required header is present on every answer that lists it. */
+/** Headers that many responses have. A required header is present on every response that lists it. */
 const COMMON_HEADERS = {
   'x-request-id': header('Id of the request. Include it when you report a problem.', { required: true }),
   'x-should-retry': header('Whether the same request may be sent again.', { required: true }),
@@ -274,7 +274,7 @@ function content(id: OperationId, { schema, contentType, orBytes, otherTypes = {
   return Object.keys(types).length > 0 ? { content: types } : {};
 }
 
-/** Returns the schema with secrets made optional, because a repeated answer contains none. */
+/** Returns the schema with secrets made optional, because a replayed response contains none. */
 function maybeReplayed(id: OperationId, schema: TSchema): JsonValue {
   const secret = new Set(operation(id).secretFields ?? []);
   if (requiredNames(schema).every(name => !secret.has(name))) return plain(schema);
@@ -287,7 +287,7 @@ const FOR_REGISTERED_ORIGINS = {
   'access-control-expose-headers': 'Headers that scripts of the page may read.',
 } as const;
 
-/** Headers that depend on how the operation can be called. */
+/** Returns the response headers that depend on how the operation can be called. */
 function headersOfAll(id: OperationId): Readonly<Record<string, string>> {
   const { mayWait, unknownFields, forOrigins } = operation(id);
   return {
@@ -318,7 +318,7 @@ function failureSchema(id: OperationId, codes: readonly ErrorCode[]) {
   return protocolError ? { anyOf: [ours, protocolError] } : ours;
 }
 
-/** Errors grouped by status, because OpenAPI has one entry for each status. */
+/** Returns the error responses grouped by status, because OpenAPI has one entry for each status. */
 function failures(id: OperationId): JsonMap {
   const byStatus = Map.groupBy(errorsOf(id), code => catalogueEntry(code).status);
   return Object.fromEntries(
@@ -359,7 +359,7 @@ export const propertiesOf = (schema: TSchema): Readonly<Record<string, TSchema>>
 export const requiredNames = (schema: TSchema): readonly string[] =>
   'required' in schema ? (schema.required as string[]) : [];
 
-/** Returns the schema as JSON. Named schemas are replaced by references, except `asItself`. */
+/** Returns the schema as JSON. Named schemas are replaced by references, except the one named `asItself`. */
 function plain(value: unknown, asItself?: string): JsonValue {
   if (Array.isArray(value)) return value.map(item => plain(item));
   if (typeof value !== 'object' || value === null) return value;

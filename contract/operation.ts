@@ -9,9 +9,9 @@ export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
  * who signed in. `human`: that cookie only. `connect`: the session's own signing key, or an agent key with
  * browsers:connect. `deviceCode`: the device code of the authorization that the path names. `consumer`: a consumer
  * session (bcs_…) of the application and provider in the path, or its cookie on our own pages. `agentKeyOrAccount`: any
- * credential of `agentKey` or `account`. For one hand-off: `handoffReader` also accepts these, and in addition its
- * lease token (bhl_…) or the secret of its claim link (bhc_…); `handoffClaimer` accepts the cookie of a person or that
- * secret; `handoffLease` accepts its lease token.
+ * credential of `agentKey` or `account`. For one hand-off: `handoffReader` accepts any credential of
+ * `agentKeyOrAccount`, the lease token of the hand-off (bhl_…) or the secret of its claim link (bhc_…);
+ * `handoffClaimer` accepts the cookie of a person or that secret; `handoffLease` accepts the lease token.
  */
 export type Credential =
   | 'public'
@@ -68,11 +68,11 @@ export interface Answer {
   readonly schema?: TSchema;
   /** Default: JSON. */
   readonly contentType?: string;
-  /** The answer may also be a file of any type, if the caller accepts it. */
+  /** The response may also be a file of any type, if the caller accepts it. */
   readonly orBytes?: true;
-  /** Other content types of the answer that a caller may accept, with their schemas. */
+  /** Other content types of the response that a caller may accept, with their schemas. */
   readonly otherTypes?: Readonly<Record<string, TSchema>>;
-  /** The description of the answer for a caller who accepts server-sent events. */
+  /** The description of the response for a caller who accepts server-sent events. */
   readonly asStream?: string;
   readonly headers?: Readonly<Record<string, string>>;
 }
@@ -92,7 +92,7 @@ export interface Operation {
   readonly summary: string;
   readonly description: string;
   readonly credential: Credential;
-  /** Only pages of this service may send the request, because the answer signs the browser in. */
+  /** Only pages of this service may send the request, because the response signs the browser in. */
   readonly ownPageOnly?: true;
   /** A request with an `Origin` header of another origin is refused. Programs send no `Origin`. */
   readonly ownOriginOnly?: true;
@@ -103,7 +103,7 @@ export interface Operation {
   /** Requires that the person has proved their identity recently, and as strongly as the account can (RFC 9470). */
   readonly stepUp?: true;
   readonly isWrite: boolean;
-  /** Not counted as a read or write of the credential, because it creates, releases or drives a session. */
+  /** Not counted against the rate limits of the credential, because it creates, releases or drives a session. */
   readonly isUncounted?: true;
   /** Handles `Idempotency-Key` itself, because it keeps the key for longer than 24 hours. */
   readonly hasOwnIdempotency?: true;
@@ -113,8 +113,8 @@ export interface Operation {
   /** How body fields that are not in the schema are handled. */
   readonly unknownFields?: 'warn' | 'ignore' | 'refuse';
   /**
-   * Fields that restrict what is created, by path, each with other names that callers give it. An unknown field that
-   * may be one of them, or that is inside one of them, is refused.
+   * Fields that restrict what is created, by path, each with alternative names that callers may use. An unknown field
+   * that may be one of these fields, or that is inside one of them, is refused.
    */
   readonly protectingFields?: Readonly<Record<string, readonly string[]>>;
   /** An OAuth endpoint: it also accepts forms, and its errors have the fields of RFC 6749. */
@@ -130,7 +130,7 @@ export interface Operation {
   readonly upload?: Upload;
   /** The request can be queued: `Prefer: wait=SECONDS`. */
   readonly mayWait?: boolean;
-  /** Fields of the answer that are not stored for a repeated request. */
+  /** Fields of the response that are not stored, so the response to a repeated request does not contain them. */
   readonly secretFields?: readonly string[];
   readonly responses: Readonly<Record<number, Answer>>;
   readonly errors: readonly ErrorCode[];

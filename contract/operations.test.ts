@@ -4,7 +4,7 @@ import { propertiesOf } from './openapi.ts';
 import { errorsOf, isRepeatable, OPERATION_IDS, operation, optionalHeadersOf } from './operations.ts';
 import { TOKEN_SCOPES, TOKEN_SCOPES_WITHOUT_EFFECT } from './tokens.ts';
 
-/** Fields of answers that grant access. */
+/** Fields of responses that grant access. */
 const SECRETS = ['key', 'token', 'signingKey', 'connectUrl', 'seleniumRemoteUrl', 'acceptUrl', 'claimUrl'];
 /** Operations that return a session without its connect fields. */
 const WITHOUT_CONNECT_FIELDS = ['updateSession'];

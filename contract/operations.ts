@@ -109,7 +109,7 @@ export interface Asked<Id extends OperationId> {
   readonly body: Part<Id, 'body'>;
 }
 
-/** Whether a request with the same `Idempotency-Key` gets the answer of the first. */
+/** Whether a request with the same `Idempotency-Key` gets the response to the first request. */
 export function isRepeatable(id: OperationId): boolean {
   const { method, credential, hasOwnIdempotency } = operation(id);
   return !hasOwnIdempotency && method === 'POST' && isForCallers(credential);
@@ -131,7 +131,7 @@ export function optionalHeadersOf(id: OperationId): TSchema {
   });
 }
 
-/** All error codes of an operation: its own, and those that follow from how it is called. */
+/** Returns all error codes of an operation: its own, and those that follow from how it is called. */
 export function errorsOf(id: OperationId): readonly ErrorCode[] {
   const { tag, method, mount, upload, params, body, query, headers, credential, scopes, errors } = operation(id);
   const codes = new Set<ErrorCode>(errors);
@@ -155,7 +155,7 @@ export function errorsOf(id: OperationId): readonly ErrorCode[] {
 }
 
 /**
- * Operations that are answered by the host that has the session, the file or the call, whichever host gets the request.
+ * Operations that are handled by the host that has the session, the file or the call, whichever host gets the request.
  */
 export const OWNED: {
   readonly [Id in OperationId]?: 'session' | 'download' | 'link' | 'invocation' | 'handoff' | 'action';
@@ -187,7 +187,7 @@ export const OWNED: {
   executeAction: 'action',
 };
 
-/** Operations whose body may name a session or a hand-off. The host of that session or hand-off then answers. */
+/** Operations whose body may name a session or a hand-off. The host of that session or hand-off then handles them. */
 export const NAMED: { readonly [Id in OperationId]?: 'session' | 'handoff' } = {
   requestHandoff: 'session',
   invokeOperation: 'session',
@@ -195,7 +195,7 @@ export const NAMED: { readonly [Id in OperationId]?: 'session' | 'handoff' } = {
   claimConsumerHandoff: 'handoff',
 };
 
-/** Operations that start a browser. A host with a free slot answers them. */
+/** Operations that start a browser. A host with a free slot handles them. */
 export const PLACED: ReadonlySet<OperationId> = new Set([
   'createSession',
   'startSession',
@@ -213,7 +213,7 @@ export function isCounted(id: OperationId): boolean {
 const NATIVE_PREFIX = '/v1/browsers/';
 export const COMPAT_PREFIXES = ['/v1/', '/v1/browsers/v1/'] as const;
 
-/** All paths of an operation, the native path first. */
+/** Returns all paths of an operation, the native path first. */
 export function pathsOf(id: OperationId, compat: boolean): ReadonlyArray<{ path: string; mount: 'native' | 'compat' }> {
   const { path, mount } = operation(id);
   const native = mount === 'compat' ? [] : [{ path, mount: 'native' as const }];

@@ -1,4 +1,4 @@
-// Recordings of sessions: replays of their pages, and MP4 files of them.
+// Recordings of sessions: replays and MP4 files of their pages.
 import { type Static, Type } from 'typebox';
 import { Time, Uuid } from './common.ts';
 
@@ -22,7 +22,7 @@ const Gap = Type.Object(
     endTimeMs: Milliseconds('End of the gap.'),
     why: Type.Union([Type.Literal('hidden'), Type.Literal('missing')], {
       description:
-        '`hidden`: another tab was in front. `missing`: the page was not painted yet, the service was down, or there was no disk space. During a gap the replay shows the last picture before it; at the beginning, the first picture.',
+        '`hidden`: another tab was in front. `missing`: the page was not painted yet, the service was down, or there was no disk space. During a gap the replay shows the last frame before it; at the beginning, the first frame.',
     }),
   },
   { description: 'A period that was not recorded.' },

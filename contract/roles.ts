@@ -6,7 +6,7 @@ export const ROLES = ['viewer', 'developer', 'admin', 'owner'] as const;
 export type Role = (typeof ROLES)[number];
 
 export const ROLE_NEEDED = {
-  /** Configuration, metadata, limits and usage, the audit log. */
+  /** Read configuration, metadata, limits, usage and the audit log. */
   read: 'viewer',
   agentKeys: 'developer',
   webhooks: 'developer',

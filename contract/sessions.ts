@@ -1,4 +1,5 @@
-// Browser sessions as callers see them: settings of a create and fields of the answer, with units, defaults and limits.
+// Browser sessions as callers see them: settings of a create request and fields of the response, with units, defaults
+// and limits.
 import { type Static, Type } from 'typebox';
 import { CERTIFICATES_PER_SESSION_MAX } from './certificates.ts';
 import { AnyObject, Time, Uuid, Warning } from './common.ts';
@@ -54,7 +55,7 @@ const ENGINE_DESCRIPTION =
 
 export const UploadedFile = Type.Object({
   fileName: Type.String({ description: 'File name, without a folder, as the browser sees it.' }),
-  size: Type.Integer({ description: 'Bytes.' }),
+  size: Type.Integer({ description: 'Size in bytes.' }),
   checksum: Type.String({ description: 'SHA-256 in lower-case hexadecimal.' }),
   createdAt: Time('When the file was uploaded.'),
 });
@@ -78,7 +79,7 @@ export const SessionUsage = Type.Object(
   },
   {
     description:
-      'Resources that the session has used until now, or in total after it has ended. If the server was killed, up to ten seconds of the bytes before that are missing. Returned by read only; absent for sessions that ended before Berth measured this.',
+      'Resources that the session has used until now, or in total after it has ended. If the server was killed, the byte counts may lack up to the last ten seconds before that. Returned by read only; absent for sessions that ended before Berth measured this.',
   },
 );
 export type SessionUsage = Static<typeof SessionUsage>;
@@ -93,7 +94,7 @@ export const LastPage = Type.Object(
   },
   {
     description:
-      'The page that was most recently opened, or whose address or title most recently changed. A few seconds late while the session is running. Absent until there is a page with an http or https address. The texts come from the page: do not trust them.',
+      'The page that was most recently opened, or whose address or title most recently changed. Updated with a delay of a few seconds while the session is running. Absent until there is a page with an http or https address. The texts come from the page: do not trust them.',
   },
 );
 
@@ -131,7 +132,7 @@ export const Session = Type.Object(
       Type.String({ description: 'The secret in `connectUrl`. Not valid after the session has ended.' }),
     ),
     endReason: Type.Optional(EndReason),
-    endDetail: Type.Optional(Type.String({ description: 'What ended the session, in words.' })),
+    endDetail: Type.Optional(Type.String({ description: 'Human-readable explanation of why the session ended.' })),
     keyId: Type.Optional(Uuid('The agent key that created the session. Absent if the key was deleted.')),
     browserSettings: Type.Optional(
       AnyObject(
@@ -158,13 +159,13 @@ export type Session = Static<typeof Session>;
 export const Viewport = Type.Object(
   {
     width: Type.Optional(
-      Type.Integer({ minimum: 200, maximum: 3840, default: VIEWPORT_DEFAULT.width, description: 'Pixels.' }),
+      Type.Integer({ minimum: 200, maximum: 3840, default: VIEWPORT_DEFAULT.width, description: 'Width in pixels.' }),
     ),
     height: Type.Optional(
-      Type.Integer({ minimum: 200, maximum: 2160, default: VIEWPORT_DEFAULT.height, description: 'Pixels.' }),
+      Type.Integer({ minimum: 200, maximum: 2160, default: VIEWPORT_DEFAULT.height, description: 'Height in pixels.' }),
     ),
   },
-  { description: 'Size of the page in CSS pixels. An omitted side has its default.' },
+  { description: 'Size of the page in CSS pixels. An omitted width or height has its default value.' },
 );
 
 const ContextOptions = Type.Object(
@@ -281,9 +282,11 @@ const NetworkPolicy = Type.Object(
 
 const Geolocation = Type.Object(
   {
-    latitude: Type.Number({ minimum: -90, maximum: 90, description: 'Degrees.' }),
-    longitude: Type.Number({ minimum: -180, maximum: 180, description: 'Degrees.' }),
-    accuracy: Type.Optional(Type.Number({ minimum: 0, maximum: 100_000, default: 0, description: 'Metres.' })),
+    latitude: Type.Number({ minimum: -90, maximum: 90, description: 'Latitude in degrees.' }),
+    longitude: Type.Number({ minimum: -180, maximum: 180, description: 'Longitude in degrees.' }),
+    accuracy: Type.Optional(
+      Type.Number({ minimum: 0, maximum: 100_000, default: 0, description: 'Accuracy in metres.' }),
+    ),
   },
   { description: 'Position that pages see. Every page may read it without a permission prompt.' },
 );
@@ -530,7 +533,7 @@ export const UpdateSession = Type.Object(
         minimum: TIMEOUT_MIN_SECONDS,
         maximum: TIMEOUT_MAX_SECONDS,
         description:
-          'New time limit in seconds, counted from the creation of the session. The resulting end must not be in the past.',
+          'New time limit in seconds, counted from the creation of the session. The resulting end time must not be in the past.',
       }),
     ),
   },

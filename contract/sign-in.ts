@@ -1,5 +1,5 @@
 // Sign-in with a browser: by password, passkey or a code by e-mail, with a second factor if the account has one. The
-// answer that completes a sign-in sets the cookie.
+// response that completes a sign-in sets the cookie.
 import { type Static, Type } from 'typebox';
 import { Name } from './applications.ts';
 import { AnyObject, Time, Uuid } from './common.ts';
@@ -25,7 +25,7 @@ export const CODE_MINUTES = 10;
 export const Email = (description: string) =>
   Type.String({ minLength: 3, maxLength: EMAIL_CHARACTERS_MAX, description });
 
-/** A password to check. A new password must also have a minimum length. */
+/** A password to check. The minimum length applies only to new passwords. */
 const Password = Type.String({ minLength: 1, maxLength: PASSWORD_CHARACTERS_MAX, description: 'The password.' });
 
 export const NewPassword = Type.String({
@@ -34,11 +34,11 @@ export const NewPassword = Type.String({
   description: `The new password: ${PASSWORD_CHARACTERS_MIN} to ${PASSWORD_CHARACTERS_MAX} characters, of any kind.`,
 });
 
-/** A code of the authenticator app, a code from an e-mail, or a recovery code. Spaces and dashes are ignored. */
+/** A code from the authenticator app, a code from an e-mail, or a recovery code. Spaces and dashes are ignored. */
 export const Code = Type.String({
   minLength: 6,
   maxLength: 32,
-  description: 'The code. Blanks and dashes are ignored.',
+  description: 'The code. Spaces and dashes are ignored.',
 });
 
 const Ticket = Uuid('The `ticket` of the previous response.');
@@ -123,12 +123,13 @@ export const CurrentAccount = Type.Object(
     email: Type.Optional(Type.String({ description: 'E-mail address in lower case.' })),
     isOperator: Type.Optional(
       Type.Literal(true, {
-        description: 'Present for the account of the first start, which may read the outbox and the host.',
+        description:
+          'Present for the account that was set up at the first start, which may read the outbox and the host.',
       }),
     ),
     emailVerified: Type.Boolean({ description: 'Whether the address was verified with a code that was sent to it.' }),
     hasPassword: Type.Boolean(),
-    totpEnabled: Type.Boolean({ description: 'Whether codes of an authenticator app are required.' }),
+    totpEnabled: Type.Boolean({ description: 'Whether a sign-in requires a code from an authenticator app.' }),
     recoveryCodesLeft: Type.Integer({ minimum: 0 }),
     passkeys: Type.Array(
       Type.Object({
@@ -172,7 +173,7 @@ export type AddPasskey = Static<typeof AddPasskey>;
 
 export const TotpSecret = Type.Object(
   {
-    secret: Type.String({ description: 'The seed in base32, for typing it in.' }),
+    secret: Type.String({ description: 'The seed in base32, for manual entry.' }),
     uri: Type.String({ description: '`otpauth://` address, to be shown as a QR code.' }),
   },
   { description: 'The seed of one-time codes. It takes effect once a code generated from it has been entered.' },
@@ -200,7 +201,7 @@ export const SignedInSession = Type.Object(
     createdAt: Time('When the person signed in.'),
     lastUsedAt: Type.Optional(Time('When the session was last used, to the minute.')),
     lastUsedIp: Type.Optional(Type.String({ description: 'IP address of the last use.' })),
-    userAgent: Type.Optional(Type.String({ description: 'The browser, as it named itself.' })),
+    userAgent: Type.Optional(Type.String({ description: 'The `User-Agent` of the browser.' })),
     expiresAt: Time('When the session ends unless it is used again, at most seven days after the sign-in.'),
   },
   { description: 'A browser in which the account is signed in.' },

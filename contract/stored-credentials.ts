@@ -44,7 +44,7 @@ const Label = Type.String({ minLength: 1, maxLength: 100, description: 'Display 
 const Hosts = Type.Array(Type.String({ minLength: 1, maxLength: 260 }), {
   maxItems: 20,
   description:
-    'Hosts to which operations may send the credential, such as `api.shop.example` or `api.shop.example:8443`. Without a port, the standard port. Required, except for `login`.',
+    'Hosts to which operations may send the credential, such as `api.shop.example` or `api.shop.example:8443`. If no port is given, the standard port applies. Required, except for `login`.',
 });
 const Origins = Type.Array(Type.String({ minLength: 1, maxLength: 300 }), {
   maxItems: 20,
@@ -69,10 +69,10 @@ export const StoredCredential = Type.Object(
     type: CredentialType,
     label: Type.Optional(Label),
     version: Type.Integer({ description: 'Increases with every rotation and rollback.' }),
-    revision: Type.Integer({ description: 'Increases with every change. In double quotes it is the `ETag`.' }),
+    revision: Type.Integer({ description: 'Increases with every change. The `ETag` is this number in double quotes.' }),
     fingerprint: Type.String({
       description:
-        'Equal values have the same fingerprint within one application, and only there. The value cannot be guessed from the fingerprint.',
+        'Equal values have the same fingerprint within one application, but not across applications. The value cannot be guessed from the fingerprint.',
     }),
     hosts: Hosts,
     origins: Origins,

@@ -1,4 +1,4 @@
-// Personal access tokens: credentials for scripts of people, for their accounts and applications. They cannot open
+// Personal access tokens: credentials with which scripts of people manage accounts and applications. They cannot open
 // browsers.
 import { type Static, Type } from 'typebox';
 import { CredentialStatus } from './agent-keys.ts';
@@ -31,8 +31,8 @@ export const TOKEN_SCOPES = [
 export type TokenScope = (typeof TOKEN_SCOPES)[number];
 
 /**
- * Scopes of families of operations that do not exist yet. A token may already have them, so that it does not have to be
- * replaced later.
+ * Scopes for operations that do not exist yet. A token may already have them, so that it does not have to be replaced
+ * later.
  */
 export const TOKEN_SCOPES_WITHOUT_EFFECT = [
   'connections:write',
@@ -42,7 +42,7 @@ export const TOKEN_SCOPES_WITHOUT_EFFECT = [
   'purchases:read',
 ] as const satisfies readonly TokenScope[];
 
-/** Allows listing, issuing and revoking tokens of the account. Cannot be passed on. */
+/** Allows listing, issuing and revoking tokens of the account. Cannot be granted to another token. */
 export const MANAGE_TOKENS_SCOPE = 'account:tokens' satisfies TokenScope;
 
 /** The scopes that the web console needs from the token that signs in. */
@@ -69,7 +69,7 @@ export const Token = Type.Object(
         '`personal` was issued by a person or a token; `developer` was issued to a device that a person approved.',
     }),
     name: Type.String(),
-    prefix: Type.String({ description: 'First characters of the token, to recognise it by.' }),
+    prefix: Type.String({ description: 'First characters of the token, by which it can be recognised.' }),
     scopes: Type.Array(Type.String(), { description: 'Permissions of the token, limited by the role of its account.' }),
     applicationIds: Type.Optional(
       Type.Array(Type.String(), {

@@ -90,7 +90,7 @@ export const Checkout = Type.Object(
     expiresAt: Time('When the checkout expires unless the payment is confirmed.'),
     endedAt: Type.Optional(Time('When the checkout was credited or cancelled, or expired.')),
   },
-  { description: 'An order of credit.' },
+  { description: 'An order for credit.' },
 );
 export type Checkout = Static<typeof Checkout>;
 export const CheckoutPage = Page(Checkout);
@@ -139,15 +139,15 @@ export const Catalog = Type.Object(
         title: Type.String(),
         effect: Type.Enum([...OPERATION_EFFECTS]),
         inputSchema: AnyObject('JSON Schema (2020-12) of the input.'),
-        meters: Type.Array(Type.Enum([...METERS]), { description: 'The meters of a call.' }),
+        meters: Type.Array(Type.Enum([...METERS]), { description: 'The meters by which a call is charged.' }),
         price: Type.Object({
           microCredits: Type.Integer({ description: 'Price of each call, in addition to the meters.' }),
         }),
       }),
       { description: 'Ordered by id.' },
     ),
-    digest: Type.String({ description: '`sha256:` and the digest of `data`.' }),
+    digest: Type.String({ description: '`sha256:` followed by the digest of `data`.' }),
   },
-  { description: 'The operations that agents can call here.' },
+  { description: 'The operations that agents can call on this service.' },
 );
 export type Catalog = Static<typeof Catalog>;

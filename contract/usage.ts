@@ -2,7 +2,7 @@
 import { type Static, Type } from 'typebox';
 import { Time, Uuid } from './common.ts';
 
-/** Steps of an answer, in hours. A step begins at a full hour, at 0, 6, 12 or 18 h, or at midnight, in UTC. */
+/** Time steps of a response, in hours. A step begins at a full hour, at 0, 6, 12 or 18 h, or at midnight, in UTC. */
 export const USAGE_STEPS = { '1h': 1, '6h': 6, '1d': 24 } as const;
 export type UsageStepName = keyof typeof USAGE_STEPS;
 export const USAGE_STEPS_MAX = 800;
@@ -26,10 +26,10 @@ const STARTS = {
   startMsP50: Type.Optional(
     Type.Number({
       description:
-        'Half of the sessions started within this time: from the end of a wait in the queue to a running browser. Estimated from a histogram. Absent if none started.',
+        'Median time in milliseconds from the end of a wait in the queue until the browser is running. Estimated from a histogram. Absent if no session started.',
     }),
   ),
-  startMsP95: Type.Optional(Type.Number({ description: '95 % of the sessions started within this time.' })),
+  startMsP95: Type.Optional(Type.Number({ description: '95th percentile of the same time, in milliseconds.' })),
   peakRunning: Type.Integer({ description: 'Largest number of sessions that were running at the same time.' }),
   endReasons: Type.Record(Type.String(), Type.Integer(), {
     description: 'Number of sessions that ended for each reason.',
@@ -51,7 +51,7 @@ export const ApplicationUsage = Type.Object(
     from: Time('When the first step begins.'),
     to: Time('When the last step ends. May be in the future.'),
     step: Type.Enum(['1h', '6h', '1d']),
-    total: Type.Object({ ...SUMS, ...STARTS }, { description: 'All steps together.' }),
+    total: Type.Object({ ...SUMS, ...STARTS }, { description: 'Totals of all steps.' }),
     steps: Type.Array(UsageStep, { description: 'All steps in order, including those without a session.' }),
     keys: Type.Array(KeyUsage, {
       description: `Usage by the agent key that created the sessions, at most ${USAGE_KEYS_MAX} keys, those with the most browser time first.`,
@@ -71,7 +71,7 @@ export const UsageQuery = Type.Object({
   step: Type.Optional(
     Type.Enum(['1h', '6h', '1d'], {
       default: '1d',
-      description: `Length of a step, in UTC. A period has at most ${USAGE_STEPS_MAX} steps.`,
+      description: `Length of a step. Steps are aligned to UTC. A period has at most ${USAGE_STEPS_MAX} steps.`,
     }),
   ),
 });

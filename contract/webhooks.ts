@@ -5,7 +5,7 @@ import { AnyObject, Page, PageQuery, Time, Uuid } from './common.ts';
 import { EVENT_TYPES } from './events.ts';
 
 export const WEBHOOKS_PER_APPLICATION_MAX = 20;
-/** Maximum number of waiting deliveries of one webhook. Further events wait in the feed. */
+/** Maximum number of waiting deliveries per webhook. Further events wait in the feed. */
 export const WAITING_DELIVERIES_MAX = 1000;
 export const DELIVERIES_KEPT_DAYS = 30;
 const URL_CHARACTERS_MAX = 2048;
@@ -13,7 +13,10 @@ const URL_CHARACTERS_MAX = 2048;
 /** The type of the message that `POST …/test` sends. */
 export const WEBHOOK_TEST = 'webhook.test';
 
-/** `caller`: changed over the API. `failing`: every attempt failed for three days. `gone`: the endpoint answered 410. */
+/**
+ * `caller`: changed over the API. `failing`: every attempt failed for three days. `gone`: the endpoint responded with
+ * 410.
+ */
 export const DISABLED_REASONS = ['caller', 'failing', 'gone'] as const;
 
 const Url = Type.String({
@@ -47,7 +50,7 @@ export const Webhook = Type.Object(
     disabledReason: Type.Optional(
       Type.Enum([...DISABLED_REASONS], {
         description:
-          '`caller`: disabled over the API. `failing`: every attempt failed for three days. `gone`: the endpoint answered 410.',
+          '`caller`: disabled over the API. `failing`: every attempt failed for three days. `gone`: the endpoint responded with 410.',
       }),
     ),
     disabledAt: Type.Optional(Time('When the webhook was disabled.')),
@@ -55,7 +58,7 @@ export const Webhook = Type.Object(
     publicKey: Type.String({ description: `Verifies the signatures. ${PublicKey}` }),
     formerPublicKey: Type.Optional(
       Type.String({
-        description: 'The key before the rotation. During this period, messages carry a signature of each key.',
+        description: 'The key before the rotation. For 24 hours after a rotation, messages are signed with both keys.',
       }),
     ),
     formerPublicKeyUntil: Type.Optional(Time('Time until which messages are also signed with the former key.')),
@@ -98,14 +101,14 @@ const deliveryFields = {
   eventId: Type.Optional(Type.String({ description: 'Id of the event. Absent for a test.' })),
   status: Type.Enum([...DELIVERY_STATES], {
     description:
-      '`waiting`: waiting to be sent or sent again. `delivered`: the endpoint answered 2xx. `dead`: given up after ten attempts in three days, or because the webhook was disabled.',
+      '`waiting`: waiting to be sent or sent again. `delivered`: the endpoint responded with a 2xx status. `dead`: given up after ten attempts in three days, or because the webhook was disabled.',
   }),
   attempts: Type.Integer({ description: 'Number of attempts since the delivery was last sent again by hand.' }),
   createdAt: Time('When the delivery was written.'),
   lastAttemptAt: Type.Optional(Time('When the last attempt began.')),
   nextAttemptAt: Type.Optional(Time('When the next attempt is made.')),
   deliveredAt: Type.Optional(Time('When the endpoint accepted the message.')),
-  answerStatus: Type.Optional(Type.Integer({ description: 'HTTP status of the last answer.' })),
+  answerStatus: Type.Optional(Type.Integer({ description: 'HTTP status of the last response.' })),
   failure: Type.Optional(Type.String({ description: 'Why the last attempt failed.' })),
 };
 

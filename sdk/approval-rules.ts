@@ -1,5 +1,5 @@
-// The rules of the approval in a receipt: the signature of a passkey over the digest of the Action (WebAuthn level 3),
-// and the order of the times. Like receipt-rules.ts, they do no cryptography and import nothing from Node.
+// The rules for the approval in a receipt: the signature of a passkey over the digest of the Action (WebAuthn level 3),
+// and the order of the times. Like receipt-rules.ts, this file does no cryptography and imports nothing from Node.
 import { fromBase64Url, toBase64Url } from './base64url.ts';
 
 /** The public key of a passkey. */
@@ -56,15 +56,15 @@ const MEMBERS: Readonly<Record<string, readonly string[]>> = {
   AKP: ['alg', 'pub'],
 };
 
-/** Why the times of an approval are not in order; undefined if they are. */
+/** Returns what is wrong with the times of an approval. Undefined if they are in order. */
 export function timesProblem({ preparedAt, approval: { authTime, at } }: ReceiptAction, acceptedAt: string) {
   const isInOrder = preparedAt <= at && at <= acceptedAt && authTime <= at;
   return isInOrder ? undefined : 'the times of its approval are not in order';
 }
 
 /**
- * Returns what the passkey has signed, if it claims to have signed this digest, for the issuer, with its user verified;
- * otherwise the problem. Undefined if the approval has no signature.
+ * Returns what the passkey has signed, if the signed data is for this digest and the issuer, and says that the user was
+ * verified; otherwise the problem. Undefined if the approval has no signature.
  */
 export function signedByPasskey(
   { digest, approval }: ReceiptAction,
@@ -88,7 +88,10 @@ export function signedByPasskey(
   return { clientData, authenticatorData, signature, key, rpId };
 }
 
-/** Whether the authenticator data begins with this digest, the SHA-256 of the host that the passkey has signed for. */
+/**
+ * Whether the authenticator data begins with this digest, which is the SHA-256 of the host that the passkey has signed
+ * for.
+ */
 export const isRpIdDigest = (authenticatorData: Uint8Array, digest: Uint8Array): boolean =>
   toBase64Url(authenticatorData.slice(0, RP_ID_BYTES)) === toBase64Url(digest);
 
@@ -102,7 +105,7 @@ function clientDataProblem(clientData: Bytes, digest: string, rpId: string): str
   return host === rpId || host.endsWith(`.${rpId}`) ? undefined : 'its approval was signed on a page of another host';
 }
 
-/** On a local machine the pages are at localhost, because a passkey belongs to a host name. */
+/** If the issuer is a loopback address, its pages are at localhost, because a passkey belongs to a host name. */
 function isHostOf(issuer: string, rpId: string): boolean {
   const host = URL.canParse(issuer) ? new URL(issuer).hostname : '';
   return host === rpId || (LOOPBACK.test(host) && rpId === 'localhost');
@@ -123,7 +126,8 @@ function isKey(key: object): boolean {
 }
 
 /**
- * Converts an ECDSA signature in DER, as passkeys make it, to the form that WebCrypto takes: two numbers of 32 bytes.
+ * Converts an ECDSA signature from DER, which passkeys use, to the form that WebCrypto accepts: two numbers of 32
+ * bytes.
  */
 export function rawEcdsaSignature(der: Uint8Array): Bytes | undefined {
   const raw = new Uint8Array(64);

@@ -1,4 +1,4 @@
-// The one error of the SDK: what the service answered, or why there is no answer.
+// The only error of the SDK: what the service responded, or why there is no response.
 import { ERRORS } from '../contract/errors.ts';
 
 const SHOWN_OF_ANSWER = 200;
@@ -15,16 +15,16 @@ interface Facts {
 
 export class BerthError extends Error {
   /**
-   * A code of the service, or one of the SDK's own: `unreachable`, `unexpected_answer`, `no_credential`, `wait_timeout`,
-   * `wrong_end`.
+   * An error code from the service, or one of the SDK: `unreachable`, `unexpected_answer`, `no_credential`,
+   * `wait_timeout`, `wrong_end`.
    */
   readonly code: string;
-  /** Absent if there was no answer. */
+  /** Absent if there was no response. */
   readonly status: number | undefined;
-  /** What to do about it. */
+  /** What to do about the error. */
   readonly advice: string | undefined;
   readonly details: Readonly<Record<string, unknown>> | undefined;
-  /** Include it when you report a problem. */
+  /** The id of the request. Include it when you report a problem. */
   readonly requestId: string | undefined;
 
   constructor({ code, message, status, advice, details, requestId, cause }: Facts) {
@@ -38,7 +38,7 @@ export class BerthError extends Error {
   }
 }
 
-/** The error that an answer with a failure status describes. */
+/** Converts a response with a failure status to an error. */
 export async function errorOf(response: Response): Promise<BerthError> {
   const text = await response.text();
   const body = parsed(text);
@@ -60,7 +60,7 @@ export async function errorOf(response: Response): Promise<BerthError> {
   });
 }
 
-/** The error of a request that got no answer. */
+/** Returns the error for a request that got no response. */
 export function unreachable(url: string, cause: unknown): BerthError {
   return new BerthError({
     code: 'unreachable',
@@ -73,7 +73,7 @@ export function unreachable(url: string, cause: unknown): BerthError {
 const adviceOn = (code: string): string | undefined =>
   Object.entries(ERRORS).find(([known]) => known === code)?.[1].whatToDo;
 
-/** fetch says only that it failed; its cause says why. */
+/** The error of `fetch` says only that it failed; the cause of that error says why. */
 function reasonOf(cause: unknown): string {
   if (!(cause instanceof Error)) return String(cause);
   return cause.cause instanceof Error ? reasonOf(cause.cause) : cause.message || cause.name;

@@ -1,5 +1,5 @@
-// The client: openapi-fetch with the types of our OpenAPI document. Sends the credential that a path takes, and throws a
-// BerthError for every failure.
+// The client: openapi-fetch with the types of our OpenAPI document. Sends the credential that a path requires, and
+// throws a BerthError for every failure.
 import createClient, { type Client, type Middleware } from 'openapi-fetch';
 import { BerthError, errorOf, unreachable } from './berth-error.ts';
 import type { paths } from './generated/api.ts';
@@ -18,7 +18,7 @@ export interface BerthOptions {
 const URL_DEFAULT = 'http://127.0.0.1:8080';
 const FAILURE_STATUS_MIN = 400;
 
-/** Paths with one of these prefixes take one kind of credential; all others take none. */
+/** Paths with one of these prefixes require one kind of credential. All other paths require none. */
 const CREDENTIALS = [
   { prefix: '/v1/browsers/', kind: 'key', name: 'an agent key', variable: 'BERTH_KEY' },
   { prefix: '/v1/agent/', kind: 'key', name: 'an agent key', variable: 'BERTH_KEY' },
@@ -57,6 +57,6 @@ const throwFailures: Middleware = {
   onError: ({ error, request }) => (isAborted(error) ? undefined : unreachable(request.url, error)),
 };
 
-/** Whether the caller's own signal ended the request. That error is passed on unchanged. */
+/** Whether the caller's own signal aborted the request. The error is then passed on unchanged. */
 const isAborted = (error: unknown): boolean =>
   error instanceof Error && (error.name === 'AbortError' || error.name === 'TimeoutError');

@@ -1,4 +1,5 @@
-// A session for one piece of work: created, given to a CDP client, and released at the end, whatever happened.
+// Creates a session for one piece of work, passes it to a CDP client, and releases it at the end, whether or not the
+// work succeeded.
 import { BerthError } from './berth-error.ts';
 import type { Berth } from './client.ts';
 import { dataOf } from './data-of.ts';
@@ -13,7 +14,8 @@ export interface Connected<Browser> extends AsyncDisposable {
 }
 
 /**
- * Creates a session and passes its `connectUrl` to `open`. With `await using` it is released at the end of the block:
+ * Creates a session and passes its `connectUrl` to `open`. With `await using`, the session is released at the end of
+ * the block:
  * `await using berthed = await connect(berth, url => chromium.connectOverCDP(url), { timeout: 600 })`
  */
 export async function connect<Browser>(
@@ -27,7 +29,7 @@ export async function connect<Browser>(
     const browser = await open(connectUrlOf(session), session);
     return { browser, session, release, [Symbol.asyncDispose]: release };
   } catch (error) {
-    // The error of `open` matters more than that of a failed release.
+    // The error that `open` throws matters more than an error of the release.
     await release().catch(() => {});
     throw error;
   }

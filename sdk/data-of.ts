@@ -1,6 +1,6 @@
-// The body of an answer. openapi-fetch returns it together with the response.
+// Gets the body from the result of an openapi-fetch call, which also contains the response.
 
-/** `await dataOf(berth.GET(...))` is the body itself. A failure has already been thrown. */
+/** `await dataOf(berth.GET(...))` is the body itself. If the request fails, the client throws first. */
 export async function dataOf<Data>(asked: Promise<{ data?: Data | undefined; response: Response }>): Promise<Data> {
   const { data, response } = await asked;
   if (data === undefined) throw new Error(`${response.url} answered ${response.status} without a body`);

@@ -1,5 +1,5 @@
-// What programs import: the client of the API, its one error, and a helper for each loop that they would otherwise have
-// to write.
+// The exports of the SDK: the client of the API, its only error, and helpers for the loops that programs would
+// otherwise have to write.
 export { BerthError } from './berth-error.ts';
 export { type Berth, type BerthOptions, berthClient } from './client.ts';
 export { type Connected, connect } from './connect.ts';

@@ -1,4 +1,4 @@
-// All entries of a list, whichever of the two shapes its list pages have: an array with the next position in a header, or an
+// Reads all entries of a list. There are two shapes of list pages: an array with the next position in a header, or an
 // object with `data` and `nextCursor`.
 
 type ListPage<Item> = readonly Item[] | { readonly data: readonly Item[]; readonly nextCursor?: string };
@@ -6,8 +6,8 @@ type ListPage<Item> = readonly Item[] | { readonly data: readonly Item[]; readon
 const NEXT_HEADERS = ['x-next-before', 'x-next-after'];
 
 /**
- * The entries, from as many requests as it takes. `read` asks for one list page; it gets the position of the next one, and
- * passes it as `cursor`, `before` or `after`, whichever the list has:
+ * Yields the entries, with as many requests as necessary. `read` requests one list page. It gets the position of that
+ * list page, and passes it as `cursor`, `before` or `after`, whichever the list has:
  * `paginate(before => berth.GET('/v1/browsers/sessions', { params: { query: { before } } }))`
  */
 export async function* paginate<Item>(

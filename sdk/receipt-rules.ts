@@ -1,11 +1,11 @@
-// The rules of a receipt, for every place that verifies one. They do no cryptography: they ask for a digest or for the
-// check of a signature, and the code that runs them answers with the cryptography of the platform. Browsers use this
-// file, so it imports nothing from Node.
+// The rules for a receipt, shared by all code that verifies one. They do no cryptography: they yield a question about a
+// digest or a signature, and the code that runs them answers it with the cryptography of the platform. Browsers use
+// this file, so it imports nothing from Node.
 import { isRpIdDigest, type PasskeyJwk, type ReceiptAction, signedByPasskey, timesProblem } from './approval-rules.ts';
 import { fromBase64Url, toBase64Url } from './base64url.ts';
 import { canonicalJson } from './canonical-json.ts';
 
-/** The saved answer of `GET /.well-known/jwks.json`. */
+/** The saved response of `GET /.well-known/jwks.json`. */
 export interface KeySet {
   readonly keys: ReadonlyArray<{
     readonly kid: string;
@@ -17,15 +17,15 @@ export interface KeySet {
 
 export interface VerifyReceiptOptions {
   readonly keys: KeySet;
-  /** The public URL of the service that must have issued it. */
+  /** The public URL of the service that must have issued the receipt. */
   readonly issuer?: string;
-  /** Id of the application that it must be about. */
+  /** The id of the application that the receipt must be for. */
   readonly audience?: string;
-  /** Its digest must be the one in the receipt. */
+  /** The input. Its digest must be the one in the receipt. */
   readonly input?: unknown;
-  /** The content of the Action, as the API returned it. Its digest must be the one that was approved. */
+  /** The content of the Action, as the API returned it. Its digest must be the approved one. */
   readonly action?: unknown;
-  /** The output as the API returned it; links to files are ignored. */
+  /** The output, as the API returned it. Links to files are ignored. */
   readonly output?: unknown;
 }
 
@@ -83,12 +83,12 @@ export interface ReceiptHandoff {
   readonly to?: string;
 }
 
-/** The message says what is wrong. */
+/** The message says why the receipt is invalid. */
 export class ReceiptInvalid extends Error {
   override readonly name = 'ReceiptInvalid';
 }
 
-/** An Ed25519 key as JWK. */
+/** A public Ed25519 key as a JWK. */
 export interface PublicJwk {
   readonly kty: 'OKP';
   readonly crv: string;
@@ -98,8 +98,8 @@ export interface PublicJwk {
 type Bytes = Uint8Array<ArrayBuffer>;
 
 /**
- * What the rules ask for: the SHA-256 of bytes, or whether the bytes have this signature, which is Ed25519 or that of a
- * passkey.
+ * A question of the rules: what the SHA-256 of some bytes is, or whether the signature over some bytes is valid. The
+ * signature is Ed25519 or that of a passkey.
  */
 export type Question =
   | { readonly digest: Bytes }
@@ -112,13 +112,16 @@ export type QuestionAnswer = Uint8Array | boolean;
 type Rules<Result> = Generator<Question, Result, QuestionAnswer>;
 
 const TYPE = 'berth-receipt+jwt';
-/** EdDSA, and its newer name (RFC 9864). */
+/** EdDSA, and the newer name of the algorithm (RFC 9864). */
 const ALGORITHMS: readonly unknown[] = ['EdDSA', 'Ed25519'];
-/** Headers by which a receipt could choose the key or the rules of its own verification. */
+/** Headers with which a receipt could choose the key or the rules for its own verification. */
 const REFUSED_HEADERS = ['jwk', 'jku', 'x5c', 'x5u', 'crit'];
 const RECEIPT_CHARACTERS_MAX = 100_000;
 
-/** Returns what the receipt says. @throws ReceiptInvalid */
+/**
+ * Returns the claims of the receipt.
+ * @throws ReceiptInvalid
+ */
 export function* receiptRules(receipt: string, options: VerifyReceiptOptions): Rules<ReceiptClaims> {
   const claims = yield* signedClaims(receipt.trim(), options.keys);
   const { issuer, audience, input, output } = options;
@@ -180,7 +183,7 @@ function* signedClaims(receipt: string, { keys }: KeySet): Rules<ReceiptClaims> 
 }
 
 function* isSigned(text: string, key: PublicJwk, signature: string): Rules<boolean> {
-  // A signature has only one valid encoding, so that no character of a receipt can change unnoticed.
+  // Only the canonical encoding of a signature is valid, so that no character of a receipt can change unnoticed.
   const bytes = fromBase64Url(signature);
   if (!bytes) return false;
   return (yield { signed: new TextEncoder().encode(text), signature: bytes, key }) === true;
@@ -214,7 +217,7 @@ function claimsIn(payload: JsonMap): ReceiptClaims {
     typeof berth.endedAt !== 'string'
   )
     throw new ReceiptInvalid('it is not a receipt of version 1');
-  // Signed by a key of the set, so the service wrote the other members.
+  // The payload is signed by a key of the key set, so the service wrote the other members too.
   return payload as unknown as ReceiptClaims;
 }
 
@@ -229,7 +232,7 @@ function* digestOf(value: unknown): Rules<string> {
   return `sha256:${Array.from(bytes, byte => byte.toString(16).padStart(2, '0')).join('')}`;
 }
 
-/** The answer of another service may have members with the same names as links; these belong to the output. */
+/** The response of another service may have members with the same names as links. Such members belong to the output. */
 function* isOutput(output: unknown, expected: string | undefined): Rules<boolean> {
   return (yield* digestOf(withoutLinks(output))) === expected || (yield* digestOf(output)) === expected;
 }

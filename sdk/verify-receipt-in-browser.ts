@@ -1,4 +1,4 @@
-// Verifies a receipt with WebCrypto, by the same rules as verify-receipt.ts.
+// Verifies a receipt with WebCrypto, with the same rules as verify-receipt.ts.
 import { rawEcdsaSignature } from './approval-rules.ts';
 import {
   type Question,
@@ -18,9 +18,13 @@ export class CannotVerify extends Error {
   override readonly name = 'CannotVerify';
 }
 
-/** Returns what the receipt says. @throws ReceiptInvalid @throws CannotVerify */
+/**
+ * Returns the claims of the receipt.
+ * @throws ReceiptInvalid
+ * @throws CannotVerify
+ */
 export async function verifyReceiptInBrowser(receipt: string, options: VerifyReceiptOptions): Promise<ReceiptClaims> {
-  // Browsers provide it only to pages over HTTPS or of this machine.
+  // Browsers provide `subtle` only to pages over HTTPS or from this machine.
   const subtle: Subtle | undefined = globalThis.crypto?.subtle;
   if (!subtle) throw new CannotVerify('browsers verify signatures only in pages over HTTPS or of this machine');
   const rules = receiptRules(receipt, options);
@@ -43,7 +47,7 @@ async function answerTo(subtle: Subtle, question: Question): Promise<QuestionAns
   }
 }
 
-/** How WebCrypto names the algorithm of a key, and the form in which it takes the signature. */
+/** Returns the names that WebCrypto has for the algorithm of a key, and the signature in the form that it accepts. */
 function algorithmOf(key: SignatureKey, signature: Uint8Array<ArrayBuffer>) {
   switch (key.kty) {
     case 'EC':

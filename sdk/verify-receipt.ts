@@ -1,5 +1,5 @@
-// Verifies a receipt without the network and without the service that issued it. A receipt authorises nothing, and does not
-// say whether a later receipt amends it: `GET /v1/receipts/{jti}/status` does.
+// Verifies a receipt without the network and without the service that issued it. A receipt authorises nothing, and does
+// not say whether a later receipt amends it; `GET /v1/receipts/{jti}/status` says so.
 import { createHash, createPublicKey, verify } from 'node:crypto';
 import {
   type Question,
@@ -17,7 +17,10 @@ export {
   type VerifyReceiptOptions,
 } from './receipt-rules.ts';
 
-/** Returns what the receipt says. @throws ReceiptInvalid */
+/**
+ * Returns the claims of the receipt.
+ * @throws ReceiptInvalid
+ */
 export function verifyReceipt(receipt: string, options: VerifyReceiptOptions): ReceiptClaims {
   const rules = receiptRules(receipt, options);
   let step = rules.next();
@@ -28,7 +31,7 @@ export function verifyReceipt(receipt: string, options: VerifyReceiptOptions): R
 function answerTo(question: Question): QuestionAnswer {
   if ('digest' in question) return createHash('sha256').update(question.digest).digest();
   const { signed, signature, key } = question;
-  // Ed25519 and ML-DSA have a digest of their own.
+  // Ed25519 and ML-DSA include a digest, so none is named for them.
   const digest = key.kty === 'EC' || key.kty === 'RSA' ? 'sha256' : null;
   try {
     return verify(digest, signed, createPublicKey({ key: { ...key }, format: 'jwk' }), signature);

@@ -1,4 +1,4 @@
-// Messages of webhooks are verified with the public key, and any change is noticed.
+// Webhook messages are verified with the public key, and any change is noticed.
 import assert from 'node:assert/strict';
 import { generateKeyPairSync, type KeyObject, sign } from 'node:crypto';
 import { test } from 'node:test';

@@ -1,4 +1,5 @@
-// Verifies a message of a webhook: who sent it, that it is unchanged, and that it is recent. Standard Webhooks, scheme `v1a`.
+// Verifies a webhook message: who sent it, that it is unchanged, and that it is recent. Standard Webhooks, scheme
+// `v1a`.
 import { createPublicKey, type KeyObject, verify } from 'node:crypto';
 
 export interface WebhookMessage {
@@ -21,7 +22,7 @@ export interface VerifyWebhookOptions {
 /** The headers of a request, in the form of `fetch` or of Node. */
 export type WebhookHeaders = Headers | Readonly<Record<string, string | readonly string[] | undefined>>;
 
-/** The message says what is wrong. */
+/** The message of the error says what is wrong. */
 export class WebhookInvalid extends Error {
   override readonly name = 'WebhookInvalid';
 }
@@ -31,8 +32,9 @@ const SIGNATURES_MAX = 10;
 const KEY_BYTES = 32;
 
 /**
- * `payload` is the body as it arrived, before anything has parsed it. `publicKey` is the `publicKey` of the webhook, or
- * a list that also contains the former one. @throws WebhookInvalid
+ * `payload` is the body as it arrived, before it was parsed. `publicKey` is the `publicKey` of the webhook, or a list
+ * that also contains the previous one.
+ * @throws WebhookInvalid
  */
 export function verifyWebhook(
   payload: string | Uint8Array,

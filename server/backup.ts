@@ -1,6 +1,6 @@
 // `berth backup`: the embedded database and the files on disk as of one moment, whether or not the server is running.
-// Rows are committed after their files, so files are copied after the database. Files that are removed in between are
-// kept by hard links, which are made at both ends of that interval.
+// Rows are committed after their files, so files are copied after the database. Hard links, made before and after the
+// backup of the database ends, keep the files that are removed in the meantime.
 import { constants, type Stats } from 'node:fs';
 import { link, lstat, mkdir, open, readdir, readFile, rm, stat } from 'node:fs/promises';
 import { dirname, join, resolve, sep } from 'node:path';
@@ -22,16 +22,16 @@ export interface BackedUp {
   readonly path: string;
   readonly files: number;
   readonly bytes: number;
-  /** The number of files that were removed while the backup was being made, and are in it. */
+  /** The number of files in the backup that were removed while it was being made. */
   readonly removedMeanwhile: number;
   /** What is stored elsewhere, and how to back it up. */
   readonly notCopied: readonly string[];
 }
 
 const HOLD = '.backup-';
-/** In this order: the outbox moves files from the first to the second. */
+/** Linked in this order, because the outbox moves files from the first to the second. */
 const HELD = [join('staging', 'outbox'), join('artifacts', 'objects')];
-/** Files of ended sessions, on their way into the artifacts. */
+/** Folders of files from ended sessions that have not been moved to the artifacts yet. */
 const LOOSE = [join('staging', 'downloads'), 'recordings'];
 const COPY_BYTES = 1024 * 1024;
 const STEADY_READS_MAX = 20;
@@ -112,7 +112,8 @@ async function copyAll(
   if (base) await copyCluster(base, writer);
   const early = new Set<string>();
   for (const folder of HELD) for (const path of await holdAll(dataDir, hold, folder)) early.add(path);
-  // Heads of seals may be older than the database, never newer. The master key must be that of the rows.
+  // The copied heads of the seals may be older than the database, but never newer. The master key must be the one that
+  // the rows were sealed with.
   const small = await identityOf(dataDir);
   if (base) await finishCluster(base, writer);
   if ((await identityOf(dataDir)).get('master-key') !== small.get('master-key')) throw rotated();
@@ -133,7 +134,10 @@ const rotated = (): Fault =>
     advice: 'Take it again.',
   });
 
-/** Secrets and the identity of the installation. `install-id` is not among them: it names what runs on this machine. */
+/**
+ * Reads the secrets and the identity of the installation. `install-id` is not copied: it marks what runs on this
+ * machine.
+ */
 async function identityOf(dataDir: string): Promise<ReadonlyMap<string, string>> {
   const found = new Map<string, string>();
   for (const name of ['host-id', 'secret', 'master-key', 'audit-heads']) {
@@ -158,7 +162,7 @@ async function copyCluster(base: BaseBackup, writer: BackupWriter): Promise<void
 
 const CONTROL = join('global', 'pg_control');
 
-/** The only file that a restore reads as it is; PostgreSQL may write it at any moment. */
+/** Adds the only file that a restore uses as it was copied. PostgreSQL may write it at any moment. */
 async function addControl(writer: BackupWriter, cluster: string): Promise<void> {
   const file = join(cluster, CONTROL);
   for (let reads = 0, before = await readFile(file); reads < STEADY_READS_MAX; reads += 1) {
@@ -239,7 +243,7 @@ async function isLinked(from: string, to: string): Promise<boolean> {
   }
 }
 
-/** `root` contains the files; the modes and owners of the folders are taken from the data folder. */
+/** Adds the files below `root`. The modes and owners of the folders are taken from the data folder. */
 async function copyTree(writer: BackupWriter, root: string, dataDir: string, folder: string): Promise<void> {
   if (!(await metaOf(join(root, folder)))) return;
   if (dirname(folder) !== '.') await addFolder(writer, dataDir, dirname(folder));
@@ -250,7 +254,10 @@ async function copyTree(writer: BackupWriter, root: string, dataDir: string, fol
   }
 }
 
-/** A folder that became empty and has been removed in the meantime gets the mode and owner of the folder above it. */
+/**
+ * Adds a folder. If it became empty and has been removed in the meantime, it gets the mode and owner of the folder
+ * above it.
+ */
 async function addFolder(writer: BackupWriter, dataDir: string, path: string): Promise<void> {
   for (let at = join(dataDir, path); ; at = dirname(at)) {
     const found = await metaOf(at);
@@ -278,7 +285,9 @@ interface Found {
   readonly isFolder: boolean;
 }
 
-/** Regular files and folders below a folder, which comes before its contents. Links and pipes are left out. */
+/**
+ * Yields the regular files and folders below a folder, each folder before its contents. Links and pipes are left out.
+ */
 async function* walk(root: string, folder: string): AsyncGenerator<Found> {
   const entries = (await readdir(join(root, folder), { withFileTypes: true }).catch(ignoreAbsent)) ?? [];
   for (const entry of entries) {

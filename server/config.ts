@@ -26,23 +26,23 @@ export interface Config {
   readonly process?: ProcessOf;
   /** Where other hosts that use the same database reach this one. */
   readonly peerUrl: string;
-  /** Absent: it is the address that this host listens on. */
+  /** Absent: `peerUrl` is the address that this host listens on. */
   readonly isPeerUrlGiven?: true;
-  /** An address of this host alone, for connectUrls that do not need to be passed on. Absent: the public address. */
+  /**
+   * An address that reaches only this host, for connectUrls whose connections need not be passed on. Absent: the public
+   * address.
+   */
   readonly hostUrl?: string;
   readonly hostLabels: Readonly<Record<string, string>>;
   /**
-   * How long a host that does not answer keeps its sessions, and how long a restarting host keeps them. Equal for all
-   * hosts.
+   * How long a host that does not respond keeps its sessions, and how long a restarting host keeps them. The same on
+   * all hosts.
    */
   readonly lease: { readonly ms: number; readonly restartMs: number };
   /** Absent: the embedded PostgreSQL in the data folder. */
   readonly databaseUrl?: Secret;
   readonly slots: number;
-  /**
-   * The number of warm browsers with the settings of an empty create. As many more may have recently requested
-   * settings.
-   */
+  /** The number of warm browsers with the default settings. Up to as many again may have recently requested settings. */
   readonly warm: number;
   readonly isolation: 'auto' | 'slot' | 'process';
   readonly egressAllow: readonly EgressAllow[];
@@ -54,7 +54,7 @@ export interface Config {
   readonly adblockList?: string;
   /** Path of the operator's proxy file. */
   readonly proxyPools?: string;
-  /** The engine of sessions whose create names none. */
+  /** The engine of sessions whose create request does not name one. */
   readonly engine: 'chromium' | 'headless-shell';
   readonly chromium?: string;
   readonly headlessShell?: string;
@@ -93,7 +93,7 @@ export interface Config {
   readonly credit: {
     /** In micro-credits. 0: nothing is enforced. */
     readonly rates: { readonly browserSecond: number; readonly egressMegabyte: number };
-    /** An account with less available micro-credits than this is low. 0: never. */
+    /** An account with fewer available micro-credits than this counts as low. 0: never. */
     readonly low: number;
     /** What people can buy. Empty: nothing. */
     readonly packs: readonly Pack[];
@@ -102,7 +102,7 @@ export interface Config {
   };
   /** Absent: artifacts are kept in the data folder. */
   readonly s3?: S3Config;
-  /** An extension that no session used for this many days is deleted. */
+  /** The number of days without use in a session after which an extension is deleted. */
   readonly extensionDays: number;
   /** Paths of certificate and key (PEM) for the session's own connect address, if the public URL is https. */
   readonly tls?: CertificateFiles;
@@ -124,7 +124,7 @@ export interface ProcessOf {
   readonly of: number;
 }
 
-/** A private range that sessions may reach: `127.0.0.1/32:9100` or `10.0.0.0/8`. */
+/** A private address range, with or without a port, that sessions may reach: `127.0.0.1/32:9100` or `10.0.0.0/8`. */
 export interface EgressAllow {
   readonly address: string;
   readonly prefix: number;
@@ -138,7 +138,7 @@ export interface S3Config {
   readonly endpoint?: string;
   readonly bucket: string;
   readonly region: string;
-  /** Absent: found as in every AWS client (profile, instance role). */
+  /** Absent: found in the same way as by every AWS client (profile, instance role). */
   readonly keys?: { readonly accessKey: string; readonly secretKey: Secret };
   /** `endpoint/bucket/key` rather than `bucket.endpoint/key`. */
   readonly pathStyle: boolean;
@@ -168,7 +168,7 @@ const REGISTRATIONS = ['open', 'invite', 'closed'] as const;
 const ENGINES = ['chromium', 'headless-shell'] as const;
 const ISOLATIONS = ['auto', 'slot', 'process'] as const;
 
-/** @throws BadConfig, which names every error. */
+/** @throws BadConfig with a message for each error. */
 export function readConfig(variables: Variables): Config {
   const env = new Environment(variables);
   const listen = readListen(env, 'BERTH_LISTEN', DEFAULT_LISTEN) ?? { host: '', port: 0 };
@@ -268,14 +268,14 @@ export function readConfig(variables: Variables): Config {
 const defaultSlots = (): number => Math.max(2, Math.min(40, Math.floor((totalmem() / GIB) * 2)));
 
 /**
- * A warm browser takes about 150 MB and almost no processor time. More than one per processor is rarely claimed at
- * once.
+ * A warm browser takes about 150 MB and almost no processor time. It is rare that more browsers are claimed at once
+ * than there are processors.
  */
 const defaultWarm = (): number => Math.max(1, Math.min(8, cpus().length, Math.floor(totalmem() / (2 * GIB))));
 
 const defaultProcesses = (): number => Math.max(1, Math.floor(cpus().length / PROCESSORS_PER_PROCESS));
 
-/** Set by the supervisor of several processes, not by the operator. */
+/** Set by the supervisor if there are several processes, not by the operator. */
 export const PROCESS_VARIABLE = 'BERTH_PROCESS';
 
 function readProcess(env: Environment): ProcessOf | undefined {
@@ -299,7 +299,10 @@ function shareOf(config: Config, numbered: ProcessOf): Config {
   return { ...own, operatorListen: { ...operatorListen, port: operatorListen.port + number - 1 } };
 }
 
-/** Uses the ports after the configured one. Undefined if only processes of this machine reach each other. */
+/**
+ * Uses the ports after the configured one. Undefined if no peer URL is configured: only processes on this machine reach
+ * each other.
+ */
 function peerUrlOf({ peerUrl, isPeerUrlGiven }: Config, number: number): string | undefined {
   if (!isPeerUrlGiven) return undefined;
   const url = new URL(peerUrl);
@@ -312,7 +315,7 @@ function readPath(env: Environment, name: string): string | undefined {
   return path === undefined ? undefined : resolve(path);
 }
 
-/** Returns the valid values, and reports each invalid one. */
+/** Returns the valid values of a list, and reports each invalid one. */
 function readEach<T>(env: Environment, name: string, expected: string, read: (item: string) => T | undefined): T[] {
   return env.list(name).flatMap(item => {
     const value = read(item);
@@ -368,7 +371,7 @@ function readLabel(text: string): readonly [string, string] | undefined {
 function readSmtp(env: Environment): Config['smtp'] {
   const [text, from] = [env.text('BERTH_SMTP_URL'), env.text('BERTH_SMTP_FROM')];
   if (text === undefined) return undefined;
-  // An invalid value is not repeated, because it may contain the password.
+  // The value is left out of the error message, because it may contain the password.
   if (!/^smtps?:\/\/[^/\s]+$/.test(text) || !URL.canParse(text))
     env.refuse('BERTH_SMTP_URL', '***', 'smtp://USER:PASSWORD@HOST:PORT, or smtps://…');
   if (from === undefined || !/^[^\s@<>]+@[^\s@<>]+$/.test(from))
@@ -411,7 +414,7 @@ function readSecret(env: Environment): Secret | undefined {
   return new Secret(text);
 }
 
-/** Several keys, separated by commas, while the master key is being changed: the new one first. */
+/** Several keys, separated by commas, while the master key is being changed. The new key comes first. */
 const MASTER_KEYS = /^([0-9a-f]{64}|[a-z0-9+/_-]{43}=?)(\s*,\s*([0-9a-f]{64}|[a-z0-9+/_-]{43}=?))*$/i;
 
 function readMasterKey(env: Environment): Config['masterKey'] {
@@ -436,7 +439,7 @@ function readTls(env: Environment, prefix: 'BERTH_TLS' | 'BERTH_TLS_PEER'): Cert
 }
 
 /**
- * With TLS, other hosts reach this one at a port of its own, because the listener at BERTH_LISTEN does not speak TLS.
+ * With TLS, other hosts must reach this one at a separate port, because the listener at BERTH_LISTEN does not use TLS.
  */
 function readPeerTls(env: Environment, listen: Config['listen'], peerUrl: string | undefined): Config['peerTls'] {
   const shown = readTls(env, 'BERTH_TLS_PEER');
@@ -480,7 +483,7 @@ function readS3Keys(env: Environment): S3Config['keys'] {
   return undefined;
 }
 
-/** Uses the standard names of OpenTelemetry. */
+/** Reads the environment variables that OpenTelemetry defines. */
 function readOtlp(env: Environment): Config['otlp'] {
   const endpoint = env.text('OTEL_EXPORTER_OTLP_ENDPOINT');
   const headers = env.text('OTEL_EXPORTER_OTLP_HEADERS');
@@ -506,7 +509,7 @@ function readEgressAllow(text: string): EgressAllow | undefined {
   return { address, prefix, family, ...(port === undefined ? {} : { port }) };
 }
 
-/** A range of all addresses would let every caller choose its address. */
+/** Refuses a range of all addresses, which would let every caller choose its address. */
 function readTrustedProxy(text: string): string | undefined {
   const [, address = '', length] = /^([0-9a-fA-F:.]+)(?:\/(\d{1,3}))?$/.exec(text) ?? [];
   const family = isIP(address);

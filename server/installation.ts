@@ -1,5 +1,5 @@
-// The identity of an installation: a host id and a secret in its data folder, with mode 0600. Whichever runs first, the server or
-// a command of the operator, creates them.
+// The identity of an installation: a host id and a secret in its data folder, with mode 0600. The server or an
+// operator's command creates them, whichever runs first.
 import { randomBytes } from 'node:crypto';
 import {
   accessSync,
@@ -51,8 +51,8 @@ function makeDataFolder(folder: string): void {
 }
 
 /**
- * One level at a time: Node's recursive mkdir never returns if a file system reports that an existing parent is missing
- * (/proc).
+ * Creates one level at a time, because Node's recursive mkdir never returns if a file system reports that an existing
+ * parent is missing (/proc).
  */
 function makeEachFolder(folder: string): void {
   if (existsSync(folder)) return;
@@ -83,8 +83,8 @@ function secretOf(dataDir: string): Secret {
 }
 
 /**
- * The content of the file, which is created if it is missing. Two processes that create it at the same time read the
- * same content.
+ * Returns the content of the file, which is created if it is missing. Two processes that create it at the same time get
+ * the same content.
  */
 function keep(file: string, make: () => string): string {
   const existing = read(file);

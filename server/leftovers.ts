@@ -1,5 +1,5 @@
-// Ends the browsers and sessions that a server left running. Only if no server is running, so that no session in use is
-// ended.
+// Ends the browsers and sessions that a server left behind. Refuses if a server is running, so that no session in use
+// is ended.
 import { join } from 'node:path';
 import { type Config, folderOfProcess, readConfig } from './config.ts';
 import { wholeAmong } from './domain/files/whole-files.ts';
@@ -50,7 +50,7 @@ export async function endLeftovers(
   clock: Clock = systemClock,
 ): Promise<Leftovers> {
   const config = readConfig(env);
-  // Not `beside`, so that this locks the data folder and no server can start in the meantime.
+  // Without `beside`, so that this process locks the data folder and no server can start in the meantime.
   const store = await openDatabase({ clock, log }, config);
   try {
     refuseBesideServer(config.dataDir);
@@ -123,13 +123,13 @@ async function sweepAll(runtime: Runtime, config: Config, rows: readonly Session
   return [...swept];
 }
 
-/** With `auto` the server may have used either form. */
+/** With `auto`, the server may have used either form of isolation. */
 function formsOf(isolation: Config['isolation']): readonly Form[] {
   if (isolation === 'process') return ['process'];
   return isolation === 'slot' ? [jailedForm()] : [jailedForm(), 'process'];
 }
 
-/** The box of a claimed warm browser keeps its own id. */
+/** The box of a claimed warm browser keeps the id that it had before the claim. */
 const boxOf = ({ id, box }: SessionRow): string => (typeof box?.id === 'string' ? box.id : id);
 
 /** Saves the downloads. The next server stores them. */

@@ -1,5 +1,5 @@
-// The operator's commands on a data folder or database without a server. They may run while a server is running, use
-// the same domain code, and do not listen on the network.
+// The operator's commands that use a data folder or database without a server. They may run while a server is running,
+// use the same domain code, and do not listen on the network.
 import { AGENT_KEY_SCOPES, type AgentKeyScope } from '../contract/agent-keys.ts';
 import type { Credits as CreditsView } from '../contract/credits.ts';
 import { TOKEN_SCOPES, type TokenScope } from '../contract/tokens.ts';
@@ -73,26 +73,29 @@ export interface Local extends Closeable {
   /** Replaces the master key of the vault. */
   rotateMasterKey(): Promise<{ readonly rewrapped: number }>;
   rotateSigningKey(): Promise<{ readonly kid: string }>;
-  /** Entries of the audit log, newest first: of an application, or of none. */
+  /** Lists entries of the audit log, newest first: those of an application, or those without one. */
   listAudit(application: ApplicationId | undefined, limit: number): Promise<AuditRow[]>;
   /** Checks the seals of the audit log. */
   verifyAudit(): Promise<AuditVerdict>;
-  /** A token that signs in to the console for a day. */
+  /** Creates a token that signs in to the console and is valid for a day. */
   createConsoleToken(): Promise<Secret>;
   /**
-   * A link with which a person can take over an account once: the account with this address, or that of the first
-   * start.
+   * Returns a link with which a person can take over an account once: the account with this address, or the account
+   * that was created at the first start.
    */
   setUpLink(email?: string): Promise<string>;
-  /** The credit of the account that the application bills. */
+  /** Returns the credit of the account that pays for the application. */
   credits(application: ApplicationRow): Promise<CreditsView>;
-  /** Gives micro-credits to the account with this e-mail address or id; with `-`, to that of the first start. */
+  /**
+   * Gives micro-credits to the account with this e-mail address or id, or with `-`, to the account that was created at
+   * the first start.
+   */
   grantCredit(account: string, amount: number, reason: string): Promise<BalanceRow>;
-  /** Credits what a checkout ordered. */
+  /** Adds the credit that was ordered in a checkout. */
   confirmCheckout(id: string, reason?: string): Promise<CheckoutRow>;
   /** The hosts that share this database. */
   listHosts(): Promise<ListedHost[]>;
-  /** Drains the host, so that it gets no new sessions, or ends the drain. */
+  /** Drains the host, so that it gets no new sessions. If `draining` is false, ends the drain. */
   drainHost(id: string, draining: boolean): Promise<void>;
   /** Removes a host that is no longer alive from the list. */
   removeHost(id: string): Promise<void>;
@@ -161,7 +164,7 @@ export async function openLocal(env: Environment, log: Log = silentLog, clock: C
   };
 }
 
-/** May run while a server is running: both remove the same data, in any order. */
+/** Removes what is due. A server may be running: it removes the same data, and the order does not matter. */
 async function sweepNow(runtime: Runtime, config: Config, store: Store): ReturnType<typeof sweep> {
   const scope = new Scope();
   try {
@@ -224,7 +227,7 @@ function chosen<Scope extends string>(known: readonly Scope[], asked: readonly s
   });
 }
 
-/** The account of the first start. The command line may be that first start. */
+/** Returns the account of the first start, and creates it if this command is the first start. */
 async function operatorAccount(store: Store, clock: Clock): Promise<AccountRow> {
   const existing = await store.accounts.first();
   if (existing) return existing;

@@ -57,7 +57,10 @@ export async function serve(env: Environment, clock: Clock = systemClock): Promi
   }
 }
 
-/** The first signal decides. Later ones are ignored, because a terminal and npm both forward Ctrl-C. */
+/**
+ * Resolves with what the first signal asks for. Later signals are ignored, because a terminal and npm both forward
+ * Ctrl-C.
+ */
 function stopSignal(): Promise<'leave' | 'drain'> {
   return new Promise(resolve => {
     process.on('SIGTERM', () => resolve('leave'));

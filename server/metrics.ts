@@ -18,7 +18,7 @@ export interface MetricSources {
   isDemandContinuous(): boolean;
   waiting(): number;
   unstoredRecordings(): number;
-  /** What waits in the database to be done in the background. */
+  /** The work that is queued in the database for background tasks. */
   queued(): Promise<Queued>;
   /** Jobs that wait for a worker thread. */
   waitingJobs(): number;
@@ -203,5 +203,5 @@ function measureWarmPool(sources: MetricSources, registers: Registry[]): void {
   });
 }
 
-/** The box of a claimed warm browser keeps its own id. */
+/** The box of a claimed warm browser keeps the id that it had before the claim. */
 const wasWarm = ({ id, box }: SessionRow): boolean => box !== undefined && box.id !== id;

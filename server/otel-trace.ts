@@ -1,5 +1,5 @@
-// Spans by OpenTelemetry, sent as OTLP over HTTP in JSON. Loaded only if an endpoint is configured. If the collector is
-// unavailable, only spans are lost.
+// Exports spans with OpenTelemetry, as OTLP over HTTP in JSON. Loaded only if an endpoint is configured. If the
+// collector is unavailable, only spans are lost.
 import {
   type Context,
   DiagLogLevel,
@@ -24,7 +24,7 @@ import { within } from './kit/wait.ts';
 
 const SEND_EVERY_MS = 1_000;
 const SEND_MS = 10_000;
-/** Further spans are dropped. */
+/** Spans beyond this number are dropped. */
 const WAITING_SPANS_MAX = 2_048;
 const BATCH_SPANS = 256;
 const LAST_SEND_MS = 3_000;
@@ -100,7 +100,7 @@ class OtelSpan implements RawSpan {
   }
 }
 
-/** If the caller does not record its trace, our spans of it are not recorded either. */
+/** If the caller does not record its trace, this server's spans in that trace are not recorded either. */
 function contextOf(parent: RawSpan | string | undefined): Context {
   if (parent instanceof OtelSpan) return trace.setSpan(ROOT_CONTEXT, parent.span);
   const from = typeof parent === 'string' ? parseTraceparent(parent) : undefined;

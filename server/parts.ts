@@ -63,7 +63,7 @@ async function open(config: Config, clock: Clock, log: Log, scope: Scope): Promi
   const identity = scope.own(await openIdentity(runtime, { store, secret, audit, tallies }));
   const admission = await openAdmission(runtime, foundation, identity.applications);
   const lives = new LiveSessions();
-  // The only circular dependency: the network ends sessions that have used up their bytes, and an end calls the network.
+  // The only cycle: the network ends sessions that have used up their bytes, and the end of a session calls the network.
   const endSession = late<Parameters<Endings['end']>, ReturnType<Endings['end']>>('the end of a session');
   const families = await openFamilies(runtime, foundation, { identity, admission, lives, endSession: endSession.call });
   const sessions = openSessions(runtime, foundation, { identity, admission, families, lives, metrics });
@@ -100,7 +100,7 @@ async function open(config: Config, clock: Clock, log: Log, scope: Scope): Promi
   for (const family of all) scope.defer(() => family.close?.());
   scope.own(tasks);
   scope.own(sessions); // Before the tasks, which wait for a warm browser that is being started.
-  // Must be last: if the start failed afterwards, what this creates would never be shown.
+  // Must be last: if a later step of the start failed, the token and link that this creates would never be shown.
   const first = await firstStart({ store, clock, ...identity });
   return {
     url: http.url,
@@ -121,8 +121,8 @@ interface Stopping {
 }
 
 /**
- * Calls of operations are stopped before their sessions, so that none of them mistakes its closed connection for a lost
- * browser.
+ * Stops the server. With `leave`, calls of operations are stopped before their sessions, so that no call mistakes its
+ * closed connection for a lost browser.
  */
 async function stop(
   how: 'leave' | 'drain',

@@ -1,5 +1,6 @@
-// The log of a running service: pino on standard output, one JSON line for each event. Secrets print as stars because
-// of their type (kit/secret.ts). Fields with names of secrets are removed too, so that a mistake reveals nothing.
+// The log of a running service: pino on standard output, one JSON line per event. Secrets print as stars because of
+// their type (kit/secret.ts). Fields with names such as `password` print as stars too, so that a mistake reveals
+// nothing.
 import { pino } from 'pino';
 import type { Log, LogFields } from './kit/log.ts';
 
@@ -28,7 +29,7 @@ const wrap = (sink: pino.Logger): Log => ({
   with: fields => wrap(sink.child(shown(fields))),
 });
 
-/** pino serializes errors only under the name `err`. */
+/** Renames an error to `err`, the only name under which pino serializes errors. */
 function shown(fields: LogFields | undefined): object {
   if (!fields || !(fields.error instanceof Error)) return fields ?? {};
   const { error, ...rest } = fields;

@@ -26,11 +26,11 @@ export interface Restored {
 
 const STAGE = '.restoring';
 const LOCK = 'lock';
-/** The cluster comes last: without it, nothing takes the folder for an installation. */
+/** Moved last: without the cluster, no command regards the folder as an installation. */
 const LAST = 'pg';
 const NAME = /^berth-\d{8}T\d{6}Z\.zip$/;
 
-/** @throws Fault if the folder is in use, or the backup is not one that belongs here. */
+/** @throws Fault if the folder is in use, or the backup does not fit the settings or the version of this program. */
 export async function restore(env: Environment, source: string): Promise<Restored> {
   const config = readConfig(env);
   const { dataDir } = config;
@@ -52,7 +52,7 @@ export async function restore(env: Environment, source: string): Promise<Restore
   }
 }
 
-/** The file of the backup; in a folder, the newest one. */
+/** Returns the path of the backup: `source`, or the newest backup in it if it is a folder. */
 async function fileIn(source: string): Promise<string> {
   const found = await stat(source).catch(() => undefined);
   if (!found) throw new Fault('not_found', `There is no backup ${source}.`);
@@ -65,7 +65,7 @@ async function fileIn(source: string): Promise<string> {
   return join(source, newest);
 }
 
-/** Ignores the stage and the lock file, which a killed restore may have left. */
+/** Throws if the folder contains more than the stage and the lock file, which a killed restore may have left. */
 async function demandEmpty(dataDir: string): Promise<void> {
   const names = await readdir(dataDir).catch(() => []);
   const others = names.filter(name => name !== STAGE && name !== LOCK);

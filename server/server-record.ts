@@ -1,4 +1,4 @@
-// A file in the data folder by which a running server is found: process id, start time and addresses. Whether that
+// A file in the data folder by which commands find a running server: process id, start time and addresses. Whether that
 // process is still running is read from /proc each time, because the process id may have been reused.
 import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -7,16 +7,16 @@ export interface ServerRecord {
   readonly pid: number;
   /** Field 22 of /proc/PID/stat. */
   readonly startTicks: string;
-  /** Absent in the record of a server that is older than 24 November 2026. */
+  /** Absent in records written by servers from before 24 November 2026. */
   readonly addresses?: ServerAddresses;
 }
 
 export interface ServerAddresses {
-  /** Where it listens. */
+  /** Where the server listens. */
   readonly url: string;
-  /** `BERTH_PUBLIC_URL`, or what stands in for it. */
+  /** `BERTH_PUBLIC_URL`, or the address that is used in its place. */
   readonly publicUrl: string;
-  /** Where its metrics and readiness are served. Absent if `BERTH_OPERATOR_LISTEN` is `off`. */
+  /** Where the server's metrics and readiness are served. Absent if `BERTH_OPERATOR_LISTEN` is `off`. */
   readonly operatorUrl?: string;
 }
 
@@ -35,7 +35,7 @@ export function removeServerRecord(dataDir: string, pid = process.pid): void {
   if (readRecord(dataDir)?.pid === pid) rmSync(fileOf(dataDir), { force: true });
 }
 
-/** The server of this data folder, if it is running. */
+/** Returns the server that uses this data folder, if it is running. */
 export function runningServer(dataDir: string): ServerRecord | undefined {
   const record = readRecord(dataDir);
   return record && isRunning(record) ? record : undefined;
@@ -66,7 +66,7 @@ function areAddresses(value: unknown): value is ServerAddresses {
   return typeof value.url === 'string' && typeof value.publicUrl === 'string';
 }
 
-/** Undefined if the process has ended, which includes zombies. */
+/** Undefined if the process has ended, even if it is still a zombie. */
 function startTicksOf(pid: number): string | undefined {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');

@@ -1,4 +1,4 @@
-// The version of this program, from package.json, and how its commands are called here.
+// The version of this program, from package.json, and the prefix with which its commands are run here.
 import { readFileSync } from 'node:fs';
 
 const PACKAGE = new URL('../package.json', import.meta.url);
@@ -13,5 +13,5 @@ const about = (): About => JSON.parse(readFileSync(PACKAGE, 'utf8')) as About;
 
 export const version = (): string => about().version;
 
-/** What is written before the name of a command. */
+/** Returns the prefix that is written before the name of a command. */
 export const commandPrefix = (): string => (about().commit === undefined ? 'npm run -s berth --' : 'berth');

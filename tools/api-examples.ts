@@ -1,4 +1,4 @@
-// Examples for the API reference: values that fit a schema, and the request of an operation as a curl command.
+// Examples for the API reference: values that match a schema, and the request for an operation as a curl command.
 import type { TSchema } from 'typebox';
 import type { Operation, Tag } from '../contract/operation.ts';
 import type { OperationId } from '../contract/operations.ts';

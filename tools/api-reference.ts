@@ -1,4 +1,4 @@
-// The reference of the HTTP API as one document, from the table of operations that validates requests.
+// The HTTP API reference as one document, generated from the table of operations that validates requests.
 import type { TSchema } from 'typebox';
 import { headerName, NAMED_SCHEMAS } from '../contract/openapi.ts';
 import { type Operation, TAGS } from '../contract/operation.ts';
@@ -116,8 +116,8 @@ function facts(id: OperationId, { credential, scopes, isWrite }: Operation): str
 }
 
 /**
- * A change requires the version that it is based on. In the schema the header is optional, because without it the
- * answer is 428.
+ * Whether the change requires the version that it is based on. The schema has the header as optional, because without
+ * it the response is 428.
  */
 const isIfMatch = (headers: TSchema | undefined): boolean =>
   headers !== undefined && Object.hasOwn(shapeOf(headers).properties ?? {}, 'if-match');

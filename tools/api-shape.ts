@@ -18,5 +18,5 @@ export interface Shape {
   readonly maxItems?: number;
 }
 
-/** A schema is JSON; this declares the parts that are read here. */
+/** A schema is JSON. Returns it with types for the parts that are read here. */
 export const shapeOf = (schema: TSchema): Shape => schema as Shape;

@@ -34,7 +34,7 @@ export async function buildConsole(outDir: string): Promise<void> {
   });
 }
 
-/** The page of the live view needs no sign-in: its address is the only credential. */
+/** Builds the page of the live view. It needs no sign-in: its address is the only credential. */
 export async function buildLiveView(outDir: string): Promise<void> {
   await build({
     root: join(CONSOLE, 'live'),

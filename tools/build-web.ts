@@ -12,13 +12,13 @@ import { digestOfSources } from './web-digest.ts';
 const ROOT = dirname(import.meta.dirname);
 const WEB = join(ROOT, '.berth', 'web');
 const COMPRESSED = new Set(['.html', '.css', '.js', '.json', '.svg']);
-/** Compression does not make smaller files smaller. */
+/** Below this size, compression does not make files smaller. */
 const COMPRESS_BYTES_MIN = 512;
 const BROTLI_QUALITY = 10;
 /** The number of older builds to keep, because a server may be about to load one. */
 const OLD_KEPT = 2;
 
-/** Reports its progress to the operator. Resolves with the folder. */
+/** Reports its progress with `say`. Resolves with the folder of the build. */
 export async function buildWeb(say: (text: string) => void = () => {}): Promise<string> {
   const digest = digestOfSources(ROOT);
   const folder = join(WEB, digest);

@@ -16,7 +16,10 @@ const SOURCES = [
   'tools/bundle-server.ts',
   'package-lock.json',
 ];
-/** What a test runs: processes of the server and of commands, what is loaded into them, and commands in its own process. */
+/**
+ * What tests run from the bundle: the server and commands as programs, modules that are loaded into these, and commands
+ * in the test's own process.
+ */
 const ENTRIES = {
   berth: 'cli/berth.ts',
   run: 'cli/run.ts',
@@ -29,7 +32,7 @@ const OTHERS_KEPT = 2;
 /** This file reads the query of its own URL. */
 const KNOWS_ITS_ADDRESS = 'watch-answers.ts';
 
-/** Resolves with the folder of the bundle: a file `.mjs` for each entry. */
+/** Resolves with the folder of the bundle, which has a `.mjs` file for each entry. */
 export async function bundleServer(): Promise<string> {
   const digest = digestOfSources();
   const folder = join(KEPT, digest);
@@ -88,7 +91,7 @@ function withPlaces(code: string, path: string): string | undefined {
 }
 
 function digestOfSources(): string {
-  // The bundle contains the full paths of its sources.
+  // Included, because the bundle contains the full paths of its sources.
   const hash = createHash('sha256').update(ROOT);
   for (const path of globSync(SOURCES, { cwd: ROOT }).sort()) hash.update(path).update(readFileSync(join(ROOT, path)));
   return hash.digest('hex').slice(0, 16);

@@ -76,7 +76,7 @@ const CHECKS: Readonly<Record<string, Check>> = {
 
 let files: readonly SourceFile[] | undefined;
 
-/** All checks use the same texts. */
+/** Read once for all checks. */
 function sourceFiles(): readonly SourceFile[] {
   files ??= readSourceFiles(ROOT);
   return files;

@@ -1,6 +1,6 @@
 // The types of the SDK, made from the OpenAPI document by openapi-typescript. Routes for clients of other services are
-// left out, and so are the parts of an answer that a TypeScript program does not see: its headers, and the individual
-// failures.
+// left out, and so are the parts of a response that a TypeScript program does not see: its headers, and the individual
+// errors.
 import { registerHooks } from 'node:module';
 import { CLIENT_TYPES, type GeneratedFile } from './fresh.ts';
 
@@ -46,7 +46,7 @@ function clientResponses(responses: JsonMap): JsonMap {
   return { ...Object.fromEntries(answers), default: FAILURE };
 }
 
-/** A request without `Accept` is answered with JSON, if the operation returns JSON. */
+/** Keeps only JSON, if the operation returns it: the response to a request without `Accept` is JSON. */
 function clientAnswer({ description, content }: JsonMap): JsonMap {
   if (content === undefined) return { description };
   const types = mapOf(content);

@@ -49,7 +49,9 @@ function section(name: string, command: Command): string[] {
   ];
 }
 
-/** The program's help ends with lines of "  CODE  meaning", the only place that explains exit codes. */
+/**
+ * Reads the exit codes from the last lines of the program's help, "  CODE  meaning", the only place that explains them.
+ */
 function exitCodes(program: Command): string[] {
   let help = '';
   program.configureOutput({

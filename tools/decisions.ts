@@ -30,7 +30,7 @@ export function checkDecisions(files: readonly SourceFile[]): Complaint[] {
 
 const complaint = (what: string, remedy: string): Complaint => ({ path: INDEX, what, remedy });
 
-/** `- [0001: Title](0001-name.md)`, from the title of the document. */
+/** The index line for a document: `- [0001: Title](0001-name.md)`. */
 function lineFor({ path, text }: SourceFile): { path: string; line: string } {
   const title = /^# (.+)$/m.exec(text)?.[1] ?? '';
   return { path, line: `- [${title}](${posix.basename(path)})` };

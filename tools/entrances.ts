@@ -33,7 +33,7 @@ const NOTHING_IS_CONVERTED = /^server\/(?:engines\/browser|domain\/logs|domain\/
 
 const OWN_BYTES = 'reads what this installation wrote, or ships with';
 
-/** Entrances without the guard, and why: by file, then by event, `onread` or `JSON.parse`. Each must exist. */
+/** Entrances without the guard, and why: by file, then by event, `onread` or `JSON.parse`. A stale entry is an error. */
 const KNOWN: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   'server/kit/foreign.ts': { 'JSON.parse': 'here it is caught for all others' },
   'server/kit/worker-pool.ts': { message: 'answers of our own worker threads' },

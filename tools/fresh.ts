@@ -21,7 +21,7 @@ export function checkFresh(root: string, generated: readonly GeneratedFile[]): C
   });
 }
 
-/** Each setting that config.ts reads has a row in the operator's table, and each row is about a setting. */
+/** Checks that the operator's table has a row for each setting that config.ts reads, and no other rows. */
 export function checkSettings(document: string, names: readonly string[] = settingNames()): Complaint[] {
   const rows = [...document.matchAll(/^\| `([A-Z][A-Z0-9_]+)`/gm)].map(match => match[1] ?? '');
   const missing = names.filter(name => !rows.includes(name));

@@ -15,7 +15,7 @@ export const codeOnly = remembered(text => mask(text, true));
 /** The text with comments replaced by spaces, for rules about the contents of strings. */
 export const withoutComments = remembered(text => mask(text, false));
 
-/** Several checks read the same texts. */
+/** Cached, because several checks read the same texts. */
 function remembered<T>(make: (text: string) => T): (text: string) => T {
   const made = new Map<string, T>();
   return text => {
@@ -35,7 +35,7 @@ function mask(text: string, blankStrings: boolean): string {
   const blank = (from: number, to: number): void => {
     for (let at = from; at < to; at++) if (out[at] !== '\n') out[at] = ' ';
   };
-  /** The depth of braces at which each open template continues. */
+  /** The brace depth at which each open template continues. */
   const templates: number[] = [];
   let braces = 0;
   let at = 0;

@@ -1,4 +1,4 @@
-// The import rules of ARCHITECTURE.md as a program: it judges an import by two paths and the word `type`.
+// Checks the import rules of ARCHITECTURE.md. An import is judged by two paths and the word `type`.
 import { posix } from 'node:path';
 import { importsOf } from './imports.ts';
 import { type Complaint, isCode, type SourceFile } from './source-files.ts';
@@ -124,7 +124,7 @@ const WIRING = /^server\/(?:wiring\/)?[\w.-]+\.ts$/;
 /** The files of the server that the CLI may import. */
 const OPERATOR_DOORS = /^server\/(main|local|examine|leftovers|backup|restore|server-record|config)\.ts$/;
 
-/** What the console imports of the SDK, and what that imports: files that run in a browser, without Node. */
+/** Files of the SDK that the console imports, and the files that these import: they run in a browser, without Node. */
 const FOR_BROWSERS = /^sdk\/(verify-receipt-in-browser|receipt-rules|approval-rules|canonical-json|base64url)\.ts$/;
 
 export function placeOf(path: string): Place {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { checkLengths } from './lengths.ts';
 
-/** A function with this number of lines between its first and its last. */
+/** A function with `inside` lines between its first line and its last line. */
 const functionOf = (name: string, inside: number): string =>
   `async function ${name}(\n  port: number,\n): Promise<void> {\n${'  open(port);\n'.repeat(inside - 2)}}\n`;
 

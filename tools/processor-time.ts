@@ -1,15 +1,15 @@
-// How much processor time a run took, and how much of the machine it left idle, from the kernel's tables.
+// How much processor time a run used, and how much of the machine's time was idle, as reported by the kernel.
 import { readFileSync } from 'node:fs';
 
 /** The kernel reports hundredths of a second to programs, whatever its own resolution. */
 const TICKS_PER_SECOND = 100;
 
 export interface ProcessorTime {
-  /** Seconds of this process and of its descendants that have ended. */
+  /** Seconds used by this process and by its descendants that have ended. */
   readonly used: number;
   /** Idle seconds, summed over the processors of the machine. */
   readonly idle: number;
-  /** Seconds of all processors of the machine. */
+  /** Seconds, idle or not, summed over the processors. */
   readonly whole: number;
 }
 

@@ -9,7 +9,7 @@ const ROOT = dirname(import.meta.dirname);
 const BLOCK_MS_MAX = 120_000;
 /** The address that documents use. */
 const WRITTEN_URL = 'http://127.0.0.1:8080';
-/** Packages that this checkout has under another name: one of two versions, and our own. */
+/** Packages that have another name in this checkout: one that is installed in two versions, and our own. */
 const HERE_CALLED: Readonly<Record<string, string>> = {
   '@browserbasehq/stagehand': 'stagehand3',
   '@berth/sdk': './sdk/index.ts',
@@ -34,7 +34,7 @@ export interface Live {
   readonly key: string;
 }
 
-/** Resolves with the output of the block; rejects with it if the block failed. */
+/** Resolves with the output of the block. Rejects with the output if the block failed. */
 export function runBlock(block: Block, live: Live): Promise<string> {
   const text = Object.entries(HERE_CALLED).reduce(
     (all, [written, here]) => all.replaceAll(`'${written}'`, `'${here}'`),

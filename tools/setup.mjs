@@ -17,7 +17,7 @@ const LOCK_WAIT_SECONDS = 900;
 const APT_LOCK_WAIT_SECONDS = 300;
 const OWN_PATH = fileURLToPath(import.meta.url);
 
-/** Where the server looks for programs and for the browser; the caller's own PATH is not used there either. */
+/** Where the server looks for programs and for the browser. The server does not use the caller's PATH either. */
 const PROGRAM_FOLDERS = ['/usr/local/sbin', '/usr/local/bin', '/usr/sbin', '/usr/bin', '/sbin', '/bin'];
 const CHROMIUM_PLACES = [
   '/usr/lib/chromium/chromium',
@@ -83,7 +83,7 @@ export const DEBIAN_PACKAGES = [
   },
 ];
 
-/** npm packages that the lock file names and that node_modules does not have at that version. */
+/** Returns the npm packages in the lock file that node_modules does not have at the version given there. */
 export function missingNpmPackages(root) {
   const wanted = readJson(join(root, 'package-lock.json'))?.packages ?? {};
   const present = readJson(join(root, 'node_modules', '.package-lock.json'))?.packages ?? {};
@@ -99,7 +99,7 @@ function isSettled(wanted, present, folder) {
 
 export const pinnedNode = root => join(root, 'node_modules', 'node', 'bin', 'node');
 
-/** Debian packages that are missing, judged by their files, because asking dpkg would cost more than it tells. */
+/** Returns the missing Debian packages. Looks for their files, because a call of dpkg is not worth its cost. */
 export function missingDebianPackages(packages = DEBIAN_PACKAGES, env = process.env) {
   const isThere = command => PROGRAM_FOLDERS.some(folder => existsSync(join(folder, command)));
   return packages.filter(wanted => {
@@ -124,7 +124,7 @@ function stop(text) {
   process.exit(1);
 }
 
-/** The environment without the variables that npm sets for a script, which a second npm must not take for its own. */
+/** The environment without the variables that npm sets for a script, which a nested npm must not use. */
 export function cleanEnvironment(env) {
   const npmRun =
     /^(npm_(lifecycle|package)_|npm_(command|execpath|node_execpath)$|npm_config_(local_prefix|global|prefix|omit|ignore_scripts)$)/;
@@ -146,7 +146,8 @@ function installNpmPackages(root) {
   const missing = missingNpmPackages(root);
   if (missing.length > 0) {
     say(`installing npm packages (${missing.length} missing) ...`);
-    // --include=dev: an installation without them would be torn down by the first `npm test`, under a running server.
+    // --include=dev: the first `npm test` would replace an installation without development packages, under a running
+    // server.
     const done = run('npm', ['ci', '--include=dev', '--no-audit', '--no-fund', '--loglevel=error'], { cwd: root, env });
     if (done.error) stop(`npm does not start (${done.error.message}). Install it: apt-get install npm`);
     if (done.status !== 0) stop('`npm ci` failed; its own words are above. The registry must be reachable.');
@@ -155,7 +156,7 @@ function installNpmPackages(root) {
   if (!npmReady(root)) stop(`these npm packages are still missing: ${missingNpmPackages(root).join(', ') || 'node'}`);
 }
 
-/** If install scripts are disabled, the one that is needed is run here, by name. */
+/** Fetches the pinned Node. Its install script runs here even if install scripts are disabled. */
 function fetchPinnedNode(root, env) {
   const folder = join(root, 'node_modules', 'node');
   say('fetching the pinned Node ...');
@@ -241,8 +242,8 @@ function installUnderLock(root, mode) {
 }
 
 /**
- * Two set-ups of one folder run one after the other. The kernel releases the lock of flock when its holder ends, for
- * whatever reason.
+ * Installs under a lock, so that two set-ups of the same folder run one after the other. The kernel releases a flock
+ * lock when its holder ends, for whatever reason.
  */
 function installOnce(root, mode) {
   mkdirSync(join(root, '.berth'), { recursive: true });
@@ -259,8 +260,8 @@ function installOnce(root, mode) {
 // ---- what is built -------------------------------------------------------------------------------------------------
 
 /**
- * The service also runs without its console, so a failed build does not end the set-up. The output of the build is
- * above.
+ * Builds the console and the docs. The service also runs without its console, so a failed build does not end the
+ * set-up. The build prints its own output.
  */
 function buildWeb(root) {
   const done = run(pinnedNode(root), [join(root, 'tools', 'build-web.ts')], { cwd: root });

@@ -2,9 +2,9 @@
 // socket or a process behind, is ended here and fails, with the names of what kept it alive.
 import { after } from 'node:test';
 
-/** The time in which servers of the file are stopped. */
+/** The time limit for stopping the file's servers after its tests. */
 const AFTER_TESTS_MS_MAX = 120_000;
-/** The limit of the whole file; --test-timeout limits its tests. */
+/** The time limit for a whole file. --test-timeout limits each test. */
 const FILE_MS_MAX = 30 * 60_000;
 const SLOW_FILE_MS_MAX = 4 * 3_600_000;
 

@@ -36,7 +36,7 @@ const SLOW_TEST_MS_MAX = 5_400_000;
 const FILES_AT_ONCE_MAX = 4;
 /** The number of files listed at the end, those whose tests took longest. */
 const FILES_SHOWN = 12;
-/** The reason of each failure is printed at the end, cut at this length. */
+/** The reason for each failure is printed at the end, truncated to this length. */
 const REASON_CHARS_MAX = 2_000;
 
 const { values, positionals: words } = parseArgs({
@@ -68,7 +68,7 @@ interface Part {
   readonly name: string;
   readonly globs: readonly string[];
   readonly concurrency: number;
-  /** Starts servers, from a bundle; slow tests and `--watch` run the source. */
+  /** Starts servers from a bundle, except for slow tests and with `--watch`. */
   readonly isBundled?: true;
 }
 
@@ -136,7 +136,7 @@ interface Tally {
   passed: number;
   skipped: number;
   readonly failed: Failure[];
-  /** Milliseconds of each file. */
+  /** Milliseconds per file. */
   readonly files: Map<string, number>;
 }
 
@@ -164,7 +164,7 @@ async function runFiles(files: readonly string[], concurrency: number, tally: Ta
     execArgv: [`--test-timeout=${limit}`, `--import=${join(import.meta.dirname, 'test-limit.ts')}`],
     cwd: ROOT,
   });
-  // A file counts by its tests; only a file that fails as a whole, because it does not load, is counted itself. A
+  // Tests are counted, not files; a file itself is counted only if it fails as a whole, because it does not load. A
   // failure in a hook of the harness is reported with the harness's file, after the tests of the file that it belongs
   // to.
   let testFile = '?';
@@ -174,7 +174,8 @@ async function runFiles(files: readonly string[], concurrency: number, tally: Ta
   };
   stream.on('test:pass', test => {
     fileOf(test.file);
-    // A file without a test, or without one of the given name, passes as a test named after its path.
+    // A file without tests, or without tests that match the given name, is reported as one passed test with its path as
+    // the name.
     if (test.details.type === 'suite' || test.name === test.file) return;
     if (test.skip !== undefined || test.todo !== undefined) tally.skipped++;
     else tally.passed++;
@@ -184,7 +185,7 @@ async function runFiles(files: readonly string[], concurrency: number, tally: Ta
     const why = inspect(test.details.error.cause ?? test.details.error).slice(0, REASON_CHARS_MAX);
     tally.failed.push({ file, name: test.name, why });
   });
-  // The start of each file. It begins before its tests, and ends with the last of them.
+  // When each file was started. A file starts before its first test, and ends with its last test.
   const begunAt = new Map<string, number>();
   stream.on('test:dequeue', ({ file, name }) => {
     if (file !== undefined && file === name) begunAt.set(file, performance.now());

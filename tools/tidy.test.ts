@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import type { SourceFile } from './source-files.ts';
 import { checkTidy } from './tidy.ts';
 
-/** The file, and another that imports it, so that only the tested rule is violated. */
+/** Checks the file together with another one that imports it, so that no other rule is violated. */
 function complaintsOf(path: string, text: string, others: readonly SourceFile[] = []): string[] {
   const user = { path: 'tests/harness/user.ts', text: `// Uses it.\nimport '../../${path}';\n` };
   return checkTidy([{ path, text }, user, ...others]).map(found => `${found.path}: ${found.what}`);

@@ -1,5 +1,5 @@
-// Small rules that no compiler checks: banned words with what to write instead, opening comments, one title per
-// document, links that lead somewhere, no unused files.
+// Small rules that no compiler checks: banned words with their replacements, opening comments, one title per document,
+// links that have a target, no unused files.
 import { posix } from 'node:path';
 import { codeOnly, withoutComments } from './imports.ts';
 import { type Complaint, isCode, isDocument, isTest, lineOf, type SourceFile } from './source-files.ts';
@@ -17,7 +17,7 @@ interface Ban {
 const inServer = (path: string): boolean => path.startsWith('server/') && !isTest(path);
 const isBannedWordsTable = (path: string): boolean => /^tools\/tidy(\.test)?\.ts$/.test(path);
 const inCode = (path: string): boolean => isCode(path) && !isBannedWordsTable(path);
-/** In the vault, only one file may, which runs the operator's command that prints the master key. */
+/** In the vault, only the file that runs the operator's command for the master key may start processes. */
 const MAY_START_PROCESSES = /^server\/engines\/(?:(?:slots|recorder|store)\/|vault\/master-key-source\.ts$)/;
 /** The worker thread imports the module of the job that it is given, and tests import commands from a bundle. */
 const COMPUTES_IMPORTS = /^(?:server\/kit\/worker-thread|tests\/harness\/bundle)\.ts$/;
@@ -222,7 +222,7 @@ const foldersOf = (path: string): string[] => {
   return folder === '.' ? [] : [folder, ...foldersOf(folder)];
 };
 
-/** Documents link to these files, whose kinds the checks do not read. */
+/** Files that documents link to, but that the checks do not read. */
 const UNREAD = /^(?:LICENSE|contract\/generated\/[\w.-]+|docs\/assets\/console\.png)$/;
 
 function unused(files: readonly SourceFile[]): Complaint[] {
@@ -235,7 +235,7 @@ function unused(files: readonly SourceFile[]): Complaint[] {
   );
   return (
     ours
-      // Declarations are found by the compiler.
+      // The compiler finds declaration files.
       .filter(file => !isTest(file.path) && !file.path.endsWith('.d.ts') && !used.has(file.path))
       .map(file => ({
         path: file.path,

@@ -1,5 +1,5 @@
-// Finds timers that a test cannot move. Work that is due at a time of the clock waits with the clock
-// (server/kit/clock.ts); a limit for a socket, a program or a browser is real time, and is listed here with its reason.
+// Finds timers that a test cannot control. Work that is due at some time must wait by the clock (server/kit/clock.ts).
+// A time limit for a socket, a program or a browser uses real time, and is listed here with its reason.
 import { codeOnly, withoutComments } from './imports.ts';
 import { type Complaint, isCode, isTest, lineOf, type SourceFile } from './source-files.ts';
 
@@ -8,7 +8,7 @@ const TIMER = /(?<![\w.$])set(?:Timeout|Interval)\s*\(|\bAbortSignal\s*\.\s*time
 const IMPORTED = /\bset(?:Timeout|Interval)\b[^;]*\bfrom\s*(['"])(?:node:)?timers(?:\/promises)?\1/g;
 const CLOCK = 'server/kit/clock.ts';
 
-/** By file: what its timers bound. Each file must have one. */
+/** By file: what its timers limit. A file without a timer is an error. */
 const KNOWN: Readonly<Record<string, string>> = {
   'server/kit/wait.ts': 'how long an answer of a real thing is waited for',
   'server/kit/worker-pool.ts': 'how long a job may run, and an idle thread stays',

@@ -1,4 +1,4 @@
-// The digest of everything that the console and the docs site are made of, so that a build is known to be fresh.
+// The digest of everything that the console and the docs site are built from, to detect whether a build is up to date.
 import { createHash } from 'node:crypto';
 import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';

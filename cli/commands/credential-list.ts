@@ -14,7 +14,7 @@ interface Credential {
 
 export type ListedCredential = ReturnType<typeof listed>;
 
-/** As it is printed with `--json`. */
+/** The form that is printed with `--json`. */
 export const listed = (row: Credential, now: Date) => ({
   id: row.id,
   name: row.name,

@@ -1,4 +1,4 @@
-// `berth doctor`: prints a line for each requirement: met or not, and how to meet it.
+// `berth doctor`: prints a line for each requirement: whether it is met, and if not, how to meet it.
 import { examine, type Finding } from '../../server/examine.ts';
 import { CommandFailed } from '../command-failed.ts';
 import { EXIT } from '../exit-codes.ts';

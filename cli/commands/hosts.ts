@@ -29,7 +29,7 @@ export function listHosts(terminal: Terminal, options: JsonOption): Promise<void
   });
 }
 
-/** Waits until the sessions of the host have ended. */
+/** Drains the host, and waits at most `wait` seconds until its sessions have ended. */
 export function drainHost(terminal: Terminal, id: string, { wait, json }: DrainOptions): Promise<void> {
   return withLocal(terminal, async local => {
     await local.drainHost(id, true);

@@ -110,7 +110,10 @@ async function revokeOwn(terminal: Terminal, { server, key, token }: Profile): P
   return revoked;
 }
 
-/** Revokes the token of an earlier login. If it cannot be revoked, it has expired or will do so within hours. */
+/**
+ * Revokes the token of an earlier login. A failure is ignored: the token has already expired, or will expire within
+ * hours.
+ */
 async function revokeReplaced(server: string, token: ProfileToken): Promise<void> {
   await revokeToken(server, token).catch((error: unknown) => {
     if (!(error instanceof BerthError)) throw error;

@@ -42,8 +42,9 @@ type Ask = (method: string, params: Readonly<Record<string, unknown>>) => Promis
 const INFO = { name: 'berth', title: 'Berth', version: about.version };
 
 /**
- * The capabilities that the client declares are passed on to the service, so that it may ask a person to open an
- * address. For clients of the 2025 protocol, the library asks in their way and then calls the handler again.
+ * Passes the capabilities that the client declares on to the service, so that the service may ask a person to open an
+ * address. For clients of the 2025 protocol, the library asks in the way of that protocol and then calls the handler
+ * again.
  */
 function serverFor(ask: Ask): Server {
   const server = new Server(INFO, { capabilities: { tools: {} } });
@@ -69,10 +70,10 @@ function serverFor(ask: Ask): Server {
   return server;
 }
 
-/** The protocol revision of messages that call tools. The others need no envelope. */
+/** The protocol revision of messages that call tools. Other messages need no envelope. */
 const REVISION = '2026-07-28';
 
-/** Sends a message and returns its result. */
+/** Returns a function that sends a message and returns its result. */
 function asking({ berth }: Connection, appId: string): Ask {
   let lastId = 0;
   return async (method, params) => {
@@ -92,7 +93,7 @@ function asking({ berth }: Connection, appId: string): Ask {
   };
 }
 
-/** The answer is JSON, or one event of an event stream. */
+/** Reads the result from a response, which is JSON or one event of an event stream. */
 function resultOf(text: string): Readonly<Record<string, unknown>> {
   const [, event] = /^data: (.*)$/m.exec(text) ?? [];
   const message: { result?: Record<string, unknown>; error?: { code: number; message: string } } = JSON.parse(

@@ -1,5 +1,5 @@
-// `berth outbox`: prints e-mails, for installations without a mail server and for operators who are looking for one
-// that did not arrive.
+// `berth outbox`: prints e-mails, for installations without a mail server and for operators who look for an e-mail that
+// did not arrive.
 import { printJson, type Terminal } from '../terminal.ts';
 import { withLocal } from './keys.ts';
 import type { JsonOption } from './tokens.ts';

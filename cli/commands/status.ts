@@ -1,5 +1,5 @@
-// `berth status`: the current state of the service of this data folder, as reported by the service. The exit code says
-// whether it is ready.
+// `berth status`: the current state of the service that uses this data folder, as reported by the service. The exit
+// code says whether the service is ready.
 import { readConfig } from '../../server/config.ts';
 import { runningServer } from '../../server/server-record.ts';
 import { CommandFailed } from '../command-failed.ts';
@@ -8,7 +8,7 @@ import { printJson, type Terminal } from '../terminal.ts';
 
 /** The readiness check queries the database, which may be slow. */
 const ANSWER_MS = 15_000;
-/** Addresses that mean every interface: the command asks on loopback. */
+/** Addresses that mean every interface, with the loopback address that the command uses instead. */
 const ANYWHERE: Readonly<Record<string, string>> = { '0.0.0.0': '127.0.0.1', '[::]': '[::1]' };
 
 interface Check {

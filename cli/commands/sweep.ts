@@ -1,4 +1,4 @@
-// `berth sweep`: removes what is due for removal, or prints what that would be.
+// `berth sweep`: removes what is due for removal, or only prints what it would remove.
 import { openLocal } from '../../server/local.ts';
 import type { Terminal } from '../terminal.ts';
 

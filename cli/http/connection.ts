@@ -22,7 +22,7 @@ export interface Connection {
   readonly berth: Berth;
   readonly server: string;
   readonly profileName: string;
-  /** Absent if its credentials are for another address. */
+  /** Absent if the credentials of the profile are for another address. */
   readonly profile: Profile | undefined;
 }
 
@@ -54,7 +54,7 @@ function connectionOf(terminal: Terminal, options: KeyOptions): Connection {
     );
   const server = serverOf(terminal, options, stored);
   const { BERTH_KEY, BERTH_TOKEN } = options.profile === undefined ? terminal.env : {};
-  // The credentials of a profile are sent to its own address only.
+  // The credentials of a profile are sent only to the address of that profile.
   const profile = stored?.server === server ? stored : undefined;
   const key = options.key ?? (BERTH_KEY || profile?.key?.value || '');
   const token = BERTH_TOKEN || profile?.token?.value || '';

@@ -1,4 +1,5 @@
-// Device authorization (RFC 8628) as its client: asks for a code, has it shown, and polls until a person has decided.
+// The client side of device authorization (RFC 8628): requests a code, shows it to the user, and polls until a person
+// has decided.
 import { createHash, randomBytes } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Berth, BerthError, dataOf, type paths } from '../../sdk/index.ts';
@@ -60,12 +61,15 @@ const collect = (berth: Berth, deviceCode: string, verifier: string): Promise<Gr
     }),
   );
 
-/** By how many seconds to increase the polling interval. Throws errors that another request cannot change. */
+/**
+ * Returns the number of seconds by which to increase the polling interval. Throws errors that would occur again with
+ * every further request.
+ */
 function slowerBySeconds(error: unknown): number {
   if (!(error instanceof BerthError)) throw error;
   const { code, status } = error;
   if (code === 'authorization_pending') return 0;
-  // A server that is restarting or busy has the same authorization afterwards.
+  // After an error of a server that is restarting or busy, the authorization is still pending.
   if (code === 'slow_down' || code === 'rate_limited' || code === 'unreachable') return SLOWER_BY_SECONDS;
   if (status !== undefined && status >= SERVER_ERROR_STATUS_MIN) return SLOWER_BY_SECONDS;
   if (code === 'access_denied') throw new CommandFailed(EXIT.denied, 'The login was denied.');

@@ -1,4 +1,4 @@
-// What `berth login` keeps: one entry for each profile, in a file that only its owner can read.
+// What `berth login` stores: one entry per profile, in a file that only the owner of the file can read.
 import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { dirname, isAbsolute, join } from 'node:path';
@@ -11,13 +11,13 @@ import type { Terminal } from '../terminal.ts';
 export const PROFILE_DEFAULT = 'default';
 
 const Profile = Type.Object({
-  /** Its credentials are sent to this address only. */
+  /** The credentials of the profile are sent only to this address. */
   server: Type.String(),
   token: Type.Optional(
     Type.Object({
       id: Type.String(),
       value: Type.String(),
-      /** Whether `berth login` made the token, in which case `berth logout` revokes it. */
+      /** Whether `berth login` created the token, in which case `berth logout` revokes it. */
       isOwn: Type.Boolean(),
       expiresAt: Type.Optional(Type.String()),
     }),
@@ -41,7 +41,7 @@ export const readProfile = (terminal: Terminal, name: string): Profile | undefin
   return Object.hasOwn(profiles, name) ? profiles[name] : undefined;
 };
 
-/** `undefined` removes it. */
+/** `undefined` removes the profile. */
 export function writeProfile(terminal: Terminal, name: string, profile: Profile | undefined): void {
   const file = credentialsFile(terminal);
   const others = Object.entries(readStored(file).profiles).filter(([other]) => other !== name);
@@ -61,7 +61,10 @@ function readStored(file: string): Stored {
   );
 }
 
-/** Writes under another name first, so that nobody reads an incomplete file, and sets the mode before the first byte. */
+/**
+ * Writes to a temporary file first, so that nobody reads an incomplete file. Its mode is set before the first byte is
+ * written.
+ */
 function writeStored(file: string, stored: Stored): void {
   const fresh = `${file}.${process.pid}`;
   try {

@@ -1,4 +1,5 @@
-// The account of a consumer: name, passkeys, where they are signed in, what is stored, and its deletion.
+// The account of a consumer: name, passkeys, devices where the consumer is signed in, stored data, and deletion of the
+// account.
 import type { ConsumerDevice, ConsumerDevices } from '../../contract/consumer-data.ts';
 import type { ConsumerPasskeys, ConsumerProfile } from '../../contract/consumers.ts';
 import type { PasskeyChallenge } from '../../contract/sign-in.ts';

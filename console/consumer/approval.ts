@@ -52,7 +52,7 @@ function buttons(session: Session, { jobId, digest }: ApplicationAction): readon
   return both;
 }
 
-/** A signature of the consumer's passkey over the digest, if there is one. */
+/** Returns the signature of the consumer's passkey over the digest, if the consumer has a passkey. */
 async function proofOf({ send }: Session, jobId: string): Promise<object> {
   if (!hasPasskeys()) return {};
   const { publicKey } = await send<ActionChallenge>('actions.challenge', { jobId });

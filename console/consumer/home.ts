@@ -1,6 +1,6 @@
-// The pages of a consumer who is signed in: waiting items, receipts, memory, account; the decisions about an Action or
-// a consent, and control of a browser in a hand-off. They share one document, which shows the page that its address
-// names.
+// The pages of a consumer who is signed in: waiting items, receipts, memory, account; decisions about an Action or a
+// consent; control of a browser in a hand-off. All of these pages are one document, which shows the page that the
+// address names.
 import type { ServiceConfig } from '../../contract/config.ts';
 import { showAccount } from './account.ts';
 import { showApproval } from './approval.ts';
@@ -15,7 +15,7 @@ import { showWaiting } from './waiting.ts';
 const [, , appId = '', page = '', named = ''] = location.pathname.split('/');
 
 interface Page {
-  /** In the navigation; absent: reached by a link only. */
+  /** The text in the navigation. Absent: the page is reached by a link only. */
   readonly tab?: string;
   /** Shown above the buttons of the sign-in. */
   readonly why: string;

@@ -1,12 +1,12 @@
-// The lease of a hand-off: kept for this tab, renewed while the page is running, and ended by the person. A page that
-// is suspended loses it.
+// The lease of a hand-off: stored for this tab, renewed while the page is running, and ended by the person. A page that
+// is suspended loses the lease.
 import type { ClaimedHandoff, HandoffOutcome } from '../../contract/handoffs.ts';
 import { Refused } from './parts.ts';
 
 const RENEWALS_PER_LEASE = 3;
 const RENEW_MS_MIN = 5_000;
 const RENEW_MS_MAX = 30_000;
-/** After a renewal that got no answer. */
+/** The delay after a renewal that got no response. */
 const RENEW_AGAIN_MS = 2_000;
 const NO_ANSWER = 'The service is not responding at the moment. You keep control if it is back soon.';
 const OVER: ReadonlySet<string> = new Set(['stale_fence', 'invalid_credentials', 'not_found']);
@@ -40,8 +40,8 @@ export class Lease {
   }
 
   /**
-   * A service on loopback has several host names, and only what this origin serves may be framed. The page has its own
-   * buttons.
+   * Uses the origin of this page: a service on loopback has several host names, and only this origin may be framed. The
+   * controls are hidden, because the page has its own buttons.
    */
   get viewUrl(): string {
     const { pathname, search } = new URL(this.#claimed.liveViewUrl);

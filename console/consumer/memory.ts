@@ -1,4 +1,4 @@
-// What agents remember about the consumer, and who may use it. Values are text here, never anything else.
+// What agents remember about the consumer, and who may use it. Values are always shown as plain text.
 import type { Consent, Consents, MemoryItem, MemoryPage } from '../../contract/consumer-memory.ts';
 import { button, byId, listOf, make, sureButton, timeOf, titled } from './parts.ts';
 import type { Session } from './session.ts';

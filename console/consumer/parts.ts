@@ -1,4 +1,5 @@
-// What the pages of consumers share: building elements without HTML, sending commands, the colour of the application.
+// Functions that the pages of consumers share: building elements without HTML, sending commands, the colour of the
+// application.
 
 export const byId = (id: string): HTMLElement => {
   const found = document.getElementById(id);
@@ -16,7 +17,7 @@ export function make<Tag extends keyof HTMLElementTagNameMap>(
   return element;
 }
 
-/** A refusal by the service, with the sentence for people. */
+/** A refusal by the service, with a message for people. */
 export class Refused extends Error {
   readonly code: string;
   readonly status: number;
@@ -56,7 +57,7 @@ export async function command<Answer>(
   throw new Refused(answer.status, code, message, details);
 }
 
-/** Described by the contract. Empty for an answer without a body. */
+/** The contract describes the response. Returns an empty object for a response without a body. */
 const readJson = async <Answer>(answer: Response): Promise<Answer> => answer.json().catch(() => ({}) as Answer);
 
 export function showProblem(error: unknown): void {
@@ -81,7 +82,7 @@ export async function busy(controls: Iterable<HTMLButtonElement>, work: () => Pr
 
 const DARK_BELOW = 0.4;
 
-/** The colour of the application for buttons, with a readable text on it. */
+/** Uses the colour of the application for buttons, with a readable text colour. */
 export function paint(colour: string | undefined): void {
   const [, red, green, blue] = /^#([0-9a-f]{2})([0-9a-f]{2})([0-9a-f]{2})$/.exec(colour ?? '') ?? [];
   if (colour === undefined || red === undefined || green === undefined || blue === undefined) return;
@@ -107,7 +108,7 @@ export function button(text: string, work: () => Promise<void>, className = '', 
   return made;
 }
 
-/** A button whose work cannot be undone: it asks for confirmation, in its own place. */
+/** A button whose work cannot be undone. The button is replaced by a request for confirmation. */
 export function sureButton(text: string, sure: string, work: () => Promise<void>, label = text): HTMLElement {
   const box = make('div', { className: 'sure' });
   const first = make('button', { type: 'button', className: 'bad quiet' }, text);

@@ -12,7 +12,7 @@ const WORDS: Readonly<Record<string, string>> = {
   cancelled: 'Cancelled',
 };
 
-/** In the words of the person whose memory it is. */
+/** Written for the person whose memory it is. */
 const TITLES: Readonly<Record<string, string>> = {
   'memory.get': 'Read your memory',
   'memory.put': 'Wrote to your memory',

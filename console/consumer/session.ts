@@ -1,5 +1,5 @@
-// Signs a consumer in on one of our pages: authorization code with PKCE, as for any application, and a cookie at the
-// end.
+// Signs a consumer in on one of our pages, with authorization code and PKCE as for any application. At the end the
+// service sets a cookie.
 import type { ConsumerTokens, StartedConsumerSession } from '../../contract/consumers.ts';
 import type { PasskeyChallenge } from '../../contract/sign-in.ts';
 import { askPasskey, hasPasskeys } from '../src/api/passkeys.ts';
@@ -10,16 +10,16 @@ const VERIFIER_BYTES = 32;
 interface Begun {
   readonly provider: string;
   readonly verifier: string;
-  /** The query of the page, which the sign-in must not change. */
+  /** The query string of the page, which is restored after the sign-in. */
   readonly search: string;
 }
 
-/** Sends commands of the consumer who is signed in. */
+/** Sends commands for the consumer who is signed in. */
 export interface Session {
   readonly appId: string;
   readonly application: string;
   readonly send: <Answer>(name: string, body?: object) => Promise<Answer>;
-  /** The file in the answer to a command. */
+  /** Returns the file in the response to a command. */
   readonly download: (name: string) => Promise<Blob>;
 }
 
@@ -36,7 +36,7 @@ const here = (): string => `${location.origin}${location.pathname}`;
 /** The provider that the cookie belongs to. */
 const providerOf = (appId: string): string => localStorage.getItem(`provider ${appId}`) ?? 'hosted';
 
-/** Leaves the page for the sign-in, which returns to it with a code. */
+/** Leaves the page for the sign-in page, which returns to this page with a code. */
 export async function startSignIn(appId: string, provider: string, more: object = {}): Promise<void> {
   const [verifier, state] = [randomText(), randomText()];
   const digest = await crypto.subtle.digest('SHA-256', new TextEncoder().encode(verifier));
@@ -49,7 +49,7 @@ export async function startSignIn(appId: string, provider: string, more: object 
   location.assign(authorizationUrl);
 }
 
-/** Exchanges the code in the address for the cookie, if this page began the sign-in. */
+/** Exchanges the code in the address for the cookie, if this page started the sign-in. */
 export async function finishSignIn(appId: string): Promise<void> {
   const query = new URLSearchParams(location.search);
   const [code, state, failed] = [query.get('code'), query.get('state'), query.get('error')];
@@ -67,7 +67,7 @@ export async function finishSignIn(appId: string): Promise<void> {
   localStorage.setItem(`provider ${appId}`, provider);
 }
 
-/** `isAboutOne`: the page is about one resource, which may be missing. */
+/** `isAboutOne`: the page is about one resource, and a missing resource has status 404 too. */
 export const isSignedOut = ({ status, code }: Refused, isAboutOne: boolean): boolean =>
   (status === 401 && code !== 'insufficient_user_authentication') || (status === 404 && !isAboutOne);
 
@@ -89,7 +89,7 @@ export function sessionOf(appId: string, application: string): Session {
   };
 }
 
-/** Uses the passkey if the consumer has one; otherwise the consumer signs in again, which leaves this page. */
+/** Asks for the passkey if the consumer has one. Otherwise leaves this page, so that the consumer signs in again. */
 async function proveAgain(appId: string, provider: string, { details }: Refused): Promise<void> {
   if (details.acrValues !== 'phr' || !hasPasskeys()) {
     await startSignIn(appId, provider, { maxAge: 0 });

@@ -1,4 +1,5 @@
-// The sign-in page of an application's consumers: a passkey, a code by e-mail, a password. Only what the application allows.
+// The sign-in page for an application's consumers: passkey, code by e-mail, password. Shows only the methods that the
+// application allows.
 import type { HostedDone, HostedSignIn } from '../../contract/consumers.ts';
 import type { EmailCodeSent, PasskeyChallenge } from '../../contract/sign-in.ts';
 import { askPasskey, hasPasskeys } from '../src/api/passkeys.ts';

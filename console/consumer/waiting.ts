@@ -1,5 +1,5 @@
-// What is waiting for the consumer: Actions to decide, and browsers in which an agent needs help; and the outcome of
-// earlier ones.
+// What is waiting for the consumer: Actions to decide, and browsers in which an agent needs help. Also the outcome of
+// earlier items.
 import type { ApplicationAction, ApplicationActionPage } from '../../contract/actions.ts';
 import type { ConsumerHandoff, ConsumerHandoffPage } from '../../contract/consumer-handoffs.ts';
 import { ASKS, ENDS, isOpen } from './handoff-words.ts';
@@ -22,12 +22,12 @@ const WORDS: Readonly<Record<string, string>> = {
 
 interface Item {
   readonly waits: boolean;
-  /** The sort key: of open items, those that end first come first; of the others, those that ended last. */
+  /** The sort key: open items that expire first come first; of the other items, those that ended last come first. */
   readonly at: string;
   readonly href: string;
   readonly title: string;
   readonly who: string;
-  /** The outcome. */
+  /** The outcome, in words. */
   readonly end: string;
 }
 

@@ -5,7 +5,7 @@ const SCHEME = /^[a-z][a-z0-9+.-]*:/i;
 const LOCAL_NAME = /^(localhost|[^/?#:@\s]+\.(localhost|local|internal|test)|[^/?#:@.\s]+)(?=[:/?#]|$)/i;
 const IP_ADDRESS = /^(\[[0-9a-f:.]+\]|\d{1,3}(\.\d{1,3}){3})(?=[:/?#]|$)/i;
 
-/** Without a scheme: http for local names, IP addresses and ports other than 443, https for everything else. */
+/** Without a scheme, uses http for local names, IP addresses and ports other than 443, and https for everything else. */
 export function addressOf(text: string): string {
   const port = HOST_AND_PORT.exec(text)?.[0].replace(/^.*:/, '');
   if (port === undefined && SCHEME.test(text)) return text;

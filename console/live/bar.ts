@@ -1,5 +1,5 @@
-// The bar above the picture: tabs, history, address. A viewer without control can only select which tab to watch, which does
-// not change the tab of the browser.
+// The bar above the live view: tabs, history, address. A viewer without control can only select which tab to watch,
+// which does not change the active tab of the browser.
 import type { ServerMessage, TabState } from '../../contract/live-messages.ts';
 import { addressOf } from './address.ts';
 import type { SendInput } from './input.ts';

@@ -1,15 +1,15 @@
-// The WebSocket to the server: sends the viewer's input, receives pictures and state, and reconnects automatically.
+// The WebSocket to the server: sends the viewer's input, receives frames and state, and reconnects automatically.
 import type { FrameHead, ServerMessage, ViewerMessage } from '../../contract/live-messages.ts';
 
 const RETRY_MIN_MS = 250;
-/** When the service is back, a person who has control in a hand-off must reconnect within seconds. */
+/** Short, because a person who has control in a hand-off must reconnect within seconds when the service is back. */
 const RETRY_MAX_MS = 2_000;
 
 export interface ConnectionListener {
   message(message: ServerMessage): void;
-  /** Resolves when the picture has been drawn. */
+  /** Resolves when the frame has been drawn. */
   frame(head: FrameHead, jpeg: Blob): Promise<void>;
-  /** `lost`: reconnecting. `refused`: it was never open. */
+  /** `lost`: it is being restored. `refused`: it was never open. */
   connection(state: 'open' | 'lost' | 'refused'): void;
 }
 
@@ -76,7 +76,7 @@ export class Connection {
   #closed(): void {
     if (this.#hasEnded) return;
     this.#listener.connection(this.#everOpen ? 'lost' : 'refused');
-    // Also retried if it was never open: a restarting server refuses connections for a moment.
+    // Also retries if the connection has never been open: a restarting server refuses connections for a moment.
     setTimeout(() => this.#open(), this.#waitMs);
     this.#waitMs = Math.min(this.#waitMs * 2, RETRY_MAX_MS);
   }

@@ -1,8 +1,8 @@
-// Downloads offered to the viewer, each with a link, until they are dismissed.
+// Downloads that are offered to the viewer, each with a link, until the viewer dismisses them.
 import type { ServerMessage } from '../../contract/live-messages.ts';
 import { parts } from './parts.ts';
 
-/** If there are more, the oldest is removed. All downloads are in the list of the session. */
+/** If there are more, the oldest one is removed. The session's list of downloads contains all of them. */
 const SHOWN_MAX = 3;
 const UNITS = ['bytes', 'KB', 'MB', 'GB'] as const;
 

@@ -4,7 +4,7 @@ import type { DriveMessage } from '../../contract/live-messages.ts';
 import { parts } from './parts.ts';
 import type { PictureView } from './picture.ts';
 
-/** A control message without the members that every message has. */
+/** An input message without `fence` and `page`, which every input message has. */
 export type InputMessage = DriveMessage extends infer One
   ? One extends DriveMessage
     ? Omit<One, 'fence' | 'page'>
@@ -13,7 +13,9 @@ export type InputMessage = DriveMessage extends infer One
 export type SendInput = (message: InputMessage) => void;
 
 const BUTTONS = ['left', 'middle', 'right', 'back', 'forward'] as const;
-/** Moves the focus out of the picture to the buttons. F6 also moves between panes in other programs. */
+/**
+ * The key that moves the focus out of the picture to the buttons. In other programs, F6 moves the focus between panes.
+ */
 export const EXIT_KEY = 'F6';
 const MAC = /Mac|iP(hone|ad|od)/.test(navigator.platform);
 /** Content of the hidden text field, so that an on-screen keyboard has something to delete. */
@@ -27,7 +29,10 @@ export class Input {
   readonly #hasControl: () => boolean;
   #move: { event: PointerEvent } | undefined;
   #composing = false;
-  /** Keys whose press was sent. Only these are released: others were pressed outside of the picture. */
+  /**
+   * Keys whose press was sent to the page. Only these are released; other keys were pressed while the focus was
+   * elsewhere.
+   */
   readonly #pressed = new Map<string, KeyboardEvent>();
 
   constructor(view: PictureView, hasControl: () => boolean, send: SendInput) {
@@ -83,7 +88,7 @@ export class Input {
     this.#mouse(action, event, BUTTONS[event.button] ?? 'left');
   }
 
-  /** At most one move per animation frame is sent. */
+  /** Sends at most one move per animation frame. */
   #moved(event: PointerEvent): void {
     if (event.pointerType === 'touch') return;
     const first = this.#move === undefined;
@@ -94,7 +99,7 @@ export class Input {
   #flushMove(): void {
     const move = this.#move;
     this.#move = undefined;
-    // Chromium starts a drag only if the move names the pressed button.
+    // The message names the pressed button, because Chromium starts a drag only then.
     if (move && this.#hasControl()) this.#mouse('move', move.event, heldButton(move.event.buttons));
   }
 
@@ -163,7 +168,7 @@ export class Input {
   }
 
   #key(action: 'down' | 'up', event: KeyboardEvent): void {
-    // Compositions and on-screen keyboards arrive as text.
+    // Input from compositions and on-screen keyboards arrives as text.
     if (!this.#hasControl() || event.isComposing || this.#composing || event.keyCode === 229 || event.key === 'Dead')
       return;
     if (event.key === EXIT_KEY) return this.#leavePicture(action, event);

@@ -1,4 +1,4 @@
-// The live view of a session: the picture, and input while the viewer has control.
+// The live view of a session: shows the frames, and sends input while the viewer has control.
 import type { DriveMessage, ServerMessage } from '../../contract/live-messages.ts';
 import { Bar } from './bar.ts';
 import { Connection } from './connection.ts';
@@ -11,12 +11,12 @@ import { parts } from './parts.ts';
 import { PictureView } from './picture.ts';
 
 const NOTICE_MS = 5_000;
-/** Sent to the embedding page at the end. The name that official clients expect. */
+/** Sent to the embedding page when the live view has ended. Official clients expect this name. */
 const DISCONNECTED = 'browserbase-disconnected';
 
 const asked = new URLSearchParams(location.search);
 let right: 'view' | 'control' = 'view';
-/** `unknown` while there is no connection: what is typed then would reach nobody. */
+/** `unknown` while there is no connection. Input would then be lost. */
 let who: 'you' | 'other' | 'agent' | 'unknown' = 'unknown';
 let hasDevtools = false;
 let fence = 0;
@@ -28,7 +28,8 @@ const POINTED: ReadonlySet<InputMessage['type']> = new Set(['mouse', 'wheel', 't
 
 const hasControl = (): boolean => who === 'you';
 const sendInput = (message: InputMessage): void => {
-  // After a change of tabs the picture still shows the other page for a moment, so the click was meant for that page.
+  // After a change of tabs, the picture still shows the previous page for a moment. Input at that time was meant for
+  // that page and is dropped.
   if (POINTED.has(message.type) && view.page !== shown) return;
   if (hasControl()) connection.send({ ...message, fence, page: shown } as DriveMessage); // InputMessage lacks only these two
 };

@@ -1,4 +1,4 @@
-// What screencast pictures do not contain: dialogs, lists of select elements, and file choosers.
+// What the frames of a screencast do not contain: dialogs, lists of select elements, and file choosers.
 import type { DialogState, SelectState } from '../../contract/live-messages.ts';
 import type { SendInput } from './input.ts';
 import { parts } from './parts.ts';
@@ -32,7 +32,7 @@ export class Overlays {
     parts.select.addEventListener('blur', () => this.#choose(undefined));
   }
 
-  /** Called only while the viewer has control; other viewers could not answer. */
+  /** Called only while the viewer has control, because other viewers cannot respond. */
   show(dialog: DialogState | null, select: SelectState | null, files: 'one' | 'many' | null): void {
     this.#showDialog(dialog);
     this.#showSelect(select);

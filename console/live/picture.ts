@@ -1,4 +1,5 @@
-// Draws the newest picture as large as possible, and converts coordinates between the screen and the page.
+// Draws the newest frame as large as possible, at most at twice its size, and converts coordinates between the screen
+// and the page.
 import type { FrameHead } from '../../contract/live-messages.ts';
 import { parts } from './parts.ts';
 
@@ -11,7 +12,7 @@ export class PictureView {
     this.#fit();
   }
 
-  /** The page that the picture shows. Empty before the first picture. */
+  /** The page that the frame shows. Empty before the first frame. */
   get page(): string {
     return this.#page;
   }
@@ -32,14 +33,14 @@ export class PictureView {
     bitmap.close();
   }
 
-  /** A point in CSS pixels of the page. */
+  /** Converts a pointer position to CSS pixels of the page. */
   pointOf({ clientX, clientY }: { clientX: number; clientY: number }): { x: number; y: number } {
     const box = parts.canvas.getBoundingClientRect();
     const { width, height } = this.#size;
     return { x: ((clientX - box.left) * width) / box.width, y: ((clientY - box.top) * height) / box.height };
   }
 
-  /** A box of the page in screen coordinates. */
+  /** Converts a box of the page to screen coordinates. */
   boxOf(box: { x: number; y: number; width: number; height: number }): DOMRect {
     const shown = parts.canvas.getBoundingClientRect();
     const scale = shown.width / this.#size.width;

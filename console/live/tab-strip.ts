@@ -1,5 +1,5 @@
-// The tabs above the picture. Each tab keeps its elements while it lives: an element that is replaced or moved between press
-// and release gets no click.
+// The tabs above the live view. Each tab keeps its elements while it exists, because an element that is replaced or
+// moved between press and release gets no click.
 import type { TabState } from '../../contract/live-messages.ts';
 import { parts } from './parts.ts';
 
@@ -11,10 +11,10 @@ export interface TabActions {
 
 export interface TabsShown {
   readonly tabs: readonly TabState[];
-  /** The page whose picture is shown. */
+  /** The page whose frames are shown. */
   readonly shown: string;
   readonly hasControl: boolean;
-  /** Data URLs by the addresses of the icons. */
+  /** Icons as data URLs, by the address of the icon. */
   readonly icons: ReadonlyMap<string, string>;
 }
 
@@ -66,7 +66,7 @@ class TabElement {
     this.#close = buttonOf('close', '\u00d7', () => actions.close(page));
     this.#image.alt = '';
     this.#image.hidden = true;
-    // The data is not a valid image.
+    // Hides the icon if its data is not a valid image.
     this.#image.addEventListener('error', () => {
       this.#image.hidden = true;
     });

@@ -1,5 +1,6 @@
-// Runs a snippet of the playground. This page is in a sandboxed frame without an origin, so that a snippet can reach
-// neither the console's storage, cookies and page nor any address except the WebSocket of this service.
+// Runs a snippet of the playground. This page is in a sandboxed frame with an opaque origin, so that a snippet cannot
+// reach the storage, cookies or page of the console. The only address that a snippet can reach is the WebSocket of this
+// service.
 import { connect } from 'puppeteer-core/lib/esm/puppeteer/puppeteer-core-browser.js';
 import type { RunnerMessage, RunRequest } from './messages.ts';
 

@@ -34,7 +34,7 @@ createRoot(root).render(
   </StrictMode>,
 );
 
-/** Pages outside of the console, because people reach them from elsewhere. */
+/** Pages outside of the console, because people open them from links elsewhere. */
 function pageFor(path: string) {
   if (path === '/signin') return <SignInPage />;
   if (path === '/device') return <DevicePage />;

@@ -1,4 +1,4 @@
-// Routes that exist for the field's official clients only.
+// Routes that exist only for official clients of other services.
 
 import { Type } from 'typebox';
 import type { Operation } from '../operation.ts';

@@ -24,7 +24,7 @@ export const CONFIG_OPERATIONS = {
     path: '/.well-known/oauth-authorization-server',
     summary: 'Read the authorization server metadata',
     description:
-      'Returns the same configuration in the form for OAuth clients (RFC 8414). The response may be cached for a minute.',
+      'Returns the same configuration as OAuth authorization server metadata (RFC 8414). The response may be cached for a minute.',
     headers: CachedHeader,
     responses: { 200: { description: 'The metadata.', schema: AuthorizationServer, headers: HEADERS }, 304: CURRENT },
     errors: [],

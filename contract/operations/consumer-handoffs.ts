@@ -35,7 +35,7 @@ export const CONSUMER_HANDOFF_OPERATIONS = {
     path: `${COMMANDS}/handoffs.claim`,
     summary: 'Claim a hand-off as the consumer whom it names',
     description:
-      'Gives the consumer control of the session, with a lease token for `renew`, `complete` and `cancel`. Only one of several concurrent requests gets it. When this session of the consumer ends, so does the lease. For a payment, the consumer must have proved their identity recently.',
+      'Gives the consumer control of the session, with a lease token for `renew`, `complete` and `cancel`. Only one of several concurrent requests gets control. The lease ends when this session of the consumer ends. For a payment, the consumer must have proved their identity recently.',
     isWrite: true,
     body: NameHandoff,
     bodyExample: { id: ID },

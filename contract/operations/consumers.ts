@@ -50,7 +50,7 @@ const CHALLENGE = 'E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM';
 
 /** Commands that are sent before a session exists. */
 const BEFORE = { ...OF_CONSUMER, credential: 'public', isWrite: true } as const;
-/** Commands of our own sign-in page. */
+/** Commands that our own sign-in page sends. */
 const HOSTED = {
   tag: 'Consumers',
   method: 'POST',
@@ -95,7 +95,7 @@ export const CONSUMER_OPERATIONS = {
     path: `${COMMANDS}/session.start`,
     summary: 'Start a sign-in',
     description:
-      'Returns the address that the browser of the consumer must open. The browser comes back to `redirectUri` with `code`, `state` and `iss`, or with `error`. At most 30 a minute from one address.',
+      'Returns the address that the browser of the consumer must open. The browser comes back to `redirectUri` with `code`, `state` and `iss`, or with `error`. At most 30 requests per minute and address.',
     body: StartConsumerSession,
     bodyExample: { redirectUri: 'https://shop.example/signed-in', codeChallenge: CHALLENGE, state: 'k3' },
     responses: { 200: { description: 'Started.', schema: StartedConsumerSession } },
@@ -205,7 +205,7 @@ export const CONSUMER_OPERATIONS = {
     path: `${COMMANDS}/hosted.register`,
     summary: 'Set the password of a consumer',
     description:
-      'Sends a code by e-mail. When the code is entered, the consumer has this password: a new consumer while registration is open, or one who forgot the old password. All other sessions of the consumer then end.',
+      'Sends a code by e-mail. When the code is entered, the password is set: for a new consumer while registration is open, or for one who forgot the old password. All other sessions of the consumer then end.',
     body: HostedRegister,
     bodyExample: { signIn: ID, email: 'kim@example.com', password: 'correct horse battery staple' },
     responses: SENT,
@@ -374,7 +374,7 @@ export const CONSUMER_OPERATIONS = {
     path: `${COMMANDS}/actions.get`,
     summary: 'Read an Action of a consumer',
     description:
-      'Returns a description of what is asked, made from the content of the Action, who is asking, and the reason that the agent gave.',
+      'Returns who is asking, the reason that the agent gave, and a description of what is asked, made from the content of the Action.',
     isWrite: false,
     body: NameAction,
     bodyExample: { jobId: ID },
@@ -397,7 +397,7 @@ export const CONSUMER_OPERATIONS = {
     path: `${COMMANDS}/actions.approve`,
     summary: 'Approve an Action',
     description:
-      'Approves exactly this digest, once. An operation that cannot be undone requires the signature of a passkey over the digest (`proof`), or a proof of identity from the last five minutes. Refused if it is known to come from the browser of a session. At most 60 decisions in an hour.',
+      'Approves exactly this digest, once. An operation that cannot be undone requires the signature of a passkey over the digest (`proof`), or a proof of identity from the last five minutes. Refused if it is known to come from the browser of a session. At most 60 decisions per hour.',
     isWrite: true,
     body: ApproveAction,
     bodyExample: { jobId: ID, digest: DIGEST },

@@ -110,7 +110,7 @@ export const CONTEXT_OPERATIONS = {
     params: ContextParams,
     body: RestoreContext,
     bodyExample: { version: 3 },
-    responses: { 200: { description: 'The context as it is now.', schema: Context } },
+    responses: { 200: { description: 'The context after the change.', schema: Context } },
     errors: ['not_found'],
   },
   forkContext: {
@@ -174,7 +174,7 @@ export const CONTEXT_OPERATIONS = {
       ],
       origins: [],
     },
-    responses: { 200: { description: 'The context as it is now.', schema: Context } },
+    responses: { 200: { description: 'The context after the change.', schema: Context } },
     errors: ['unknown_field', 'not_found'],
   },
 } as const satisfies Readonly<Record<string, Operation>>;

@@ -37,7 +37,7 @@ export const CREDIT_OPERATIONS = {
     path: '/v1/applications/{appId}/credits/usage',
     summary: 'Read usage and cost',
     description:
-      'Returns browser time, network bytes, calls and cost of a period, by day, operation or agent key. Requires the role viewer.',
+      'Returns browser time, network bytes, calls and cost in a period, by day, operation or agent key. Requires the role viewer.',
     query: CreditUsageQuery,
     responses: { 200: { description: 'The usage.', schema: CreditUsage } },
   },

@@ -42,11 +42,11 @@ export const DEVICE_OPERATIONS = {
     path: '/v1/device/authorizations',
     summary: 'Read and claim a device authorization',
     description:
-      'Returns what the program with this code asks for. The first person who reads the request claims it: from then on, it does not exist for anyone else. Ten wrong codes within ten minutes, per person and per address, are answered with 429.',
+      'Returns what the program with this code requests. The first person who reads the request claims it: from then on, it does not exist for anyone else. After ten wrong codes within ten minutes, per person and per address, the status is 429.',
     credential: 'human',
     isWrite: true,
     query: UserCodeQuery,
-    responses: { 200: { description: 'What is asked for.', schema: DeviceRequest } },
+    responses: { 200: { description: 'What the program requests.', schema: DeviceRequest } },
     errors: ['not_found', 'rate_limited', 'cross_site_request'],
   },
   readDeviceState: {
@@ -55,7 +55,7 @@ export const DEVICE_OPERATIONS = {
     path: '/v1/device/authorizations/{id}',
     summary: 'Read the state of a device authorization',
     description:
-      'For the program: returns whether the person has decided, without collecting the token. The credential is the device code. Without `wait`, requests that are more frequent than every `interval` seconds are refused.',
+      'For the program: returns whether the person has decided, without collecting the token. The credential is the device code. Without `wait`, requests that are sent less than `interval` seconds apart are refused.',
     credential: 'deviceCode',
     isWrite: false,
     params: DeviceParams,

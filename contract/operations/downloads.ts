@@ -13,7 +13,7 @@ export const DOWNLOAD_OPERATIONS = {
     path: '/v1/browsers/downloads',
     summary: 'List downloads of a session',
     description:
-      'Returns completed downloads, while the session is running and for 31 days after its end, whichever download folder a client has set. A file is listed within two seconds after it is complete.',
+      'Returns completed downloads, while the session is running and for 31 days after its end, regardless of the download folder that a client has set. A file is listed within two seconds after it is complete.',
     credential: 'agentKey',
     scopes: ['browsers:files'],
     isWrite: false,

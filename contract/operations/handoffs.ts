@@ -34,7 +34,7 @@ export const HANDOFF_OPERATIONS = {
     path: HANDOFFS,
     summary: 'Request a hand-off',
     description:
-      'Asks for a person to take control of a running session: a member, whoever has a link, or an end user of the application. While the person has control, input of the agent waits, and continues afterwards on the same connection. A session can have only one open hand-off; a viewer in control counts as one. For agent keys, and for members. Requires the role developer.',
+      'Asks for a person to take control of a running session: a member, whoever has a link, or an end user of the application. While the person has control, input of the agent waits, and continues afterwards on the same connection. A session can have only one open hand-off; a viewer in control counts as one. Available to agent keys, and to members with the role developer.',
     credential: 'agentKeyOrAccount',
     scopes: ['handoffs:write'],
     isWrite: true,
@@ -87,7 +87,7 @@ export const HANDOFF_OPERATIONS = {
     path: `${HANDOFFS}/{id}/claim`,
     summary: 'Claim a hand-off',
     description:
-      'Gives the caller control of the session. For a signed-in person with the role developer, or for anyone who has the secret of the claim link. Only one of several concurrent requests gets it. For a payment, a signed-in person must have proved their identity recently.',
+      'Gives the caller control of the session. For a signed-in person with the role developer, or for anyone who has the secret of the claim link. Only one of several concurrent requests gets control. For a payment, a signed-in person must have proved their identity recently.',
     credential: 'handoffClaimer',
     isWrite: true,
     params: HandoffParams,

@@ -66,7 +66,7 @@ export const HOST_OPERATIONS = {
     path: '/v1/operator/hosts/{hostId}',
     summary: 'Drain a host',
     description:
-      'Decides whether the host gets new sessions, as `berth hosts drain` and `undrain` do. Sessions that are running on it continue. Only for the account of the first start, after a fresh proof by its person.',
+      'Sets whether the host gets new sessions, as `berth hosts drain` and `undrain` do. Sessions that are running on it continue. Only for the account that was set up at the first start, after a recent proof of identity.',
     credential: 'human',
     stepUp: true,
     isWrite: true,

@@ -28,7 +28,7 @@ export const IDENTITY_OPERATIONS = {
     isWrite: false,
     mount: 'native',
     params: ApplicationParams,
-    responses: { 200: { description: 'The identity.', schema: ApplicationIdentity, headers: ETAG } },
+    responses: { 200: { description: 'The sign-in configuration.', schema: ApplicationIdentity, headers: ETAG } },
     errors: ['not_found'],
   },
   replaceIdentity: {
@@ -51,7 +51,7 @@ export const IDENTITY_OPERATIONS = {
       origins: ['https://shop.example'],
       redirectUris: ['https://shop.example/signed-in'],
     },
-    responses: { 200: { description: 'The identity.', schema: ApplicationIdentity, headers: ETAG } },
+    responses: { 200: { description: 'The sign-in configuration.', schema: ApplicationIdentity, headers: ETAG } },
     errors: ['not_found', 'precondition_failed', 'precondition_required'],
   },
   listConsumerProviders: {

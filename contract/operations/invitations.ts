@@ -18,7 +18,7 @@ export const INVITATION_OPERATIONS = {
     path: '/v1/applications/{appId}/invitations',
     summary: 'Invite a person',
     description:
-      'Sends the link by e-mail if the operator has configured a mail server, and returns it once. Requires the role admin; a new owner can be invited only by an owner who is signed in, with a step-up. At most 50 pending invitations, and 20 in an hour.',
+      'Sends the link by e-mail if the operator has configured a mail server, and returns the link once. Requires the role admin; a new owner can be invited only by an owner who is signed in, with a step-up. At most 50 pending invitations, and 20 new ones per hour.',
     credential: 'account',
     scopes: ['members:write'],
     isWrite: true,

@@ -26,7 +26,7 @@ export const LIVE_OPERATIONS = {
     path: '/v1/browsers/sessions/{id}/debug',
     summary: 'Revoke live view addresses',
     description:
-      'Revokes every live view address of this session. Viewers who are connected through one are disconnected.',
+      'Revokes every live view address of this session. Viewers who are connected through one of them are disconnected.',
     credential: 'agentKey',
     scopes: ['browsers:connect'],
     isWrite: true,

@@ -9,7 +9,7 @@ export const MCP_OPERATIONS = {
     path: '/v1/agent/applications/{appId}/mcp',
     summary: 'Send an MCP message',
     description:
-      'The Model Context Protocol over streamable HTTP, revision 2026-07-28 and, for older clients, the revisions of 2025. There is no MCP session: each message is answered independently. The tools open, drive and close browser sessions of the application (scope `browsers:connect`), and call the operations that the key has a grant for (scope `operations:invoke`).',
+      'The Model Context Protocol over streamable HTTP, revision 2026-07-28 and, for older clients, the revisions of 2025. There is no MCP session: each message is handled independently. The tools open, drive and close browser sessions of the application (scope `browsers:connect`), and call the operations that the key has a grant for (scope `operations:invoke`).',
     credential: 'agentKey',
     scopes: ['browsers:connect', 'operations:invoke'],
     isWrite: true,
@@ -23,7 +23,7 @@ export const MCP_OPERATIONS = {
     bodyExample: { jsonrpc: '2.0', id: 1, method: 'tools/list', params: {} },
     responses: {
       200: {
-        description: 'The answer, as JSON or, for older clients, as an event stream with one event.',
+        description: 'The JSON-RPC response, as JSON or, for older clients, as an event stream with one event.',
         schema: McpMessage,
         asStream: 'The answer as one event.',
         headers: {

@@ -6,7 +6,10 @@ import type { Operation } from '../operation.ts';
 import { CreateSession, Session, SessionParams, SessionQuery, UpdateSession } from '../sessions.ts';
 import { ADMITTED } from './shared.ts';
 
-/** Settings without which a session could reach, keep or show more than its caller intends. */
+/**
+ * Settings without which a session could reach, keep or show more than the caller intends, each with alternative names
+ * that callers may use.
+ */
 const PROTECTING_FIELDS = {
   'browserSettings.networkPolicy': ['network'],
   'browserSettings.allowedDomains': ['domains', 'allowedHosts'],

@@ -24,7 +24,7 @@ export const FILE = {
 
 export const PART = { ...FILE, 'content-range': 'Which bytes are returned, and the total size.' } as const;
 
-/** Headers of answers that pages of any origin may read. */
+/** Headers of responses that pages of any origin may read. */
 export const FOR_ANY_ORIGIN = {
   'access-control-allow-origin': '`*`.',
   'access-control-expose-headers': 'Headers that scripts of other origins may read.',

@@ -60,7 +60,8 @@ export const TOPUP_OPERATIONS = {
     ...READ,
     path: `${CHECKOUTS}/{id}`,
     summary: 'Read a checkout',
-    description: 'Returns a checkout, at once or when its status changes. Requires the role owner.',
+    description:
+      'Returns a checkout; with `wait`, when its status has changed or the waiting time is over. Requires the role owner.',
     params: CheckoutParams,
     query: CheckoutQuery,
     responses: { 200: { description: 'The checkout.', schema: Checkout } },
@@ -99,7 +100,8 @@ export const TOPUP_OPERATIONS = {
     method: 'GET',
     path: '/v1/purchases/catalog',
     summary: 'Read the catalog',
-    description: 'Returns the built-in operations and the meters of their calls. Needs no credential.',
+    description:
+      'Returns the built-in operations and the meters by which their calls are charged. Needs no credential.',
     credential: 'public',
     isWrite: false,
     mount: 'native',

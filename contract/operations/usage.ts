@@ -10,7 +10,7 @@ export const USAGE_OPERATIONS = {
     method: 'GET',
     path: '/v1/applications/{appId}/usage',
     summary: 'Read the usage over time',
-    description: `Returns the sessions, failures, start times and resources of a period, by time step and by agent key. Hourly values are kept for ${USAGE_KEPT_DAYS} days, longer than the sessions themselves.`,
+    description: `Returns the sessions, failures, start times and resources in a period, by time step and by agent key. Hourly values are kept for ${USAGE_KEPT_DAYS} days, which is longer than the sessions themselves are kept.`,
     credential: 'account',
     scopes: READ_APPLICATIONS,
     isWrite: false,

@@ -78,7 +78,7 @@ export const WEBHOOK_OPERATIONS = {
     path: `${WEBHOOKS}/{webhookId}`,
     summary: 'Change a webhook',
     description:
-      'Changes the name, the address or the types of events, or enables or disables the webhook. Waiting messages are sent to the new address. An enabled webhook starts with the events after the change. Requires the role developer.',
+      'Changes the name, the address or the types of events, or enables or disables the webhook. Waiting messages are sent to the new address. A webhook that is enabled gets only events that occur after the change. Requires the role developer.',
     unknownFields: 'refuse',
     params: WebhookParams,
     headers: IfMatchHeader,
@@ -103,7 +103,7 @@ export const WEBHOOK_OPERATIONS = {
     path: `${WEBHOOKS}/{webhookId}/rotate-key`,
     summary: 'Rotate the key of a webhook',
     description:
-      'Creates a new key. For 24 hours, messages carry a signature of each key, so that the endpoint can switch to the new one. Requires the role developer.',
+      'Creates a new key. For 24 hours, messages are signed with both keys, so that the endpoint can switch to the new one. Requires the role developer.',
     params: WebhookParams,
     responses: { 200: { description: 'The webhook, with both public keys.', schema: Webhook, headers: ETAG } },
     errors: ['not_found', 'precondition_failed'],

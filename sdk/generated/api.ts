@@ -287,7 +287,7 @@ export interface paths {
         };
         /**
          * List downloads of a session
-         * @description Returns completed downloads, while the session is running and for 31 days after its end, whichever download folder a client has set. A file is listed within two seconds after it is complete.
+         * @description Returns completed downloads, while the session is running and for 31 days after its end, regardless of the download folder that a client has set. A file is listed within two seconds after it is complete.
          *
          *     Scope: browsers:files.
          */
@@ -622,7 +622,7 @@ export interface paths {
         post?: never;
         /**
          * Revoke live view addresses
-         * @description Revokes every live view address of this session. Viewers who are connected through one are disconnected.
+         * @description Revokes every live view address of this session. Viewers who are connected through one of them are disconnected.
          *
          *     Scope: browsers:connect.
          */
@@ -649,7 +649,7 @@ export interface paths {
         put?: never;
         /**
          * Request a hand-off
-         * @description Asks for a person to take control of a running session: a member, whoever has a link, or an end user of the application. While the person has control, input of the agent waits, and continues afterwards on the same connection. A session can have only one open hand-off; a viewer in control counts as one. For agent keys, and for members. Requires the role developer.
+         * @description Asks for a person to take control of a running session: a member, whoever has a link, or an end user of the application. While the person has control, input of the agent waits, and continues afterwards on the same connection. A session can have only one open hand-off; a viewer in control counts as one. Available to agent keys, and to members with the role developer.
          *
          *     Scope: handoffs:write.
          */
@@ -693,7 +693,7 @@ export interface paths {
         put?: never;
         /**
          * Claim a hand-off
-         * @description Gives the caller control of the session. For a signed-in person with the role developer, or for anyone who has the secret of the claim link. Only one of several concurrent requests gets it. For a payment, a signed-in person must have proved their identity recently.
+         * @description Gives the caller control of the session. For a signed-in person with the role developer, or for anyone who has the secret of the claim link. Only one of several concurrent requests gets control. For a payment, a signed-in person must have proved their identity recently.
          */
         post: operations["claimHandoff"];
         delete?: never;
@@ -775,7 +775,7 @@ export interface paths {
         put?: never;
         /**
          * Send an MCP message
-         * @description The Model Context Protocol over streamable HTTP, revision 2026-07-28 and, for older clients, the revisions of 2025. There is no MCP session: each message is answered independently. The tools open, drive and close browser sessions of the application (scope `browsers:connect`), and call the operations that the key has a grant for (scope `operations:invoke`).
+         * @description The Model Context Protocol over streamable HTTP, revision 2026-07-28 and, for older clients, the revisions of 2025. There is no MCP session: each message is handled independently. The tools open, drive and close browser sessions of the application (scope `browsers:connect`), and call the operations that the key has a grant for (scope `operations:invoke`).
          *
          *     Scope: browsers:connect or operations:invoke.
          */
@@ -1429,7 +1429,7 @@ export interface paths {
         };
         /**
          * Read the usage over time
-         * @description Returns the sessions, failures, start times and resources of a period, by time step and by agent key. Hourly values are kept for 400 days, longer than the sessions themselves.
+         * @description Returns the sessions, failures, start times and resources in a period, by time step and by agent key. Hourly values are kept for 400 days, which is longer than the sessions themselves are kept.
          *
          *     Scope: applications:read or applications:write or keys:write.
          */
@@ -1495,7 +1495,7 @@ export interface paths {
         };
         /**
          * Read usage and cost
-         * @description Returns browser time, network bytes, calls and cost of a period, by day, operation or agent key. Requires the role viewer.
+         * @description Returns browser time, network bytes, calls and cost in a period, by day, operation or agent key. Requires the role viewer.
          *
          *     Scope: credits:read.
          */
@@ -1565,7 +1565,7 @@ export interface paths {
         };
         /**
          * Read a checkout
-         * @description Returns a checkout, at once or when its status changes. Requires the role owner.
+         * @description Returns a checkout; with `wait`, when its status has changed or the waiting time is over. Requires the role owner.
          *
          *     Scope: credits:read.
          */
@@ -1627,7 +1627,7 @@ export interface paths {
         };
         /**
          * Read the catalog
-         * @description Returns the built-in operations and the meters of their calls. Needs no credential.
+         * @description Returns the built-in operations and the meters by which their calls are charged. Needs no credential.
          */
         get: operations["readCatalog"];
         put?: never;
@@ -1693,7 +1693,7 @@ export interface paths {
         head?: never;
         /**
          * Change a webhook
-         * @description Changes the name, the address or the types of events, or enables or disables the webhook. Waiting messages are sent to the new address. An enabled webhook starts with the events after the change. Requires the role developer.
+         * @description Changes the name, the address or the types of events, or enables or disables the webhook. Waiting messages are sent to the new address. A webhook that is enabled gets only events that occur after the change. Requires the role developer.
          *
          *     Scope: applications:write.
          */
@@ -1711,7 +1711,7 @@ export interface paths {
         put?: never;
         /**
          * Rotate the key of a webhook
-         * @description Creates a new key. For 24 hours, messages carry a signature of each key, so that the endpoint can switch to the new one. Requires the role developer.
+         * @description Creates a new key. For 24 hours, messages are signed with both keys, so that the endpoint can switch to the new one. Requires the role developer.
          *
          *     Scope: applications:write.
          */
@@ -1873,7 +1873,7 @@ export interface paths {
         put?: never;
         /**
          * Invite a person
-         * @description Sends the link by e-mail if the operator has configured a mail server, and returns it once. Requires the role admin; a new owner can be invited only by an owner who is signed in, with a step-up. At most 50 pending invitations, and 20 in an hour.
+         * @description Sends the link by e-mail if the operator has configured a mail server, and returns the link once. Requires the role admin; a new owner can be invited only by an owner who is signed in, with a step-up. At most 50 pending invitations, and 20 new ones per hour.
          *
          *     Scope: members:write.
          */
@@ -2021,7 +2021,7 @@ export interface paths {
         put?: never;
         /**
          * Start a sign-in
-         * @description Returns the address that the browser of the consumer must open. The browser comes back to `redirectUri` with `code`, `state` and `iss`, or with `error`. At most 30 a minute from one address.
+         * @description Returns the address that the browser of the consumer must open. The browser comes back to `redirectUri` with `code`, `state` and `iss`, or with `error`. At most 30 requests per minute and address.
          */
         post: operations["startConsumerSession"];
         delete?: never;
@@ -2221,7 +2221,7 @@ export interface paths {
         put?: never;
         /**
          * Set the password of a consumer
-         * @description Sends a code by e-mail. When the code is entered, the consumer has this password: a new consumer while registration is open, or one who forgot the old password. All other sessions of the consumer then end.
+         * @description Sends a code by e-mail. When the code is entered, the password is set: for a new consumer while registration is open, or for one who forgot the old password. All other sessions of the consumer then end.
          */
         post: operations["registerHosted"];
         delete?: never;
@@ -2521,7 +2521,7 @@ export interface paths {
         put?: never;
         /**
          * Read an Action of a consumer
-         * @description Returns a description of what is asked, made from the content of the Action, who is asking, and the reason that the agent gave.
+         * @description Returns who is asking, the reason that the agent gave, and a description of what is asked, made from the content of the Action.
          */
         post: operations["readConsumerAction"];
         delete?: never;
@@ -2561,7 +2561,7 @@ export interface paths {
         put?: never;
         /**
          * Approve an Action
-         * @description Approves exactly this digest, once. An operation that cannot be undone requires the signature of a passkey over the digest (`proof`), or a proof of identity from the last five minutes. Refused if it is known to come from the browser of a session. At most 60 decisions in an hour.
+         * @description Approves exactly this digest, once. An operation that cannot be undone requires the signature of a passkey over the digest (`proof`), or a proof of identity from the last five minutes. Refused if it is known to come from the browser of a session. At most 60 decisions per hour.
          */
         post: operations["approveConsumerAction"];
         delete?: never;
@@ -2881,7 +2881,7 @@ export interface paths {
         put?: never;
         /**
          * Claim a hand-off as the consumer whom it names
-         * @description Gives the consumer control of the session, with a lease token for `renew`, `complete` and `cancel`. Only one of several concurrent requests gets it. When this session of the consumer ends, so does the lease. For a payment, the consumer must have proved their identity recently.
+         * @description Gives the consumer control of the session, with a lease token for `renew`, `complete` and `cancel`. Only one of several concurrent requests gets control. The lease ends when this session of the consumer ends. For a payment, the consumer must have proved their identity recently.
          */
         post: operations["claimConsumerHandoff"];
         delete?: never;
@@ -3587,7 +3587,7 @@ export interface paths {
         };
         /**
          * List e-mails to people
-         * @description Returns the newest e-mails. Their text is included until they are sent, so that without a mail server the operator can pass it on. Codes and links in them sign people in. Only for the account of the first start, whose person is signed in and has given a fresh proof; tokens are refused.
+         * @description Returns the newest e-mails. Their text is included until they are sent, so that without a mail server the operator can pass it on. Codes and links in them sign people in. Only for the account that was set up at the first start, signed in and after a recent proof of identity; tokens are refused.
          */
         get: operations["listMails"];
         put?: never;
@@ -3629,7 +3629,7 @@ export interface paths {
         };
         /**
          * Read and claim a device authorization
-         * @description Returns what the program with this code asks for. The first person who reads the request claims it: from then on, it does not exist for anyone else. Ten wrong codes within ten minutes, per person and per address, are answered with 429.
+         * @description Returns what the program with this code requests. The first person who reads the request claims it: from then on, it does not exist for anyone else. After ten wrong codes within ten minutes, per person and per address, the status is 429.
          */
         get: operations["readDeviceRequest"];
         put?: never;
@@ -3653,7 +3653,7 @@ export interface paths {
         };
         /**
          * Read the state of a device authorization
-         * @description For the program: returns whether the person has decided, without collecting the token. The credential is the device code. Without `wait`, requests that are more frequent than every `interval` seconds are refused.
+         * @description For the program: returns whether the person has decided, without collecting the token. The credential is the device code. Without `wait`, requests that are sent less than `interval` seconds apart are refused.
          */
         get: operations["readDeviceState"];
         put?: never;
@@ -3733,7 +3733,7 @@ export interface paths {
         };
         /**
          * Read the authorization server metadata
-         * @description Returns the same configuration in the form for OAuth clients (RFC 8414). The response may be cached for a minute.
+         * @description Returns the same configuration as OAuth authorization server metadata (RFC 8414). The response may be cached for a minute.
          */
         get: operations["readAuthorizationServer"];
         put?: never;
@@ -3847,7 +3847,7 @@ export interface paths {
         head?: never;
         /**
          * Drain a host
-         * @description Decides whether the host gets new sessions, as `berth hosts drain` and `undrain` do. Sessions that are running on it continue. Only for the account of the first start, after a fresh proof by its person.
+         * @description Sets whether the host gets new sessions, as `berth hosts drain` and `undrain` do. Sessions that are running on it continue. Only for the account that was set up at the first start, after a recent proof of identity.
          */
         patch: operations["drainHost"];
         trace?: never;
@@ -3979,7 +3979,7 @@ export interface components {
              * @enum {unknown}
              */
             endReason?: "released" | "client_disconnected" | "browser_closed" | "timed_out" | "connect_timeout" | "crashed" | "out_of_memory" | "start_failed" | "egress_limit" | "disk_limit" | "operator" | "drained" | "service_restart" | "host_lost" | "credit_exhausted";
-            /** @description What ended the session, in words. */
+            /** @description Human-readable explanation of why the session ended. */
             endDetail?: string;
             /**
              * Format: uuid
@@ -3992,7 +3992,7 @@ export interface components {
             uploads?: {
                 /** @description File name, without a folder, as the browser sees it. */
                 fileName: string;
-                /** @description Bytes. */
+                /** @description Size in bytes. */
                 size: number;
                 /** @description SHA-256 in lower-case hexadecimal. */
                 checksum: string;
@@ -4002,14 +4002,14 @@ export interface components {
                  */
                 createdAt: string;
             }[];
-            /** @description The page that was most recently opened, or whose address or title most recently changed. A few seconds late while the session is running. Absent until there is a page with an http or https address. The texts come from the page: do not trust them. */
+            /** @description The page that was most recently opened, or whose address or title most recently changed. Updated with a delay of a few seconds while the session is running. Absent until there is a page with an http or https address. The texts come from the page: do not trust them. */
             lastPage?: {
                 /** @description Address of the page, at most 2048 characters. Values that look like credentials are replaced by `[redacted]`. */
                 url: string;
                 /** @description Title of the page, at most 300 characters; may be empty. */
                 title: string;
             };
-            /** @description Resources that the session has used until now, or in total after it has ended. If the server was killed, up to ten seconds of the bytes before that are missing. Returned by read only; absent for sessions that ended before Berth measured this. */
+            /** @description Resources that the session has used until now, or in total after it has ended. If the server was killed, the byte counts may lack up to the last ten seconds before that. Returned by read only; absent for sessions that ended before Berth measured this. */
             usage?: {
                 /** @description Processor time of the browser and all its processes, including the start. Absent if the host does not measure it. */
                 cpuSeconds?: number;
@@ -4115,15 +4115,15 @@ export interface components {
                  * @enum {unknown}
                  */
                 engine?: "chromium" | "headless-shell";
-                /** @description Size of the page in CSS pixels. An omitted side has its default. */
+                /** @description Size of the page in CSS pixels. An omitted width or height has its default value. */
                 viewport?: {
                     /**
-                     * @description Pixels.
+                     * @description Width in pixels.
                      * @default 1280
                      */
                     width?: number;
                     /**
-                     * @description Pixels.
+                     * @description Height in pixels.
                      * @default 720
                      */
                     height?: number;
@@ -4234,12 +4234,12 @@ export interface components {
                 userAgent?: string;
                 /** @description Position that pages see. Every page may read it without a permission prompt. */
                 geolocation?: {
-                    /** @description Degrees. */
+                    /** @description Latitude in degrees. */
                     latitude: number;
-                    /** @description Degrees. */
+                    /** @description Longitude in degrees. */
                     longitude: number;
                     /**
-                     * @description Metres.
+                     * @description Accuracy in metres.
                      * @default 0
                      */
                     accuracy?: number;
@@ -4274,15 +4274,15 @@ export interface components {
              * @default []
              */
             allowedDomains?: string[];
-            /** @description Size of the page in CSS pixels. An omitted side has its default. */
+            /** @description Size of the page in CSS pixels. An omitted width or height has its default value. */
             viewport?: {
                 /**
-                 * @description Pixels.
+                 * @description Width in pixels.
                  * @default 1280
                  */
                 width?: number;
                 /**
-                 * @description Pixels.
+                 * @description Height in pixels.
                  * @default 720
                  */
                 height?: number;
@@ -4322,7 +4322,7 @@ export interface components {
             status?: "REQUEST_RELEASE";
             /** @description Replaces all metadata. The same limits apply as for create. */
             userMetadata?: Record<string, unknown>;
-            /** @description New time limit in seconds, counted from the creation of the session. The resulting end must not be in the past. */
+            /** @description New time limit in seconds, counted from the creation of the session. The resulting end time must not be in the past. */
             timeout?: number;
         };
         /** @description An event of a session, or of the application. */
@@ -4367,15 +4367,15 @@ export interface components {
              * @enum {unknown}
              */
             engine?: "chromium" | "headless-shell";
-            /** @description Size of the page in CSS pixels. An omitted side has its default. */
+            /** @description Size of the page in CSS pixels. An omitted width or height has its default value. */
             viewport?: {
                 /**
-                 * @description Pixels.
+                 * @description Width in pixels.
                  * @default 1280
                  */
                 width?: number;
                 /**
-                 * @description Pixels.
+                 * @description Height in pixels.
                  * @default 720
                  */
                 height?: number;
@@ -4486,12 +4486,12 @@ export interface components {
             userAgent?: string;
             /** @description Position that pages see. Every page may read it without a permission prompt. */
             geolocation?: {
-                /** @description Degrees. */
+                /** @description Latitude in degrees. */
                 latitude: number;
-                /** @description Degrees. */
+                /** @description Longitude in degrees. */
                 longitude: number;
                 /**
-                 * @description Metres.
+                 * @description Accuracy in metres.
                  * @default 0
                  */
                 accuracy?: number;
@@ -4511,15 +4511,15 @@ export interface components {
              */
             takeover?: "queue" | "refuse";
         };
-        /** @description Size of the page in CSS pixels. An omitted side has its default. */
+        /** @description Size of the page in CSS pixels. An omitted width or height has its default value. */
         Viewport: {
             /**
-             * @description Pixels.
+             * @description Width in pixels.
              * @default 1280
              */
             width?: number;
             /**
-             * @description Pixels.
+             * @description Height in pixels.
              * @default 720
              */
             height?: number;
@@ -4667,7 +4667,7 @@ export interface components {
             billingAccountId: string;
             /** @enum {unknown} */
             environment: "development" | "production";
-            /** @description Increases with every change. In double quotes it is the `ETag`. */
+            /** @description Increases with every change. The `ETag` is this number in double quotes. */
             revision: number;
             /**
              * Format: date-time
@@ -4704,7 +4704,7 @@ export interface components {
             to: string;
             /** @enum {unknown} */
             step: "1h" | "6h" | "1d";
-            /** @description All steps together. */
+            /** @description Totals of all steps. */
             total: {
                 /** @description Sessions that were created. */
                 created: number;
@@ -4720,9 +4720,9 @@ export interface components {
                 bytesReceived: number;
                 /** @description Bytes sent by the sessions that ended, over their whole life. */
                 bytesSent: number;
-                /** @description Half of the sessions started within this time: from the end of a wait in the queue to a running browser. Estimated from a histogram. Absent if none started. */
+                /** @description Median time in milliseconds from the end of a wait in the queue until the browser is running. Estimated from a histogram. Absent if no session started. */
                 startMsP50?: number;
-                /** @description 95 % of the sessions started within this time. */
+                /** @description 95th percentile of the same time, in milliseconds. */
                 startMsP95?: number;
                 /** @description Largest number of sessions that were running at the same time. */
                 peakRunning: number;
@@ -4752,9 +4752,9 @@ export interface components {
                 bytesReceived: number;
                 /** @description Bytes sent by the sessions that ended, over their whole life. */
                 bytesSent: number;
-                /** @description Half of the sessions started within this time: from the end of a wait in the queue to a running browser. Estimated from a histogram. Absent if none started. */
+                /** @description Median time in milliseconds from the end of a wait in the queue until the browser is running. Estimated from a histogram. Absent if no session started. */
                 startMsP50?: number;
-                /** @description 95 % of the sessions started within this time. */
+                /** @description 95th percentile of the same time, in milliseconds. */
                 startMsP95?: number;
                 /** @description Largest number of sessions that were running at the same time. */
                 peakRunning: number;
@@ -4833,17 +4833,17 @@ export interface components {
             memoryUsedBytes: number;
             /** @description Memory of the server process, without its database and browsers. */
             serverBytes: number;
-            /** @description Number of browsers: in sessions, warm, starting and ending. */
+            /** @description Number of browsers, including those that are warm, starting or ending. */
             slotsUsed: number;
             /** @description Sessions that are running in this process. */
             sessions: number;
-            /** @description Warm browsers. */
+            /** @description Number of warm browsers. */
             warm: number;
-            /** @description Creates in the queue. */
+            /** @description Number of queued creates. */
             waiting: number;
-            /** @description CDP clients. */
+            /** @description Number of connected CDP clients. */
             clients: number;
-            /** @description Free space of the disk that holds the data folder. */
+            /** @description Free space on the disk that holds the data folder. */
             diskFreeBytes: number;
         };
         /** @description Limits and usage of an application. */
@@ -5020,7 +5020,7 @@ export interface components {
              */
             applicationId: string;
             name: string;
-            /** @description First characters of the key, to recognise it by. */
+            /** @description First characters of the key, by which it can be recognised. */
             prefix: string;
             /** @description Permissions of the key. */
             scopes: string[];
@@ -5037,11 +5037,11 @@ export interface components {
                 effect?: "read";
                 /** @description JSON Schema (2020-12) that the input must satisfy in addition to the schema of the operation. At most 16 KiB and 16 levels. A `$ref` may only refer to `#/$defs/NAME`. A `pattern` may have at most 256 characters, and no backreferences or lookaround. Keywords that are not supported are refused. */
                 input?: Record<string, unknown>;
-                /** @description For `browser.steps`, the credentials that a call may have typed into pages. Default: none. Operations that an application configures name their credentials themselves. */
+                /** @description For `browser.steps`, the credentials that a call may type into pages. Default: none. Operations that an application configures name their credentials themselves. */
                 credentials?: string[];
                 /** @description Maximum number of calls of the operation with this key in a day (UTC). For `*`, the maximum for each operation. */
                 maxCallsPerDay?: number;
-                /** @description Maximum cost of the calls of the operation with this key in a day (UTC), in micro-credits; for `*`, the maximum for each operation. A call counts with the amount that it holds, and with its cost once it has ended. */
+                /** @description Maximum cost of the calls of the operation with this key in a day (UTC), in micro-credits; for `*`, the maximum for each operation. A running call counts with the amount that it holds, and an ended call with its cost. */
                 maxCostPerDay?: number;
             }[];
             /** @description Address ranges that the key may be used from. If empty, any address. */
@@ -5051,7 +5051,7 @@ export interface components {
              * @enum {unknown}
              */
             status: "active" | "expired" | "revoked";
-            /** @description Increases with every change. In double quotes it is the `ETag`. */
+            /** @description Increases with every change. The `ETag` is this number in double quotes. */
             revision: number;
             /**
              * Format: date-time
@@ -5102,11 +5102,11 @@ export interface components {
                 effect?: "read";
                 /** @description JSON Schema (2020-12) that the input must satisfy in addition to the schema of the operation. At most 16 KiB and 16 levels. A `$ref` may only refer to `#/$defs/NAME`. A `pattern` may have at most 256 characters, and no backreferences or lookaround. Keywords that are not supported are refused. */
                 input?: Record<string, unknown>;
-                /** @description For `browser.steps`, the credentials that a call may have typed into pages. Default: none. Operations that an application configures name their credentials themselves. */
+                /** @description For `browser.steps`, the credentials that a call may type into pages. Default: none. Operations that an application configures name their credentials themselves. */
                 credentials?: string[];
                 /** @description Maximum number of calls of the operation with this key in a day (UTC). For `*`, the maximum for each operation. */
                 maxCallsPerDay?: number;
-                /** @description Maximum cost of the calls of the operation with this key in a day (UTC), in micro-credits; for `*`, the maximum for each operation. A call counts with the amount that it holds, and with its cost once it has ended. */
+                /** @description Maximum cost of the calls of the operation with this key in a day (UTC), in micro-credits; for `*`, the maximum for each operation. A running call counts with the amount that it holds, and an ended call with its cost. */
                 maxCostPerDay?: number;
             }[];
             /**
@@ -5137,11 +5137,11 @@ export interface components {
                 effect?: "read";
                 /** @description JSON Schema (2020-12) that the input must satisfy in addition to the schema of the operation. At most 16 KiB and 16 levels. A `$ref` may only refer to `#/$defs/NAME`. A `pattern` may have at most 256 characters, and no backreferences or lookaround. Keywords that are not supported are refused. */
                 input?: Record<string, unknown>;
-                /** @description For `browser.steps`, the credentials that a call may have typed into pages. Default: none. Operations that an application configures name their credentials themselves. */
+                /** @description For `browser.steps`, the credentials that a call may type into pages. Default: none. Operations that an application configures name their credentials themselves. */
                 credentials?: string[];
                 /** @description Maximum number of calls of the operation with this key in a day (UTC). For `*`, the maximum for each operation. */
                 maxCallsPerDay?: number;
-                /** @description Maximum cost of the calls of the operation with this key in a day (UTC), in micro-credits; for `*`, the maximum for each operation. A call counts with the amount that it holds, and with its cost once it has ended. */
+                /** @description Maximum cost of the calls of the operation with this key in a day (UTC), in micro-credits; for `*`, the maximum for each operation. A running call counts with the amount that it holds, and an ended call with its cost. */
                 maxCostPerDay?: number;
             }[];
             /**
@@ -5175,7 +5175,7 @@ export interface components {
              */
             kind: "personal" | "developer";
             name: string;
-            /** @description First characters of the token, to recognise it by. */
+            /** @description First characters of the token, by which it can be recognised. */
             prefix: string;
             /** @description Permissions of the token, limited by the role of its account. */
             scopes: string[];
@@ -5490,7 +5490,7 @@ export interface operations {
                 content: {
                     "application/json": {
                         /**
-                         * @description Confirmation, for people.
+                         * @description Human-readable confirmation.
                          * @constant
                          */
                         message: "File uploaded";
@@ -5619,7 +5619,7 @@ export interface operations {
                 after?: string;
                 /** @description Maximum number of entries to return. Ignored for a stream or a HAR file. */
                 limit?: number;
-                /** @description `har` returns the network entries as a HAR 1.2 file, like the header `Accept: application/har+json`. */
+                /** @description `har` returns the network entries as a HAR 1.2 file, as does the header `Accept: application/har+json`. */
                 format?: "json" | "har";
             };
             header?: never;
@@ -5727,7 +5727,7 @@ export interface operations {
                                 startTimeMs: number;
                                 /** @description End of the gap. */
                                 endTimeMs: number;
-                                /** @description `hidden`: another tab was in front. `missing`: the page was not painted yet, the service was down, or there was no disk space. During a gap the replay shows the last picture before it; at the beginning, the first picture. */
+                                /** @description `hidden`: another tab was in front. `missing`: the page was not painted yet, the service was down, or there was no disk space. During a gap the replay shows the last frame before it; at the beginning, the first frame. */
                                 why: "hidden" | "missing";
                             }[];
                         }[];
@@ -6054,7 +6054,7 @@ export interface operations {
                             sessionId: string;
                             /** @description File name that the site suggested. Several downloads may have the same name. */
                             filename: string;
-                            /** @description Media type from the response header, if the session has `logSession` and the header names a specific type. Otherwise detected from the first bytes of the file or, for text, from the file extension. `application/octet-stream` if unknown. */
+                            /** @description Media type from the response header, if `logSession` is true and the header names a specific type. Otherwise detected from the first bytes of the file or, for text, from the file extension. `application/octet-stream` if unknown. */
                             mimeType: string;
                             /** @description Size in bytes. */
                             size: number;
@@ -6134,7 +6134,7 @@ export interface operations {
                         sessionId: string;
                         /** @description File name that the site suggested. Several downloads may have the same name. */
                         filename: string;
-                        /** @description Media type from the response header, if the session has `logSession` and the header names a specific type. Otherwise detected from the first bytes of the file or, for text, from the file extension. `application/octet-stream` if unknown. */
+                        /** @description Media type from the response header, if `logSession` is true and the header names a specific type. Otherwise detected from the first bytes of the file or, for text, from the file extension. `application/octet-stream` if unknown. */
                         mimeType: string;
                         /** @description Size in bytes. */
                         size: number;
@@ -6844,13 +6844,13 @@ export interface operations {
                  *     }
                  */
                 "application/json": {
-                    /** @description Number of an earlier version. It is copied as the newest version, with a new number. */
+                    /** @description Number of an earlier version. A copy of it becomes the newest version, with a new number. */
                     version: number;
                 };
             };
         };
         responses: {
-            /** @description The context as it is now. */
+            /** @description The context after the change. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -7115,7 +7115,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description The context as it is now. */
+            /** @description The context after the change. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -7214,7 +7214,7 @@ export interface operations {
                             title: string;
                             /** @description URL of the icon of the page. May be empty. */
                             faviconUrl: string;
-                            /** @description Whether the page answered within half a second. One that does not, because it computes or shows a dialog, is hidden from clients that connect until it answers. `Target.closeTarget` with its `id` closes it. */
+                            /** @description Whether the page responded within half a second. A page that does not, because it is computing or shows a dialog, is hidden from clients that connect until it responds. `Target.closeTarget` with its `id` closes it. */
                             isResponsive: boolean;
                             /** @description Live view of this page. */
                             debuggerUrl: string;
@@ -7329,7 +7329,7 @@ export interface operations {
                              * @enum {unknown}
                              */
                             reason: "login" | "otp" | "captcha" | "payment" | "consent" | "review" | "other";
-                            /** @description Who may claim it: `members`, `link` or `end_user`, or `viewer` if a viewer took control. */
+                            /** @description Who may claim the hand-off: `members`, `link` or `end_user`, or `viewer` if a viewer took control. */
                             claimableBy: string[];
                             /** @description For `end_user`, the id of the consumer whom the hand-off names. */
                             consumerId?: string;
@@ -7344,7 +7344,7 @@ export interface operations {
                             allowedOrigins?: string[];
                             /** @description Length of a lease, in seconds. */
                             leaseSeconds: number;
-                            /** @description Counts the changes of control of the session. */
+                            /** @description Increases each time control of the session changes. */
                             fence: number;
                             /** @description A program or a person. */
                             requestedBy: {
@@ -7395,7 +7395,7 @@ export interface operations {
                             note?: string;
                             /** @description What the person, or the page of the hand-off, added. Untrusted. */
                             evidence?: Record<string, unknown>;
-                            /** @description Address of the page at the end, without its query and fragment. */
+                            /** @description Address of the page when the hand-off ended, without its query and fragment. */
                             url?: string;
                             /** @description Only in the response to a request with `link` or an end user: the address to give to that person. The secret of a link is shown once; the address for an end user has no secret. */
                             claimUrl?: string;
@@ -7403,7 +7403,7 @@ export interface operations {
                             applicationName?: string;
                             /** @description Origin of the page that is shown first. Present only for people who read an open hand-off. In a list, only if it is known without asking the browser. */
                             pageOrigin?: string;
-                            /** @description As it was requested. */
+                            /** @description The `callbackEvent` of the request. */
                             callbackEvent?: string;
                             /** @description What was changed in the request. */
                             warnings?: components["schemas"]["Warning"][];
@@ -7545,7 +7545,7 @@ export interface operations {
                          * @enum {unknown}
                          */
                         reason: "login" | "otp" | "captcha" | "payment" | "consent" | "review" | "other";
-                        /** @description Who may claim it: `members`, `link` or `end_user`, or `viewer` if a viewer took control. */
+                        /** @description Who may claim the hand-off: `members`, `link` or `end_user`, or `viewer` if a viewer took control. */
                         claimableBy: string[];
                         /** @description For `end_user`, the id of the consumer whom the hand-off names. */
                         consumerId?: string;
@@ -7560,7 +7560,7 @@ export interface operations {
                         allowedOrigins?: string[];
                         /** @description Length of a lease, in seconds. */
                         leaseSeconds: number;
-                        /** @description Counts the changes of control of the session. */
+                        /** @description Increases each time control of the session changes. */
                         fence: number;
                         /** @description A program or a person. */
                         requestedBy: {
@@ -7611,7 +7611,7 @@ export interface operations {
                         note?: string;
                         /** @description What the person, or the page of the hand-off, added. Untrusted. */
                         evidence?: Record<string, unknown>;
-                        /** @description Address of the page at the end, without its query and fragment. */
+                        /** @description Address of the page when the hand-off ended, without its query and fragment. */
                         url?: string;
                         /** @description Only in the response to a request with `link` or an end user: the address to give to that person. The secret of a link is shown once; the address for an end user has no secret. */
                         claimUrl?: string;
@@ -7619,7 +7619,7 @@ export interface operations {
                         applicationName?: string;
                         /** @description Origin of the page that is shown first. Present only for people who read an open hand-off. In a list, only if it is known without asking the browser. */
                         pageOrigin?: string;
-                        /** @description As it was requested. */
+                        /** @description The `callbackEvent` of the request. */
                         callbackEvent?: string;
                         /** @description What was changed in the request. */
                         warnings?: components["schemas"]["Warning"][];
@@ -7693,7 +7693,7 @@ export interface operations {
                          * @enum {unknown}
                          */
                         reason: "login" | "otp" | "captcha" | "payment" | "consent" | "review" | "other";
-                        /** @description Who may claim it: `members`, `link` or `end_user`, or `viewer` if a viewer took control. */
+                        /** @description Who may claim the hand-off: `members`, `link` or `end_user`, or `viewer` if a viewer took control. */
                         claimableBy: string[];
                         /** @description For `end_user`, the id of the consumer whom the hand-off names. */
                         consumerId?: string;
@@ -7708,7 +7708,7 @@ export interface operations {
                         allowedOrigins?: string[];
                         /** @description Length of a lease, in seconds. */
                         leaseSeconds: number;
-                        /** @description Counts the changes of control of the session. */
+                        /** @description Increases each time control of the session changes. */
                         fence: number;
                         /** @description A program or a person. */
                         requestedBy: {
@@ -7759,7 +7759,7 @@ export interface operations {
                         note?: string;
                         /** @description What the person, or the page of the hand-off, added. Untrusted. */
                         evidence?: Record<string, unknown>;
-                        /** @description Address of the page at the end, without its query and fragment. */
+                        /** @description Address of the page when the hand-off ended, without its query and fragment. */
                         url?: string;
                         /** @description Only in the response to a request with `link` or an end user: the address to give to that person. The secret of a link is shown once; the address for an end user has no secret. */
                         claimUrl?: string;
@@ -7767,7 +7767,7 @@ export interface operations {
                         applicationName?: string;
                         /** @description Origin of the page that is shown first. Present only for people who read an open hand-off. In a list, only if it is known without asking the browser. */
                         pageOrigin?: string;
-                        /** @description As it was requested. */
+                        /** @description The `callbackEvent` of the request. */
                         callbackEvent?: string;
                         /** @description What was changed in the request. */
                         warnings?: components["schemas"]["Warning"][];
@@ -7893,7 +7893,7 @@ export interface operations {
                          * @enum {unknown}
                          */
                         reason: "login" | "otp" | "captcha" | "payment" | "consent" | "review" | "other";
-                        /** @description Who may claim it: `members`, `link` or `end_user`, or `viewer` if a viewer took control. */
+                        /** @description Who may claim the hand-off: `members`, `link` or `end_user`, or `viewer` if a viewer took control. */
                         claimableBy: string[];
                         /** @description For `end_user`, the id of the consumer whom the hand-off names. */
                         consumerId?: string;
@@ -7908,7 +7908,7 @@ export interface operations {
                         allowedOrigins?: string[];
                         /** @description Length of a lease, in seconds. */
                         leaseSeconds: number;
-                        /** @description Counts the changes of control of the session. */
+                        /** @description Increases each time control of the session changes. */
                         fence: number;
                         /** @description A program or a person. */
                         requestedBy: {
@@ -7959,7 +7959,7 @@ export interface operations {
                         note?: string;
                         /** @description What the person, or the page of the hand-off, added. Untrusted. */
                         evidence?: Record<string, unknown>;
-                        /** @description Address of the page at the end, without its query and fragment. */
+                        /** @description Address of the page when the hand-off ended, without its query and fragment. */
                         url?: string;
                         /** @description Only in the response to a request with `link` or an end user: the address to give to that person. The secret of a link is shown once; the address for an end user has no secret. */
                         claimUrl?: string;
@@ -7967,7 +7967,7 @@ export interface operations {
                         applicationName?: string;
                         /** @description Origin of the page that is shown first. Present only for people who read an open hand-off. In a list, only if it is known without asking the browser. */
                         pageOrigin?: string;
-                        /** @description As it was requested. */
+                        /** @description The `callbackEvent` of the request. */
                         callbackEvent?: string;
                         /** @description What was changed in the request. */
                         warnings?: components["schemas"]["Warning"][];
@@ -8058,7 +8058,7 @@ export interface operations {
                          * @enum {unknown}
                          */
                         reason: "login" | "otp" | "captcha" | "payment" | "consent" | "review" | "other";
-                        /** @description Who may claim it: `members`, `link` or `end_user`, or `viewer` if a viewer took control. */
+                        /** @description Who may claim the hand-off: `members`, `link` or `end_user`, or `viewer` if a viewer took control. */
                         claimableBy: string[];
                         /** @description For `end_user`, the id of the consumer whom the hand-off names. */
                         consumerId?: string;
@@ -8073,7 +8073,7 @@ export interface operations {
                         allowedOrigins?: string[];
                         /** @description Length of a lease, in seconds. */
                         leaseSeconds: number;
-                        /** @description Counts the changes of control of the session. */
+                        /** @description Increases each time control of the session changes. */
                         fence: number;
                         /** @description A program or a person. */
                         requestedBy: {
@@ -8124,7 +8124,7 @@ export interface operations {
                         note?: string;
                         /** @description What the person, or the page of the hand-off, added. Untrusted. */
                         evidence?: Record<string, unknown>;
-                        /** @description Address of the page at the end, without its query and fragment. */
+                        /** @description Address of the page when the hand-off ended, without its query and fragment. */
                         url?: string;
                         /** @description Only in the response to a request with `link` or an end user: the address to give to that person. The secret of a link is shown once; the address for an end user has no secret. */
                         claimUrl?: string;
@@ -8132,7 +8132,7 @@ export interface operations {
                         applicationName?: string;
                         /** @description Origin of the page that is shown first. Present only for people who read an open hand-off. In a list, only if it is known without asking the browser. */
                         pageOrigin?: string;
-                        /** @description As it was requested. */
+                        /** @description The `callbackEvent` of the request. */
                         callbackEvent?: string;
                         /** @description What was changed in the request. */
                         warnings?: components["schemas"]["Warning"][];
@@ -8203,7 +8203,7 @@ export interface operations {
                          * @enum {unknown}
                          */
                         reason: "login" | "otp" | "captcha" | "payment" | "consent" | "review" | "other";
-                        /** @description Who may claim it: `members`, `link` or `end_user`, or `viewer` if a viewer took control. */
+                        /** @description Who may claim the hand-off: `members`, `link` or `end_user`, or `viewer` if a viewer took control. */
                         claimableBy: string[];
                         /** @description For `end_user`, the id of the consumer whom the hand-off names. */
                         consumerId?: string;
@@ -8218,7 +8218,7 @@ export interface operations {
                         allowedOrigins?: string[];
                         /** @description Length of a lease, in seconds. */
                         leaseSeconds: number;
-                        /** @description Counts the changes of control of the session. */
+                        /** @description Increases each time control of the session changes. */
                         fence: number;
                         /** @description A program or a person. */
                         requestedBy: {
@@ -8269,7 +8269,7 @@ export interface operations {
                         note?: string;
                         /** @description What the person, or the page of the hand-off, added. Untrusted. */
                         evidence?: Record<string, unknown>;
-                        /** @description Address of the page at the end, without its query and fragment. */
+                        /** @description Address of the page when the hand-off ended, without its query and fragment. */
                         url?: string;
                         /** @description Only in the response to a request with `link` or an end user: the address to give to that person. The secret of a link is shown once; the address for an end user has no secret. */
                         claimUrl?: string;
@@ -8277,7 +8277,7 @@ export interface operations {
                         applicationName?: string;
                         /** @description Origin of the page that is shown first. Present only for people who read an open hand-off. In a list, only if it is known without asking the browser. */
                         pageOrigin?: string;
-                        /** @description As it was requested. */
+                        /** @description The `callbackEvent` of the request. */
                         callbackEvent?: string;
                         /** @description What was changed in the request. */
                         warnings?: components["schemas"]["Warning"][];
@@ -8326,7 +8326,7 @@ export interface operations {
                     /** @constant */
                     jsonrpc: "2.0";
                     id?: string | number;
-                    /** @description For example `tools/list` or `tools/call`. */
+                    /** @description Name of the method, for example `tools/list` or `tools/call`. */
                     method?: string;
                     /** @description Parameters of the method, as the protocol defines them. */
                     params?: Record<string, unknown>;
@@ -8336,7 +8336,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description The answer, as JSON or, for older clients, as an event stream with one event. */
+            /** @description The JSON-RPC response, as JSON or, for older clients, as an event stream with one event. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -8346,7 +8346,7 @@ export interface operations {
                         /** @constant */
                         jsonrpc: "2.0";
                         id?: string | number;
-                        /** @description For example `tools/list` or `tools/call`. */
+                        /** @description Name of the method, for example `tools/list` or `tools/call`. */
                         method?: string;
                         /** @description Parameters of the method, as the protocol defines them. */
                         params?: Record<string, unknown>;
@@ -8434,7 +8434,7 @@ export interface operations {
                             price: {
                                 /** @description Price of one call. */
                                 microCredits: number;
-                                /** @description The use for which a call with the default time limit holds credit. The call is charged for its actual use. Absent if the call has no session of its own. */
+                                /** @description The usage for which a call with the default time limit holds credit. The call is charged for its actual usage. Absent if the call has no session of its own. */
                                 estimate?: {
                                     browserSeconds: number;
                                     egressBytes: number;
@@ -8454,11 +8454,11 @@ export interface operations {
                             grant: {
                                 /** @description JSON Schema that the input must satisfy in addition to `inputSchema`. */
                                 input?: Record<string, unknown>;
-                                /** @description Credentials that a call of `browser.steps` may have typed. */
+                                /** @description Credentials that a call of `browser.steps` may type into pages. */
                                 credentials?: string[];
                                 /** @description Number of calls that the grant still allows until midnight UTC. Absent if there is no limit. */
                                 remainingCallsToday?: number;
-                                /** @description Cost of calls that the grant still allows until midnight UTC, in micro-credits. A call is refused if it holds more. Absent if there is no limit. */
+                                /** @description Cost of calls that the grant still allows until midnight UTC, in micro-credits. A call that would hold more is refused. Absent if there is no limit. */
                                 remainingCostToday?: number;
                             };
                         }[];
@@ -8535,7 +8535,7 @@ export interface operations {
                         price: {
                             /** @description Price of one call. */
                             microCredits: number;
-                            /** @description The use for which a call with the default time limit holds credit. The call is charged for its actual use. Absent if the call has no session of its own. */
+                            /** @description The usage for which a call with the default time limit holds credit. The call is charged for its actual usage. Absent if the call has no session of its own. */
                             estimate?: {
                                 browserSeconds: number;
                                 egressBytes: number;
@@ -8555,11 +8555,11 @@ export interface operations {
                         grant: {
                             /** @description JSON Schema that the input must satisfy in addition to `inputSchema`. */
                             input?: Record<string, unknown>;
-                            /** @description Credentials that a call of `browser.steps` may have typed. */
+                            /** @description Credentials that a call of `browser.steps` may type into pages. */
                             credentials?: string[];
                             /** @description Number of calls that the grant still allows until midnight UTC. Absent if there is no limit. */
                             remainingCallsToday?: number;
-                            /** @description Cost of calls that the grant still allows until midnight UTC, in micro-credits. A call is refused if it holds more. Absent if there is no limit. */
+                            /** @description Cost of calls that the grant still allows until midnight UTC, in micro-credits. A call that would hold more is refused. Absent if there is no limit. */
                             remainingCostToday?: number;
                         };
                     };
@@ -8649,7 +8649,7 @@ export interface operations {
                          */
                         effect: "read" | "write" | "irreversible";
                         /**
-                         * @description `ambiguous`: it is unknown whether the effect happened, because the service ended during the call or the upstream service gave no clear answer. `cancelled`: ended before it started.
+                         * @description `ambiguous`: it is unknown whether the effect happened, because the service ended during the call or the upstream service gave no conclusive response. `cancelled`: the invocation ended before it started.
                          * @enum {unknown}
                          */
                         status: "running" | "succeeded" | "failed" | "ambiguous" | "cancelled";
@@ -8715,7 +8715,7 @@ export interface operations {
                             /** @enum {unknown} */
                             unit: "microcredit";
                             meters: {
-                                /** @description Started seconds of the session that was created for the call, until its end. */
+                                /** @description Duration of the session that was created for the call, in started seconds. */
                                 browserSeconds: number;
                                 /** @description Bytes to and from the network of that session. */
                                 egressBytes: number;
@@ -8762,7 +8762,7 @@ export interface operations {
                          */
                         effect: "read" | "write" | "irreversible";
                         /**
-                         * @description `ambiguous`: it is unknown whether the effect happened, because the service ended during the call or the upstream service gave no clear answer. `cancelled`: ended before it started.
+                         * @description `ambiguous`: it is unknown whether the effect happened, because the service ended during the call or the upstream service gave no conclusive response. `cancelled`: the invocation ended before it started.
                          * @enum {unknown}
                          */
                         status: "running" | "succeeded" | "failed" | "ambiguous" | "cancelled";
@@ -8828,7 +8828,7 @@ export interface operations {
                             /** @enum {unknown} */
                             unit: "microcredit";
                             meters: {
-                                /** @description Started seconds of the session that was created for the call, until its end. */
+                                /** @description Duration of the session that was created for the call, in started seconds. */
                                 browserSeconds: number;
                                 /** @description Bytes to and from the network of that session. */
                                 egressBytes: number;
@@ -8908,7 +8908,7 @@ export interface operations {
                              */
                             effect: "read" | "write" | "irreversible";
                             /**
-                             * @description `ambiguous`: it is unknown whether the effect happened, because the service ended during the call or the upstream service gave no clear answer. `cancelled`: ended before it started.
+                             * @description `ambiguous`: it is unknown whether the effect happened, because the service ended during the call or the upstream service gave no conclusive response. `cancelled`: the invocation ended before it started.
                              * @enum {unknown}
                              */
                             status: "running" | "succeeded" | "failed" | "ambiguous" | "cancelled";
@@ -8974,7 +8974,7 @@ export interface operations {
                                 /** @enum {unknown} */
                                 unit: "microcredit";
                                 meters: {
-                                    /** @description Started seconds of the session that was created for the call, until its end. */
+                                    /** @description Duration of the session that was created for the call, in started seconds. */
                                     browserSeconds: number;
                                     /** @description Bytes to and from the network of that session. */
                                     egressBytes: number;
@@ -9052,7 +9052,7 @@ export interface operations {
                          */
                         effect: "read" | "write" | "irreversible";
                         /**
-                         * @description `ambiguous`: it is unknown whether the effect happened, because the service ended during the call or the upstream service gave no clear answer. `cancelled`: ended before it started.
+                         * @description `ambiguous`: it is unknown whether the effect happened, because the service ended during the call or the upstream service gave no conclusive response. `cancelled`: the invocation ended before it started.
                          * @enum {unknown}
                          */
                         status: "running" | "succeeded" | "failed" | "ambiguous" | "cancelled";
@@ -9118,7 +9118,7 @@ export interface operations {
                             /** @enum {unknown} */
                             unit: "microcredit";
                             meters: {
-                                /** @description Started seconds of the session that was created for the call, until its end. */
+                                /** @description Duration of the session that was created for the call, in started seconds. */
                                 browserSeconds: number;
                                 /** @description Bytes to and from the network of that session. */
                                 egressBytes: number;
@@ -9193,7 +9193,7 @@ export interface operations {
                          */
                         effect: "read" | "write" | "irreversible";
                         /**
-                         * @description `ambiguous`: it is unknown whether the effect happened, because the service ended during the call or the upstream service gave no clear answer. `cancelled`: ended before it started.
+                         * @description `ambiguous`: it is unknown whether the effect happened, because the service ended during the call or the upstream service gave no conclusive response. `cancelled`: the invocation ended before it started.
                          * @enum {unknown}
                          */
                         status: "running" | "succeeded" | "failed" | "ambiguous" | "cancelled";
@@ -9259,7 +9259,7 @@ export interface operations {
                             /** @enum {unknown} */
                             unit: "microcredit";
                             meters: {
-                                /** @description Started seconds of the session that was created for the call, until its end. */
+                                /** @description Duration of the session that was created for the call, in started seconds. */
                                 browserSeconds: number;
                                 /** @description Bytes to and from the network of that session. */
                                 egressBytes: number;
@@ -9345,7 +9345,7 @@ export interface operations {
                              */
                             effect: "read" | "write" | "irreversible";
                             /**
-                             * @description `ambiguous`: it is unknown whether the effect happened, because the service ended during the call or the upstream service gave no clear answer. `cancelled`: ended before it started.
+                             * @description `ambiguous`: it is unknown whether the effect happened, because the service ended during the call or the upstream service gave no conclusive response. `cancelled`: the invocation ended before it started.
                              * @enum {unknown}
                              */
                             status: "running" | "succeeded" | "failed" | "ambiguous" | "cancelled";
@@ -9411,7 +9411,7 @@ export interface operations {
                                 /** @enum {unknown} */
                                 unit: "microcredit";
                                 meters: {
-                                    /** @description Started seconds of the session that was created for the call, until its end. */
+                                    /** @description Duration of the session that was created for the call, in started seconds. */
                                     browserSeconds: number;
                                     /** @description Bytes to and from the network of that session. */
                                     egressBytes: number;
@@ -9486,7 +9486,7 @@ export interface operations {
                          */
                         effect: "read" | "write" | "irreversible";
                         /**
-                         * @description `ambiguous`: it is unknown whether the effect happened, because the service ended during the call or the upstream service gave no clear answer. `cancelled`: ended before it started.
+                         * @description `ambiguous`: it is unknown whether the effect happened, because the service ended during the call or the upstream service gave no conclusive response. `cancelled`: the invocation ended before it started.
                          * @enum {unknown}
                          */
                         status: "running" | "succeeded" | "failed" | "ambiguous" | "cancelled";
@@ -9552,7 +9552,7 @@ export interface operations {
                             /** @enum {unknown} */
                             unit: "microcredit";
                             meters: {
-                                /** @description Started seconds of the session that was created for the call, until its end. */
+                                /** @description Duration of the session that was created for the call, in started seconds. */
                                 browserSeconds: number;
                                 /** @description Bytes to and from the network of that session. */
                                 egressBytes: number;
@@ -9680,7 +9680,7 @@ export interface operations {
                     notBefore?: string;
                     /** @description Maximum cost of the execution, in micro-credits. Defaults to the amount that a call would hold now. */
                     maxCost?: number;
-                    /** @description The reason, for the person who decides. Shown as plain text and as the words of the agent. Not part of the digest. */
+                    /** @description The reason, for the person who decides. Shown as plain text and attributed to the agent. Not part of the digest. */
                     reason?: string;
                     /**
                      * @description Execute the Action when it is approved, without another request. The key then also needs `actions:execute`.
@@ -9830,9 +9830,9 @@ export interface operations {
                             /** @description What the person wrote when refusing. */
                             message?: string;
                         };
-                        /** @description Why the Action was cancelled: `caller`, or `withdrawn` together with its operation. */
+                        /** @description Why the Action was cancelled: `caller`, `withdrawn` together with its operation, or `end_user_deleted`. */
                         why?: string;
-                        /** @description Error code that says why the execution on approval was postponed. The execution is tried again. */
+                        /** @description Code of the error that postponed the execution after approval. The execution is retried. */
                         heldBack?: string;
                         /**
                          * Format: uuid
@@ -10007,9 +10007,9 @@ export interface operations {
                             /** @description What the person wrote when refusing. */
                             message?: string;
                         };
-                        /** @description Why the Action was cancelled: `caller`, or `withdrawn` together with its operation. */
+                        /** @description Why the Action was cancelled: `caller`, `withdrawn` together with its operation, or `end_user_deleted`. */
                         why?: string;
-                        /** @description Error code that says why the execution on approval was postponed. The execution is tried again. */
+                        /** @description Code of the error that postponed the execution after approval. The execution is retried. */
                         heldBack?: string;
                         /**
                          * Format: uuid
@@ -10082,7 +10082,7 @@ export interface operations {
                          */
                         effect: "read" | "write" | "irreversible";
                         /**
-                         * @description `ambiguous`: it is unknown whether the effect happened, because the service ended during the call or the upstream service gave no clear answer. `cancelled`: ended before it started.
+                         * @description `ambiguous`: it is unknown whether the effect happened, because the service ended during the call or the upstream service gave no conclusive response. `cancelled`: the invocation ended before it started.
                          * @enum {unknown}
                          */
                         status: "running" | "succeeded" | "failed" | "ambiguous" | "cancelled";
@@ -10148,7 +10148,7 @@ export interface operations {
                             /** @enum {unknown} */
                             unit: "microcredit";
                             meters: {
-                                /** @description Started seconds of the session that was created for the call, until its end. */
+                                /** @description Duration of the session that was created for the call, in started seconds. */
                                 browserSeconds: number;
                                 /** @description Bytes to and from the network of that session. */
                                 egressBytes: number;
@@ -10195,7 +10195,7 @@ export interface operations {
                          */
                         effect: "read" | "write" | "irreversible";
                         /**
-                         * @description `ambiguous`: it is unknown whether the effect happened, because the service ended during the call or the upstream service gave no clear answer. `cancelled`: ended before it started.
+                         * @description `ambiguous`: it is unknown whether the effect happened, because the service ended during the call or the upstream service gave no conclusive response. `cancelled`: the invocation ended before it started.
                          * @enum {unknown}
                          */
                         status: "running" | "succeeded" | "failed" | "ambiguous" | "cancelled";
@@ -10261,7 +10261,7 @@ export interface operations {
                             /** @enum {unknown} */
                             unit: "microcredit";
                             meters: {
-                                /** @description Started seconds of the session that was created for the call, until its end. */
+                                /** @description Duration of the session that was created for the call, in started seconds. */
                                 browserSeconds: number;
                                 /** @description Bytes to and from the network of that session. */
                                 egressBytes: number;
@@ -10450,9 +10450,9 @@ export interface operations {
                             /** @description What the person wrote when refusing. */
                             message?: string;
                         };
-                        /** @description Why the Action was cancelled: `caller`, or `withdrawn` together with its operation. */
+                        /** @description Why the Action was cancelled: `caller`, `withdrawn` together with its operation, or `end_user_deleted`. */
                         why?: string;
-                        /** @description Error code that says why the execution on approval was postponed. The execution is tried again. */
+                        /** @description Code of the error that postponed the execution after approval. The execution is retried. */
                         heldBack?: string;
                         /**
                          * Format: uuid
@@ -10476,7 +10476,7 @@ export interface operations {
     listApplicationActions: {
         parameters: {
             query?: {
-                /** @description Only Actions with this status. An expiry is taken into account within a minute. */
+                /** @description Only Actions with this status. It can take up to a minute until an expired Action is listed as `expired`. */
                 status?: "awaiting_approval" | "approved" | "executing" | "succeeded" | "failed" | "ambiguous" | "refused" | "expired" | "cancelled";
                 /** @description Maximum number of entries to return. */
                 limit?: number;
@@ -10629,9 +10629,9 @@ export interface operations {
                                 /** @description What the person wrote when refusing. */
                                 message?: string;
                             };
-                            /** @description Why the Action was cancelled: `caller`, or `withdrawn` together with its operation. */
+                            /** @description Why the Action was cancelled: `caller`, `withdrawn` together with its operation, or `end_user_deleted`. */
                             why?: string;
-                            /** @description Error code that says why the execution on approval was postponed. The execution is tried again. */
+                            /** @description Code of the error that postponed the execution after approval. The execution is retried. */
                             heldBack?: string;
                             /**
                              * Format: uuid
@@ -10832,9 +10832,9 @@ export interface operations {
                             /** @description What the person wrote when refusing. */
                             message?: string;
                         };
-                        /** @description Why the Action was cancelled: `caller`, or `withdrawn` together with its operation. */
+                        /** @description Why the Action was cancelled: `caller`, `withdrawn` together with its operation, or `end_user_deleted`. */
                         why?: string;
-                        /** @description Error code that says why the execution on approval was postponed. The execution is tried again. */
+                        /** @description Code of the error that postponed the execution after approval. The execution is retried. */
                         heldBack?: string;
                         /**
                          * Format: uuid
@@ -11030,9 +11030,9 @@ export interface operations {
                             /** @description What the person wrote when refusing. */
                             message?: string;
                         };
-                        /** @description Why the Action was cancelled: `caller`, or `withdrawn` together with its operation. */
+                        /** @description Why the Action was cancelled: `caller`, `withdrawn` together with its operation, or `end_user_deleted`. */
                         why?: string;
-                        /** @description Error code that says why the execution on approval was postponed. The execution is tried again. */
+                        /** @description Code of the error that postponed the execution after approval. The execution is retried. */
                         heldBack?: string;
                         /**
                          * Format: uuid
@@ -11286,9 +11286,9 @@ export interface operations {
                             /** @description What the person wrote when refusing. */
                             message?: string;
                         };
-                        /** @description Why the Action was cancelled: `caller`, or `withdrawn` together with its operation. */
+                        /** @description Why the Action was cancelled: `caller`, `withdrawn` together with its operation, or `end_user_deleted`. */
                         why?: string;
-                        /** @description Error code that says why the execution on approval was postponed. The execution is tried again. */
+                        /** @description Code of the error that postponed the execution after approval. The execution is retried. */
                         heldBack?: string;
                         /**
                          * Format: uuid
@@ -11377,11 +11377,11 @@ export interface operations {
                              * @enum {unknown}
                              */
                             status: "draft" | "published" | "withdrawn";
-                            /** @description Increases with every change of the content. In double quotes it is the `ETag`. */
+                            /** @description Increases with every change of the content. The `ETag` is this number in double quotes. */
                             revision: number;
                             /** @description The revision that agents call, or called last. */
                             publishedRevision?: number;
-                            /** @description `sha256:` and the digest of everything but `price` and `examples`. */
+                            /** @description `sha256:` followed by the digest of everything except `price` and `examples`. */
                             digest: string;
                             /** @description Display name. */
                             title: string;
@@ -11462,7 +11462,7 @@ export interface operations {
                                 /** @description Statuses that mean success. Default: 200 to 299. */
                                 successStatus?: number[];
                                 /**
-                                 * @description A larger answer is not read.
+                                 * @description Maximum size of the response, in bytes. A larger response is not read.
                                  * @default 1048576
                                  */
                                 maxResponseBytes?: number;
@@ -11479,7 +11479,7 @@ export interface operations {
                                     /** @description Of `goto`. Variables such as `{orderId}` in the path and the query are replaced by members of the input, percent-encoded. Host and port are fixed. */
                                     url?: string;
                                     /**
-                                     * @description For `goto`.
+                                     * @description What `goto` waits for.
                                      * @default load
                                      * @enum {unknown}
                                      */
@@ -11493,7 +11493,7 @@ export interface operations {
                                      */
                                     state?: "visible" | "hidden";
                                     /**
-                                     * @description For `click`.
+                                     * @description Mouse button for `click`.
                                      * @default left
                                      * @enum {unknown}
                                      */
@@ -11503,7 +11503,7 @@ export interface operations {
                                      * @default false
                                      */
                                     double?: boolean;
-                                    /** @description What `fill` puts into the field: a text, or `{"from": "/name"}` for a member of the input. */
+                                    /** @description The text that `fill` enters into the field, or `{"from": "/name"}` for a member of the input. */
                                     value?: string | {
                                         from: string;
                                     };
@@ -11520,7 +11520,7 @@ export interface operations {
                                     values?: string[] | {
                                         from: string;
                                     };
-                                    /** @description For `press`, for example `Enter` or `Control+A`. */
+                                    /** @description Key or key combination for `press`, for example `Enter` or `Control+A`. */
                                     key?: string;
                                     /**
                                      * @description Pixels that `scroll` scrolls to the right.
@@ -11567,7 +11567,7 @@ export interface operations {
                                     /** @default false */
                                     landscape?: boolean;
                                     /**
-                                     * @description Print background colours and pictures.
+                                     * @description Print background colours and images.
                                      * @default true
                                      */
                                     background?: boolean;
@@ -11584,7 +11584,7 @@ export interface operations {
                                      * @default 65536
                                      */
                                     maxBytes?: number;
-                                    /** @description What to read. The names are those that the output uses. */
+                                    /** @description What to read. The output uses the same names. */
                                     fields?: {
                                         [key: string]: {
                                             /** @description CSS selector. */
@@ -11632,19 +11632,19 @@ export interface operations {
                                  */
                                 waitUntil?: string;
                                 /**
-                                 * @description HTTP statuses of the page above 399 that count as success. By default the call fails with `page_failed`, because a picture of an error page is not a success.
+                                 * @description HTTP statuses of the page above 399 that count as success. By default the call fails with `page_failed`, because a screenshot of an error page is not a success.
                                  * @default []
                                  */
                                 acceptStatus?: number[];
-                                /** @description Size of the page in CSS pixels. An omitted side has its default. */
+                                /** @description Size of the page in CSS pixels. An omitted width or height has its default value. */
                                 viewport?: {
                                     /**
-                                     * @description Pixels.
+                                     * @description Width in pixels.
                                      * @default 1280
                                      */
                                     width?: number;
                                     /**
-                                     * @description Pixels.
+                                     * @description Height in pixels.
                                      * @default 720
                                      */
                                     height?: number;
@@ -11724,9 +11724,9 @@ export interface operations {
                                 /** @description IANA time zone, for example `Europe/Berlin`. */
                                 timezoneId?: string;
                             };
-                            /** @description Time limit of a call in milliseconds. For a built-in operation that waits for a person, the longest time that it waits. */
+                            /** @description Time limit of a call in milliseconds. For a built-in operation that waits for a person, the maximum waiting time. */
                             timeoutMs: number;
-                            /** @description What is kept of the input and the output of a call. */
+                            /** @description How much of the input and the output of a call is kept. */
                             retention?: {
                                 /**
                                  * @description `full`: the input is kept for `days`, sealed. `digest`: the input is removed when the call ends, and only its digest is kept.
@@ -11741,7 +11741,7 @@ export interface operations {
                                  */
                                 output?: "none" | "digest" | "full";
                                 /**
-                                 * @description Number of days, with `full`.
+                                 * @description Number of days for which `full` keeps the input or the output.
                                  * @default 7
                                  */
                                 days?: number;
@@ -11819,11 +11819,11 @@ export interface operations {
                          * @enum {unknown}
                          */
                         status: "draft" | "published" | "withdrawn";
-                        /** @description Increases with every change of the content. In double quotes it is the `ETag`. */
+                        /** @description Increases with every change of the content. The `ETag` is this number in double quotes. */
                         revision: number;
                         /** @description The revision that agents call, or called last. */
                         publishedRevision?: number;
-                        /** @description `sha256:` and the digest of everything but `price` and `examples`. */
+                        /** @description `sha256:` followed by the digest of everything except `price` and `examples`. */
                         digest: string;
                         /** @description Display name. */
                         title: string;
@@ -11904,7 +11904,7 @@ export interface operations {
                             /** @description Statuses that mean success. Default: 200 to 299. */
                             successStatus?: number[];
                             /**
-                             * @description A larger answer is not read.
+                             * @description Maximum size of the response, in bytes. A larger response is not read.
                              * @default 1048576
                              */
                             maxResponseBytes?: number;
@@ -11921,7 +11921,7 @@ export interface operations {
                                 /** @description Of `goto`. Variables such as `{orderId}` in the path and the query are replaced by members of the input, percent-encoded. Host and port are fixed. */
                                 url?: string;
                                 /**
-                                 * @description For `goto`.
+                                 * @description What `goto` waits for.
                                  * @default load
                                  * @enum {unknown}
                                  */
@@ -11935,7 +11935,7 @@ export interface operations {
                                  */
                                 state?: "visible" | "hidden";
                                 /**
-                                 * @description For `click`.
+                                 * @description Mouse button for `click`.
                                  * @default left
                                  * @enum {unknown}
                                  */
@@ -11945,7 +11945,7 @@ export interface operations {
                                  * @default false
                                  */
                                 double?: boolean;
-                                /** @description What `fill` puts into the field: a text, or `{"from": "/name"}` for a member of the input. */
+                                /** @description The text that `fill` enters into the field, or `{"from": "/name"}` for a member of the input. */
                                 value?: string | {
                                     from: string;
                                 };
@@ -11962,7 +11962,7 @@ export interface operations {
                                 values?: string[] | {
                                     from: string;
                                 };
-                                /** @description For `press`, for example `Enter` or `Control+A`. */
+                                /** @description Key or key combination for `press`, for example `Enter` or `Control+A`. */
                                 key?: string;
                                 /**
                                  * @description Pixels that `scroll` scrolls to the right.
@@ -12009,7 +12009,7 @@ export interface operations {
                                 /** @default false */
                                 landscape?: boolean;
                                 /**
-                                 * @description Print background colours and pictures.
+                                 * @description Print background colours and images.
                                  * @default true
                                  */
                                 background?: boolean;
@@ -12026,7 +12026,7 @@ export interface operations {
                                  * @default 65536
                                  */
                                 maxBytes?: number;
-                                /** @description What to read. The names are those that the output uses. */
+                                /** @description What to read. The output uses the same names. */
                                 fields?: {
                                     [key: string]: {
                                         /** @description CSS selector. */
@@ -12074,19 +12074,19 @@ export interface operations {
                              */
                             waitUntil?: string;
                             /**
-                             * @description HTTP statuses of the page above 399 that count as success. By default the call fails with `page_failed`, because a picture of an error page is not a success.
+                             * @description HTTP statuses of the page above 399 that count as success. By default the call fails with `page_failed`, because a screenshot of an error page is not a success.
                              * @default []
                              */
                             acceptStatus?: number[];
-                            /** @description Size of the page in CSS pixels. An omitted side has its default. */
+                            /** @description Size of the page in CSS pixels. An omitted width or height has its default value. */
                             viewport?: {
                                 /**
-                                 * @description Pixels.
+                                 * @description Width in pixels.
                                  * @default 1280
                                  */
                                 width?: number;
                                 /**
-                                 * @description Pixels.
+                                 * @description Height in pixels.
                                  * @default 720
                                  */
                                 height?: number;
@@ -12166,9 +12166,9 @@ export interface operations {
                             /** @description IANA time zone, for example `Europe/Berlin`. */
                             timezoneId?: string;
                         };
-                        /** @description Time limit of a call in milliseconds. For a built-in operation that waits for a person, the longest time that it waits. */
+                        /** @description Time limit of a call in milliseconds. For a built-in operation that waits for a person, the maximum waiting time. */
                         timeoutMs: number;
-                        /** @description What is kept of the input and the output of a call. */
+                        /** @description How much of the input and the output of a call is kept. */
                         retention?: {
                             /**
                              * @description `full`: the input is kept for `days`, sealed. `digest`: the input is removed when the call ends, and only its digest is kept.
@@ -12183,7 +12183,7 @@ export interface operations {
                              */
                             output?: "none" | "digest" | "full";
                             /**
-                             * @description Number of days, with `full`.
+                             * @description Number of days for which `full` keeps the input or the output.
                              * @default 7
                              */
                             days?: number;
@@ -12352,7 +12352,7 @@ export interface operations {
                         /** @description Statuses that mean success. Default: 200 to 299. */
                         successStatus?: number[];
                         /**
-                         * @description A larger answer is not read.
+                         * @description Maximum size of the response, in bytes. A larger response is not read.
                          * @default 1048576
                          */
                         maxResponseBytes?: number;
@@ -12369,7 +12369,7 @@ export interface operations {
                             /** @description Of `goto`. Variables such as `{orderId}` in the path and the query are replaced by members of the input, percent-encoded. Host and port are fixed. */
                             url?: string;
                             /**
-                             * @description For `goto`.
+                             * @description What `goto` waits for.
                              * @default load
                              * @enum {unknown}
                              */
@@ -12383,7 +12383,7 @@ export interface operations {
                              */
                             state?: "visible" | "hidden";
                             /**
-                             * @description For `click`.
+                             * @description Mouse button for `click`.
                              * @default left
                              * @enum {unknown}
                              */
@@ -12393,7 +12393,7 @@ export interface operations {
                              * @default false
                              */
                             double?: boolean;
-                            /** @description What `fill` puts into the field: a text, or `{"from": "/name"}` for a member of the input. */
+                            /** @description The text that `fill` enters into the field, or `{"from": "/name"}` for a member of the input. */
                             value?: string | {
                                 from: string;
                             };
@@ -12410,7 +12410,7 @@ export interface operations {
                             values?: string[] | {
                                 from: string;
                             };
-                            /** @description For `press`, for example `Enter` or `Control+A`. */
+                            /** @description Key or key combination for `press`, for example `Enter` or `Control+A`. */
                             key?: string;
                             /**
                              * @description Pixels that `scroll` scrolls to the right.
@@ -12457,7 +12457,7 @@ export interface operations {
                             /** @default false */
                             landscape?: boolean;
                             /**
-                             * @description Print background colours and pictures.
+                             * @description Print background colours and images.
                              * @default true
                              */
                             background?: boolean;
@@ -12474,7 +12474,7 @@ export interface operations {
                              * @default 65536
                              */
                             maxBytes?: number;
-                            /** @description What to read. The names are those that the output uses. */
+                            /** @description What to read. The output uses the same names. */
                             fields?: {
                                 [key: string]: {
                                     /** @description CSS selector. */
@@ -12522,19 +12522,19 @@ export interface operations {
                          */
                         waitUntil?: string;
                         /**
-                         * @description HTTP statuses of the page above 399 that count as success. By default the call fails with `page_failed`, because a picture of an error page is not a success.
+                         * @description HTTP statuses of the page above 399 that count as success. By default the call fails with `page_failed`, because a screenshot of an error page is not a success.
                          * @default []
                          */
                         acceptStatus?: number[];
-                        /** @description Size of the page in CSS pixels. An omitted side has its default. */
+                        /** @description Size of the page in CSS pixels. An omitted width or height has its default value. */
                         viewport?: {
                             /**
-                             * @description Pixels.
+                             * @description Width in pixels.
                              * @default 1280
                              */
                             width?: number;
                             /**
-                             * @description Pixels.
+                             * @description Height in pixels.
                              * @default 720
                              */
                             height?: number;
@@ -12619,7 +12619,7 @@ export interface operations {
                      * @default 20000
                      */
                     timeoutMs?: number;
-                    /** @description What is kept of the input and the output of a call. */
+                    /** @description How much of the input and the output of a call is kept. */
                     retention?: {
                         /**
                          * @description `full`: the input is kept for `days`, sealed. `digest`: the input is removed when the call ends, and only its digest is kept.
@@ -12634,7 +12634,7 @@ export interface operations {
                          */
                         output?: "none" | "digest" | "full";
                         /**
-                         * @description Number of days, with `full`.
+                         * @description Number of days for which `full` keeps the input or the output.
                          * @default 7
                          */
                         days?: number;
@@ -12674,11 +12674,11 @@ export interface operations {
                          * @enum {unknown}
                          */
                         status: "draft" | "published" | "withdrawn";
-                        /** @description Increases with every change of the content. In double quotes it is the `ETag`. */
+                        /** @description Increases with every change of the content. The `ETag` is this number in double quotes. */
                         revision: number;
                         /** @description The revision that agents call, or called last. */
                         publishedRevision?: number;
-                        /** @description `sha256:` and the digest of everything but `price` and `examples`. */
+                        /** @description `sha256:` followed by the digest of everything except `price` and `examples`. */
                         digest: string;
                         /** @description Display name. */
                         title: string;
@@ -12759,7 +12759,7 @@ export interface operations {
                             /** @description Statuses that mean success. Default: 200 to 299. */
                             successStatus?: number[];
                             /**
-                             * @description A larger answer is not read.
+                             * @description Maximum size of the response, in bytes. A larger response is not read.
                              * @default 1048576
                              */
                             maxResponseBytes?: number;
@@ -12776,7 +12776,7 @@ export interface operations {
                                 /** @description Of `goto`. Variables such as `{orderId}` in the path and the query are replaced by members of the input, percent-encoded. Host and port are fixed. */
                                 url?: string;
                                 /**
-                                 * @description For `goto`.
+                                 * @description What `goto` waits for.
                                  * @default load
                                  * @enum {unknown}
                                  */
@@ -12790,7 +12790,7 @@ export interface operations {
                                  */
                                 state?: "visible" | "hidden";
                                 /**
-                                 * @description For `click`.
+                                 * @description Mouse button for `click`.
                                  * @default left
                                  * @enum {unknown}
                                  */
@@ -12800,7 +12800,7 @@ export interface operations {
                                  * @default false
                                  */
                                 double?: boolean;
-                                /** @description What `fill` puts into the field: a text, or `{"from": "/name"}` for a member of the input. */
+                                /** @description The text that `fill` enters into the field, or `{"from": "/name"}` for a member of the input. */
                                 value?: string | {
                                     from: string;
                                 };
@@ -12817,7 +12817,7 @@ export interface operations {
                                 values?: string[] | {
                                     from: string;
                                 };
-                                /** @description For `press`, for example `Enter` or `Control+A`. */
+                                /** @description Key or key combination for `press`, for example `Enter` or `Control+A`. */
                                 key?: string;
                                 /**
                                  * @description Pixels that `scroll` scrolls to the right.
@@ -12864,7 +12864,7 @@ export interface operations {
                                 /** @default false */
                                 landscape?: boolean;
                                 /**
-                                 * @description Print background colours and pictures.
+                                 * @description Print background colours and images.
                                  * @default true
                                  */
                                 background?: boolean;
@@ -12881,7 +12881,7 @@ export interface operations {
                                  * @default 65536
                                  */
                                 maxBytes?: number;
-                                /** @description What to read. The names are those that the output uses. */
+                                /** @description What to read. The output uses the same names. */
                                 fields?: {
                                     [key: string]: {
                                         /** @description CSS selector. */
@@ -12929,19 +12929,19 @@ export interface operations {
                              */
                             waitUntil?: string;
                             /**
-                             * @description HTTP statuses of the page above 399 that count as success. By default the call fails with `page_failed`, because a picture of an error page is not a success.
+                             * @description HTTP statuses of the page above 399 that count as success. By default the call fails with `page_failed`, because a screenshot of an error page is not a success.
                              * @default []
                              */
                             acceptStatus?: number[];
-                            /** @description Size of the page in CSS pixels. An omitted side has its default. */
+                            /** @description Size of the page in CSS pixels. An omitted width or height has its default value. */
                             viewport?: {
                                 /**
-                                 * @description Pixels.
+                                 * @description Width in pixels.
                                  * @default 1280
                                  */
                                 width?: number;
                                 /**
-                                 * @description Pixels.
+                                 * @description Height in pixels.
                                  * @default 720
                                  */
                                 height?: number;
@@ -13021,9 +13021,9 @@ export interface operations {
                             /** @description IANA time zone, for example `Europe/Berlin`. */
                             timezoneId?: string;
                         };
-                        /** @description Time limit of a call in milliseconds. For a built-in operation that waits for a person, the longest time that it waits. */
+                        /** @description Time limit of a call in milliseconds. For a built-in operation that waits for a person, the maximum waiting time. */
                         timeoutMs: number;
-                        /** @description What is kept of the input and the output of a call. */
+                        /** @description How much of the input and the output of a call is kept. */
                         retention?: {
                             /**
                              * @description `full`: the input is kept for `days`, sealed. `digest`: the input is removed when the call ends, and only its digest is kept.
@@ -13038,7 +13038,7 @@ export interface operations {
                              */
                             output?: "none" | "digest" | "full";
                             /**
-                             * @description Number of days, with `full`.
+                             * @description Number of days for which `full` keeps the input or the output.
                              * @default 7
                              */
                             days?: number;
@@ -13085,11 +13085,11 @@ export interface operations {
                          * @enum {unknown}
                          */
                         status: "draft" | "published" | "withdrawn";
-                        /** @description Increases with every change of the content. In double quotes it is the `ETag`. */
+                        /** @description Increases with every change of the content. The `ETag` is this number in double quotes. */
                         revision: number;
                         /** @description The revision that agents call, or called last. */
                         publishedRevision?: number;
-                        /** @description `sha256:` and the digest of everything but `price` and `examples`. */
+                        /** @description `sha256:` followed by the digest of everything except `price` and `examples`. */
                         digest: string;
                         /** @description Display name. */
                         title: string;
@@ -13170,7 +13170,7 @@ export interface operations {
                             /** @description Statuses that mean success. Default: 200 to 299. */
                             successStatus?: number[];
                             /**
-                             * @description A larger answer is not read.
+                             * @description Maximum size of the response, in bytes. A larger response is not read.
                              * @default 1048576
                              */
                             maxResponseBytes?: number;
@@ -13187,7 +13187,7 @@ export interface operations {
                                 /** @description Of `goto`. Variables such as `{orderId}` in the path and the query are replaced by members of the input, percent-encoded. Host and port are fixed. */
                                 url?: string;
                                 /**
-                                 * @description For `goto`.
+                                 * @description What `goto` waits for.
                                  * @default load
                                  * @enum {unknown}
                                  */
@@ -13201,7 +13201,7 @@ export interface operations {
                                  */
                                 state?: "visible" | "hidden";
                                 /**
-                                 * @description For `click`.
+                                 * @description Mouse button for `click`.
                                  * @default left
                                  * @enum {unknown}
                                  */
@@ -13211,7 +13211,7 @@ export interface operations {
                                  * @default false
                                  */
                                 double?: boolean;
-                                /** @description What `fill` puts into the field: a text, or `{"from": "/name"}` for a member of the input. */
+                                /** @description The text that `fill` enters into the field, or `{"from": "/name"}` for a member of the input. */
                                 value?: string | {
                                     from: string;
                                 };
@@ -13228,7 +13228,7 @@ export interface operations {
                                 values?: string[] | {
                                     from: string;
                                 };
-                                /** @description For `press`, for example `Enter` or `Control+A`. */
+                                /** @description Key or key combination for `press`, for example `Enter` or `Control+A`. */
                                 key?: string;
                                 /**
                                  * @description Pixels that `scroll` scrolls to the right.
@@ -13275,7 +13275,7 @@ export interface operations {
                                 /** @default false */
                                 landscape?: boolean;
                                 /**
-                                 * @description Print background colours and pictures.
+                                 * @description Print background colours and images.
                                  * @default true
                                  */
                                 background?: boolean;
@@ -13292,7 +13292,7 @@ export interface operations {
                                  * @default 65536
                                  */
                                 maxBytes?: number;
-                                /** @description What to read. The names are those that the output uses. */
+                                /** @description What to read. The output uses the same names. */
                                 fields?: {
                                     [key: string]: {
                                         /** @description CSS selector. */
@@ -13340,19 +13340,19 @@ export interface operations {
                              */
                             waitUntil?: string;
                             /**
-                             * @description HTTP statuses of the page above 399 that count as success. By default the call fails with `page_failed`, because a picture of an error page is not a success.
+                             * @description HTTP statuses of the page above 399 that count as success. By default the call fails with `page_failed`, because a screenshot of an error page is not a success.
                              * @default []
                              */
                             acceptStatus?: number[];
-                            /** @description Size of the page in CSS pixels. An omitted side has its default. */
+                            /** @description Size of the page in CSS pixels. An omitted width or height has its default value. */
                             viewport?: {
                                 /**
-                                 * @description Pixels.
+                                 * @description Width in pixels.
                                  * @default 1280
                                  */
                                 width?: number;
                                 /**
-                                 * @description Pixels.
+                                 * @description Height in pixels.
                                  * @default 720
                                  */
                                 height?: number;
@@ -13432,9 +13432,9 @@ export interface operations {
                             /** @description IANA time zone, for example `Europe/Berlin`. */
                             timezoneId?: string;
                         };
-                        /** @description Time limit of a call in milliseconds. For a built-in operation that waits for a person, the longest time that it waits. */
+                        /** @description Time limit of a call in milliseconds. For a built-in operation that waits for a person, the maximum waiting time. */
                         timeoutMs: number;
-                        /** @description What is kept of the input and the output of a call. */
+                        /** @description How much of the input and the output of a call is kept. */
                         retention?: {
                             /**
                              * @description `full`: the input is kept for `days`, sealed. `digest`: the input is removed when the call ends, and only its digest is kept.
@@ -13449,7 +13449,7 @@ export interface operations {
                              */
                             output?: "none" | "digest" | "full";
                             /**
-                             * @description Number of days, with `full`.
+                             * @description Number of days for which `full` keeps the input or the output.
                              * @default 7
                              */
                             days?: number;
@@ -13559,11 +13559,11 @@ export interface operations {
                          * @enum {unknown}
                          */
                         status: "draft" | "published" | "withdrawn";
-                        /** @description Increases with every change of the content. In double quotes it is the `ETag`. */
+                        /** @description Increases with every change of the content. The `ETag` is this number in double quotes. */
                         revision: number;
                         /** @description The revision that agents call, or called last. */
                         publishedRevision?: number;
-                        /** @description `sha256:` and the digest of everything but `price` and `examples`. */
+                        /** @description `sha256:` followed by the digest of everything except `price` and `examples`. */
                         digest: string;
                         /** @description Display name. */
                         title: string;
@@ -13644,7 +13644,7 @@ export interface operations {
                             /** @description Statuses that mean success. Default: 200 to 299. */
                             successStatus?: number[];
                             /**
-                             * @description A larger answer is not read.
+                             * @description Maximum size of the response, in bytes. A larger response is not read.
                              * @default 1048576
                              */
                             maxResponseBytes?: number;
@@ -13661,7 +13661,7 @@ export interface operations {
                                 /** @description Of `goto`. Variables such as `{orderId}` in the path and the query are replaced by members of the input, percent-encoded. Host and port are fixed. */
                                 url?: string;
                                 /**
-                                 * @description For `goto`.
+                                 * @description What `goto` waits for.
                                  * @default load
                                  * @enum {unknown}
                                  */
@@ -13675,7 +13675,7 @@ export interface operations {
                                  */
                                 state?: "visible" | "hidden";
                                 /**
-                                 * @description For `click`.
+                                 * @description Mouse button for `click`.
                                  * @default left
                                  * @enum {unknown}
                                  */
@@ -13685,7 +13685,7 @@ export interface operations {
                                  * @default false
                                  */
                                 double?: boolean;
-                                /** @description What `fill` puts into the field: a text, or `{"from": "/name"}` for a member of the input. */
+                                /** @description The text that `fill` enters into the field, or `{"from": "/name"}` for a member of the input. */
                                 value?: string | {
                                     from: string;
                                 };
@@ -13702,7 +13702,7 @@ export interface operations {
                                 values?: string[] | {
                                     from: string;
                                 };
-                                /** @description For `press`, for example `Enter` or `Control+A`. */
+                                /** @description Key or key combination for `press`, for example `Enter` or `Control+A`. */
                                 key?: string;
                                 /**
                                  * @description Pixels that `scroll` scrolls to the right.
@@ -13749,7 +13749,7 @@ export interface operations {
                                 /** @default false */
                                 landscape?: boolean;
                                 /**
-                                 * @description Print background colours and pictures.
+                                 * @description Print background colours and images.
                                  * @default true
                                  */
                                 background?: boolean;
@@ -13766,7 +13766,7 @@ export interface operations {
                                  * @default 65536
                                  */
                                 maxBytes?: number;
-                                /** @description What to read. The names are those that the output uses. */
+                                /** @description What to read. The output uses the same names. */
                                 fields?: {
                                     [key: string]: {
                                         /** @description CSS selector. */
@@ -13814,19 +13814,19 @@ export interface operations {
                              */
                             waitUntil?: string;
                             /**
-                             * @description HTTP statuses of the page above 399 that count as success. By default the call fails with `page_failed`, because a picture of an error page is not a success.
+                             * @description HTTP statuses of the page above 399 that count as success. By default the call fails with `page_failed`, because a screenshot of an error page is not a success.
                              * @default []
                              */
                             acceptStatus?: number[];
-                            /** @description Size of the page in CSS pixels. An omitted side has its default. */
+                            /** @description Size of the page in CSS pixels. An omitted width or height has its default value. */
                             viewport?: {
                                 /**
-                                 * @description Pixels.
+                                 * @description Width in pixels.
                                  * @default 1280
                                  */
                                 width?: number;
                                 /**
-                                 * @description Pixels.
+                                 * @description Height in pixels.
                                  * @default 720
                                  */
                                 height?: number;
@@ -13906,9 +13906,9 @@ export interface operations {
                             /** @description IANA time zone, for example `Europe/Berlin`. */
                             timezoneId?: string;
                         };
-                        /** @description Time limit of a call in milliseconds. For a built-in operation that waits for a person, the longest time that it waits. */
+                        /** @description Time limit of a call in milliseconds. For a built-in operation that waits for a person, the maximum waiting time. */
                         timeoutMs: number;
-                        /** @description What is kept of the input and the output of a call. */
+                        /** @description How much of the input and the output of a call is kept. */
                         retention?: {
                             /**
                              * @description `full`: the input is kept for `days`, sealed. `digest`: the input is removed when the call ends, and only its digest is kept.
@@ -13923,7 +13923,7 @@ export interface operations {
                              */
                             output?: "none" | "digest" | "full";
                             /**
-                             * @description Number of days, with `full`.
+                             * @description Number of days for which `full` keeps the input or the output.
                              * @default 7
                              */
                             days?: number;
@@ -13998,11 +13998,11 @@ export interface operations {
                          * @enum {unknown}
                          */
                         status: "draft" | "published" | "withdrawn";
-                        /** @description Increases with every change of the content. In double quotes it is the `ETag`. */
+                        /** @description Increases with every change of the content. The `ETag` is this number in double quotes. */
                         revision: number;
                         /** @description The revision that agents call, or called last. */
                         publishedRevision?: number;
-                        /** @description `sha256:` and the digest of everything but `price` and `examples`. */
+                        /** @description `sha256:` followed by the digest of everything except `price` and `examples`. */
                         digest: string;
                         /** @description Display name. */
                         title: string;
@@ -14083,7 +14083,7 @@ export interface operations {
                             /** @description Statuses that mean success. Default: 200 to 299. */
                             successStatus?: number[];
                             /**
-                             * @description A larger answer is not read.
+                             * @description Maximum size of the response, in bytes. A larger response is not read.
                              * @default 1048576
                              */
                             maxResponseBytes?: number;
@@ -14100,7 +14100,7 @@ export interface operations {
                                 /** @description Of `goto`. Variables such as `{orderId}` in the path and the query are replaced by members of the input, percent-encoded. Host and port are fixed. */
                                 url?: string;
                                 /**
-                                 * @description For `goto`.
+                                 * @description What `goto` waits for.
                                  * @default load
                                  * @enum {unknown}
                                  */
@@ -14114,7 +14114,7 @@ export interface operations {
                                  */
                                 state?: "visible" | "hidden";
                                 /**
-                                 * @description For `click`.
+                                 * @description Mouse button for `click`.
                                  * @default left
                                  * @enum {unknown}
                                  */
@@ -14124,7 +14124,7 @@ export interface operations {
                                  * @default false
                                  */
                                 double?: boolean;
-                                /** @description What `fill` puts into the field: a text, or `{"from": "/name"}` for a member of the input. */
+                                /** @description The text that `fill` enters into the field, or `{"from": "/name"}` for a member of the input. */
                                 value?: string | {
                                     from: string;
                                 };
@@ -14141,7 +14141,7 @@ export interface operations {
                                 values?: string[] | {
                                     from: string;
                                 };
-                                /** @description For `press`, for example `Enter` or `Control+A`. */
+                                /** @description Key or key combination for `press`, for example `Enter` or `Control+A`. */
                                 key?: string;
                                 /**
                                  * @description Pixels that `scroll` scrolls to the right.
@@ -14188,7 +14188,7 @@ export interface operations {
                                 /** @default false */
                                 landscape?: boolean;
                                 /**
-                                 * @description Print background colours and pictures.
+                                 * @description Print background colours and images.
                                  * @default true
                                  */
                                 background?: boolean;
@@ -14205,7 +14205,7 @@ export interface operations {
                                  * @default 65536
                                  */
                                 maxBytes?: number;
-                                /** @description What to read. The names are those that the output uses. */
+                                /** @description What to read. The output uses the same names. */
                                 fields?: {
                                     [key: string]: {
                                         /** @description CSS selector. */
@@ -14253,19 +14253,19 @@ export interface operations {
                              */
                             waitUntil?: string;
                             /**
-                             * @description HTTP statuses of the page above 399 that count as success. By default the call fails with `page_failed`, because a picture of an error page is not a success.
+                             * @description HTTP statuses of the page above 399 that count as success. By default the call fails with `page_failed`, because a screenshot of an error page is not a success.
                              * @default []
                              */
                             acceptStatus?: number[];
-                            /** @description Size of the page in CSS pixels. An omitted side has its default. */
+                            /** @description Size of the page in CSS pixels. An omitted width or height has its default value. */
                             viewport?: {
                                 /**
-                                 * @description Pixels.
+                                 * @description Width in pixels.
                                  * @default 1280
                                  */
                                 width?: number;
                                 /**
-                                 * @description Pixels.
+                                 * @description Height in pixels.
                                  * @default 720
                                  */
                                 height?: number;
@@ -14345,9 +14345,9 @@ export interface operations {
                             /** @description IANA time zone, for example `Europe/Berlin`. */
                             timezoneId?: string;
                         };
-                        /** @description Time limit of a call in milliseconds. For a built-in operation that waits for a person, the longest time that it waits. */
+                        /** @description Time limit of a call in milliseconds. For a built-in operation that waits for a person, the maximum waiting time. */
                         timeoutMs: number;
-                        /** @description What is kept of the input and the output of a call. */
+                        /** @description How much of the input and the output of a call is kept. */
                         retention?: {
                             /**
                              * @description `full`: the input is kept for `days`, sealed. `digest`: the input is removed when the call ends, and only its digest is kept.
@@ -14362,7 +14362,7 @@ export interface operations {
                              */
                             output?: "none" | "digest" | "full";
                             /**
-                             * @description Number of days, with `full`.
+                             * @description Number of days for which `full` keeps the input or the output.
                              * @default 7
                              */
                             days?: number;
@@ -14438,11 +14438,11 @@ export interface operations {
                             label?: string;
                             /** @description Increases with every rotation and rollback. */
                             version: number;
-                            /** @description Increases with every change. In double quotes it is the `ETag`. */
+                            /** @description Increases with every change. The `ETag` is this number in double quotes. */
                             revision: number;
-                            /** @description Equal values have the same fingerprint within one application, and only there. The value cannot be guessed from the fingerprint. */
+                            /** @description Equal values have the same fingerprint within one application, but not across applications. The value cannot be guessed from the fingerprint. */
                             fingerprint: string;
-                            /** @description Hosts to which operations may send the credential, such as `api.shop.example` or `api.shop.example:8443`. Without a port, the standard port. Required, except for `login`. */
+                            /** @description Hosts to which operations may send the credential, such as `api.shop.example` or `api.shop.example:8443`. If no port is given, the standard port applies. Required, except for `login`. */
                             hosts: string[];
                             /** @description Web origins where the credential may be typed, such as `https://bank.example`. Required for `login`. */
                             origins: string[];
@@ -14522,11 +14522,11 @@ export interface operations {
                         label?: string;
                         /** @description Increases with every rotation and rollback. */
                         version: number;
-                        /** @description Increases with every change. In double quotes it is the `ETag`. */
+                        /** @description Increases with every change. The `ETag` is this number in double quotes. */
                         revision: number;
-                        /** @description Equal values have the same fingerprint within one application, and only there. The value cannot be guessed from the fingerprint. */
+                        /** @description Equal values have the same fingerprint within one application, but not across applications. The value cannot be guessed from the fingerprint. */
                         fingerprint: string;
-                        /** @description Hosts to which operations may send the credential, such as `api.shop.example` or `api.shop.example:8443`. Without a port, the standard port. Required, except for `login`. */
+                        /** @description Hosts to which operations may send the credential, such as `api.shop.example` or `api.shop.example:8443`. If no port is given, the standard port applies. Required, except for `login`. */
                         hosts: string[];
                         /** @description Web origins where the credential may be typed, such as `https://bank.example`. Required for `login`. */
                         origins: string[];
@@ -14628,7 +14628,7 @@ export interface operations {
                     };
                     /** @description Display name. */
                     label?: string;
-                    /** @description Hosts to which operations may send the credential, such as `api.shop.example` or `api.shop.example:8443`. Without a port, the standard port. Required, except for `login`. */
+                    /** @description Hosts to which operations may send the credential, such as `api.shop.example` or `api.shop.example:8443`. If no port is given, the standard port applies. Required, except for `login`. */
                     hosts?: string[];
                     /** @description Web origins where the credential may be typed, such as `https://bank.example`. Required for `login`. */
                     origins?: string[];
@@ -14659,11 +14659,11 @@ export interface operations {
                         label?: string;
                         /** @description Increases with every rotation and rollback. */
                         version: number;
-                        /** @description Increases with every change. In double quotes it is the `ETag`. */
+                        /** @description Increases with every change. The `ETag` is this number in double quotes. */
                         revision: number;
-                        /** @description Equal values have the same fingerprint within one application, and only there. The value cannot be guessed from the fingerprint. */
+                        /** @description Equal values have the same fingerprint within one application, but not across applications. The value cannot be guessed from the fingerprint. */
                         fingerprint: string;
-                        /** @description Hosts to which operations may send the credential, such as `api.shop.example` or `api.shop.example:8443`. Without a port, the standard port. Required, except for `login`. */
+                        /** @description Hosts to which operations may send the credential, such as `api.shop.example` or `api.shop.example:8443`. If no port is given, the standard port applies. Required, except for `login`. */
                         hosts: string[];
                         /** @description Web origins where the credential may be typed, such as `https://bank.example`. Required for `login`. */
                         origins: string[];
@@ -14715,11 +14715,11 @@ export interface operations {
                         label?: string;
                         /** @description Increases with every rotation and rollback. */
                         version: number;
-                        /** @description Increases with every change. In double quotes it is the `ETag`. */
+                        /** @description Increases with every change. The `ETag` is this number in double quotes. */
                         revision: number;
-                        /** @description Equal values have the same fingerprint within one application, and only there. The value cannot be guessed from the fingerprint. */
+                        /** @description Equal values have the same fingerprint within one application, but not across applications. The value cannot be guessed from the fingerprint. */
                         fingerprint: string;
-                        /** @description Hosts to which operations may send the credential, such as `api.shop.example` or `api.shop.example:8443`. Without a port, the standard port. Required, except for `login`. */
+                        /** @description Hosts to which operations may send the credential, such as `api.shop.example` or `api.shop.example:8443`. If no port is given, the standard port applies. Required, except for `login`. */
                         hosts: string[];
                         /** @description Web origins where the credential may be typed, such as `https://bank.example`. Required for `login`. */
                         origins: string[];
@@ -14837,11 +14837,11 @@ export interface operations {
                         label?: string;
                         /** @description Increases with every rotation and rollback. */
                         version: number;
-                        /** @description Increases with every change. In double quotes it is the `ETag`. */
+                        /** @description Increases with every change. The `ETag` is this number in double quotes. */
                         revision: number;
-                        /** @description Equal values have the same fingerprint within one application, and only there. The value cannot be guessed from the fingerprint. */
+                        /** @description Equal values have the same fingerprint within one application, but not across applications. The value cannot be guessed from the fingerprint. */
                         fingerprint: string;
-                        /** @description Hosts to which operations may send the credential, such as `api.shop.example` or `api.shop.example:8443`. Without a port, the standard port. Required, except for `login`. */
+                        /** @description Hosts to which operations may send the credential, such as `api.shop.example` or `api.shop.example:8443`. If no port is given, the standard port applies. Required, except for `login`. */
                         hosts: string[];
                         /** @description Web origins where the credential may be typed, such as `https://bank.example`. Required for `login`. */
                         origins: string[];
@@ -15129,7 +15129,7 @@ export interface operations {
                 from?: string;
                 /** @description End of the period; the step that contains it is the last. Defaults to now. ISO 8601, UTC, with milliseconds. */
                 to?: string;
-                /** @description Length of a step, in UTC. A period has at most 800 steps. */
+                /** @description Length of a step. Steps are aligned to UTC. A period has at most 800 steps. */
                 step?: "1h" | "6h" | "1d";
             };
             header?: never;
@@ -15191,7 +15191,7 @@ export interface operations {
                         reserved: number;
                         /** @description What new work can hold. In micro-credits. */
                         available: number;
-                        /** @description The share of this application. */
+                        /** @description Credit that is held for this application, and credit that it has used. */
                         thisApplication: {
                             /** @description What is held for this application. In micro-credits. */
                             reserved: number;
@@ -15220,7 +15220,7 @@ export interface operations {
                             /** @description The part that has been used and captured so far. In micro-credits. */
                             captured: number;
                             /**
-                             * @description `held`: the work is running. `captured`: the work ended, the used part was captured and the rest was given back. `released`: everything was given back. `expired`: everything was given back because the outcome stayed unknown.
+                             * @description `held`: the session or invocation is running. `captured`: it ended, the used part was captured and the rest was given back. `released`: everything was given back. `expired`: everything was given back because the outcome stayed unknown.
                              * @enum {unknown}
                              */
                             status: "held" | "captured" | "released" | "expired";
@@ -15235,16 +15235,16 @@ export interface operations {
                              */
                             expiresAt?: string;
                         }[];
-                        /** @description What is charged. With a rate of 0, use is metered but not charged. */
+                        /** @description Prices of usage. With a rate of 0, usage is metered but not charged. */
                         rates: {
                             /** @description For each started second of a session, from RUNNING to its end. In micro-credits. */
                             browserSecond: number;
                             /** @description For each megabyte (1,000,000 bytes) to and from the network. In micro-credits. */
                             egressMegabyte: number;
                         };
-                        /** @description Whether use is counted. Always true. */
+                        /** @description Whether usage is metered. Always true. */
                         metering: boolean;
-                        /** @description Whether work needs credit, which it does if a rate is above 0. */
+                        /** @description Whether sessions and calls require credit. True if a rate is above 0. */
                         enforced: boolean;
                     };
                 };
@@ -15385,7 +15385,7 @@ export interface operations {
                         to: string;
                         /** @enum {unknown} */
                         by: "day" | "operation" | "key";
-                        /** @description At most 400. Days are in chronological order; other rows are ordered by cost, highest first. */
+                        /** @description At most 400 rows. Rows by day are in chronological order; other rows are ordered by cost, highest first. */
                         data: {
                             /** @description The day (`2026-11-23`), the id of the operation, or the id of the agent key. */
                             of: string;
@@ -15393,9 +15393,9 @@ export interface operations {
                             name?: string;
                             /** @description Time during which sessions were running, or the metered time of the calls. */
                             browserSeconds: number;
-                            /** @description Bytes to and from the network of the sessions that ended. */
+                            /** @description Network bytes that the ended sessions sent and received. */
                             egressBytes: number;
-                            /** @description Invocations. */
+                            /** @description Number of invocations. */
                             calls: number;
                             /** @description What was captured. In micro-credits. */
                             cost: number;
@@ -15950,14 +15950,14 @@ export interface operations {
                             effect: "read" | "write" | "irreversible";
                             /** @description JSON Schema (2020-12) of the input. */
                             inputSchema: Record<string, unknown>;
-                            /** @description The meters of a call. */
+                            /** @description The meters by which a call is charged. */
                             meters: ("browserSecond" | "egressMegabyte")[];
                             price: {
                                 /** @description Price of each call, in addition to the meters. */
                                 microCredits: number;
                             };
                         }[];
-                        /** @description `sha256:` and the digest of `data`. */
+                        /** @description `sha256:` followed by the digest of `data`. */
                         digest: string;
                     };
                 };
@@ -16028,7 +16028,7 @@ export interface operations {
                              */
                             status: "enabled" | "disabled";
                             /**
-                             * @description `caller`: disabled over the API. `failing`: every attempt failed for three days. `gone`: the endpoint answered 410.
+                             * @description `caller`: disabled over the API. `failing`: every attempt failed for three days. `gone`: the endpoint responded with 410.
                              * @enum {unknown}
                              */
                             disabledReason?: "caller" | "failing" | "gone";
@@ -16044,7 +16044,7 @@ export interface operations {
                             failingSince?: string;
                             /** @description Verifies the signatures. Ed25519 public key: `whpk_` followed by base64. */
                             publicKey: string;
-                            /** @description The key before the rotation. During this period, messages carry a signature of each key. */
+                            /** @description The key before the rotation. For 24 hours after a rotation, messages are signed with both keys. */
                             formerPublicKey?: string;
                             /**
                              * Format: date-time
@@ -16140,7 +16140,7 @@ export interface operations {
                          */
                         status: "enabled" | "disabled";
                         /**
-                         * @description `caller`: disabled over the API. `failing`: every attempt failed for three days. `gone`: the endpoint answered 410.
+                         * @description `caller`: disabled over the API. `failing`: every attempt failed for three days. `gone`: the endpoint responded with 410.
                          * @enum {unknown}
                          */
                         disabledReason?: "caller" | "failing" | "gone";
@@ -16156,7 +16156,7 @@ export interface operations {
                         failingSince?: string;
                         /** @description Verifies the signatures. Ed25519 public key: `whpk_` followed by base64. */
                         publicKey: string;
-                        /** @description The key before the rotation. During this period, messages carry a signature of each key. */
+                        /** @description The key before the rotation. For 24 hours after a rotation, messages are signed with both keys. */
                         formerPublicKey?: string;
                         /**
                          * Format: date-time
@@ -16227,7 +16227,7 @@ export interface operations {
                          */
                         status: "enabled" | "disabled";
                         /**
-                         * @description `caller`: disabled over the API. `failing`: every attempt failed for three days. `gone`: the endpoint answered 410.
+                         * @description `caller`: disabled over the API. `failing`: every attempt failed for three days. `gone`: the endpoint responded with 410.
                          * @enum {unknown}
                          */
                         disabledReason?: "caller" | "failing" | "gone";
@@ -16243,7 +16243,7 @@ export interface operations {
                         failingSince?: string;
                         /** @description Verifies the signatures. Ed25519 public key: `whpk_` followed by base64. */
                         publicKey: string;
-                        /** @description The key before the rotation. During this period, messages carry a signature of each key. */
+                        /** @description The key before the rotation. For 24 hours after a rotation, messages are signed with both keys. */
                         formerPublicKey?: string;
                         /**
                          * Format: date-time
@@ -16370,7 +16370,7 @@ export interface operations {
                          */
                         status: "enabled" | "disabled";
                         /**
-                         * @description `caller`: disabled over the API. `failing`: every attempt failed for three days. `gone`: the endpoint answered 410.
+                         * @description `caller`: disabled over the API. `failing`: every attempt failed for three days. `gone`: the endpoint responded with 410.
                          * @enum {unknown}
                          */
                         disabledReason?: "caller" | "failing" | "gone";
@@ -16386,7 +16386,7 @@ export interface operations {
                         failingSince?: string;
                         /** @description Verifies the signatures. Ed25519 public key: `whpk_` followed by base64. */
                         publicKey: string;
-                        /** @description The key before the rotation. During this period, messages carry a signature of each key. */
+                        /** @description The key before the rotation. For 24 hours after a rotation, messages are signed with both keys. */
                         formerPublicKey?: string;
                         /**
                          * Format: date-time
@@ -16460,7 +16460,7 @@ export interface operations {
                          */
                         status: "enabled" | "disabled";
                         /**
-                         * @description `caller`: disabled over the API. `failing`: every attempt failed for three days. `gone`: the endpoint answered 410.
+                         * @description `caller`: disabled over the API. `failing`: every attempt failed for three days. `gone`: the endpoint responded with 410.
                          * @enum {unknown}
                          */
                         disabledReason?: "caller" | "failing" | "gone";
@@ -16476,7 +16476,7 @@ export interface operations {
                         failingSince?: string;
                         /** @description Verifies the signatures. Ed25519 public key: `whpk_` followed by base64. */
                         publicKey: string;
-                        /** @description The key before the rotation. During this period, messages carry a signature of each key. */
+                        /** @description The key before the rotation. For 24 hours after a rotation, messages are signed with both keys. */
                         formerPublicKey?: string;
                         /**
                          * Format: date-time
@@ -16543,7 +16543,7 @@ export interface operations {
                         /** @description Id of the event. Absent for a test. */
                         eventId?: string;
                         /**
-                         * @description `waiting`: waiting to be sent or sent again. `delivered`: the endpoint answered 2xx. `dead`: given up after ten attempts in three days, or because the webhook was disabled.
+                         * @description `waiting`: waiting to be sent or sent again. `delivered`: the endpoint responded with a 2xx status. `dead`: given up after ten attempts in three days, or because the webhook was disabled.
                          * @enum {unknown}
                          */
                         status: "waiting" | "delivered" | "dead";
@@ -16569,7 +16569,7 @@ export interface operations {
                          * @description When the endpoint accepted the message. ISO 8601, UTC, with milliseconds.
                          */
                         deliveredAt?: string;
-                        /** @description HTTP status of the last answer. */
+                        /** @description HTTP status of the last response. */
                         answerStatus?: number;
                         /** @description Why the last attempt failed. */
                         failure?: string;
@@ -16632,7 +16632,7 @@ export interface operations {
                             /** @description Id of the event. Absent for a test. */
                             eventId?: string;
                             /**
-                             * @description `waiting`: waiting to be sent or sent again. `delivered`: the endpoint answered 2xx. `dead`: given up after ten attempts in three days, or because the webhook was disabled.
+                             * @description `waiting`: waiting to be sent or sent again. `delivered`: the endpoint responded with a 2xx status. `dead`: given up after ten attempts in three days, or because the webhook was disabled.
                              * @enum {unknown}
                              */
                             status: "waiting" | "delivered" | "dead";
@@ -16658,7 +16658,7 @@ export interface operations {
                              * @description When the endpoint accepted the message. ISO 8601, UTC, with milliseconds.
                              */
                             deliveredAt?: string;
-                            /** @description HTTP status of the last answer. */
+                            /** @description HTTP status of the last response. */
                             answerStatus?: number;
                             /** @description Why the last attempt failed. */
                             failure?: string;
@@ -16717,7 +16717,7 @@ export interface operations {
                         /** @description Id of the event. Absent for a test. */
                         eventId?: string;
                         /**
-                         * @description `waiting`: waiting to be sent or sent again. `delivered`: the endpoint answered 2xx. `dead`: given up after ten attempts in three days, or because the webhook was disabled.
+                         * @description `waiting`: waiting to be sent or sent again. `delivered`: the endpoint responded with a 2xx status. `dead`: given up after ten attempts in three days, or because the webhook was disabled.
                          * @enum {unknown}
                          */
                         status: "waiting" | "delivered" | "dead";
@@ -16743,7 +16743,7 @@ export interface operations {
                          * @description When the endpoint accepted the message. ISO 8601, UTC, with milliseconds.
                          */
                         deliveredAt?: string;
-                        /** @description HTTP status of the last answer. */
+                        /** @description HTTP status of the last response. */
                         answerStatus?: number;
                         /** @description Why the last attempt failed. */
                         failure?: string;
@@ -16804,7 +16804,7 @@ export interface operations {
                         /** @description Id of the event. Absent for a test. */
                         eventId?: string;
                         /**
-                         * @description `waiting`: waiting to be sent or sent again. `delivered`: the endpoint answered 2xx. `dead`: given up after ten attempts in three days, or because the webhook was disabled.
+                         * @description `waiting`: waiting to be sent or sent again. `delivered`: the endpoint responded with a 2xx status. `dead`: given up after ten attempts in three days, or because the webhook was disabled.
                          * @enum {unknown}
                          */
                         status: "waiting" | "delivered" | "dead";
@@ -16830,7 +16830,7 @@ export interface operations {
                          * @description When the endpoint accepted the message. ISO 8601, UTC, with milliseconds.
                          */
                         deliveredAt?: string;
-                        /** @description HTTP status of the last answer. */
+                        /** @description HTTP status of the last response. */
                         answerStatus?: number;
                         /** @description Why the last attempt failed. */
                         failure?: string;
@@ -17295,21 +17295,21 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The identity. */
+            /** @description The sign-in configuration. */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": {
-                        /** @description The `iss` in responses to a sign-in. */
+                        /** @description The `iss` parameter with which the browser returns from a sign-in. */
                         issuer: string;
                         /** @description The provider `hosted`. */
                         hosted: {
                             /** @description The methods with which a sign-in can begin. If empty, the provider `hosted` is off. */
                             methods: ("password" | "passkey" | "email_code")[];
                             /**
-                             * @description `open`: anyone with an e-mail address can become a consumer. `closed`: nobody new can.
+                             * @description `open`: anyone with an e-mail address can become a consumer. `closed`: new consumers cannot register.
                              * @enum {unknown}
                              */
                             registration: "open" | "closed";
@@ -17382,7 +17382,7 @@ export interface operations {
                         /** @description The methods with which a sign-in can begin. If empty, the provider `hosted` is off. */
                         methods: ("password" | "passkey" | "email_code")[];
                         /**
-                         * @description `open`: anyone with an e-mail address can become a consumer. `closed`: nobody new can.
+                         * @description `open`: anyone with an e-mail address can become a consumer. `closed`: new consumers cannot register.
                          * @enum {unknown}
                          */
                         registration: "open" | "closed";
@@ -17401,21 +17401,21 @@ export interface operations {
             };
         };
         responses: {
-            /** @description The identity. */
+            /** @description The sign-in configuration. */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": {
-                        /** @description The `iss` in responses to a sign-in. */
+                        /** @description The `iss` parameter with which the browser returns from a sign-in. */
                         issuer: string;
                         /** @description The provider `hosted`. */
                         hosted: {
                             /** @description The methods with which a sign-in can begin. If empty, the provider `hosted` is off. */
                             methods: ("password" | "passkey" | "email_code")[];
                             /**
-                             * @description `open`: anyone with an e-mail address can become a consumer. `closed`: nobody new can.
+                             * @description `open`: anyone with an e-mail address can become a consumer. `closed`: new consumers cannot register.
                              * @enum {unknown}
                              */
                             registration: "open" | "closed";
@@ -17633,7 +17633,7 @@ export interface operations {
                     authMethod?: "client_secret_basic" | "client_secret_post" | "none";
                     /** @description Scopes in addition to `openid`. */
                     scopes?: string[];
-                    /** @description Whether consumers can sign in with it. Default: true. */
+                    /** @description Whether consumers can sign in with the provider. Default: true. */
                     enabled?: boolean;
                 };
             };
@@ -17802,7 +17802,7 @@ export interface operations {
                     /** @description Returned with the code, unchanged. */
                     state?: string;
                     /**
-                     * @description For an OpenID provider, what to ask the person.
+                     * @description The `prompt` parameter that is sent to an OpenID provider.
                      * @enum {unknown}
                      */
                     prompt?: "login" | "consent" | "select_account";
@@ -17826,7 +17826,7 @@ export interface operations {
                 };
                 content: {
                     "application/json": {
-                        /** @description Open it in the browser of the consumer. */
+                        /** @description Address to open in the browser of the consumer. */
                         authorizationUrl: string;
                         /**
                          * Format: date-time
@@ -18521,7 +18521,7 @@ export interface operations {
                      * @description The `ticket` of the previous response.
                      */
                     ticket: string;
-                    /** @description The code. Blanks and dashes are ignored. */
+                    /** @description The code. Spaces and dashes are ignored. */
                     code: string;
                 };
             };
@@ -18713,7 +18713,7 @@ export interface operations {
                         timezone?: string;
                         /** @description Anything the application keeps about the consumer. At most 4 KiB of JSON. */
                         metadata?: Record<string, unknown>;
-                        /** @description Other identities with which the consumer signs in and by which the consumer may be named. */
+                        /** @description Other identities with which the consumer can sign in, and by which agents may name the consumer. */
                         linked?: {
                             /** @description Id of the provider with which the end user signs in. */
                             providerId: string;
@@ -18798,7 +18798,7 @@ export interface operations {
                         timezone?: string;
                         /** @description Anything the application keeps about the consumer. At most 4 KiB of JSON. */
                         metadata?: Record<string, unknown>;
-                        /** @description Other identities with which the consumer signs in and by which the consumer may be named. */
+                        /** @description Other identities with which the consumer can sign in, and by which agents may name the consumer. */
                         linked?: {
                             /** @description Id of the provider with which the end user signs in. */
                             providerId: string;
@@ -18871,7 +18871,7 @@ export interface operations {
                  *     }
                  */
                 "application/json": {
-                    /** @description Access token of the session that the same person has with the other provider. The person must have signed in a moment ago. */
+                    /** @description Access token of the session that the same person has with the other provider. The person must have proved their identity in the last five minutes. */
                     accessToken: string;
                 };
             };
@@ -18908,7 +18908,7 @@ export interface operations {
                         timezone?: string;
                         /** @description Anything the application keeps about the consumer. At most 4 KiB of JSON. */
                         metadata?: Record<string, unknown>;
-                        /** @description Other identities with which the consumer signs in and by which the consumer may be named. */
+                        /** @description Other identities with which the consumer can sign in, and by which agents may name the consumer. */
                         linked?: {
                             /** @description Id of the provider with which the end user signs in. */
                             providerId: string;
@@ -19085,7 +19085,7 @@ export interface operations {
                      * @description The `ticket` of the previous response.
                      */
                     ticket: string;
-                    /** @description A name to recognise the passkey by. */
+                    /** @description Name by which the passkey can be recognised. */
                     name: string;
                     /** @description The response of the authenticator: `credential.toJSON()`. */
                     response: Record<string, unknown>;
@@ -19415,9 +19415,9 @@ export interface operations {
                                 /** @description What the person wrote when refusing. */
                                 message?: string;
                             };
-                            /** @description Why the Action was cancelled: `caller`, or `withdrawn` together with its operation. */
+                            /** @description Why the Action was cancelled: `caller`, `withdrawn` together with its operation, or `end_user_deleted`. */
                             why?: string;
-                            /** @description Error code that says why the execution on approval was postponed. The execution is tried again. */
+                            /** @description Code of the error that postponed the execution after approval. The execution is retried. */
                             heldBack?: string;
                             /**
                              * Format: uuid
@@ -19633,9 +19633,9 @@ export interface operations {
                             /** @description What the person wrote when refusing. */
                             message?: string;
                         };
-                        /** @description Why the Action was cancelled: `caller`, or `withdrawn` together with its operation. */
+                        /** @description Why the Action was cancelled: `caller`, `withdrawn` together with its operation, or `end_user_deleted`. */
                         why?: string;
-                        /** @description Error code that says why the execution on approval was postponed. The execution is tried again. */
+                        /** @description Code of the error that postponed the execution after approval. The execution is retried. */
                         heldBack?: string;
                         /**
                          * Format: uuid
@@ -19905,9 +19905,9 @@ export interface operations {
                             /** @description What the person wrote when refusing. */
                             message?: string;
                         };
-                        /** @description Why the Action was cancelled: `caller`, or `withdrawn` together with its operation. */
+                        /** @description Why the Action was cancelled: `caller`, `withdrawn` together with its operation, or `end_user_deleted`. */
                         why?: string;
-                        /** @description Error code that says why the execution on approval was postponed. The execution is tried again. */
+                        /** @description Code of the error that postponed the execution after approval. The execution is retried. */
                         heldBack?: string;
                         /**
                          * Format: uuid
@@ -20126,9 +20126,9 @@ export interface operations {
                             /** @description What the person wrote when refusing. */
                             message?: string;
                         };
-                        /** @description Why the Action was cancelled: `caller`, or `withdrawn` together with its operation. */
+                        /** @description Why the Action was cancelled: `caller`, `withdrawn` together with its operation, or `end_user_deleted`. */
                         why?: string;
-                        /** @description Error code that says why the execution on approval was postponed. The execution is tried again. */
+                        /** @description Code of the error that postponed the execution after approval. The execution is retried. */
                         heldBack?: string;
                         /**
                          * Format: uuid
@@ -20221,14 +20221,14 @@ export interface operations {
                         data: {
                             /** @description Name of the item, for example `address.home`: lower-case letters, digits, `.`, `_` and `-`. */
                             key: string;
-                            /** @description Increases with each write. Never used twice. */
+                            /** @description Increases with each write. Never reused. */
                             version: number;
                             /**
                              * Format: date-time
                              * @description When the item was last written. ISO 8601, UTC, with milliseconds.
                              */
                             updatedAt: string;
-                            /** @description Who wrote it last. */
+                            /** @description Who last wrote the item. */
                             updatedBy: {
                                 /** @enum {unknown} */
                                 kind: "consumer" | "agent_key";
@@ -20292,14 +20292,14 @@ export interface operations {
                     "application/json": {
                         /** @description Name of the item, for example `address.home`: lower-case letters, digits, `.`, `_` and `-`. */
                         key: string;
-                        /** @description Increases with each write. Never used twice. */
+                        /** @description Increases with each write. Never reused. */
                         version: number;
                         /**
                          * Format: date-time
                          * @description When the item was last written. ISO 8601, UTC, with milliseconds.
                          */
                         updatedAt: string;
-                        /** @description Who wrote it last. */
+                        /** @description Who last wrote the item. */
                         updatedBy: {
                             /** @enum {unknown} */
                             kind: "consumer" | "agent_key";
@@ -20368,14 +20368,14 @@ export interface operations {
                     "application/json": {
                         /** @description Name of the item, for example `address.home`: lower-case letters, digits, `.`, `_` and `-`. */
                         key: string;
-                        /** @description Increases with each write. Never used twice. */
+                        /** @description Increases with each write. Never reused. */
                         version: number;
                         /**
                          * Format: date-time
                          * @description When the item was last written. ISO 8601, UTC, with milliseconds.
                          */
                         updatedAt: string;
-                        /** @description Who wrote it last. */
+                        /** @description Who last wrote the item. */
                         updatedBy: {
                             /** @enum {unknown} */
                             kind: "consumer" | "agent_key";
@@ -20954,7 +20954,7 @@ export interface operations {
                              * @description Id of the session.
                              */
                             id: string;
-                            /** @description Whether it is the session of this request. */
+                            /** @description Whether this request belongs to the session. */
                             isThis: boolean;
                             /** @description The provider with which the consumer signed in. */
                             providerId: string;
@@ -20980,7 +20980,7 @@ export interface operations {
                             lastUsedAt?: string;
                             /** @description Address from which the consumer signed in. */
                             lastUsedIp?: string;
-                            /** @description The program that signed in, as it called itself. */
+                            /** @description The `User-Agent` of the program that signed in. */
                             userAgent?: string;
                         }[];
                     };
@@ -21040,7 +21040,7 @@ export interface operations {
                              * @description Id of the session.
                              */
                             id: string;
-                            /** @description Whether it is the session of this request. */
+                            /** @description Whether this request belongs to the session. */
                             isThis: boolean;
                             /** @description The provider with which the consumer signed in. */
                             providerId: string;
@@ -21066,7 +21066,7 @@ export interface operations {
                             lastUsedAt?: string;
                             /** @description Address from which the consumer signed in. */
                             lastUsedIp?: string;
-                            /** @description The program that signed in, as it called itself. */
+                            /** @description The `User-Agent` of the program that signed in. */
                             userAgent?: string;
                         }[];
                     };
@@ -21463,7 +21463,7 @@ export interface operations {
                          */
                         applicationId: string;
                         name: string;
-                        /** @description First characters of the key, to recognise it by. */
+                        /** @description First characters of the key, by which it can be recognised. */
                         prefix: string;
                         /** @description Permissions of the key. */
                         scopes: string[];
@@ -21480,11 +21480,11 @@ export interface operations {
                             effect?: "read";
                             /** @description JSON Schema (2020-12) that the input must satisfy in addition to the schema of the operation. At most 16 KiB and 16 levels. A `$ref` may only refer to `#/$defs/NAME`. A `pattern` may have at most 256 characters, and no backreferences or lookaround. Keywords that are not supported are refused. */
                             input?: Record<string, unknown>;
-                            /** @description For `browser.steps`, the credentials that a call may have typed into pages. Default: none. Operations that an application configures name their credentials themselves. */
+                            /** @description For `browser.steps`, the credentials that a call may type into pages. Default: none. Operations that an application configures name their credentials themselves. */
                             credentials?: string[];
                             /** @description Maximum number of calls of the operation with this key in a day (UTC). For `*`, the maximum for each operation. */
                             maxCallsPerDay?: number;
-                            /** @description Maximum cost of the calls of the operation with this key in a day (UTC), in micro-credits; for `*`, the maximum for each operation. A call counts with the amount that it holds, and with its cost once it has ended. */
+                            /** @description Maximum cost of the calls of the operation with this key in a day (UTC), in micro-credits; for `*`, the maximum for each operation. A running call counts with the amount that it holds, and an ended call with its cost. */
                             maxCostPerDay?: number;
                         }[];
                         /** @description Address ranges that the key may be used from. If empty, any address. */
@@ -21494,7 +21494,7 @@ export interface operations {
                          * @enum {unknown}
                          */
                         status: "active" | "expired" | "revoked";
-                        /** @description Increases with every change. In double quotes it is the `ETag`. */
+                        /** @description Increases with every change. The `ETag` is this number in double quotes. */
                         revision: number;
                         /**
                          * Format: date-time
@@ -21693,7 +21693,7 @@ export interface operations {
                          */
                         applicationId: string;
                         name: string;
-                        /** @description First characters of the key, to recognise it by. */
+                        /** @description First characters of the key, by which it can be recognised. */
                         prefix: string;
                         /** @description Permissions of the key. */
                         scopes: string[];
@@ -21710,11 +21710,11 @@ export interface operations {
                             effect?: "read";
                             /** @description JSON Schema (2020-12) that the input must satisfy in addition to the schema of the operation. At most 16 KiB and 16 levels. A `$ref` may only refer to `#/$defs/NAME`. A `pattern` may have at most 256 characters, and no backreferences or lookaround. Keywords that are not supported are refused. */
                             input?: Record<string, unknown>;
-                            /** @description For `browser.steps`, the credentials that a call may have typed into pages. Default: none. Operations that an application configures name their credentials themselves. */
+                            /** @description For `browser.steps`, the credentials that a call may type into pages. Default: none. Operations that an application configures name their credentials themselves. */
                             credentials?: string[];
                             /** @description Maximum number of calls of the operation with this key in a day (UTC). For `*`, the maximum for each operation. */
                             maxCallsPerDay?: number;
-                            /** @description Maximum cost of the calls of the operation with this key in a day (UTC), in micro-credits; for `*`, the maximum for each operation. A call counts with the amount that it holds, and with its cost once it has ended. */
+                            /** @description Maximum cost of the calls of the operation with this key in a day (UTC), in micro-credits; for `*`, the maximum for each operation. A running call counts with the amount that it holds, and an ended call with its cost. */
                             maxCostPerDay?: number;
                         }[];
                         /** @description Address ranges that the key may be used from. If empty, any address. */
@@ -21724,7 +21724,7 @@ export interface operations {
                          * @enum {unknown}
                          */
                         status: "active" | "expired" | "revoked";
-                        /** @description Increases with every change. In double quotes it is the `ETag`. */
+                        /** @description Increases with every change. The `ETag` is this number in double quotes. */
                         revision: number;
                         /**
                          * Format: date-time
@@ -21988,7 +21988,7 @@ export interface operations {
                      * @enum {unknown}
                      */
                     method: "totp" | "recovery_code";
-                    /** @description The code. Blanks and dashes are ignored. */
+                    /** @description The code. Spaces and dashes are ignored. */
                     code: string;
                 };
             };
@@ -22100,7 +22100,7 @@ export interface operations {
                      * @description The `ticket` of the previous response.
                      */
                     ticket: string;
-                    /** @description The code. Blanks and dashes are ignored. */
+                    /** @description The code. Spaces and dashes are ignored. */
                     code: string;
                 };
             };
@@ -22271,14 +22271,14 @@ export interface operations {
                         /** @description E-mail address in lower case. */
                         email?: string;
                         /**
-                         * @description Present for the account of the first start, which may read the outbox and the host.
+                         * @description Present for the account that was set up at the first start, which may read the outbox and the host.
                          * @constant
                          */
                         isOperator?: true;
                         /** @description Whether the address was verified with a code that was sent to it. */
                         emailVerified: boolean;
                         hasPassword: boolean;
-                        /** @description Whether codes of an authenticator app are required. */
+                        /** @description Whether a sign-in requires a code from an authenticator app. */
                         totpEnabled: boolean;
                         recoveryCodesLeft: number;
                         passkeys: {
@@ -22378,14 +22378,14 @@ export interface operations {
                         /** @description E-mail address in lower case. */
                         email?: string;
                         /**
-                         * @description Present for the account of the first start, which may read the outbox and the host.
+                         * @description Present for the account that was set up at the first start, which may read the outbox and the host.
                          * @constant
                          */
                         isOperator?: true;
                         /** @description Whether the address was verified with a code that was sent to it. */
                         emailVerified: boolean;
                         hasPassword: boolean;
-                        /** @description Whether codes of an authenticator app are required. */
+                        /** @description Whether a sign-in requires a code from an authenticator app. */
                         totpEnabled: boolean;
                         recoveryCodesLeft: number;
                         passkeys: {
@@ -22514,7 +22514,7 @@ export interface operations {
                             lastUsedAt?: string;
                             /** @description IP address of the last use. */
                             lastUsedIp?: string;
-                            /** @description The browser, as it named itself. */
+                            /** @description The `User-Agent` of the browser. */
                             userAgent?: string;
                             /**
                              * Format: date-time
@@ -22616,7 +22616,7 @@ export interface operations {
                     method: "password" | "totp" | "recovery_code" | "passkey";
                     /** @description The password. */
                     password?: string;
-                    /** @description The code. Blanks and dashes are ignored. */
+                    /** @description The code. Spaces and dashes are ignored. */
                     code?: string;
                     /**
                      * Format: uuid
@@ -22645,14 +22645,14 @@ export interface operations {
                         /** @description E-mail address in lower case. */
                         email?: string;
                         /**
-                         * @description Present for the account of the first start, which may read the outbox and the host.
+                         * @description Present for the account that was set up at the first start, which may read the outbox and the host.
                          * @constant
                          */
                         isOperator?: true;
                         /** @description Whether the address was verified with a code that was sent to it. */
                         emailVerified: boolean;
                         hasPassword: boolean;
-                        /** @description Whether codes of an authenticator app are required. */
+                        /** @description Whether a sign-in requires a code from an authenticator app. */
                         totpEnabled: boolean;
                         recoveryCodesLeft: number;
                         passkeys: {
@@ -22789,14 +22789,14 @@ export interface operations {
                         /** @description E-mail address in lower case. */
                         email?: string;
                         /**
-                         * @description Present for the account of the first start, which may read the outbox and the host.
+                         * @description Present for the account that was set up at the first start, which may read the outbox and the host.
                          * @constant
                          */
                         isOperator?: true;
                         /** @description Whether the address was verified with a code that was sent to it. */
                         emailVerified: boolean;
                         hasPassword: boolean;
-                        /** @description Whether codes of an authenticator app are required. */
+                        /** @description Whether a sign-in requires a code from an authenticator app. */
                         totpEnabled: boolean;
                         recoveryCodesLeft: number;
                         passkeys: {
@@ -22942,14 +22942,14 @@ export interface operations {
                         /** @description E-mail address in lower case. */
                         email?: string;
                         /**
-                         * @description Present for the account of the first start, which may read the outbox and the host.
+                         * @description Present for the account that was set up at the first start, which may read the outbox and the host.
                          * @constant
                          */
                         isOperator?: true;
                         /** @description Whether the address was verified with a code that was sent to it. */
                         emailVerified: boolean;
                         hasPassword: boolean;
-                        /** @description Whether codes of an authenticator app are required. */
+                        /** @description Whether a sign-in requires a code from an authenticator app. */
                         totpEnabled: boolean;
                         recoveryCodesLeft: number;
                         passkeys: {
@@ -23058,7 +23058,7 @@ export interface operations {
                 };
                 content: {
                     "application/json": {
-                        /** @description The seed in base32, for typing it in. */
+                        /** @description The seed in base32, for manual entry. */
                         secret: string;
                         /** @description `otpauth://` address, to be shown as a QR code. */
                         uri: string;
@@ -23118,7 +23118,7 @@ export interface operations {
                  *     }
                  */
                 "application/json": {
-                    /** @description The code. Blanks and dashes are ignored. */
+                    /** @description The code. Spaces and dashes are ignored. */
                     code: string;
                 };
             };
@@ -23235,7 +23235,7 @@ export interface operations {
                      * @description The `ticket` of the previous response.
                      */
                     ticket: string;
-                    /** @description The code. Blanks and dashes are ignored. */
+                    /** @description The code. Spaces and dashes are ignored. */
                     code: string;
                 };
             };
@@ -23257,14 +23257,14 @@ export interface operations {
                         /** @description E-mail address in lower case. */
                         email?: string;
                         /**
-                         * @description Present for the account of the first start, which may read the outbox and the host.
+                         * @description Present for the account that was set up at the first start, which may read the outbox and the host.
                          * @constant
                          */
                         isOperator?: true;
                         /** @description Whether the address was verified with a code that was sent to it. */
                         emailVerified: boolean;
                         hasPassword: boolean;
-                        /** @description Whether codes of an authenticator app are required. */
+                        /** @description Whether a sign-in requires a code from an authenticator app. */
                         totpEnabled: boolean;
                         recoveryCodesLeft: number;
                         passkeys: {
@@ -23547,7 +23547,7 @@ export interface operations {
                          */
                         kind: "personal" | "developer";
                         name: string;
-                        /** @description First characters of the token, to recognise it by. */
+                        /** @description First characters of the token, by which it can be recognised. */
                         prefix: string;
                         /** @description Permissions of the token, limited by the role of its account. */
                         scopes: string[];
@@ -23718,7 +23718,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The mails. */
+            /** @description The e-mails. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -23879,7 +23879,7 @@ export interface operations {
     readDeviceRequest: {
         parameters: {
             query: {
-                /** @description The code that the program shows. Case, blanks and dashes are ignored. */
+                /** @description The code that the program shows. Case, spaces and dashes are ignored. */
                 user_code: string;
             };
             header?: never;
@@ -23888,7 +23888,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description What is asked for. */
+            /** @description What the program requests. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -23901,7 +23901,7 @@ export interface operations {
                          */
                         id: string;
                         /**
-                         * @description `pending`: nobody has opened it. `claimed`: a person has opened it, and nobody else can. `approved`: the token can be collected. `redeemed`: it was collected. `denied` and `expired` are final too.
+                         * @description `pending`: nobody has opened the request. `claimed`: a person has opened it, and nobody else can. `approved`: the token can be collected. `redeemed`: the token was collected. `denied` and `expired` are final too.
                          * @enum {unknown}
                          */
                         status: "pending" | "claimed" | "approved" | "redeemed" | "denied" | "expired";
@@ -23913,7 +23913,7 @@ export interface operations {
                         };
                         /** @description How the program names the device. */
                         deviceName?: string;
-                        /** @description The permissions that it asks for, or that were granted. */
+                        /** @description The permissions that the program requests, or that were granted. */
                         scopes: string[];
                         requestedFrom: {
                             /** @description Address of the program. */
@@ -23933,7 +23933,7 @@ export interface operations {
                          * @description When the code expires. ISO 8601, UTC, with milliseconds.
                          */
                         expiresAt: string;
-                        /** @description Applications that you may give access to, newest first: those in which you are a developer or more. */
+                        /** @description Applications that you may give access to, newest first: those in which you have the role developer or higher. */
                         applications: {
                             /**
                              * Format: uuid
@@ -23974,7 +23974,7 @@ export interface operations {
                  *     }
                  */
                 "application/json": {
-                    /** @description Name of the program, chosen by itself. Shown to the person as unverified. */
+                    /** @description Name of the program, as the program calls itself. Shown to the person as unverified. */
                     client_id: string;
                     /** @description Permissions that the token is to have, separated by spaces. Defaults to `applications:read keys:write`. See the scopes of tokens. */
                     scope?: string;
@@ -23987,7 +23987,7 @@ export interface operations {
                      * @enum {unknown}
                      */
                     code_challenge_method?: "S256";
-                    /** @description The address of this service (RFC 8707). Any other is refused. */
+                    /** @description The address of this service (RFC 8707). Any other address is refused. */
                     resource?: string;
                 };
                 /**
@@ -23997,7 +23997,7 @@ export interface operations {
                  *     }
                  */
                 "application/x-www-form-urlencoded": {
-                    /** @description Name of the program, chosen by itself. Shown to the person as unverified. */
+                    /** @description Name of the program, as the program calls itself. Shown to the person as unverified. */
                     client_id: string;
                     /** @description Permissions that the token is to have, separated by spaces. Defaults to `applications:read keys:write`. See the scopes of tokens. */
                     scope?: string;
@@ -24010,7 +24010,7 @@ export interface operations {
                      * @enum {unknown}
                      */
                     code_challenge_method?: "S256";
-                    /** @description The address of this service (RFC 8707). Any other is refused. */
+                    /** @description The address of this service (RFC 8707). Any other address is refused. */
                     resource?: string;
                 };
             };
@@ -24111,7 +24111,7 @@ export interface operations {
                          */
                         id: string;
                         /**
-                         * @description `pending`: nobody has opened it. `claimed`: a person has opened it, and nobody else can. `approved`: the token can be collected. `redeemed`: it was collected. `denied` and `expired` are final too.
+                         * @description `pending`: nobody has opened the request. `claimed`: a person has opened it, and nobody else can. `approved`: the token can be collected. `redeemed`: the token was collected. `denied` and `expired` are final too.
                          * @enum {unknown}
                          */
                         status: "pending" | "claimed" | "approved" | "redeemed" | "denied" | "expired";
@@ -24159,7 +24159,7 @@ export interface operations {
                      * @enum {unknown}
                      */
                     decision: "approve" | "deny";
-                    /** @description Applications that the token gives access to; you must be a developer or more in each. Required to approve. If empty, with the scope `applications:write`, the one application that the program will create. */
+                    /** @description Applications that the token gives access to; you must have the role developer or higher in each. Required to approve. If the list is empty and the scope `applications:write` is granted, the token gives access to the one application that the program will create. */
                     applicationIds?: string[];
                     /** @description Permissions to grant, a subset of those requested. Defaults to all of them. */
                     scopes?: ("applications:read" | "applications:write" | "members:write" | "keys:write" | "operations:write" | "credentials:write" | "connections:write" | "flows:write" | "identity:write" | "invocations:test" | "reconciliations:write" | "limits:write" | "credits:read" | "purchases:read" | "handoffs:write" | "audit:read" | "account:tokens")[];
@@ -24254,7 +24254,7 @@ export interface operations {
                         token_type: "Bearer";
                         /** @description Seconds until the token expires. It cannot be renewed. */
                         expires_in: number;
-                        /** @description Granted permissions, separated by blanks. */
+                        /** @description Granted permissions, separated by spaces. */
                         scope: string;
                         /**
                          * Format: uuid
@@ -24280,7 +24280,7 @@ export interface operations {
     readConfig: {
         parameters: {
             query?: {
-                /** @description Id of an application: adds how its consumers sign in. */
+                /** @description Id of an application. The response then also says how its consumers sign in. */
                 application?: string;
             };
             header?: {
@@ -24299,7 +24299,7 @@ export interface operations {
                 };
                 content: {
                     "application/json": {
-                        /** @description Issuer of tokens, as OAuth names it. */
+                        /** @description OAuth issuer of the tokens. */
                         issuer: string;
                         /** @description Origin of the API. */
                         baseUrl: string;
@@ -24476,7 +24476,7 @@ export interface operations {
                         findings: {
                             name: string;
                             ok: boolean;
-                            /** @description Whether sessions cannot run without this. */
+                            /** @description Whether sessions need this in order to run. */
                             required: boolean;
                             detail: string;
                             /** @description What the operator can do. Empty if `ok`. */
@@ -24512,7 +24512,7 @@ export interface operations {
                 };
                 content: {
                     "application/json": {
-                        /** @description Whether no other host serves together with this one. */
+                        /** @description Whether no other host uses the same database. */
                         isAlone: boolean;
                         /** @description Newest first, at most 1000. */
                         data: {
@@ -24528,10 +24528,10 @@ export interface operations {
                              * @enum {unknown}
                              */
                             state: "alone" | "up" | "away" | "left" | "lost";
-                            /** @description Whether the host gets no more sessions. */
+                            /** @description Whether the host gets no new sessions. */
                             draining: boolean;
                             region: string;
-                            /** @description `BERTH_HOST_LABELS`. */
+                            /** @description The labels in `BERTH_HOST_LABELS`. */
                             labels: {
                                 [key: string]: string;
                             };
@@ -24645,7 +24645,7 @@ export interface operations {
                  *     }
                  */
                 "application/json": {
-                    /** @description If true, the host gets no more sessions. If false, it gets sessions again. */
+                    /** @description If true, the host gets no new sessions. If false, it gets new sessions again. */
                     draining: boolean;
                 };
             };
@@ -24670,10 +24670,10 @@ export interface operations {
                          * @enum {unknown}
                          */
                         state: "alone" | "up" | "away" | "left" | "lost";
-                        /** @description Whether the host gets no more sessions. */
+                        /** @description Whether the host gets no new sessions. */
                         draining: boolean;
                         region: string;
-                        /** @description `BERTH_HOST_LABELS`. */
+                        /** @description The labels in `BERTH_HOST_LABELS`. */
                         labels: {
                             [key: string]: string;
                         };

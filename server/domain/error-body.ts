@@ -1,4 +1,4 @@
-// The body of every error response, over HTTP and of a refused WebSocket upgrade.
+// The body of every error response, to HTTP requests and to refused WebSocket upgrades.
 import { STATUS_CODES } from 'node:http';
 import type { ErrorBody } from '../../contract/common.ts';
 import type { ErrorCode } from '../../contract/errors.ts';

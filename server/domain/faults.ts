@@ -1,5 +1,5 @@
-// The faults that several parts of the domain raise, typed by the catalogue. A fault of only one noun is defined with
-// that noun.
+// The faults that several parts of the domain throw, typed by the error catalogue. A fault that only one noun needs is
+// defined with that noun.
 import type { Issue } from '../../contract/common.ts';
 import type { ErrorCode } from '../../contract/errors.ts';
 import type { DiskRoom } from '../engines/slots/slots.ts';
@@ -31,7 +31,10 @@ export const sessionNotRunning = (id: string, status: string): Fault<ErrorCode> 
     details: { status },
   });
 
-/** Official clients name their project in a body; it must be the application of the key. */
+/**
+ * Throws if a body names a project that is not the application of the key. Official clients send their project id in
+ * the body.
+ */
 export function assertProject(application: ApplicationId, projectId: string | undefined): void {
   if (projectId !== undefined && projectId.toLowerCase() !== application)
     throw fault('project_mismatch', `projectId ${projectId} is not the application of this agent key.`, {
@@ -57,7 +60,7 @@ export const capacity = (slots: number, used: number): Fault<ErrorCode> =>
     details: { slots, used },
   });
 
-/** Undefined if the disk has room for another session. */
+/** Returns the fault for a full disk. Undefined if the disk has room for another session. */
 export function diskFull({ freeBytes, leastBytes, freeFiles, leastFiles }: DiskRoom): Fault<ErrorCode> | undefined {
   if (freeBytes < leastBytes)
     return fault(

@@ -24,7 +24,7 @@ export interface Followed<T> {
   readonly caller?: string;
   readonly read: () => Promise<T>;
   readonly isChanged: (value: T) => boolean;
-  /** When the value changes without a notification. */
+  /** Returns the time at which the value will change without a notification. */
   readonly changesAt?: (value: T) => Date;
   /** Maximum time between two reads. */
   readonly lookMs?: number;

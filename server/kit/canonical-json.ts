@@ -1,4 +1,4 @@
-// JSON in the canonical form of RFC 8785, in which equal values have equal bytes, and digests of it.
+// JSON in the canonical form of RFC 8785, in which equal values have equal bytes, and digests of this form.
 import { createHash } from 'node:crypto';
 
 /**
@@ -21,8 +21,8 @@ function canonicalObject(value: object): string {
   return `{${members.map(([name, member]) => `${canonicalJson(name)}:${canonicalJson(member)}`).join(',')}}`;
 }
 
-/** `sha256:` and lower-case hex, of the canonical form. */
+/** Returns the digest of the canonical form: `sha256:` and lower-case hex. */
 export const digestOf = (value: unknown): string => sha256(canonicalJson(value));
 
-/** Like `digestOf`, for a text as it is. */
+/** Like `digestOf`, for a text without canonicalization. */
 export const sha256 = (text: string): string => `sha256:${createHash('sha256').update(text).digest('hex')}`;

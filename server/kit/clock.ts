@@ -24,7 +24,9 @@ export const systemClock: Clock = {
   },
 };
 
-/** Calls `act` when the clock reaches this time, or at once if the time has passed, unless it is closed before. */
+/**
+ * Calls `act` when the clock reaches this time, or at once if the time has passed. Closing the result cancels the call.
+ */
 export function callAt(clock: Clock, time: Date, act: () => void): { close(): void } {
   const closing = new AbortController();
   const untilThen = clock.sleep(Math.max(0, time.getTime() - clock.now().getTime()), closing.signal);

@@ -1,4 +1,4 @@
-// Reads the packs of credit that the operator sells. Checked by type, never converted.
+// Reads the packs of credit that the operator sells. The types of all values are checked; no value is converted.
 import { parseJson } from './foreign.ts';
 import { isObject } from './json.ts';
 

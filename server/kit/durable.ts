@@ -1,11 +1,12 @@
-// Writes files that survive a power loss: written under another name, synced, renamed, and the folder synced too.
+// Writes files that survive a power loss: each is written under a temporary name, synced and renamed, and then the
+// folder is synced.
 import { type FileHandle, mkdir, open, rename } from 'node:fs/promises';
 import { dirname } from 'node:path';
 
-/** The most attempts, because an empty folder may be removed at the same time and must then be created again. */
+/** The maximum number of attempts. An empty folder may be removed at the same time, and must then be created again. */
 const TRIES_MAX = 5;
 
-/** Makes the names in a folder as durable as the files that they name. */
+/** Syncs a folder, so that the names in it are as durable as the files that they refer to. */
 export async function syncFolder(folder: string): Promise<void> {
   const handle = await open(folder, 'r');
   try {
@@ -30,7 +31,7 @@ export async function moveDurably(from: string, to: string): Promise<void> {
       await rename(from, to);
       return await syncFolder(dirname(to));
     } catch (error) {
-      // The folder was empty and was removed in the meantime. If `from` is missing, every attempt fails.
+      // The folder was empty and was removed in the meantime. If `from` is the missing file, every attempt fails.
       if (!isCode(error, 'ENOENT') || attempt >= TRIES_MAX) throw error;
     }
 }

@@ -1,11 +1,11 @@
-// Reads settings from the environment by name. It collects all errors, so that one start reports all of them, and
-// records which names were read, so that a misspelt name is reported.
+// Reads settings from the environment by name. All errors are collected, so that one start reports all of them. The
+// names that were read are recorded, so that a misspelt name is reported.
 import { nearest } from './nearest.ts';
 
 export type Variables = Readonly<Record<string, string | undefined>>;
 
 const PREFIX = 'BERTH_';
-/** Variables that users of the API have in the same shell. They are not settings of the server. */
+/** Variables that users of the API may have set in the same shell. They are not settings of the server. */
 const OF_CLIENTS: ReadonlySet<string> = new Set(['BERTH_KEY', 'BERTH_TOKEN', 'BERTH_URL']);
 
 export class BadConfig extends Error {

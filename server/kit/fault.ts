@@ -1,5 +1,5 @@
-// An error with a code from the catalogue (contract/errors.ts). Any other error is a bug or an external failure, and is
-// answered as `internal`.
+// An error with a code from the catalogue (contract/errors.ts). Any other error is a bug or an external failure, and
+// callers get the code `internal` for it.
 
 export interface FaultOptions {
   /** What the caller should do next; appended to the message. */

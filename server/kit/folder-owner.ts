@@ -1,4 +1,5 @@
-// A command run as root in the folder of an ordinary user must not leave files that the user's server cannot open.
+// Changes the owner of files, because a command that is run as root in the folder of an ordinary user must not leave
+// files that the user's server cannot open.
 import { chownSync, fchownSync, statSync } from 'node:fs';
 
 /** Gives a file, by its path or descriptor, to the owner of the folder. */

@@ -1,6 +1,9 @@
-// Untrusted values: text is bounded and made well-formed, and invalid JSON is undefined instead of an error.
+// Reads untrusted values: text is shortened and made well-formed, and invalid JSON gives undefined instead of an error.
 
-/** At most `charsMax` characters, without lone surrogates, for which encodeURIComponent and other functions throw. */
+/**
+ * Returns at most `charsMax` characters. Lone surrogates are replaced, because encodeURIComponent and other functions
+ * throw for them.
+ */
 export const boundedText = (text: string, charsMax: number): string =>
   (text.length <= charsMax ? text : text.slice(0, charsMax)).toWellFormed();
 

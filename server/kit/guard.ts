@@ -1,10 +1,13 @@
-// Guards the entrances where bytes from a page, client, browser or other server arrive. An error in their handling goes
-// to the code that opened the entrance, which decides what to close. `npm run check` has a list of the entrances
-// (tools/entrances.ts).
+// Guards the entrances where bytes from a page, client, browser or other server arrive. An error while they are handled
+// is passed to the code that opened the entrance, which decides what to close. `npm run check` has a list of the
+// entrances (tools/entrances.ts).
 
 export type OnFailure = (error: unknown) => void;
 
-/** The same listener, but it never throws and leaves no unhandled rejection. `failed` gets the error and the arguments. */
+/**
+ * Wraps a listener so that it never throws and leaves no unhandled rejection. `failed` gets the error and the
+ * arguments.
+ */
 export function guarded<Said extends readonly unknown[]>(
   failed: (error: unknown, said: Said) => void,
   listener: (...said: Said) => unknown,

@@ -9,7 +9,7 @@ export interface Stored {
   readonly checksum: string;
 }
 
-/** At most twice this is held in memory: one part is collected while another is written. */
+/** At most twice this many bytes are held in memory: one part is collected while another is written. */
 const GATHERED_BYTES = 1024 * 1024;
 
 export async function writeHashed(
@@ -25,7 +25,7 @@ export async function writeHashed(
   const flush = async (): Promise<void> => {
     await writing;
     writing = writeAll(file, gathered);
-    // A failure is thrown by the next flush; until then it must not be an unhandled rejection.
+    // If the write fails, the next flush throws the error; until then it must not be an unhandled rejection.
     writing.catch(() => {});
     gathered = [];
     gatheredBytes = 0;

@@ -6,12 +6,12 @@ import { isCode } from './durable.ts';
 
 const { O_RDONLY, O_DIRECTORY, O_NOFOLLOW, O_NONBLOCK } = constants;
 
-/** It exists but must not be read: a link, a pipe, a folder, or a file of another user. */
+/** The file exists but must not be read: it is a link, a pipe, a folder, or a file of another user. */
 export class NotAPlainFile extends Error {
   override readonly name = 'NotAPlainFile';
 }
 
-/** `folder` is trusted, the components of `path` are not. Undefined if nothing exists. */
+/** Opens a file. `folder` is trusted, the components of `path` are not. Undefined if the file does not exist. */
 export async function openHostile(
   folder: string,
   path: readonly [string, ...string[]],
@@ -36,7 +36,7 @@ export async function openHostile(
   }
 }
 
-/** Node has no openat(2); the path of a descriptor in /proc does the same. */
+/** Opens a path component relative to an open folder, through /proc, because Node has no openat(2). */
 async function step(from: FileHandle, part: string, flags: number): Promise<FileHandle> {
   try {
     return await open(`/proc/self/fd/${from.fd}/${part}`, flags);
@@ -52,7 +52,7 @@ async function demandPlain(file: FileHandle, uid: number | undefined): Promise<v
   if (found.uid !== (uid ?? process.getuid?.())) throw new NotAPlainFile('it belongs to somebody else');
 }
 
-/** The names in a folder, bounded in number; none if it is not a folder. */
+/** Returns the names in a folder, at most `most`. None if the path is not a folder. */
 export async function namesInHostile(folder: string, name: string, most: number): Promise<readonly string[]> {
   let at: FileHandle | undefined;
   try {

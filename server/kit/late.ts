@@ -7,7 +7,7 @@ export interface Late<Params extends readonly unknown[], Result> {
   bind(target: (...params: Params) => Result): void;
 }
 
-/** `name` is for the error of a call before `bind`, which is a bug. */
+/** `name` appears in the error for a call before `bind`, which is a bug. */
 export function late<Params extends readonly unknown[], Result>(name: string): Late<Params, Result> {
   let bound: ((...params: Params) => Result) | undefined;
   return {

@@ -3,14 +3,14 @@
 import { systemClock } from './clock.ts';
 import type { Closeable } from './scope.ts';
 
-/** Longer turns are reported. */
+/** Turns that take longer are reported. */
 export const LONG_TURN_MS = 100;
 /** Interval of the timer that measures the delay of the loop. */
 const TICK_MS = 50;
-/** The most pieces of concurrent work that a report names. */
+/** The maximum number of pieces of concurrent work that a report names. */
 const UNDER_WAY_MAX = 10;
 
-/** Never contains data of a caller or a page. */
+/** Never contains data from a caller or a page. */
 export interface Work {
   /** "messages of a browser", "exportContext", "clock.expire". */
   readonly what: string;
@@ -20,9 +20,9 @@ export interface Work {
 
 export interface LongTurn {
   readonly ms: number;
-  /** Processor time of the thread; the rest of the time it did not run. */
+  /** Processor time of the thread. For the rest of `ms`, the thread did not run. */
   readonly cpuMs: number;
-  /** Absent: outside the entrances; `underWay` may have caused it. */
+  /** Absent: the turn was spent outside the entrances. Work in `underWay` may have caused it. */
   readonly ran: Work | undefined;
   readonly underWay: readonly Work[];
 }
@@ -33,11 +33,11 @@ export interface LoopListener {
   longTurn(turn: LongTurn): void;
 }
 
-/** A process has one event loop, so there is one of these. */
+/** A process has one event loop, so there is one instance of this class. */
 class LoopWatch {
   #ran: Work | undefined;
   #beganMs = 0;
-  /** Time since the last tick that was already reported. */
+  /** The time since the last tick that has already been reported. */
   #toldMs = 0;
   #toldCpuMs = 0;
   readonly #underWay = new Set<Work>();

@@ -1,9 +1,9 @@
-// Finds the most similar of some words, by the number of letters to add, remove or replace.
+// Finds the word in a list that is most similar to another word, by the number of letters to add, remove or replace.
 
-/** A misspelt word has at least this many letters for each mistake. */
+/** A word with fewer letters per mistake than this is not regarded as misspelt. */
 const LETTERS_PER_MISTAKE = 4;
 
-/** The first of several equally similar words. Undefined if there are no words. */
+/** Returns the most similar word; of several equally similar ones, the first. Undefined if there are no words. */
 export const nearest = (word: string, words: readonly string[]): string | undefined => measured(word, words)?.one;
 
 /** The word that was probably meant: case, `_` and `-` do not matter, and one letter in four may be wrong. */

@@ -9,7 +9,9 @@ const SLICE_MS = 4;
 export class Pace {
   #sinceMs = systemClock.monotonicMs();
 
-  /** Whether the slice is used up: then `await rest()`. Cheaper than a promise for each step. */
+  /**
+   * Whether the time slice is used up. If it is, `await rest()`. Checking this costs less than a promise for each step.
+   */
   get isDue(): boolean {
     return systemClock.monotonicMs() - this.#sinceMs > SLICE_MS;
   }

@@ -1,10 +1,10 @@
-// Limits concurrent work of one kind, for a session, an application and the process. Work beyond the limits waits in a bounded
-// queue, for a bounded time.
+// Limits concurrent work of one kind, per session, per application and for the process. Work beyond the limits waits in
+// a queue of bounded length, for a bounded time.
 import { type Bounds, type Owner, type Share, Totals } from './totals.ts';
 import { WaitExpired, within } from './wait.ts';
 
 export interface PlacesLimits {
-  /** For errors: "unpack an extension". */
+  /** Used in errors, such as "unpack an extension". */
   readonly name: string;
   readonly atOnce: Bounds;
   readonly waiting: number;

@@ -1,12 +1,12 @@
-// The part of the host's processors that is busy, from the counters of the kernel.
+// The share of the host's processors that is busy, from the counters of the kernel.
 import { cpus } from 'node:os';
 
 /** The kernel counts in steps of 10 ms for each processor. */
 const MEASURED_LEAST_MS = 200;
 
 /**
- * The share of all processors (0 to 1) that was busy since the previous call. If that was too recent, the result of the
- * previous call.
+ * Returns a function that returns the share of all processors (0 to 1) that was busy since its previous call. If that
+ * was too recent, it returns the previous result again.
  */
 export function processorShare(): () => number {
   let before = processorTimes();

@@ -1,11 +1,11 @@
 // The texts of one session that must not be shown: those that the service itself typed into its pages. They are kept
-// only in memory, and print as their number.
+// only in memory, and printing the object shows only how many there are.
 import { inspect } from 'node:util';
 import type { Json } from './json.ts';
 import { formsOfAll, withoutSecrets } from './without-secrets.ts';
 
 const TEXTS_MAX = 200;
-/** Readers look at no more of a text than this, so the rest is dropped instead of being searched. */
+/** Readers use at most this many characters of a text, so the rest is dropped instead of being searched. */
 const CHARACTERS_MAX = 128 * 1024;
 const DEPTH_MAX = 64;
 const TOO_DEEP = '…';
@@ -23,7 +23,7 @@ export class SecretTexts {
     return [...this.#texts];
   }
 
-  /** The texts as pages may show them: in every encoding that is removed from texts. */
+  /** The texts as pages may show them: in each encoding in which they are removed from other texts. */
   get forms(): readonly string[] {
     return this.#forms;
   }
@@ -42,7 +42,10 @@ export class SecretTexts {
     return this.isEmpty ? text : this.#clean(text.slice(0, CHARACTERS_MAX), isCut || text.length > CHARACTERS_MAX);
   }
 
-  /** A copy in which every text, names of members included, is clean. The same object if there are no secrets. */
+  /**
+   * Returns a copy in which all texts, including the names of members, are clean. Returns the same object if there are
+   * no secrets.
+   */
   cleanAll<Value extends object>(value: Value): Value {
     return this.isEmpty ? value : (this.#cleaned(value as Json, DEPTH_MAX) as Value); // Only texts change.
   }

@@ -2,18 +2,19 @@
 // killed at any point.
 
 /**
- * How long most tasks pause at rest: a compromise between the processor time of an idle server and the delay of work if
- * a prompt is missed.
+ * How long most tasks pause at rest: a compromise between the processor time of an idle server and the delay if a
+ * prompt is missed.
  */
 export const REST_MS = 10_000;
 
 export interface Task {
   readonly name: string;
   readonly everyMs: number;
-  /** The interval at rest. Without it the task never rests. A prompt runs it at once. */
+  /** The interval at rest. If absent, the task never rests. A prompt runs a task at once even when it is at rest. */
   readonly restMs?: number;
   /**
-   * Whether the task is at rest. By default, it is when it has found nothing to do for a minute and was not prompted.
+   * Whether the task is at rest. By default, a task is at rest when it has found nothing to do for a minute and was not
+   * prompted.
    */
   readonly isAtRest?: () => boolean;
   /** Returns counts for the log. Nothing is logged if all are 0. */

@@ -1,4 +1,4 @@
-// Counts an amount that is held, for a session, an application and the process, each of which has a bound.
+// Counts an amount that is held, per session, per application and for the process. Each of these levels has a bound.
 
 export const BOUNDS = ['session', 'application', 'process'] as const;
 export type Bound = (typeof BOUNDS)[number];
@@ -6,7 +6,7 @@ export type Bounds = Readonly<Record<Bound, number>>;
 
 export interface Owner {
   readonly application: string;
-  /** Absent: it belongs to no single session. */
+  /** Absent: the share belongs to no single session. */
   readonly session?: string;
 }
 
@@ -88,8 +88,8 @@ export class Share {
   }
 
   /**
-   * Adds to the amount if every level has room for it; otherwise returns the level that does not. A single share in a
-   * level may exceed its bound, so that nothing is refused forever. `room` lowers bounds.
+   * Adds to the amount if every level has room for the addition; otherwise returns the first level that does not. A
+   * single share in a level may exceed the bound, so that nothing is refused forever. `room` lowers bounds.
    */
   take(more: number, room: Partial<Bounds> = {}): Level | undefined {
     const full = this.levels.find(

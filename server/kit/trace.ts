@@ -21,7 +21,7 @@ export type SpanKind = 'server' | 'internal';
 
 export interface SpanOptions {
   readonly kind?: SpanKind;
-  /** The caller's header. Absent: the current span. */
+  /** The caller's `traceparent`. Absent: the current span. */
   readonly traceparent?: string | undefined;
   /** Set on this span and on every one that begins inside it. */
   readonly common?: Attributes;
@@ -29,7 +29,7 @@ export interface SpanOptions {
 
 const underWay = new AsyncLocalStorage<Span>();
 
-/** For work that a request starts but that does not belong to it. */
+/** Runs work that a request starts but that is not part of the request. */
 export const outsideSpans = <T>(work: () => T): T => underWay.exit(work);
 
 export class Span {
@@ -60,7 +60,7 @@ export class Span {
     this.set(attributes);
   }
 
-  /** Only the first call counts. */
+  /** Only the first call has an effect. */
   end(error?: unknown): void {
     if (this.#isOver) return;
     this.#isOver = true;
@@ -82,7 +82,7 @@ export class Tracer {
     this.#source = source;
   }
 
-  /** A span that the caller ends. */
+  /** Begins a span that the caller must end. */
   begin(name: string, { kind = 'internal', traceparent, common = {} }: SpanOptions = {}): Span {
     if (!this.#source) return NO_SPAN;
     const outer = underWay.getStore();
@@ -121,7 +121,7 @@ export interface Traceparent {
 const TRACEPARENT = /^([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)?$/;
 const ZEROS = /^0+$/;
 
-/** W3C Trace Context; undefined for an invalid header: the trace then begins here. */
+/** Reads a header of W3C Trace Context. Undefined if it is invalid: the trace then begins here. */
 export function parseTraceparent(text: string): Traceparent | undefined {
   const [, version, traceId, spanId, flags, more] = TRACEPARENT.exec(text.trim()) ?? [];
   if (!version || !traceId || !spanId || !flags || version === 'ff' || (version === '00' && more)) return undefined;

@@ -1,4 +1,4 @@
-// Waits with a time limit and a name, which the error message contains.
+// Waits with a time limit. The error message names what was waited for.
 import { setTimeout as timer } from 'node:timers/promises';
 
 export class WaitExpired extends Error {

@@ -1,12 +1,12 @@
 // Removes secrets from texts that others wrote, in the encodings in which services and pages echo them.
 
 export const STARS = '***';
-/** A shorter text would occur by chance. */
+/** Shorter texts are ignored, because they would occur by chance. */
 const CHARACTERS_MIN = 4;
 
 /**
- * Returns a function that replaces each of the secrets with stars. `isCut`: the text may end inside a secret, so what
- * could be the beginning of one is removed from its end.
+ * Returns a function that replaces each of the secrets with stars. `isCut`: the text may end inside a secret, so the
+ * end of the text is removed if a secret could begin with it.
  */
 export function withoutSecrets(secrets: readonly string[]): (text: string, isCut?: boolean) => string {
   const longestFirst = formsOfAll(secrets);
@@ -45,7 +45,10 @@ function formsOf(secret: string): string[] {
   ];
 }
 
-/** Base64 of the secret alone or inside a longer text: at each of three offsets, without the characters that neighbours share. */
+/**
+ * Base64 of the secret, alone or inside a longer text: for each of the three offsets, without the characters that also
+ * encode neighbouring bytes.
+ */
 function base64Forms(bytes: Buffer): string[] {
   return [0, 1, 2].flatMap(before => {
     const text = Buffer.concat([Buffer.alloc(before), bytes])

@@ -7,32 +7,37 @@ import type { Closeable } from './scope.ts';
 import type { Begun, Order, Outcome, Started } from './worker-thread.ts';
 
 interface JobFacts {
-  /** For logs and errors: "mask a picture". */
+  /** Used in logs and errors, such as "mask a picture". */
   readonly name: string;
   /** The address of a module that exports `work(input: Input): Output | Promise<Output>`. */
   readonly module: string;
   /**
-   * Processor time, from when the module is loaded. The elapsed time may be `SLOWER_MAX` times as long, because threads
-   * have to wait on a busy machine.
+   * The limit on processor time, counted from when the module is loaded. The elapsed time may be `SLOWER_MAX` times as
+   * long, because threads have to wait on a busy machine.
    */
   readonly limitMs: number;
-  /** Takes seconds: such jobs never occupy all threads. */
+  /** Whether the job takes seconds. Such jobs never occupy all threads. */
   readonly isLong?: boolean;
   /**
-   * The session or application that the job is for determines how long it takes. Only one such job of each runs at a
-   * time, so that a thread remains for the others.
+   * Whether the session or application that the job is for determines how long the job takes. Only one such job per
+   * session or application runs at a time, so that a thread remains for the others.
    */
   readonly isSolo?: boolean;
 }
 
-/** A kind of work: which function, and how long it may take. `Input` and `Output` are what a structured clone can carry. */
+/**
+ * A kind of work: which function runs, and how long it may take. `Input` and `Output` must be types that can be cloned
+ * (structured clone).
+ */
 export interface Job<Input, Output> extends JobFacts {
   /** Only for the types; never set. */
   readonly carries?: (input: Input) => Output;
 }
 
 export interface JobOptions {
-  /** The session or application that the job is for. They take turns, however many jobs each has. */
+  /**
+   * The session or application that the job is for. Sessions and applications take turns, however many jobs each has.
+   */
   readonly of: string;
   /** Buffers of the input that are moved to the thread and are empty here afterwards. */
   readonly moved?: readonly ArrayBuffer[];
@@ -52,12 +57,12 @@ export const WORKER_POOL_LIMITS: WorkerPoolLimits = {
   waitingOfOne: 64,
   /** The heap for JavaScript objects in each thread. Buffers are bounded by the jobs. */
   heapMb: 512,
-  /** A thread without work ends after this: it holds some megabytes. */
+  /** A thread without work ends after this time, because it holds some megabytes. */
   idleMs: 30_000,
 };
 
 const SLOWER_MAX = 4;
-/** For the start of a thread and the loading of a module. */
+/** The maximum time for the start of a thread and the loading of a module. */
 const LOADING_MS_MAX = 60_000;
 const LOOK_AGAIN_MS_MIN = 50;
 
@@ -95,7 +100,7 @@ interface Thread {
 export class WorkerPool implements Workers, Closeable {
   readonly #limits: WorkerPoolLimits;
   readonly #threads = new Set<Thread>();
-  /** By session or application; the one that was served goes to the end. */
+  /** By session or application. The one whose job was taken last is at the end. */
   readonly #waiting = new Map<string, Waiting[]>();
   #waitingCount = 0;
   #nextId = 0;
@@ -216,7 +221,7 @@ export class WorkerPool implements Workers, Closeable {
     if (thread.current) this.#watch(thread, thread.current.job, usedMs(thread), thread.current.job.limitMs);
   }
 
-  /** `before`: the processor time that the thread had used when the job began. */
+  /** Limits the time of a job. `before`: the processor time that the thread had used when the job began. */
   #watch(thread: Thread, job: JobFacts, before: number, waitMs: number, waitedMs = waitMs): void {
     thread.timer = setTimeout(() => {
       const left = job.limitMs - (usedMs(thread) - before);

@@ -55,7 +55,7 @@ async function perform(id: number, module: string, input: unknown): Promise<unkn
   return loaded.work(input);
 }
 
-/** Buffers at the top level of a result are moved, not copied. */
+/** Returns the buffers at the top level of a result, to be moved instead of copied. */
 function buffersIn(output: unknown): ArrayBuffer[] {
   const values =
     output instanceof Uint8Array

@@ -54,7 +54,7 @@ export const openConsumers = (
     ...{ vault, tallies },
   });
 
-/** Opens the access of consumers to Actions, receipts and hand-offs, which are opened after the consumer family. */
+/** Gives consumers access to Actions, receipts and hand-offs, which are opened after the consumer family. */
 export function openConsumerActions(
   { clock }: Runtime,
   { store, secret, audit }: Foundation,

@@ -1,4 +1,4 @@
-// The wiring of contexts: their parts, and what the rest of the server needs from them.
+// The wiring of contexts: their parts, and what they offer to the rest of the server.
 import { join } from 'node:path';
 import { ContextWatcher } from '../domain/contexts/context-watcher.ts';
 import { Contexts } from '../domain/contexts/contexts.ts';

@@ -20,7 +20,7 @@ export function openDailyEgress({ clock, log }: Runtime, { store }: Foundation, 
       { name: 'count_egress', everyMs: EGRESS_COUNT_MS, run: () => watcher.count() },
       { name: 'forget_egress', everyMs: HOUR_MS, run: forget },
     ],
-    /** Writes the bytes of sessions that continue under the next server. */
+    /** Writes the counts of sessions that continue under the next server. */
     close: async () => void (await watcher.count().catch(() => {})),
   };
 }

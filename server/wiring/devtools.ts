@@ -1,5 +1,5 @@
-// The wiring of DevTools: the folder of its files, and the Chromium that is started to read them, jailed like any other and
-// without network.
+// The wiring of DevTools: the folder with its files, and the Chromium that is started to read them, in a jail like any
+// other and without network access.
 import { join } from 'node:path';
 import { FrontEnd } from '../domain/live/front-end.ts';
 import { boot } from '../domain/sessions/boot.ts';

@@ -1,4 +1,4 @@
-// The wiring of the driver, which works in the browsers of sessions for MCP clients and for operations.
+// The wiring of the driver, which controls the browsers of sessions for MCP clients and for operations.
 import type { AgentCaller } from '../domain/identity/caller.ts';
 import type { Signing } from '../domain/sessions/signing.ts';
 import { DriveFailed } from '../engines/driver/command.ts';
@@ -11,8 +11,8 @@ export interface Driving {
   readonly driver: Driver;
   readonly isDriveFailed: (error: unknown) => error is DriveFailed;
   /**
-   * The address at which the driver reaches the browser of a session with the rights of this caller. With `pass`, it
-   * also reaches an exclusive session.
+   * Returns the address at which the driver reaches the browser of a session with the rights of this caller. With
+   * `pass`, it can also reach an exclusive session.
    */
   readonly addressOf: (caller: AgentCaller, id: SessionId, pass?: 'pass') => string;
 }

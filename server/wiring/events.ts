@@ -5,7 +5,7 @@ import type { Runtime } from '../kit/runtime.ts';
 import type { Foundation } from './foundation.ts';
 
 const FORGET_MS = 3_600_000;
-/** The most sessions in one statement, and the most statements in one run. */
+/** The maximum number of sessions per statement, and the maximum number of statements per run. */
 const FORGET = { batch: 200, batchesMax: 50 };
 
 export async function openEvents({ clock }: Runtime, { store: { events, sessions, listen } }: Foundation) {

@@ -5,7 +5,7 @@ import type { Task } from '../kit/task.ts';
 export interface Family {
   readonly watcher?: Watcher;
   readonly tasks?: readonly Task[];
-  /** Called after adoption: continues the work that an earlier process left for ended sessions. */
+  /** Called after adoption: continues the work on ended sessions that an earlier process left unfinished. */
   recover?(): Promise<void>;
   /**
    * Ends the family's work and streams. The HTTP server closes afterwards, because it waits until its responses have

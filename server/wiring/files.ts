@@ -19,7 +19,7 @@ const LEFT_BEHIND = 'take_left_behind';
 const LEFT_BEHIND_MS = 5_000;
 const SWEEP_MS = 600_000;
 
-/** `finders`: other families whose files signed links can serve, by the kind of their objects. */
+/** Opens the downloads. `finders`: the other families whose files signed links can serve, by object kind. */
 export const openDownloads = (
   { store, artifacts, outbox, links }: Foundation,
   finders: Readonly<Record<string, FileFinder>>,

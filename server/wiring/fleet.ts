@@ -24,7 +24,7 @@ export interface FleetDeps {
   readonly artifacts: Artifacts;
 }
 
-/** Announces this host. With a database that other hosts can use, the host takes a lease, or is refused. */
+/** Announces this host. If the database can be shared with other hosts, the host also takes a lease, or is refused. */
 export async function openFleet(
   runtime: Runtime,
   { config, secret, scope, store, artifacts }: FleetDeps,
@@ -52,7 +52,7 @@ export async function openFleet(
   return fleet;
 }
 
-/** A process that the supervisor restarts has as much time as a host that restarts. */
+/** Extends the lease of a process that the supervisor restarts, so that it has as much time as a restarting host. */
 function keepLeases({ log }: Runtime, { sharedDir, lease }: Config, { hosts }: Store): Closeable {
   const failed = (error: unknown): void => log.warn('processes.lease_not_kept', { reason: reason(error) });
   return onRestarts((number, endedAt) => {
@@ -61,7 +61,7 @@ function keepLeases({ log }: Runtime, { sharedDir, lease }: Config, { hosts }: S
   }, failed);
 }
 
-/** Processes on one machine recognise each other by the mark of their common folder. */
+/** Adds the mark of the shared folder, by which processes on one machine recognise each other. */
 function addressOf({ peerUrl, sharedDir }: Config): string {
   if (!peerUrl.startsWith(SOCKET)) return peerUrl;
   const path = peerUrl.slice(SOCKET.length).split('/').map(encodeURIComponent).join('/');

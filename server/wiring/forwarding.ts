@@ -66,8 +66,8 @@ export interface FleetTaskDeps {
 }
 
 /**
- * Starts to end the sessions of this host if its lease is lost, and the sessions of other hosts if their leases are
- * lost.
+ * Starts to watch leases: the sessions of this host end if it loses its lease, and those of another host if that host
+ * loses its lease.
  */
 export function beginFleet(
   { clock, log, host }: Runtime,

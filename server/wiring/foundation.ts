@@ -32,9 +32,9 @@ export interface Basics {
   readonly config: Config;
   /** The secret of the installation. */
   readonly secret: Secret;
-  /** Closes what families leave open until the end. */
+  /** Closes at the end what families do not close themselves. */
   readonly scope: Scope;
-  /** Runs the task of this name after this time, or at once. */
+  /** Runs the task with this name after `ms` milliseconds, or at once if `ms` is absent. */
   readonly prompt: (task: string, ms?: number) => void;
 }
 
@@ -50,7 +50,7 @@ export interface Foundation extends Basics, KeptFiles {
   readonly signingKeys: SigningKeys;
   readonly slots: Slots;
   readonly workers: WorkerPool;
-  /** The local ends of the connections of all sessions. */
+  /** The local ends of all sessions' network connections. */
   readonly departures: Departures;
   /** Requests to user-supplied addresses. */
   readonly outbound: OutboundCalls;
@@ -64,8 +64,8 @@ export async function openFoundation(runtime: Runtime, basics: Basics): Promise<
   const { clock, log } = runtime;
   const peerTls = new PeerTls(config.peerTls, log);
   const outbound = openOutbound(config, clock);
-  // The embedded database locks the folder. With another database the server locks it, because a folder belongs to one
-  // server. If there are several processes, their supervisor locks the folder of the first one.
+  // The embedded database locks the data folder. With another database the server locks it, because only one server may
+  // use a data folder. If there are several processes, their supervisor locks the folder of the first one.
   if (config.databaseUrl && config.process?.number !== 1)
     scope.own(await lockDataFolder(config.dataDir, { waitMs: FOLDER_WAIT_MS }));
   const store = scope.own(await openDatabase(runtime, config));

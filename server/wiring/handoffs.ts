@@ -1,4 +1,4 @@
-// The wiring of hand-offs: who may ask for a person, and what becomes of hand-offs whose session has ended.
+// The wiring of hand-offs: who may request one, and what happens to hand-offs whose session has ended.
 import { HANDOFF_DAYS, HandoffTerms } from '../../contract/handoffs.ts';
 import { CdpHandoffs } from '../domain/handoffs/cdp-handoffs.ts';
 import { withdrawFromConsumers } from '../domain/handoffs/consumers-gone.ts';

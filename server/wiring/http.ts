@@ -50,7 +50,7 @@ export async function openOperatorListener(
   return foundation.scope.own(await openOperator({ listen, ready, metrics: metrics.registry }));
 }
 
-/** An invalid link is refused by the operation itself. */
+/** Returns undefined for an invalid link, which the operation itself refuses. */
 function linkedObjectIn(links: Links, token: string): string | undefined {
   try {
     return links.read(token).object;
@@ -130,8 +130,8 @@ async function withPeerListener({ config, scope, peerTls }: Foundation, http: Ht
 }
 
 /**
- * The additional address for other hosts. Used by a host with TLS, and by one of several processes that share an
- * address.
+ * Returns the additional address for other hosts, which is used by a host with TLS and by one of several processes that
+ * share an address.
  */
 function peerAddress({ process, peerUrl, listen: { host } }: Config, isTls: boolean): PeerAddress | undefined {
   if (!process && !isTls) return undefined;

@@ -1,5 +1,5 @@
-// The storage of files: artifacts in the configured bucket or in the data folder, and the outbox in front of it. The
-// server and `berth sweep` open the same storage.
+// The wiring of file storage: artifacts in the configured bucket or in the data folder, and the outbox in front of
+// them. The server and `berth sweep` open the same storage.
 import { join } from 'node:path';
 import type { Config } from '../config.ts';
 import { Outbox } from '../domain/files/outbox.ts';

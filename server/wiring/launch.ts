@@ -78,7 +78,7 @@ export function openLaunch(
   };
 }
 
-/** Reading the version starts a process, so it is done once for each edition. */
+/** Determines the identity of each edition only once, because reading the version starts a process. */
 function openIdentities() {
   const known = new Map<string, Promise<readonly string[]>>();
   return {
@@ -101,7 +101,7 @@ function programOf(
 ): Program {
   return {
     executable,
-    // If a switch has several values, Chromium uses the last one.
+    // If a switch is given several times, Chromium uses the last value.
     args: [
       ...identity,
       ...(launch.switches ?? []),

@@ -1,4 +1,4 @@
-// The wiring of the live view: who may watch and control, and which pictures viewers get.
+// The wiring of the live view: who may watch and control, and which frames viewers get.
 import type { KeyUses } from '../domain/identity/key-uses.ts';
 import type { WaitingBytes } from '../domain/limits/waiting-bytes.ts';
 import { LiveLinks } from '../domain/live/links.ts';

@@ -1,4 +1,4 @@
-// The wiring of the MCP endpoint: the browser tools, hand-overs, and operations as tools.
+// The wiring of the MCP endpoint: the browser tools, hand-offs, and operations as tools.
 import { createHmac } from 'node:crypto';
 import type { AgentActions } from '../domain/actions/agent-actions.ts';
 import type { Invocations } from '../domain/invocations/invocations.ts';

@@ -1,4 +1,4 @@
-// The choices of a create: the configured regions, and the engines that passed the probe.
+// The choices that a create request offers: the configured regions, and the engines that passed the probe.
 import type { Offered } from '../entry/http/normalise-create.ts';
 import type { Foundation } from './foundation.ts';
 

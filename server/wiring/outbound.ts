@@ -1,4 +1,5 @@
-// The wiring of requests to user-supplied addresses. The rules are those of sessions without a policy of their own.
+// The wiring of requests to user-supplied addresses. They follow the same rules as sessions that have no policy of
+// their own.
 import type { Config } from '../config.ts';
 import { OutboundCalls } from '../engines/egress/outbound-calls/outbound-calls.ts';
 import { createResolver } from '../engines/egress/resolve.ts';
@@ -8,7 +9,10 @@ import { badValue } from '../kit/environment.ts';
 import { operatorAddresses } from './operator-addresses.ts';
 import { readOperatorFile } from './operator-file.ts';
 
-/** All addresses of a name are checked, so the server waits longer for the other address family than a browser would. */
+/**
+ * All addresses of a host name are checked, so the server waits longer for the second address family than a browser
+ * would.
+ */
 const WAITS = { otherFamilyMs: 4_000 };
 
 export function openOutbound(config: Config, clock: Clock): OutboundCalls {

@@ -33,12 +33,12 @@ export class PeerTls {
     this.tasks = isUsed ? [{ name: 'renew_peer_certificate', everyMs: LOOK_MS, run: async () => this.#renew() }] : [];
   }
 
-  /** Absent: this host accepts no TLS itself. */
+  /** Undefined if this host accepts no TLS itself. */
   get shown(): ShownCertificate | undefined {
     return this.#shown;
   }
 
-  /** Absent: those that Node trusts. */
+  /** Undefined if the authorities that Node trusts apply. */
   get authorities(): string | undefined {
     return this.#authorities;
   }
@@ -81,7 +81,7 @@ export class PeerTls {
 const OF_KEY = 'a certificate (PEM) that belongs to BERTH_TLS_PEER_KEY';
 const CERTIFICATE = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g;
 
-/** Throws if there is no certificate, or an invalid one, because a secure context would ignore that. */
+/** Throws if the text contains no certificate or an invalid one, because a secure context would ignore both. */
 function readAll(pem: string): void {
   const found = pem.match(CERTIFICATE);
   if (!found) throw new Error('there is no certificate');

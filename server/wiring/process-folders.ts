@@ -1,5 +1,5 @@
-// The folders of several processes, inside the folder of their installation. The first process uses the folder of the
-// installation itself, so that sessions of a single server continue there.
+// The data folders of several processes, inside the folder of their installation. The first process uses the folder of
+// the installation itself, so that sessions of a single server continue in that process.
 import { existsSync, mkdirSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Config, folderOfProcess } from '../config.ts';
@@ -7,7 +7,7 @@ import { firstUid, readInstallId } from '../engines/slots/install.ts';
 
 const TRIES_MAX = 50;
 
-/** Makes the folders. No two have the same range of user ids. */
+/** Creates the folders, each with a range of user ids of its own. */
 export function makeFolders({ sharedDir, processes }: Pick<Config, 'sharedDir' | 'processes'>): void {
   const used = new Set<number | undefined>();
   for (let number = 1; number <= processes; number += 1) {

@@ -1,5 +1,5 @@
-// The operator's proxy file (BERTH_PROXY_POOLS): JSON, a list of pools. Each mistake is reported by its place. No value
-// of the file is part of a message, because some are passwords.
+// The operator's proxy file (BERTH_PROXY_POOLS): a JSON list of pools. Each mistake is reported by its place. Error
+// messages contain no values from the file, because some are passwords.
 import { readFileSync } from 'node:fs';
 import Type from 'typebox';
 import Value from 'typebox/value';

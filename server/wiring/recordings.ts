@@ -32,9 +32,15 @@ import type { Foundation } from './foundation.ts';
 
 const ASSEMBLE = 'assemble';
 const ASSEMBLE_MS = 2_000;
-/** With one processor, an encoder may use it while at most this share of it is busy. With more, while one is free. */
+/**
+ * On a machine with one processor, encoders run while at most this share of it is busy; with more, while one processor
+ * is free.
+ */
 const QUIET_SHARE_LEAST = 0.25;
-/** How long a drain waits until recordings are stored. The rest is stored at the next start on this data folder. */
+/**
+ * How long a drain waits until recordings are stored. Those that are not stored by then are stored at the next start on
+ * this data folder.
+ */
 const STORED_MS = 30_000;
 
 export async function openRecordings(runtime: Runtime, foundation: Foundation, pages: PageNumbers) {
@@ -62,7 +68,8 @@ export async function openRecordings(runtime: Runtime, foundation: Foundation, p
     tasks: [{ name: ASSEMBLE, everyMs: ASSEMBLE_MS, restMs: REST_MS, run: () => assembler.tend() }],
     unstored: () => recorder.unstored,
     /**
-     * Called before the process ends for good, because nothing may stay in the data folder of a host that is removed.
+     * Stores all recordings. Called before the process ends for good, because the data folder is lost with a host that
+     * is removed.
      */
     storeAll: () =>
       within(STORED_MS, 'the recordings to be stored', () => recorder.settledAll()).catch(error =>

@@ -11,14 +11,14 @@ export interface RetentionDeps extends Pick<KeptFiles, 'artifacts' | 'outbox'> {
   readonly store: Store;
 }
 
-/** A family with rows about a session's files adds the function that deletes them to `forgets`. */
+/** A family that stores rows about a session's files adds a function to `forgets` that deletes these rows. */
 export function retentionOf({ clock, log }: Runtime, { store, artifacts, outbox }: RetentionDeps): RetentionParts {
   const forgets: readonly Forget[] = [forgetRecording(store)];
   const { retention: rows, outbox: waiting } = store;
   return { rows, waiting, prefixOf: sessionPrefix, artifacts, outbox, forgets, clock, log };
 }
 
-/** When the files and the row of a session that ends now are removed. */
+/** Returns the times at which the files and the row of a session that ends now are due for removal. */
 export const dueTimesOf =
   ({ kept }: Pick<Config, 'kept'>) =>
   (endedAt: Date) =>

@@ -20,7 +20,7 @@ async function listen(t: TestContext, server: Server): Promise<number> {
   return (server.address() as AddressInfo).port;
 }
 
-/** The status that a proxy at this port answers. */
+/** Returns the status code of the response from the proxy on this port. */
 async function statusOf(proxyPort: number, method: string, path: string): Promise<number | undefined> {
   const asked = request({ host: '127.0.0.1', port: proxyPort, method, path, agent: false });
   asked.end();

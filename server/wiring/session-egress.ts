@@ -1,5 +1,5 @@
-// The wiring of the egress proxy of each browser. It refuses everything until the session's network is opened. The
-// session's own connect address is routed through the proxy back to this server.
+// The wiring of each browser's egress proxy, which refuses everything until the session's network is opened.
+// Connections to the session's own connect address are routed through the proxy back to this server.
 import { readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { Config } from '../config.ts';
@@ -54,8 +54,8 @@ function ownRouteTo(
   { publicUrl, tls }: Config,
 ): (owner: () => SessionId | undefined) => { self?: SelfRoute } {
   const { protocol, hostname, port } = new URL(publicUrl);
-  // Without the certificate of the https address, connections to it are made as to any other: the proxy in front of
-  // this server has the certificate.
+  // If this server does not have the certificate of its https address, the proxy in front of it does. Connections to
+  // that address are then made as to any other.
   if (protocol === 'https:' && !tls) return () => ({});
   const certificate = protocol === 'https:' &&
     tls && { cert: readFileSync(tls.certFile), key: readFileSync(tls.keyFile) };

@@ -12,8 +12,8 @@ export const slotOptions = (
   { clock, log }: Pick<Runtime, 'clock' | 'log'>,
 ): OpenSlotsOptions => ({
   dataDir: config.dataDir,
-  // Warm browsers, and the one that DevTools files are read from, have additional slots, so that they never take one
-  // from a session.
+  // Warm browsers, and the browser that DevTools files are read from, have additional slots, so that they never take a
+  // slot from a session.
   size: config.slots + 2 * config.warm + 1,
   isolation: config.isolation,
   limits: config.limits,

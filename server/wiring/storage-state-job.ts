@@ -1,5 +1,5 @@
 // Writes a storage state as JSON, in a worker thread: cookies as they were stored, and local storage from Chromium's
-// database, origin by origin, so that the whole text is never in memory.
+// database. It is written origin by origin, so that the whole text is never in memory.
 import { writeSync } from 'node:fs';
 import type { StateInput, StateJob, StateOutput } from '../domain/contexts/export.ts';
 import { shownCookies } from '../domain/contexts/storage-state.ts';

@@ -1,4 +1,4 @@
-// The wiring of credentials of other services: their values in the vault, and their fingerprints.
+// The wiring of credentials for other services: their values in the vault, and their fingerprints.
 import { createHmac } from 'node:crypto';
 import type { CredentialValue } from '../../contract/stored-credentials.ts';
 import type { Applications } from '../domain/identity/applications.ts';

@@ -25,8 +25,8 @@ export interface SuperviseParts {
 
 /** Runs until it is told to stop, or a process fails to start; returns the exit code. */
 export async function supervise({ config, clock, log, stopAsked }: SuperviseParts): Promise<number> {
-  // Each process accepts connections from the common socket. A connection that is handed over by message is lost if its
-  // process is killed in the meantime.
+  // Each process accepts connections from the common socket itself. A connection that the supervisor hands over in a
+  // message would be lost if the process were killed in the meantime.
   cluster.schedulingPolicy = cluster.SCHED_NONE;
   const scope = new Scope();
   try {
@@ -57,7 +57,7 @@ export async function supervise({ config, clock, log, stopAsked }: SupervisePart
   }
 }
 
-/** Opens what the processes share. Returns the environment variables that they get. */
+/** Opens what the processes share. Returns the environment variables to set for them. */
 async function openShared(
   config: Config,
   clock: Clock,

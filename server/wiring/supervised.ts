@@ -10,7 +10,7 @@ import { readyIn, restartMessage } from './process-messages.ts';
 
 const BACKOFF_FIRST_MS = 250;
 const BACKOFF_MAX_MS = 30_000;
-/** A process that ran for longer is restarted at once. */
+/** A process that ran for longer than this is restarted at once. */
 const STABLE_MS = 30_000;
 const FAILED = 1;
 
@@ -18,7 +18,7 @@ export type StopSignal = 'SIGTERM' | 'SIGINT';
 
 export interface SupervisedParts {
   readonly numbered: ProcessOf;
-  /** Added to the environment of the supervisor. */
+  /** Set in addition to the environment of the supervisor. */
   readonly env: Readonly<Record<string, string>>;
   readonly clock: Clock;
   readonly log: Log;
@@ -40,7 +40,7 @@ export class Supervised {
     this.#parts = parts;
   }
 
-  /** Starts the process. Resolves when it is serving; to undefined if it ended before that, or was stopped. */
+  /** Starts the process. Resolves when it is serving, or to undefined if it ended before that or was stopped. */
   start(): Promise<ServerAddresses | undefined> {
     if (!this.#signal) this.#fork();
     return this.#ready.promise;
@@ -86,12 +86,15 @@ export class Supervised {
     this.#ready.resolve(addresses);
   }
 
-  /** Tells the process that another one has ended and is being restarted. */
+  /** Tells this process that another one has ended and is being restarted. */
   tellRestart(number: number, endedAt: Date): void {
     this.#worker?.send(restartMessage(number, endedAt), undefined, () => {}); // It may end at this moment.
   }
 
-  /** A process that never served is not restarted: its settings or its machine do not allow it to run. */
+  /**
+   * Restarts the process after it has ended. A process that never served is not restarted: its settings or its machine
+   * do not allow it to run.
+   */
   async #after({ code, signal, ranMs }: { code: number; signal: string | null; ranMs: number }): Promise<void> {
     const { numbered, clock, log } = this.#parts;
     if (this.#signal) return this.#end(code);

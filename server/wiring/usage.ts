@@ -1,4 +1,5 @@
-// The wiring of usage: what each session uses, what applications used by hour, and the tasks that save and sum it.
+// The wiring of usage: what each session uses, what applications used per hour, and the tasks that save and sum up
+// usage.
 import type { Applications } from '../domain/identity/applications.ts';
 import { SessionUsage, USAGE_SAVE_MS } from '../domain/usage/session-usage.ts';
 import { USAGE_SUM_EVERY_MS, Usage } from '../domain/usage/usage.ts';
@@ -16,7 +17,7 @@ export function openUsage({ clock }: Pick<Runtime, 'clock'>, { store }: Foundati
       { name: 'sum_usage', everyMs: USAGE_SUM_EVERY_MS, run: () => service.sum() },
       { name: 'forget_usage', everyMs: USAGE_SUM_EVERY_MS, run: () => service.forget() },
     ],
-    /** Saves the bytes of sessions that continue under the next server. */
+    /** Saves the traffic counts of sessions that continue under the next server. */
     close: async () => void (await watcher.save().catch(() => {})),
   };
 }

@@ -1,4 +1,4 @@
-// Validates values against JSON Schemas of callers, in a worker thread.
+// Validates values against JSON Schemas that callers supply, in a worker thread.
 import { VALIDATE } from '../engines/schemas/jobs.ts';
 import type { SchemaIssue } from '../engines/schemas/validate-job.ts';
 import type { Workers } from '../kit/worker-pool.ts';

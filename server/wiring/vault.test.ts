@@ -8,7 +8,7 @@ import type { AccountId, ApplicationId, SessionId } from '../kit/ids.ts';
 import { Secret } from '../kit/secret.ts';
 import { contextKeys, routeSeal, seedSeal } from './vault.ts';
 
-// Values that were stored by the version before the vault, for the context `one` and the session `session 1`.
+// Values stored by the last version without a vault, for the context `one` and the session `session 1`.
 const SECRET = new Secret('a secret of the installation, long enough');
 const FORMER_KEY = '0f6ed10136470e2d60898efcc20fcb2aae49e89f0082a210c76e99416ab99c72';
 const FORMER_WRAPPED =

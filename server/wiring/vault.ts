@@ -37,7 +37,10 @@ export const signingKeys = (
 
 const FIRST_VERSION = 1;
 
-/** Context keys that were stored before there was a vault are opened with the installation's secret. */
+/**
+ * Seals context keys in the vault. Keys that were stored before the vault existed are opened with the installation's
+ * secret.
+ */
 export function contextKeys(vault: Vault, secret: Secret): ContextKeys {
   const placeOf = ({ id, applicationId }: ContextOwner): Place => ({
     ...{ owner: applicationId, kind: 'context_key', id, version: FIRST_VERSION },
@@ -61,7 +64,8 @@ export function seedSeal(vault: Vault): SeedSeal {
 }
 
 /**
- * Contains a character that base64url lacks, to distinguish sealed routes from those stored before there was a vault.
+ * Marks proxy routes that are sealed in the vault. The colon is not a base64url character, so routes stored before the
+ * vault existed cannot begin with this prefix.
  */
 const IN_VAULT = 'vault:';
 

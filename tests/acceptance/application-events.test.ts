@@ -1,5 +1,5 @@
-// Events of an application that belong to no session: published and withdrawn operations, and ends of calls, in the feed, its stream and
-// webhooks, in one order with the events of sessions.
+// Events of an application that belong to no session: operations that are published and withdrawn, and calls that end.
+// They are in the feed, its stream and webhooks, in one order with the events of sessions.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { SessionEvent, SessionEventPage } from '../../contract/events.ts';

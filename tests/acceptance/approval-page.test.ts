@@ -22,7 +22,7 @@ await configure.publish('orders.cancel', {
 });
 const { key } = await keyWith(server, { scopes: ACTION_SCOPES, grants: [{ operationId: 'orders.cancel' }] });
 const agent = new ActionAgent(server, key);
-/** A narrow phone. */
+/** As wide as a narrow phone. */
 const NARROW: Look = { width: 360, height: 740, colours: 'light' };
 const ORIGIN = server.url.replace('127.0.0.1', 'localhost');
 const EMAIL = 'ada@example.com';

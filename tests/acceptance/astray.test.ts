@@ -1,5 +1,5 @@
-// Pages that try to open files, chrome: pages or other pages' sources in a tab, a window or a frame. Each way is first shown to
-// work with a web page.
+// Pages that try to open files, chrome: pages or the source of other pages in a tab, a window or a frame. Each way is
+// first shown to work with a web page.
 import assert from 'node:assert/strict';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { test } from 'node:test';
@@ -8,11 +8,11 @@ import { openPages } from '../harness/pages.ts';
 import { startServer } from '../harness/server.ts';
 import { eventually, soon } from '../harness/until.ts';
 
-/** How long to wait for a page to show that it reached such a target. */
+/** How long to wait for a page to show that it reached a forbidden target. */
 const SHOW_MS = 100;
 /**
- * Chromium itself leaves some evaluations without an answer in a page that submits a form to a refused address: 3 of
- * 258, in a Chromium that was started by hand while the machine had other load.
+ * Chromium itself does not respond to some evaluations in a page that submits a form to a refused address: 3 of 258, in
+ * a Chromium that was started by hand while the machine had other load.
  */
 const ACT_MS = 5_000;
 const MARKS = /root:x:0|^passwd:|Index of|Command Line|SOURCE-ONLY|DevTools|"os_crypt"|HOME=/m;
@@ -81,11 +81,11 @@ async function take(how: string, to: string): Promise<void> {
 interface Shown {
   readonly targetId: string;
   readonly text: string;
-  /** Includes its frames. */
+  /** Includes the strings of its frames. */
   readonly strings: readonly string[];
 }
 
-/** The URLs of all pages and frames of the session. */
+/** Returns what all pages and frames of the session show. */
 async function look(): Promise<Shown[]> {
   const shown = await Promise.all((await targetIds(['page', 'iframe'])).map(lookAt));
   return shown.flat();
@@ -109,7 +109,7 @@ async function lookAt(targetId: string): Promise<Shown[]> {
   return [{ targetId, text, strings: Object(result).strings ?? [] }];
 }
 
-/** A closed page is still listed as a target for a while. */
+/** Closes the other pages. A closed page is still listed as a target for a while. */
 async function closeOthers(): Promise<void> {
   const { targetInfo } = await client.send('Target.getTargetInfo', {}, page);
   const own = String(Object(targetInfo).targetId);

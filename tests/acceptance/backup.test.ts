@@ -47,7 +47,7 @@ const pages = await openPages({
 const server = await startServer({ pages, dataDir });
 after(() => rmSync(folder, { recursive: true, force: true }));
 
-/** The blocks of the guide, each as a function that runs it with these settings. */
+/** The code blocks of the guide, each as a function that runs the block with the given environment. */
 const [backUp, askStatus, stopAndMove, restoreNewest] = [
   ...readFileSync(join(CHECKOUT, 'docs/guides/upgrade.md'), 'utf8').matchAll(/^```sh story\n([\s\S]*?)^```$/gm),
 ].map(([, block = '']) => async (env: Readonly<Record<string, string>>) => {
@@ -96,7 +96,7 @@ async function contextWith(value: string): Promise<string> {
 const downloadsOf = async (of: TestServer, session: string) =>
   (await of.api<DownloadPage>('GET', `/v1/browsers/downloads?sessionId=${session}`)).body;
 
-/** Contexts that come and go until `done`, so that files are written and removed while the backup is made. */
+/** Creates and deletes contexts until `done` settles, so that files are written and removed while the backup is made. */
 async function churn(done: Promise<unknown>): Promise<void> {
   let over = false;
   void done.finally(() => {
@@ -231,7 +231,7 @@ function sealed(entries: readonly ZipEntry[], format = 1): Buffer {
   return whole;
 }
 
-/** A backup with these entries, and a manifest that lists them as they are. */
+/** Makes a backup with these entries and a manifest that lists them correctly. */
 function forged(files: readonly ZipEntry[], more: object = {}): Buffer {
   const listed = files.map(({ name, bytes = '' }) => ({
     ...{ path: name, mode: 0o600, uid: 0, gid: 0, size: bytes.length, sha256: sha256(bytes) },

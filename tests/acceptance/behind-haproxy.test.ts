@@ -1,4 +1,4 @@
-// docs/guides/systemd.md: the example for HAProxy, in front of a server that answers and one that does not.
+// The HAProxy example from docs/guides/systemd.md, in front of a server that responds and one that does not.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { getCACertificates, setDefaultCACertificates } from 'node:tls';

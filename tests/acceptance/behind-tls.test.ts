@@ -1,4 +1,4 @@
-// docs/guides/behind-tls.md: the example for nginx, as it is, in front of a server with the settings of the guide.
+// The nginx example from docs/guides/behind-tls.md, unchanged, in front of a server with the settings from the guide.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { getCACertificates, setDefaultCACertificates } from 'node:tls';
@@ -53,7 +53,7 @@ test('a session is created, driven, watched and released through the proxy', asy
   await page.goto(pages.a);
   assert.equal(await page.title(), 'Through TLS');
   assert.ok((await page.screenshot()).length > 1000);
-  // More than a buffer of the proxy, in both directions.
+  // Larger than the proxy's buffers, in both directions.
   const large = 'x'.repeat(3_000_000);
   assert.equal(await page.evaluate(text => text, large), large);
 

@@ -1,5 +1,5 @@
-// The operation `browser.steps`: steps by address and in a running session, their results, failed steps, refusals, and a kill of
-// the server while steps are under way.
+// The operation `browser.steps`: steps by address and in a running session, their results, failed steps, refusals, and
+// a server that is killed while steps are running.
 import assert from 'node:assert/strict';
 import { createHash, randomBytes } from 'node:crypto';
 import { test } from 'node:test';
@@ -53,7 +53,7 @@ const bytesOf = async ({ downloadUrl, size, checksum }: StoredFile): Promise<Buf
   return bytes;
 };
 
-/** Each call has an idempotency key of its own. */
+/** Gives each call a new idempotency key. */
 const steps = (input: object, all: Steps, options: { key?: string; prefer?: string } = {}) => {
   calls += 1;
   const headers = { 'idempotency-key': `call ${calls}`, ...(options.prefer ? { prefer: options.prefer } : {}) };
@@ -290,7 +290,7 @@ test('does not repeat the steps after the server was killed, and reports that th
   const shown = pages.hits('/shown.js');
   const { status, body } = await steps({ url }, all, { prefer: 'respond-async' });
   assert.equal(status, 202);
-  // Chromium itself requests a page again if its connection ended before the answer.
+  // Chromium itself requests a page again if the connection ended before the response.
   await eventually(
     'the answer to the form to be shown',
     () => pages.hits('/shown.js'),

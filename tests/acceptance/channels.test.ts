@@ -1,5 +1,5 @@
-// Several clients of one browser: channels are isolated, answers are in order, and commands to crashed or closed targets are
-// answered.
+// Several clients of one browser: channels are isolated, responses are in order, and commands to crashed or closed
+// targets get a response.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { CdpClient, type CdpMessage } from '../harness/cdp.ts';
@@ -56,7 +56,7 @@ test('commands are executed in order, even if some are checked asynchronously', 
     const page = await one.attachToPage();
     await one.evaluate('globalThis.seen = []', page);
     const asked = Array.from({ length: COMMANDS }, (_, index) => {
-      // The policy checks this command asynchronously.
+      // The policy checks these two commands asynchronously.
       if (index % 10 === 0) void one.ask('Target.createBrowserContext', { proxyServer: 'none' });
       if (index % 10 === 5) void one.ask('Page.navigate', { url: 'chrome://version' }, page);
       return one.evaluate(`seen.push(${index})`, page);

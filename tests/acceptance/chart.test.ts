@@ -1,5 +1,5 @@
-// The Helm chart of deploy/chart: it is rendered by Helm, each object is validated by the schemas of Kubernetes, KEDA
-// and the Prometheus operator, and each setting and metric must exist. It is not run in a cluster.
+// The Helm chart in deploy/chart: Helm renders it, each object is validated against the schemas of Kubernetes, KEDA and
+// the Prometheus operator, and each setting and metric must exist. It is not run in a cluster.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';

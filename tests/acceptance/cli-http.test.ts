@@ -123,7 +123,7 @@ test('logs in, creates a session that a client uses, releases it and logs out', 
   assert.deepEqual(left.revoked, [saved.id]);
   assert.throws(() => statSync(machine.file), { code: 'ENOENT' });
   assert.equal((await server.api('GET', '/v1/browsers/sessions', { key: key.value })).status, 401);
-  // A token that the login did not create.
+  // The login did not create this token.
   assert.equal((await server.api('GET', '/v1/applications', { key: token })).status, 200);
 });
 

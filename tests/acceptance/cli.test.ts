@@ -222,7 +222,7 @@ test('a server with a port in use, or without Chromium, fails with the reason an
     () => serverLeftovers(env.BERTH_DATA_DIR),
     left => left.length === 0,
   );
-  // Neither of them has printed a key: only the first successful start does.
+  // No failed start has printed a key: only the first successful start does.
   const first = await startServer({ dataDir: env.BERTH_DATA_DIR });
   assert.match(first.key, /^bak_/);
   await first.close();

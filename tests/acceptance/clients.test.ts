@@ -1,6 +1,6 @@
-// Clients of three kinds open pages in every way, in sessions and in a Chromium started by hand. They must observe the same,
-// except for the differences listed in docs/connecting.md. Some events race in any Chromium, so what is observed in a session
-// must have been observed by hand at least once; otherwise both are repeated.
+// Three kinds of clients open pages in every way, in sessions and in a Chromium started by hand. They must observe the
+// same, except for the differences listed in docs/connecting.md. Some events race in any Chromium, so what is observed
+// in a session must have been observed by hand at least once; otherwise both are repeated.
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { ByHand } from '../harness/by-hand.ts';

@@ -1,5 +1,5 @@
-// Credit in the console, in a real browser: what is left and held, what used it, the ledger, and an order of more
-// credit.
+// Credit in the console, in a real browser: the remaining and the held credit, what has used credit, the ledger, and an
+// order for more credit.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { cancelOrder, Owner } from '../harness/configured.ts';

@@ -1,5 +1,5 @@
-// Finding one's way in the console: the command palette, the list of sessions with titles, selections and columns, links to a
-// moment of a replay, and the filters of the logs.
+// Finding things in the console: the command palette, the list of sessions with titles, selections and columns, links
+// to a moment of a replay, and the filters for logs.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
@@ -33,7 +33,10 @@ async function visit(session: CreatedSession, ...urls: readonly string[]): Promi
   await browser.close();
 }
 
-/** Opens each address in a tab of its own, which hides the one before. Pages of Playwright count as visible all the time. */
+/**
+ * Opens each address in a new tab, which hides the previous one. Playwright is not used, because all of its pages count
+ * as visible.
+ */
 async function openTabs(session: CreatedSession, ...urls: readonly string[]): Promise<void> {
   const browser = await puppeteer.connect({ browserWSEndpoint: session.connectUrl, defaultViewport: null });
   for (const [at, url] of urls.entries()) {
@@ -165,9 +168,9 @@ test('hidden columns stay hidden after a reload', () =>
     assert.equal(await words.count(), 0);
   }));
 
-/** Seconds in the replay of the second page, which is in front for longer. */
+/** The time to seek to, in seconds within the replay of the second page, which is in front for longer. */
 const MOMENT = 0.6;
-/** Seconds of one press of an arrow key on the timeline. */
+/** How far one press of an arrow key moves on the timeline, in seconds. */
 const STEP = 0.1;
 const PRESSES_MAX = 100;
 
@@ -194,7 +197,8 @@ test('one timeline covers the replays of all pages, and a copied link opens the 
     const value = async (): Promise<number> => Number(await slider.inputValue());
     await eventually('the time when the second page was opened', value, seconds => seconds > 0.2);
     const opened = await value();
-    // A player that is still on its way to the beginning of its page goes there first, so a person would press again.
+    // A player that is still seeking to the beginning of its page finishes that first, so the seek is repeated, as a
+    // person would do.
     const press = async (): Promise<number> => {
       await page.locator('video').evaluate((video, moment) => {
         const isThere = Reflect.get(video, 'seeking') || Math.abs(Reflect.get(video, 'currentTime') - moment) < 0.05;

@@ -1,4 +1,4 @@
-// The inbox: what waits for a person is counted, e-mailed to those who may decide or claim it, and worked through in
+// The inbox: what is waiting for a person is counted, e-mailed to the people who may decide or claim it, and handled in
 // the console.
 import assert from 'node:assert/strict';
 import { before, test } from 'node:test';
@@ -90,7 +90,7 @@ async function mails(): Promise<readonly Mail[]> {
   return all.filter(({ text }) => text.includes('wait')).toReversed();
 }
 
-/** Advances the clock, then runs the due tasks twice: an advance returns as soon as the clock has moved. */
+/** Advances the clock, then twice more so that due tasks run: an advance returns as soon as the clock has moved. */
 async function pass(ms: number): Promise<void> {
   await server.advance(ms);
   await server.advance(6_000);
@@ -160,7 +160,7 @@ test('people who may decide or claim get an e-mail with text of the application 
   assert.ok(text.includes(`/approve/${refund.jobId}`) && text.includes('Approve: Refund an order'), text);
   assert.ok(text.includes(`/handoffs/${handoff.id}?app=${server.applicationId}`), text);
   assert.doesNotMatch(text, /A-2|PIN|customer|orders\.cancel/);
-  // The hand-off expires, and the e-mails about nothing else are withdrawn.
+  // The hand-off expires, and the e-mails that were only about it are withdrawn.
   await server.advance(10 * MINUTE_MS);
   await mailsAre(before + 1);
   await decide(server, owner, refund, { decision: 'refuse' });
@@ -219,7 +219,7 @@ test('e-mails can be turned off for all applications or for one, but only for ap
   assert.equal((await owner.send('PATCH', path, { mails: true })).status, 200);
   await stepUp(admin);
   assert.equal((await decide(server, admin, first)).status, 200);
-  // Nobody gets an e-mail about it, and the unread one is withdrawn.
+  // Nobody gets an e-mail about the decided Action, and the unread e-mail is withdrawn.
   await pass(10_000);
   await mailsAre(before);
 });

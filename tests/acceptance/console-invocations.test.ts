@@ -1,4 +1,5 @@
-// Invocations in the console, in a real browser: found, read, and their receipts verified there.
+// Invocations in the console, in a real browser: they are found and read, and their receipts are verified in the
+// browser.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
@@ -122,7 +123,7 @@ test('downloads the receipt as a file that can be verified elsewhere', () =>
     assert.equal(verifyReceipt(receipt, { keys }).sub, `invocation:${of('order').id}`);
   }));
 
-/** Changes the response that the page gets at this URL, which is the invocation or the key set. */
+/** Changes the response that the page gets from this URL, which is that of the invocation or of the key set. */
 async function changed(page: Page, url: string, change: (body: Record<string, unknown>) => object): Promise<void> {
   await page.route(url, async route => {
     const response = await route.fetch();
@@ -212,7 +213,7 @@ test('shows why an invocation failed, and verifies its receipt', () =>
     await page.getByText('Verified in this browser').waitFor();
     await page.getByText('failed, page_failed').waitFor();
     await page.getByText(/The page could not be loaded/).waitFor();
-    // A read has no effect, so the page does not say that one may have happened.
+    // A read has no effect, so the page does not warn that there may have been one.
     assert.equal(await page.getByText('The effect may have happened.').count(), 0);
     await watched.assertSound();
   }));

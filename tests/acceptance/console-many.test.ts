@@ -1,4 +1,4 @@
-// The console of an application with ten thousand sessions.
+// The console for an application with ten thousand sessions.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Page } from 'playwright-core';
@@ -8,7 +8,7 @@ import { startServer } from '../harness/server.ts';
 import { eventually } from '../harness/until.ts';
 
 const SESSIONS = 10_000;
-/** Needs fewer steps than a window of the usual height. */
+/** So that fewer steps are needed than in a window of the usual height. */
 const TALL = { ...DESK, height: 4_800 };
 const STEPS_MAX = 2_000;
 

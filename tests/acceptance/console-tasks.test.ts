@@ -1,5 +1,5 @@
-// Tasks of a first-time user, each started at the first page and with its maximum number of steps. A step is a click, a
-// choice, or a text with Enter.
+// Tasks of a first-time user, each with a maximum number of steps from the first page. A step is a click, a choice, or
+// typing a text and pressing Enter.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { after, test } from 'node:test';
@@ -89,7 +89,7 @@ interface SignIn {
 
 const WITH_TOKEN: SignIn = { origin: server.url, by: page => page.goto(link) };
 
-/** Approvals and hand-offs are for people, not for tokens. Their pages redirect to this loopback host name. */
+/** Approvals and hand-offs are for people, not for tokens. The pages for them redirect to this loopback host name. */
 const AS_PERSON: SignIn = {
   origin: server.url.replace('127.0.0.1', 'localhost'),
   by: async page => {

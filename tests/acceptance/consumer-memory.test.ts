@@ -1,5 +1,5 @@
-// What agents may remember about a consumer: versioned items sealed at rest, consents that open them and can be
-// withdrawn, the export of everything, linking, and deletion.
+// What agents may remember about a consumer: versioned items that are stored sealed, consents that give access to them
+// and can be withdrawn, the export of everything, linking, and deletion.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import yauzl from 'yauzl';
@@ -217,7 +217,7 @@ test('no read or write succeeds if it starts after the response to a withdrawal 
     const after = await send<MemoryItem>(ann, 'memory.get', { key: 'secret' });
     await Promise.all(busy);
     assert.deepEqual([status, late], [200, []]);
-    // Nothing was written with this consent after the withdrawal was answered.
+    // Nothing was written with this consent after the response to the withdrawal.
     assert.deepEqual((await send<MemoryItem>(ann, 'memory.get', { key: 'secret' })).body, after.body);
     assert.equal((await agentGets(ann, 'secret')).status, 403);
   }
@@ -337,7 +337,7 @@ test('links two consumers of one person with two fresh sessions, including their
     (await send<ConsumerReceiptPage>(main, 'receipts.list')).body.data.map(({ id }) => id),
     [read.body.id],
   );
-  // The consent was given for another memory. Once it is given again, agents may use either name.
+  // The consent was given for the memory of the other consumer. Once it is given again, agents may use either name.
   assert.equal((await agentGets(second, 'only.second')).status, 403);
   await consent(main, ['*']);
   assert.equal((await agentGets(second, 'both')).body.status, 'succeeded');

@@ -1,5 +1,5 @@
-// Twenty logins on two sites, each in its own session. Then ten sessions whose browser is killed at a random moment,
-// which may lose only what docs/contexts.md says.
+// Twenty logins on two sites, each in its own session. Then ten sessions whose browser is killed at a random moment: no
+// data may be lost except as docs/contexts.md says.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createContext, persistent, reachesVersion, tellsOf } from '../harness/contexts.ts';

@@ -1,4 +1,4 @@
-// Credit of invocations: what a call holds, what is captured when it ends, its receipt, the limit on its cost, and
+// Credit for invocations: what a call holds, what is captured when it ends, its receipt, the limit on its cost, and
 // refusals.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -13,7 +13,7 @@ import { startServer } from '../harness/server.ts';
 import { eventually } from '../harness/until.ts';
 
 const RATE = 1000;
-/** 90 seconds: the time limit of 30 seconds, and the start of the browser. */
+/** The cost of 90 seconds: the time limit of 30 seconds, and the start of the browser. */
 const HOLD = 90 * RATE;
 const SLOW_MS = 30_000;
 

@@ -1,5 +1,5 @@
-// Prices of operations: held at admission, and captured in the transaction that ends a successful call. Otherwise the
-// price is released, or stays held.
+// Prices of operations: held at admission, and captured in the transaction that ends a successful call. After any other
+// end, the price is released or remains held.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { CreditEntryPage, Credits, CreditUsage } from '../../contract/credits.ts';
@@ -15,7 +15,7 @@ import { openUpstream, sendJson } from '../harness/upstream.ts';
 
 const RATE = 1000;
 const PRICE = 700;
-/** 90 seconds: the time limit of 30 seconds, and the start of the browser. */
+/** The cost of 90 seconds: the time limit of 30 seconds, and the start of the browser. */
 const HOLD = 90 * RATE;
 
 const SLOW_MS = 30_000;

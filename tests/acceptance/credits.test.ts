@@ -1,5 +1,5 @@
-// Credit of sessions with rates above 0: holds at the create, metering while a session is running, the end without
-// credit, what a killed server leaves behind, and what callers can read. The clock is the test clock.
+// Credit for sessions with rates above 0: holds when a session is created, metering while it is running, its end when
+// the credit is used up, what a killed server leaves behind, and what callers can read. Uses the test clock.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { chromium } from 'playwright-core';

@@ -1,5 +1,5 @@
-// DevTools on a page of a session. Chromium's own front end is running in a second browser, on a jailed page that the
-// agent keeps using. Also tests what the socket of DevTools must refuse.
+// DevTools on a page of a session. Chromium's own front end runs in a second browser and inspects a jailed page that
+// the agent keeps using. Also tests what the DevTools socket must refuse.
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { type Browser, chromium, type Page } from 'playwright-core';
@@ -281,7 +281,7 @@ test('DevTools commands are refused while a viewer has control, and DevTools is 
   await onOther.event('Inspector.detached', ({ params }) => params?.reason === 'the page was closed');
   assert.equal((await onOther.closed()).code, 1000);
 
-  // An address that is valid for every page opens the page that it names.
+  // An address that is valid for all pages opens the page that is named in it.
   const all = new URL(link);
   all.searchParams.set('token', new URL(debug.debuggerUrl).searchParams.get('token') ?? '');
   const again = await CdpClient.connect(socketOf(all.href));

@@ -1,5 +1,5 @@
-// What agents find: the operations that a key has a grant for, with search, filters, list pages, ETag, the estimate and
-// the requirements. MCP has the same operations as tools, with the official clients of both revisions.
+// What agents find: the operations for which a key has a grant, with search, filters, list pages, ETag, the estimate
+// and the requirements. MCP offers the same operations as tools, tested with the official clients of both revisions.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';

@@ -1,5 +1,5 @@
-// Downloads as callers see them, from any origin: the first tab, popups, browser contexts of clients, downloads by
-// header, and blob: and data: URLs.
+// Downloads as callers see them, wherever they come from: the first tab, popups, browser contexts of clients, downloads
+// by header, and blob: and data: URLs.
 import assert from 'node:assert/strict';
 import { createHash, randomBytes, randomUUID } from 'node:crypto';
 import { join } from 'node:path';
@@ -457,7 +457,7 @@ describe('a download', () => {
   });
 });
 
-/** Whether the link belongs to the object store, whose CORS rules are set by its operator. */
+/** Asserts that the link belongs to the object store, whose CORS rules are set by its operator. */
 async function servedByTheStore(link: string): Promise<void> {
   assert.ok(link.startsWith(`${store?.endpoint}/`), link);
   assert.ok((await bytesOf(link)).equals(PDF));

@@ -14,7 +14,8 @@ import { eventually, soon } from '../harness/until.ts';
 
 const ID = '0199f7c2-6a64-7a0e-9a53-0f1c3a2f7d10';
 /**
- * Bodies of creates, by the name of the setting. No session is created on chromium either, because nothing has this id.
+ * Create bodies that need an engine's feature, by the name of the setting. They create no session on chromium either,
+ * because nothing has this id.
  */
 const ASKED: Readonly<Record<string, (engine: Engine) => object>> = {
   'extensions (`extensionIds`)': engine => ({ browserSettings: { engine, extensionIds: [ID] } }),

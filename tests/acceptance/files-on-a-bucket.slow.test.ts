@@ -1,4 +1,5 @@
-// All acceptance tests of files with an S3 bucket instead of the disk. files-on-a-bucket.test.ts is a short version.
+// Runs all acceptance tests for files with an S3 bucket instead of the disk. files-on-a-bucket.test.ts is a short
+// version.
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';

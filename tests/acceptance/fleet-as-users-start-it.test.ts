@@ -1,5 +1,5 @@
-// `npm run fleet` as a user starts it: what sessions are and can do through its address, whose connections go to the
-// three hosts in turn, and that Ctrl-C leaves nothing behind. Needs root.
+// `npm run fleet` as a user starts it: what sessions are and can do through its address, which passes connections to
+// the three hosts in turn, and that Ctrl-C leaves nothing behind. Needs root.
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';

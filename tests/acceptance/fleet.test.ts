@@ -1,5 +1,5 @@
-// Two hosts and a front that share one PostgreSQL database and one bucket: the answer is the same, whichever host gets
-// a request.
+// Two hosts and a front that share one PostgreSQL database and one bucket: the response to a request is the same,
+// whichever host receives it.
 import assert from 'node:assert/strict';
 import { randomBytes, randomUUID } from 'node:crypto';
 import { describe, it, test } from 'node:test';
@@ -70,7 +70,7 @@ const token = await ownerToken(one);
 /** Whether the browser of the session is running on this host, according to the log of the host. */
 const runsOn = (host: TestServer, { id }: { readonly id: string }): boolean => host.boxOf(id) !== undefined;
 
-/** Creates a session that is running on this host, and releases the others that were created on the way. */
+/** Creates a session that runs on this host. Releases the sessions that were placed on other hosts. */
 async function sessionOn(host: TestServer, body: object = {}, key = one.key): Promise<CreatedSession> {
   const created: CreatedSession[] = [];
   try {
@@ -163,7 +163,7 @@ describe('waiting creates', () => {
     await eventually('the one that hangs up to wait', waiting, count => count === 5);
     hangsUp.abort();
     await assert.rejects(left);
-    // As if another host had sent it, after an hour at the head of the line.
+    // As if another host had passed it on, after an hour at the head of the queue.
     const forged = { 'x-berth-line': '3600000 0 0' };
     const late = await front.api('POST', SESSIONS, { body: {}, headers: { prefer: 'wait=1', ...forged } });
     assert.equal(late.status, 503, late.text);

@@ -36,7 +36,7 @@ const pages = await openPages({
     response.end(`<!doctype html><title>Account</title><h1>${isRight ? 'Welcome' : 'Wrong code'}</h1>`);
   },
 });
-/** A site that shows the hand-off page in a frame and is told the outcome by it. */
+/** A site that shows the hand-off page in a frame, and that the page tells the outcome. */
 pages.set('/frames', (request, response) => {
   const framed = new URL(request.url ?? '', 'http://page').searchParams.get('framed') ?? '';
   response.setHeader('content-type', 'text/html');
@@ -59,7 +59,7 @@ const shots = process.env.BERTH_SHOTS;
 const SIZES: readonly Look[] = shots
   ? [PHONE, PHONE_DARK, { width: 1024, height: 768, colours: 'light' }, DESK, DESK_DARK]
   : [PHONE, DESK_DARK];
-/** Counted from when the service is up again. Required by issue 19. */
+/** The limit required by issue 19, from when the service is up again. */
 const BACK_WITHIN_MS = 5_000;
 
 async function agentOnCode() {
@@ -74,8 +74,8 @@ const path = (url: string): string => url.slice(new URL(url).origin.length);
 const screen = (page: Page): FrameLocator => page.frameLocator('iframe[title="The browser"]');
 
 /**
- * Waits until the viewer has control and the first picture was drawn, because earlier input has no effect. The first
- * picture sets the width of the canvas.
+ * Waits until the viewer has control and the first frame has been drawn, because earlier input has no effect. The first
+ * frame sets the width of the canvas.
  */
 async function inControl(view: FrameLocator): Promise<void> {
   await view.locator('#state').filter({ hasText: 'You are in control' }).waitFor();
@@ -246,7 +246,7 @@ test('a site registered by the application can show the page in a frame, and no 
   await server.release(id);
 });
 
-/** Signs in on our page with a code by e-mail. */
+/** Signs in on Berth's own page with a code sent by e-mail. */
 async function signInAsConsumer(page: Page, lab: ConsumerLab, email: string): Promise<void> {
   await page.getByRole('button', { name: 'Sign in' }).click();
   await page.getByLabel('E-mail address').fill(email);

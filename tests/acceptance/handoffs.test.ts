@@ -1,5 +1,5 @@
-// A session is handed over to a person, who works in the live view and gives it back. The agents use Playwright and
-// Puppeteer.
+// A session is handed over to a person, who works in the live view and then returns control to the agent. The agents
+// use Playwright and Puppeteer.
 import assert from 'node:assert/strict';
 import { before, test } from 'node:test';
 import { chromium } from 'playwright-core';

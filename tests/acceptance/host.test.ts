@@ -1,4 +1,4 @@
-// The host: only its operator sees what the machine does and did, and what `berth doctor` reports.
+// The host: its current and past state, which only its operator can read, and what `berth doctor` reports.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { ErrorBody } from '../../contract/common.ts';

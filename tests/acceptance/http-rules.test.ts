@@ -316,7 +316,7 @@ test('refuses to return or revoke the debug addresses of a session that has ende
   }
 });
 
-/** Requests that are refused before all of their body was read. */
+/** Requests that are refused before their whole body has been read. */
 const EARLY = [
   ['a JSON body over the limit', SESSIONS, JSON_TYPE, 413],
   ['a body of an unknown type', SESSIONS, { 'content-type': 'text/plain' }, 415],
@@ -497,7 +497,7 @@ for (const { method, path } of OF_KEYS)
   });
 
 let agentKeyMade: Promise<string> | undefined;
-/** Returns a key of the first application with every scope. */
+/** Returns a key with every scope for the first application. */
 function agentKey(): Promise<string> {
   agentKeyMade ??= keyWith(server, { scopes: [...AGENT_KEY_SCOPES] }).then(({ key }) => key);
   return agentKeyMade;

@@ -1,4 +1,5 @@
-// Repeated writes: with a key they are executed once, and resends by official clients are recognised.
+// Repeated writes: with an idempotency key they are executed once, and without one, retries by official clients are
+// recognised.
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { request } from 'node:http';

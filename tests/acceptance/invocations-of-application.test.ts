@@ -1,5 +1,5 @@
-// What members see of invocations: those of all agent keys, with filters, list pages and receipts, and results by role
-// and scope.
+// The invocations that members see: those made with any agent key, with filters, list pages and receipts, and with
+// results depending on role and scope.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Invocation, InvocationPage } from '../../contract/invocations.ts';

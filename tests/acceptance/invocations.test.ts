@@ -284,7 +284,7 @@ test('calls with the same idempotency key start one invocation, and a different 
   assert.equal(pages.hits('/shop') - before, 1);
   const other = await invoke(server, key, 'browser.content', { url, as: 'text' }, { headers });
   assert.deepEqual([other.status, other.body.code], [409, 'idempotency_conflict']);
-  // A refused request does not use up its key.
+  // A refused request does not use up its idempotency key.
   const again = { 'idempotency-key': 'order 2' };
   assert.equal(
     (await invoke(server, key, 'browser.content', { url, contextId: keyId }, { headers: again })).status,

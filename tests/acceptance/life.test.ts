@@ -15,7 +15,7 @@ const GRACE_MS = 20 * SECOND;
 /** The interval of pings. A client that answers one is considered alive. */
 const PING_MS = 20 * SECOND;
 
-/** More than the buffers of both ends of a connection take. */
+/** More than the buffers at both ends of a connection can hold. */
 const LONG_ANSWER_BYTES = 16 * 1024 ** 2;
 
 const server = await startServer({
@@ -222,7 +222,7 @@ test('a client that reads slowly is not disconnected while a long response delay
   const answer = slow.evaluate(`'x'.repeat(${LONG_ANSWER_BYTES})`, page);
   slow.stall();
   const watching = await CdpClient.connect(connectUrl);
-  // The page answers in order, so the long answer has been written.
+  // The page responds in order, so the long response has already been written.
   await watching.evaluate('1', await watching.attachToPage());
   for (let ms = 0; ms < 5 * 60 * SECOND; ms += PING_MS) {
     await watching.send('Browser.getVersion');

@@ -232,7 +232,7 @@ test('a stopping service refuses queued creates, and the next server counts runn
 
 const metrics = async (): Promise<string> => (await server.operator('/metrics')).text;
 
-/** Number of sessions of all applications, starting and running. */
+/** The number of starting and running sessions in all applications. */
 async function berthSessions(): Promise<number> {
   const found = [...(await metrics()).matchAll(/^berth_sessions\{status="\w+"\} (\d+)$/gm)];
   return found.reduce((sum, [, count]) => sum + Number(count), 0);

@@ -1,4 +1,4 @@
-// Every limit of a session and of the gateway, reached from outside: sizes, counts, slots and authentication. The
+// Every limit of a session and of the gateway, exceeded from outside: sizes, counts, slots and authentication. The
 // server has one slot, so each test releases its session.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

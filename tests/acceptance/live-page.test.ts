@@ -1,5 +1,5 @@
-// The live view as viewers use it: the real page in a second browser, controlling a page of a session. What was typed,
-// clicked, dropped and chosen is read back from that page over CDP.
+// The live view as viewers use it: the real page of the live view, in a second browser, controls a page of a session.
+// What was typed, clicked, dropped and chosen is read back from the session's page over CDP.
 import assert from 'node:assert/strict';
 import { text } from 'node:stream/consumers';
 import { test } from 'node:test';
@@ -123,7 +123,7 @@ const takeControl = async (view: Page): Promise<void> => {
   await view.getByRole('button', { name: 'Take control' }).click();
   await view.getByRole('button', { name: 'Give back' }).waitFor();
 };
-/** The notice disappears by itself, so the wait for it starts before the keys are pressed. */
+/** Copies with these keys. The notice disappears by itself, so the wait for it starts before the keys are pressed. */
 const copying = async (view: Page, keys: string): Promise<void> => {
   await Promise.all([view.getByText('Copied to your clipboard.').waitFor(), view.keyboard.press(keys)]);
 };

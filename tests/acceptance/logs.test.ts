@@ -1,4 +1,5 @@
-// The log of a session, as a list, a stream and a HAR file. It matches what the page did, whatever clients enable.
+// The log of a session, as a list, a stream and a HAR file. It shows what the page did, whatever domains clients
+// enable.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { ErrorBody } from '../../contract/common.ts';
@@ -56,7 +57,7 @@ const pages = await openPages({
   '/service.js': scriptOf('first words of the service worker', '/from-service'),
   '/from-service': 'ok',
 });
-// A frame of another site has its own process. The two workers belong to no page.
+// A frame from another site has its own process. The shared and the service worker belong to no page.
 pages.set('/apart', (_, response) => {
   response.writeHead(200, { 'content-type': 'text/html' });
   response.end(`<!doctype html><title>Apart</title><iframe src="${pages.b}/elsewhere"></iframe><script>
@@ -117,7 +118,7 @@ await world.client.send('Runtime.evaluate', { expression: 'window.open("/popup")
 const isPopup = (entry: SessionLog): boolean =>
   entry.method === 'Page.lifecycleEvent' && entry.pageId === 1 && entry.request?.params.name === 'load';
 await logWith(world.session.id, 'the popup to be loaded', isPopup);
-// The worker, the frame and the socket take a moment.
+// The worker, the frame and the socket may be logged later.
 const isWhole = (entries: readonly SessionLog[]): boolean =>
   ['first words of the worker', 'first words of the popup', 'in the frame'].every(words => saidBy(entries, words)) &&
   askedBy(entries, '/from-worker') !== undefined &&

@@ -46,7 +46,7 @@ const { key } = await keyWith(server, {
 const authorization = `Bearer ${key}`;
 const endpoint = new URL(`${server.url}${agentPath(server, 'mcp')}`);
 
-/** Runs a tool until it exits. Its home is a folder of this test. */
+/** Runs a tool until it exits, with a folder of this test as its home directory. */
 async function run(
   program: string,
   args: readonly string[],
@@ -105,7 +105,7 @@ interface Exception {
 const except = (why: string, ...scenarios: readonly string[]): Record<string, Exception> =>
   Object.fromEntries(scenarios.map(scenario => [scenario, { why }]));
 
-/** Scenarios that do not apply. The test fails if one of them passes, and if a scenario fails that is not listed. */
+/** Scenarios that do not apply. The test fails if one of them passes, or if another scenario fails. */
 const NOT_APPLICABLE: Readonly<Record<string, Exception>> = {
   ...except(TOOLS_ALONE, 'completion-complete', 'logging-set-level', 'tools-call-with-logging'),
   ...except(TOOLS_ALONE, 'prompts-list', 'prompts-get-simple', 'prompts-get-with-args', 'prompts-get-with-image'),
@@ -194,7 +194,7 @@ function scenarioIn(folder: string, name: string): Ran {
   return { scenario: name.replace(/^server-/, '').replace(/-\d{4}-\d\d-\d\dT.*$/, ''), unmet };
 }
 
-/** Exceptions that no revision has needed yet. An exception that is still here at the end is stale. */
+/** Exceptions that no revision has needed so far. Those that remain at the end are stale. */
 const unneeded = new Set<string>();
 for (const [scenario, { checks = [] }] of Object.entries(NOT_APPLICABLE)) {
   if (checks.length === 0) unneeded.add(scenario);

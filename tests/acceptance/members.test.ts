@@ -1,4 +1,4 @@
-// Members and invitations of an application, through the API as the console uses it.
+// Members and invitations of an application, tested with the API calls that the console makes.
 import assert from 'node:assert/strict';
 import { before, test } from 'node:test';
 import type { AuditPage } from '../../contract/audit.ts';

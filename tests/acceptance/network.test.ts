@@ -1,5 +1,5 @@
-// What a session may reach: host rules, ad blocking and a byte budget. All of them apply from the first byte, to warm
-// and new browsers, and after an adoption.
+// What a session may reach: host rules, ad blocking and a byte budget. All of them apply from the first byte, in warm
+// and new browsers, and also after an adoption.
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer, type Socket } from 'node:net';

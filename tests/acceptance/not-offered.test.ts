@@ -1,5 +1,5 @@
-// docs/not-offered.md is complete and correct: every call of the official SDK is described in the OpenAPI document or
-// listed there, and what is listed there is answered as it says.
+// Checks that docs/not-offered.md is complete and correct: every call of the official SDK is described in the OpenAPI
+// document or listed there, and each listed call gets the documented response.
 import assert from 'node:assert/strict';
 import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -13,7 +13,7 @@ const DOCUMENT = readFileSync(join(CHECKOUT, 'docs/not-offered.md'), 'utf8');
 const ID = '01a1fa50-5319-7450-a6b3-c787ada50631';
 const server = await startServer({ env: { BERTH_ENGINE: LIGHT_ENGINE } });
 
-/** The rows of the first table: a method, a path, and whether it stands for all paths below it. */
+/** The rows of the first table: a method, a path, and whether the row applies to all paths below it. */
 const LISTED = [...DOCUMENT.matchAll(/^\| `([A-Z]+) (\/\S+)`( and all below it)? \|/gm)].map(
   ([, method = '', path = '', below]) => ({
     method,

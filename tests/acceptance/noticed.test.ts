@@ -1,5 +1,5 @@
-// What a page can notice of Berth: each line of docs/what-pages-notice.md, compared with a Chromium that was started by
-// hand. No client is connected during the check. The pages report to their server.
+// What a page can notice about Berth: each line of docs/what-pages-notice.md, compared with a Chromium that was started
+// by hand. No client is connected during the check. The pages report to their own server.
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { ByHand } from '../harness/by-hand.ts';
@@ -9,7 +9,7 @@ import { openPages } from '../harness/pages.ts';
 import { startServer } from '../harness/server.ts';
 import { eventually } from '../harness/until.ts';
 
-/** The lines of the document on which Berth differs from Chromium. */
+/** The lines of the document in which Berth differs from Chromium. */
 const OURS: Readonly<Record<string, unknown>> = { WebRTC: ['complete'] };
 
 const looks = lookPages();

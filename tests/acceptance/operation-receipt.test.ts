@@ -1,5 +1,5 @@
-// The guide docs/guides/operation-receipt.md, run as written: a screenshot over MCP, its credit to the second, its
-// receipt verified without a network, and receipts with one flipped byte.
+// Runs the guide docs/guides/operation-receipt.md as it is written: a screenshot over MCP, the credit that it costs to
+// the second, its receipt verified without a network, and receipts with one flipped byte.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -14,7 +14,7 @@ import { decodePng } from '../harness/png.ts';
 import { startServer } from '../harness/server.ts';
 
 const WRITTEN = { url: 'http://127.0.0.1:8080', page: 'http://127.0.0.1:8000/' } as const;
-/** The start and end of a session are not read at exactly the same time as the meter. */
+/** The tolerance: the start and end of a session are not read at exactly the same time as the meter. */
 const METER_SECONDS = 1;
 const RATE = 1000;
 

@@ -1,5 +1,5 @@
-// Operations of the kind `browser`: configured, discovered and called with an input, and what is refused, kept and
-// ambiguous.
+// Operations of the kind `browser`: configured, discovered and called with an input. Also what is refused, what is
+// kept, and which outcomes are ambiguous.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { AgentOperationList, Invocation } from '../../contract/invocations.ts';

@@ -1,5 +1,5 @@
-// People asked by calls: the operation `browser.handoff`, the step `handoff`, receipts that say who had control, and calls on a session
-// that a person controls.
+// Calls that involve people: the operation `browser.handoff`, the step `handoff`, receipts that name who had control,
+// and calls on a session that a person controls.
 import assert from 'node:assert/strict';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -109,7 +109,7 @@ test('browser.handoff ends when the person is done, and its receipt states who h
   await server.release(sessionId);
 });
 
-/** Asserts what `berth receipts verify` prints for a receipt, from files alone. */
+/** Asserts what `berth receipts verify` prints for a receipt, given only files. */
 async function printed(receipt: string, expected: RegExp): Promise<void> {
   const [file, jwks] = [join(server.dataDir, '..', `${calls}.jws`), join(server.dataDir, '..', `${calls}.json`)];
   await writeFile(file, receipt);

@@ -25,7 +25,7 @@ test('removes a kept input after its retention period, and keeps its digest and 
   await server.advance(DAY_MS);
   assert.deepEqual((await read()).input, { orderId: 'A-1' });
   await server.advance(2 * DAY_MS);
-  // The task may have been running during the advance. It then runs again ten minutes later.
+  // If the task was already running during the advance, it runs again only ten minutes later.
   const later = async () => {
     await server.advance(TASK_MS);
     return read();

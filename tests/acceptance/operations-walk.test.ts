@@ -1,5 +1,5 @@
-// Sends to every operation each field with every kind of invalid value, and expects a refusal that names the field and
-// has no effect. (The harness checks that each response is documented.)
+// Sends every operation each of its fields with every kind of invalid value, and expects a refusal that names the field
+// and has no effect. (The harness checks that each response is documented.)
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { type TSchema, Type } from 'typebox';
@@ -24,7 +24,7 @@ const JSON_TYPE = { 'content-type': 'application/json' };
 const server = await startServer({ env: { BERTH_ENGINE: LIGHT_ENGINE } });
 const token = await ownerToken(server);
 const { key: agentKey } = await keyWith(server, { scopes: [...AGENT_KEY_SCOPES] });
-/** Well formed, but it belongs to no lease. */
+/** Well-formed, but not the token of any lease. */
 const leaseToken = 'bhl_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA4hZsxK';
 const person = await Person.owner(server);
 const lab = await ConsumerLab.of(server, person);
@@ -89,7 +89,10 @@ async function complaintsOf(
   return lines;
 }
 
-/** Whether the request was refused with a message that names the field, or the object that contains it. */
+/**
+ * Returns a check that the request was refused with a message that names the field, or the object that contains the
+ * field.
+ */
 const names =
   (path: string, code = 'invalid_request') =>
   ({ status, body }: HttpAnswer<ErrorBody>): boolean => {
@@ -126,7 +129,7 @@ for (const id of OPERATION_IDS.filter(one => bodyOf(one) !== undefined)) {
 
   test(`${id}: refuses every invalid field of the body`, async () => {
     const all = wrongValues(schema);
-    // Additional fields that official clients send are ignored, so the request would succeed.
+    // Additional fields, which official clients send, are ignored, so a request with one would succeed.
     const wrong = unknownFields === 'ignore' ? all.filter(({ isExtra }) => !isExtra) : all;
     assert.ok(wrong.length > 0 || Object.keys(propertiesOf(schema)).length === 0);
     const lines = await inTurn(wrong, ({ path, how, value, isExtra }) => {
@@ -178,7 +181,7 @@ for (const id of OPERATION_IDS.filter(one => operation(one).query !== undefined)
     assert.deepEqual(lines, []);
   });
 
-/** Query values are text: only those of numeric parameters are parsed. */
+/** Whether the text is valid. Only values of numeric parameters are parsed. */
 function isRightText(schema: TSchema, name: string, text: string): boolean {
   const property = propertiesOf(schema)[name];
   const asked: unknown = property && 'type' in property ? property.type : undefined;
@@ -255,7 +258,7 @@ for (const id of OPERATION_IDS.filter(one => operation(one).upload !== undefined
   });
 
 let target: Promise<string> | undefined;
-/** Uploads to a session are checked only while the session is running. */
+/** Returns a target. A session must be running for its uploads to be checked. */
 function uploadTarget(id: OperationId): Promise<string> {
   if (!pathOf(id).includes('/sessions/')) return Promise.resolve(UNKNOWN_ID);
   target ??= server.createSession({ keepAlive: true }).then(session => session.id);

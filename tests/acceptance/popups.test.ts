@@ -1,4 +1,5 @@
-// Windows that pages open. They start without waiting for a client, but a client that attaches first can prepare them.
+// Windows that pages open. They start without waiting for a client, but a client that attaches early enough can prepare
+// them.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { chromium, type Page } from 'playwright-core';

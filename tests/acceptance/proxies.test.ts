@@ -1,6 +1,6 @@
-// Upstream proxies: real programs over HTTP, HTTPS and SOCKS5, with passwords. All kinds of requests go through them
-// from the first one on, they resolve names, and secrets are not revealed. Proxies that are down, misconfigured or slow
-// cause named errors.
+// Upstream proxies: real programs over HTTP, HTTPS and SOCKS5, with passwords. Requests of all kinds go through the
+// proxy, including the first one; the proxy resolves names, and secrets are not revealed. Proxies that are down,
+// misconfigured or slow cause specific errors.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -87,9 +87,9 @@ const server = await startServer({
 });
 const hidden = `http://${HIDDEN}:${pages.port}`;
 
-/** The host that the check of an HTTP proxy requests. */
+/** The host that is requested to check an HTTP proxy. */
 const PROBED = 'berth-probe.invalid';
-/** A host that is requested from the proxy at the start and never answered. Other tests run during the wait. */
+/** A host whose request is sent to the proxy at the start and gets no response. Other tests run during the wait. */
 const NEVER = 'never.test';
 /** Longer than the limit for tunnels, so that the session's own limit applies. */
 const GIVEN_UP_MS = 120_000;
@@ -257,7 +257,7 @@ const UNUSABLE = [
   ['address_refused', external({ server: 'http://10.0.0.1:3128' })],
 ] as const;
 
-/** The limit is eight seconds, while the kernel's would be minutes. The rest allows for a busy machine. */
+/** The proxy's time limit is eight seconds; the kernel's would be minutes. The rest is a margin for a busy machine. */
 const TOLD_WITHIN_MS = 100_000;
 
 test('quickly refuses to create a session with an unusable proxy, and identifies the proxy in the error', async () => {
@@ -410,7 +410,7 @@ test('an adopted session continues to use its proxies, and no secret is stored o
   await server.release(session.id);
 });
 
-/** The stored files of the server that contain the text: database, log of the database, session folders. */
+/** The server's stored files that contain the text: database files, the database log, session folders. */
 function filesWith(text: string): readonly string[] {
   const { stdout } = spawnSync('grep', ['-rlaF', '--devices=skip', '-e', text, server.dataDir], { encoding: 'utf8' });
   return stdout.split('\n').filter(line => line !== '');

@@ -63,7 +63,10 @@ const isBegun = (id: string, page: number): Promise<unknown> =>
 const LINK = /\/files\/([\w-]+)\.[\w-]+/g;
 const linkWords = (encoded = ''): string[] => Buffer.from(encoded, 'base64url').toString().split(' ');
 
-/** Addresses stay the same for half an hour: the next have another expiry time, which is their last word. */
+/**
+ * Asserts that the playlist has only grown. Addresses stay the same for half an hour; then their last word, the expiry
+ * time, differs.
+ */
 function assertAppended(before: string, after: string): void {
   const [first, second] = [before, after].map(text => linkWords([...text.matchAll(LINK)][0]?.[1]).at(-1));
   const bare = (text: string): string =>
@@ -99,7 +102,7 @@ test('a session can be watched while it is running, and its complete recording i
   assert.ok(!parsed.isMasterPlaylist && parsed.endlist);
   const film = await fetchFilm(whole);
   const seconds = parsed.segments.reduce((sum, { duration }) => sum + duration, 0);
-  // The page was opened at some time during the create and closed at some time during the release.
+  // The page was opened during the create and closed during the release, at unknown times.
   const [least, most] = [(releasing - navigated) / 1000, (Date.parse(endedAt ?? '') - asked) / 1000];
   assert.ok(seconds > least - 1 && seconds < most + 1, `${seconds} of ${least} to ${most}`);
   assertSteps(film, painted);

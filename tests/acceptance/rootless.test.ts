@@ -1,5 +1,5 @@
-// The server as an ordinary user: the same sessions in the same jail, which survive when the server is killed, and
-// nothing is left behind.
+// The server as an ordinary user: it has the same sessions in the same jail, these survive when the server is killed,
+// and nothing is left behind.
 import assert from 'node:assert/strict';
 import { readFileSync, readlinkSync } from 'node:fs';
 import { test } from 'node:test';

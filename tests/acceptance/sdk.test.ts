@@ -134,7 +134,7 @@ test('when no slot is free, the SDK retries the create request after the given t
   const second = await sdk.sessions.create({ keepAlive: true });
   proxy.taken();
   const seen: Asked[] = [];
-  // The SDK retries after the given five seconds. How often depends on the machine and is not tested here.
+  // The SDK retries after the given five seconds. The number of retries depends on the machine and is not tested here.
   const third = sdk.sessions.create({}, { maxRetries: 8 });
   await eventually('the first refusal', () => seen.push(...proxy.taken()) > 0);
   assert.deepEqual(

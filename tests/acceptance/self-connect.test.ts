@@ -1,4 +1,4 @@
-// Connections from inside: pages of a session can reach the connect address of their own session, and nothing else of
+// Connections from inside: the pages of a session can reach the connect address of that session, and nothing else of
 // the service.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

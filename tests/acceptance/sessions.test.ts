@@ -454,7 +454,7 @@ test('responds to a release request once the browser is gone', async () => {
   assert.equal(ended.endReason, 'released');
   assert.match(ended.endedAt ?? '', TIME);
   const left = sessionLeftovers(server.dataDir).filter(each => each.includes(id));
-  // The session's folder has been moved, and may stay in the bin for a moment.
+  // The session's folder was moved to `trash`, and may remain there for a moment.
   assert.deepEqual(
     left.filter(each => !each.startsWith('folder trash/')),
     [],

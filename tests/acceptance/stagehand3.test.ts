@@ -1,5 +1,5 @@
-// Stagehand 3 from npm, unmodified, without a model: directly on sessions, and in its default configuration through the API
-// address.
+// Stagehand 3 from npm, unmodified, without a model: connected directly to sessions, and in its default configuration
+// with the API address.
 import '../harness/only-loopback.ts';
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

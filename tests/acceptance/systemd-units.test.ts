@@ -1,4 +1,4 @@
-// The units in deploy/systemd, as systemd itself reads them.
+// Checks the units in deploy/systemd with systemd's own tool.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { globSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -7,7 +7,7 @@ import { basename, join } from 'node:path';
 import { test } from 'node:test';
 import { CHECKOUT } from '../harness/server.ts';
 
-/** A program that exists on this machine, in place of the installed one. */
+/** Replaces the installed program by one that exists on this machine. */
 const PROGRAM = { written: 'ExecStart=/usr/local/bin/berth ', here: 'ExecStart=/usr/bin/true ' };
 
 /** What systemd-analyze says about the unit, and its exit code. */

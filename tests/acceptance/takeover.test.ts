@@ -40,7 +40,7 @@ const hasEvents = (id: string, wanted: readonly string[]): Promise<unknown> =>
 /** Less than the interval at which control is renewed (10 s), and less than the silence that ends a view (25 s). */
 const STEP_MS = 9_000;
 
-/** Milliseconds from when a viewer took control until control ends unless it is renewed. */
+/** Returns how long control lasts without being renewed, in milliseconds from when the viewer took it. */
 async function leaseOf(id: string): Promise<number> {
   const { body } = await server.api<{ data: Handoff[] }>('GET', handoffsPath(server, `?sessionId=${id}`));
   const { claimedAt = '', leaseExpiresAt = '' } = body.data[0] ?? {};
@@ -111,7 +111,8 @@ test('input that was queued for too long is refused with that reason, and later 
   await client.send('Runtime.evaluate', { expression: '1' }, channel);
   for (let step = 1; step <= 4; step++) {
     await server.advance(STEP_MS);
-    // The lease was renewed and the viewer's input was received, so advancing the clock lets neither time out.
+    // Waits until the lease is renewed and the viewer's input is received, so that neither times out at the next
+    // advance of the clock.
     await eventually(
       'the lease to be renewed',
       () => leaseOf(id),

@@ -1,5 +1,5 @@
-// Uploads as callers send them and pages read them: complete or not at all, under safe names, and visible if the
-// response was lost.
+// Uploads as callers send them and pages read them: they are stored completely or not at all, under safe names, and are
+// visible even if the response was lost.
 import assert from 'node:assert/strict';
 import { createHash, randomBytes, randomUUID } from 'node:crypto';
 import { readdirSync } from 'node:fs';

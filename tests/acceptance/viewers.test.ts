@@ -1,4 +1,4 @@
-// Many viewers of one session: all see the same pictures, and a slow viewer delays neither the others nor the recorder.
+// Many viewers of one session: all see the same frames, and a slow viewer delays neither the others nor the recorder.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { type Browser, chromium, type Page } from 'playwright-core';
@@ -21,7 +21,7 @@ const COLOURS = [
 const MOVES = 3_000;
 const VIEWERS_MAX = 100;
 const SLOW_BITS_A_SECOND = 200_000;
-/** Minimum size of a picture of the text page. Over such a connection it takes most of a second. */
+/** The minimum size of a frame that shows the text page. At `SLOW_BITS_A_SECOND` it takes about half a second. */
 const WORDS_BYTES_LEAST = 12_000;
 
 const pages = await openPages({
@@ -29,7 +29,7 @@ const pages = await openPages({
   '/words': `<!doctype html><title>Words</title><style>html{background:#000;color:#888}p{margin:0 0 400px}</style><p>${'words on a page '.repeat(24)}</p>`,
   '/busy': `<!doctype html><title>Busy</title><script>
     globalThis.moves = 0; globalThis.pressed = [];
-// Each move takes the page so long that the page is the bottleneck, even on a busy machine.
+// Handling a move takes so long that the page is the bottleneck, even on a busy machine.
     addEventListener('mousemove', () => { moves++; const until = performance.now() + 30; while (performance.now() < until); });
     addEventListener('mousedown', ({ clientX }) => pressed.push(clientX));
   </script>`,
@@ -49,7 +49,7 @@ async function openPage(
   return { id, browser, page, url: body.debuggerUrl };
 }
 
-/** Paints the page, and waits until the viewer gets the picture. */
+/** Paints the page, and waits until the viewer gets the frame. */
 async function paintFor(viewer: LiveViewer, page: Page, colour: readonly number[]): Promise<void> {
   await page.evaluate(`document.documentElement.style.background = 'rgb(${colour})'`);
   await eventually(`a picture in ${colour}`, () => viewer.newest && isColour(colourOf(viewer.newest.jpeg), colour));
@@ -61,7 +61,7 @@ const sees = (viewer: LiveViewer, other: LiveViewer): boolean =>
 /** Asserts that the recording shows all colours in order. */
 async function filmShowsColours(id: string): Promise<void> {
   const whole = await playlistWhen(server, id, '0', text => text.includes('ENDLIST'));
-  // What was painted before the page had its final size is in another run.
+  // What was painted before the page had its final size has an earlier #EXT-X-MAP.
   const frames = framesOf(await fetchFilm(whole.slice(whole.lastIndexOf('#EXT-X-MAP'))));
   const times = COLOURS.map(colour => frames.findIndex(frame => isColour(frame.colour, colour)));
   assert.ok(
@@ -128,7 +128,7 @@ test('a viewer at 200 kbit/s gets the latest frame next, and delays neither the 
   const [before, beforeBytes] = [slow.frames, slowLink.passed];
   await eventually('the slow one to see the newest', () => sees(slow, fast));
   const more = { frames: slow.frames - before, bytes: slowLink.passed - beforeBytes };
-  // The picture in flight, and the newest one.
+  // The frame in flight, and the newest one.
   assert.ok(more.frames <= 2 && more.bytes < 3 * size, `nothing had piled up: ${JSON.stringify({ ...more, size })}`);
   for (const viewer of [fast, slow]) await viewer.close();
   slowLink.close();

@@ -32,7 +32,7 @@ test('creating sessions with defaults claims warm browsers, which are replaced, 
   const sessions = await Promise.all(Array.from({ length: 4 }, () => server.createSession()));
   assert.ok((await metric(server, 'berth_warm_claims_total{outcome="hit"}')) >= 2);
   await warm(server, 2);
-  // A box that is busy starting has less for a moment.
+  // A box that is busy starting has a smaller share for a moment.
   await eventually(
     'four boxes to have their full share',
     () => boxesOf(server.dataDir).map(({ id }) => processorShareOf(server.dataDir, id)),
@@ -69,12 +69,13 @@ test('creating a session can claim a browser that is still starting, and gives i
   const moody = await moodyChromium();
   moody.mood('slow');
   const server = await startServer({ env: { BERTH_WARM: '1', BERTH_SLOTS: '2', BERTH_CHROMIUM: moody.path } });
-  // A browser can be claimed only once its box exists, which is needed to set the share. If it has started by then, it
-  // is claimed as a warm one.
+  // A browser can be claimed once its box exists, because the box is needed to set the share. If the browser has
+  // started by then, it is claimed as a warm one.
   await eventually('a browser to be on its way, and its box to stand', () => boxesOf(server.dataDir).some(boxStands));
   const [coming] = boxesOf(server.dataDir);
   assert.ok(coming);
-  // The kernel shows the process before the server has registered it, so the server is asked as well.
+  // The kernel shows the process before the server has registered it, so this also waits for a response from the
+  // server.
   await metric(server, 'berth_warm_browsers');
   const session = await server.createSession();
   assert.deepEqual(

@@ -125,7 +125,8 @@ test('retries a message at increasing intervals for three days, then gives up an
   const sent = await testWebhook(server, token, webhook.id);
   for (const [at, pauseMs] of PAUSES_MS.entries()) {
     await receiver.count('/broken', at + 1);
-    // Until its failure is written, an attempt is reserved, and the time of the next attempt differs from the pause.
+    // While an attempt is reserved, which lasts until its failure is written, the time of the next attempt does not
+    // match the pause.
     const settled = await deliveryWhen(server, token, sent, ({ nextAttemptAt, lastAttemptAt }) => {
       const ms = Date.parse(nextAttemptAt ?? '') - Date.parse(lastAttemptAt ?? '');
       return ms >= pauseMs && ms < pauseMs + 10 * SECOND_MS;

@@ -1,4 +1,4 @@
-// Attempts to approve, change or repeat an Action that must fail.
+// Attempts to approve, change or repeat an Action. Each must fail.
 import assert from 'node:assert/strict';
 import { before, test } from 'node:test';
 import { ACTION_SCOPES, ActionAgent, actionsPath, addPasskey, decide, signed } from '../harness/actions.ts';
@@ -188,7 +188,7 @@ async function approved() {
   return action;
 }
 
-/** A password is not the strongest proof for an account with a passkey. */
+/** Uses the passkey: a password is not the strongest proof for this account. */
 async function stepUpByPasskey(): Promise<void> {
   const at = { origin: server.url.replace('127.0.0.1', 'localhost') };
   const { body } = await owner.send<{ ticket: string; publicKey: Record<string, unknown> }>(

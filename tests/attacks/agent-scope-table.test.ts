@@ -1,4 +1,4 @@
-// Every operation that agents use for operations and invocations, tried with each single scope of a key, with keys of
+// Every operation with which agents discover and invoke operations, tried with each single scope of a key, with keys of
 // other applications and with keys without a grant. Operations and scopes come from the contract.
 import assert from 'node:assert/strict';
 import { before, test } from 'node:test';

@@ -34,7 +34,7 @@ interface Attempt {
   /** A page on a.test. */
   readonly page: string;
   readonly pageTarget: string;
-  /** The domain that must not be reached. */
+  /** The address that must not be reached. */
   readonly to: string;
 }
 
@@ -122,7 +122,7 @@ const submit = (to: string, method: string, target = ''): string =>
 const frame = (source: string): string =>
   `{ const frame = document.createElement('iframe'); ${source}; document.body.append(frame) }`;
 
-/** Navigates a frame inside a page of a.test. */
+/** Ways to navigate a frame inside a page of a.test. */
 const INNER: Readonly<Record<string, (attempt: Attempt) => Promise<unknown>>> = {
   'a frame': it => run(it, frame(`frame.src = '${it.to}'`)),
   'a frame by a redirect': it => run(it, frame(`frame.src = '/go?to=${encodeURIComponent(it.to)}'`)),

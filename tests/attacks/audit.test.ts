@@ -1,5 +1,5 @@
-// Changed or removed entries and seals of the audit log are detected. The database denies them to the server's own
-// role, and the seals reveal those made by anybody else.
+// Changed or removed entries and seals of the audit log are detected. The database denies such changes to the server's
+// own role, and the seals reveal changes by anybody else.
 import assert from 'node:assert/strict';
 import { generateKeyPairSync } from 'node:crypto';
 import { test } from 'node:test';
@@ -72,7 +72,7 @@ async function sealed(): Promise<void> {
   );
 }
 
-/** Creates applications with four entries each: 1 to 3 are covered by the first seal, and 4 by the second. */
+/** Creates applications with four entries each: the first seal covers 1 to 3, and the second seal covers 4. */
 async function applications(count: number): Promise<readonly string[]> {
   const made = await Promise.all(
     Array.from({ length: count }, () =>

@@ -13,7 +13,7 @@ import { startServer } from '../harness/server.ts';
 const [hostile, stranger] = [await HostileProvider.open(), await HostileProvider.open()];
 const server = await startServer({
   clock: 'test',
-  // Sign-ins from one address are limited, so callers can report other addresses.
+  // Sign-ins per address are limited, so the tests report different addresses.
   env: { ...opened(hostile.issuer, stranger.issuer), BERTH_TRUSTED_PROXIES: '127.0.0.1/32' },
 });
 const owner = await Person.owner(server);
@@ -25,7 +25,7 @@ await owner.send('PUT', provider('evil'), wanted);
 const parameter = ({ started }: Begun, name: string): string =>
   new URL(started.authorizationUrl).searchParams.get(name) ?? assert.fail(name);
 
-/** Lets the provider answer the sign-in with the current ID token, and returns the redirect. */
+/** Completes the sign-in with the provider's current ID token, and returns the redirect. */
 async function finish(begun: Begun, more: Readonly<Record<string, string>> = {}): Promise<URL> {
   hostile.nonce = parameter(begun, 'nonce');
   const query = new URLSearchParams({ code: 'any', state: parameter(begun, 'state'), ...more });

@@ -271,7 +271,7 @@ test('the pages cannot be framed and load nothing from elsewhere', async () => {
   assert.doesNotMatch(await answer.text(), /https?:\/\//);
 });
 
-/** Adds a passkey to a consumer on a page of ours. */
+/** Adds a passkey to a consumer on one of our pages. */
 async function passkeyOf(at: ConsumerLab, origin: string, email: string): Promise<Authenticator> {
   const { accessToken } = await at.signIn(email);
   const headers = { origin, cookie: `berth-consumer-${at.appId.replaceAll('-', '')}=${accessToken}` };

@@ -1,5 +1,5 @@
-// The container image with the rights of docs/guides/container.md. Sessions work, outlive their server, and end in
-// order with the container. The attacks of jail.test.ts are refused in it.
+// The container image with the privileges from docs/guides/container.md. Sessions work, outlive their server, and end
+// in an orderly way with the container. The attacks of jail.test.ts are refused in it.
 import assert from 'node:assert/strict';
 import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
@@ -140,7 +140,7 @@ test('the attacks on the jail are refused', async t => {
   const checkout = join(folder, 'checkout');
   for (const part of PARTS) cpSync(join(CHECKOUT, part), join(checkout, part), { recursive: true });
   chmodSync(checkout, 0o755);
-  // Starts many processes first, because a low process id would also be one of a process in the jail.
+  // Starts many processes first, because a low process id could also be that of a process in the jail.
   const script = `i=0; while [ $i -lt 300 ]; do /bin/true; i=$((i + 1)); done; node "$@"; exit $?`;
   const attack = ['sh', '-c', script, 'sh', '/checkout/tests/attacks/jail-attacks.ts', 'rootless'];
   const where = [

@@ -1,4 +1,4 @@
-// A credential does not work outside its restrictions, after it has ended, or from another address.
+// A credential does not work outside of its restrictions, after it has ended, or from a disallowed address.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { IssuedAgentKey } from '../../contract/agent-keys.ts';

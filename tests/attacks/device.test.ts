@@ -36,7 +36,7 @@ const statusWith = async (key: string): Promise<number> =>
   (await server.api('GET', '/v1/applications', { key })).status;
 const codeOf = ({ status, body }: HttpAnswer<{ code?: string } | ErrorBody>): string => `${status} ${body.code}`;
 
-/** The header with which the proxy in front reports another address. */
+/** The header with which a reverse proxy reports another address. */
 const from = (ip: string) => ({ 'x-forwarded-for': ip });
 
 // ---- one token

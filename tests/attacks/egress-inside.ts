@@ -19,7 +19,7 @@ import { carriers, FORBIDDEN_4, FORBIDDEN_6, type Spelling, spellings4, spelling
 /** The result of one request. */
 export interface Outcome {
   readonly status: number;
-  /** The rule of the refusal, the kind of the failure, or the address that answered. */
+  /** The rule that refused the request, the kind of failure, or the address that responded. */
   readonly said: string;
   /** Connections that arrived at any forbidden address. */
   readonly hits: number;
@@ -48,7 +48,7 @@ const PUBLIC_4 = '93.184.216.34';
 const PUBLIC_6 = '2606:2800:220:1::9';
 const PORT = 80;
 const OWN_PORT = 8080;
-/** Another service of this machine. */
+/** The port of another service here. */
 const OTHER_PORT = 9200;
 const LATE_4 = '93.184.218.1';
 const CARRIERLESS_4 = '93.184.219.1';
@@ -68,7 +68,7 @@ function makeAddresses(): void {
     ip('-6', 'addr', 'add', `${address}/128`, 'dev', 'lo', 'nodad');
 }
 
-/** Makes a host that never answers: packets to it go into a veth peer without a reader. */
+/** Creates a host that never responds: packets to it go to a veth peer that nothing reads. */
 function makeSilence(): void {
   ip('link', 'add', 'wire0', 'type', 'veth', 'peer', 'name', 'wire1');
   ip('addr', 'add', '93.184.217.1/24', 'dev', 'wire0');
@@ -175,7 +175,7 @@ function everything(): Spelling[] {
 }
 
 /**
- * Answers as a name server: fixed names, one that changes after its first answer, and some with both public and private
+ * The name server: fixed names, a name that changes after its first response, and names with both public and private
  * addresses.
  */
 function answer({ name, type, time }: Question) {
@@ -201,7 +201,10 @@ const all = (port?: number): { address: string; prefix: number; family: 4 | 6; p
 ];
 
 const real = thisMachine({ listeners: [{ host: '0.0.0.0', port: OWN_PORT }], clock: systemClock });
-/** In the namespace all outside addresses are on interfaces of this machine. None of them counts as its own here. */
+/**
+ * In the namespace, all outside addresses are on interfaces of this machine, so the policy is told that none of them is
+ * the machine's own.
+ */
 const machine = { ...real, has: () => false };
 const shut: EgressPolicy = egressPolicy({ allow: [], machine });
 const opened: EgressPolicy = egressPolicy({ allow: all(), machine });
@@ -308,7 +311,7 @@ async function play(
   return scenes;
 }
 
-/** Public addresses that belong to this machine, tested with its real interfaces. */
+/** Tests public addresses that belong to this machine, with its real interfaces. */
 async function onThisMachine(scene: (name: string, policy: EgressPolicy, host: string, port: number) => Promise<void>) {
   const allowing = (allow: Parameters<typeof egressPolicy>[0]['allow']): EgressPolicy =>
     egressPolicy({ allow, machine: real });

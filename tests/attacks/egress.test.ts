@@ -13,7 +13,7 @@ import { FORBIDDEN_4, FORBIDDEN_6 } from './egress-spellings.ts';
 const INSIDE = fileURLToPath(new URL('egress-inside.ts', import.meta.url));
 const RUN_MS = 300_000;
 const OUT_BYTES_MAX = 16 * 1024 * 1024;
-/** The minimum number of attempts of a complete run. */
+/** The minimum number of attempts in a complete run. */
 const ATTEMPTS_LEAST = 600;
 
 let report: Report;
@@ -153,7 +153,7 @@ describe('hosts that do not respond', () => {
   });
 
   test('gives up on a host that never responds, and reports the reason', () => {
-    // A plain request gets no final response then. Only the interim response names the failure.
+    // A plain HTTP request then gets no final response. Only the interim response names the failure.
     for (const [via, status] of [
       ['connect', 504],
       ['http', 100],

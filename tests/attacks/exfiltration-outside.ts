@@ -1,5 +1,5 @@
-// Runs in its own network, mount and process namespaces, with a Chromium that has no jail. Tries what never leaves a
-// slot, each attempt with its own host and port, and prints the names of those that arrived.
+// Runs in its own network, mount and process namespaces, with a Chromium that has no jail. Makes the attempts that
+// never leave a jail, each with its own host and port, and prints the names of those that arrived.
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
@@ -15,7 +15,7 @@ import { CdpClient } from '../harness/cdp.ts';
 import { eventually } from '../harness/until.ts';
 import { STAYING } from './exfiltration-routes.ts';
 
-/** The address of an interface of the namespace that leads nowhere. */
+/** The address of a veth interface in the namespace. Nothing is connected to its peer. */
 const ADDRESS = '93.184.216.34';
 const ARRIVE_MS = 4_000;
 const TRIES_MAX = 20;
@@ -100,7 +100,7 @@ makeNetwork();
 await countAll();
 const plain = await startChromium('plain');
 for (const name of names) if (name !== PROXIED) await attempt(plain.client, name);
-// No proxy is listening there, so what arrives has bypassed it.
+// No proxy is listening on this port, so requests that arrive have bypassed it.
 const proxied = await startChromium('proxied', '--proxy-server=http://127.0.0.1:9', '--proxy-bypass-list=127.0.0.1');
 await attempt(proxied.client, PROXIED);
 // A busy browser may ignore a hint, so attempts that did not arrive are repeated.

@@ -1,5 +1,5 @@
-// Ways for a page or a client to send a byte to a host. Each gets a page and its own host to try. That host sees
-// whether anything arrives.
+// Ways for a page or a client to send a byte to a host. Each way gets a page and its own host, which detects whether
+// anything arrives.
 
 export interface Way {
   /** Sends a command to the page. */

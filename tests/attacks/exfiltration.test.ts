@@ -28,7 +28,9 @@ const names = [...Object.keys(LEAVING), ...Object.keys(STAYING), EXTENSION];
 const hostOf = (name: string): string => `x${names.indexOf(name)}.b.test`;
 const nameOf = (host: string): string => names[Number(/^x(\d+)\./.exec(host)?.[1])] ?? host;
 
-/** Every host for which a byte arrived, according to the name in the request or in the TLS greeting. */
+/**
+ * The name of each attempt for which a byte arrived, found by the host name in the request or in the TLS ClientHello.
+ */
 const arrived = new Set<string>();
 let datagrams = 0;
 

@@ -43,7 +43,7 @@ await client.shows(
   title => title === 'Home',
 );
 
-/** Tells the extension's worker to call a function, and returns its answer. */
+/** Tells the extension's worker to call a function, and returns its result. */
 const spied = (call: string, ...args: readonly unknown[]): Promise<unknown> =>
   client.evaluate(
     `new Promise(resolve => {

@@ -1,6 +1,6 @@
 // What a person does in a masked hand-off stays hidden: from the agent on every connection, from other viewers, and
-// from the recording, the log and the HAR file. Also what a hand-off gives, and to whom: its link to one browser, its
-// lease to one person.
+// from the recording, the log and the HAR file. Also tests who can use a hand-off: only one browser its link, and only
+// one person its lease.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { existsSync, readFileSync, statSync } from 'node:fs';
@@ -32,7 +32,7 @@ import { eventually } from '../harness/until.ts';
 
 const SECRET = 'Zq8!plötzlich "laut" & <weit>';
 const base64 = (text: string): string => Buffer.from(text).toString('base64');
-/** Every form in which the page spreads the typed text, and what remains of each form in the middle of a longer one. */
+/** Every form in which the page repeats the typed text, without the ends that depend on the surrounding text. */
 const FORMS: readonly string[] = [
   ...[SECRET, encodeURIComponent(SECRET), new URLSearchParams({ '': SECRET }).toString().slice(1)],
   ...[JSON.stringify(SECRET).slice(1, -1), JSON.stringify(JSON.stringify(SECRET)).slice(3, -3)],
@@ -41,10 +41,10 @@ const FORMS: readonly string[] = [
   ...[Buffer.from(SECRET).toString('hex'), Buffer.from(SECRET).toString('latin1')],
 ];
 const formIn = (text: string): string | undefined => FORMS.find(form => text.includes(form));
-/** An agent may read addresses, as docs/decisions/0063-handoffs.md says. */
+/** Removes addresses, which an agent may read, as docs/decisions/0063-handoffs.md says. */
 const withoutAddresses = (text: string): string => text.replaceAll(/(?:typed|code)=[^"&#\\\s]*|#typed[^"\\\s]*/g, '');
 
-/** Bodies of the forms that were sent. */
+/** The bodies of the forms that were submitted. */
 const posted: string[] = [];
 /** As soon as something is typed, the page turns magenta and repeats the text wherever it can. */
 const pages = await openPages({
@@ -104,7 +104,7 @@ function magenta(picture: Buffer, format: 'mjpeg' | 'png' | 'mp4'): number {
   return pixels;
 }
 
-/** The number of pixels by picture of the live view, because the same picture is checked many times. */
+/** The number of magenta pixels per frame, cached because the same frame is checked many times. */
 const counted = new WeakMap<Buffer, number>();
 
 function sees({ newest }: LiveViewer): boolean {
@@ -122,7 +122,7 @@ async function onOtpPage(settings: object = {}) {
   return { id, connectUrl, browser, page };
 }
 
-/** The service's own ways into a session: operations, and tools over MCP. Each returns what it saw. */
+/** The service's own access to a session: operations, and tools over MCP. Each function returns what it saw. */
 const bySteps = async (sessionId: string, steps: readonly object[]): Promise<string> => {
   const headers = { 'idempotency-key': crypto.randomUUID(), prefer: 'wait=55' };
   const input = { sessionId, steps, timeoutMs: 8_000 };
@@ -178,7 +178,7 @@ async function isHeld(work: Promise<unknown>, other: () => Promise<unknown>): Pr
   return !isSettled;
 }
 
-/** Texts that must not contain what was typed, and where each was found. */
+/** Texts that must not contain what was typed, and where each text is from. */
 const found: Array<{ readonly where: string; readonly text: string }> = [];
 const keep = (where: string, text: string): void => void found.push({ where, text });
 
@@ -313,7 +313,7 @@ test('nothing that is typed in a masked hand-off appears anywhere: in a response
   );
 });
 
-/** Keeps every table as text, and the chunks of logs as they were before compression. */
+/** Keeps every table as text, and the log chunks in uncompressed form. */
 async function keepTables(when: string): Promise<void> {
   const named = "select quote_ident(table_name) as name from information_schema.tables where table_schema = 'public'";
   const names = (await rowsOf(server, named)).map(row => String(Object(row).name));
@@ -381,7 +381,7 @@ test('messages that a page logged in a masked hand-off are not shown later, on a
   const client = await CdpClient.connect(connectUrl);
   const channel = await client.attachToPage();
   for (const domain of ['Runtime', 'Log', 'Console']) await client.send(`${domain}.enable`, {}, channel);
-  // Messages of before are told before it.
+  // Earlier messages are delivered before this one.
   await client.evaluate(`console.log('afterwards')`, channel);
   const isAfterwards = ({ params }: CdpMessage): boolean => JSON.stringify(params).includes('afterwards');
   await client.event('Runtime.consoleAPICalled', isAfterwards);
@@ -389,7 +389,7 @@ test('messages that a page logged in a masked hand-off are not shown later, on a
   const readLog = async () => (await server.api('GET', `/v1/browsers/sessions/${id}/logs`, { key })).text;
   const told = {
     'a new connection': JSON.stringify(client.events.filter(isLogged)),
-    // Below, the tool says where the page stands, and its title.
+    // Without the end, in which the tool gives the page's address and title.
     'a tool': (await byTool(id, 'browser_console_messages')).split('Page: ', 1)[0] ?? '',
     'the log': await eventually('the log', readLog, text => text.includes('afterwards')),
   };
@@ -493,7 +493,7 @@ test('a dialog still open when a masked hand-off ends is reported to the agent o
   const claims = async () => {
     const claimed = await claimHandoff(server, person, (await requestHandoff(server, key, id)).id);
     const viewer = await LiveViewer.open(claimed.liveViewUrl);
-    // A page with a dialog sends no pictures.
+    // A page with an open dialog sends no frames.
     await eventually('control of the person', () => viewer.last('control')?.who === 'you' && viewer.page !== '');
     return { claimed, viewer };
   };
@@ -509,7 +509,7 @@ test('a dialog still open when a masked hand-off ends is reported to the agent o
     }
   };
 
-  // One that the person answers is never told, and neither is a list that the person opens.
+  // A dialog that the person answers is never reported, and neither is a list that the person opens.
   const first = await claims();
   first.viewer.click(100, 300);
   await eventually('the list', () => first.viewer.last('page')?.select?.options[0]?.label === SECRET);
@@ -526,7 +526,7 @@ test('a dialog still open when a masked hand-off ends is reported to the agent o
   assert.deepEqual(dialogs(), []);
   await first.viewer.close();
 
-  // A dialog that the person leaves open is reported when the person is done. The agent answers it, and its page
+  // A dialog that the person leaves open is reported when the hand-off is completed. The agent answers it, and its page
   // continues.
   page.on('dialog', dialog => {
     asked.push(dialog.type(), dialog.message(), dialog.defaultValue());
@@ -546,7 +546,7 @@ test('a dialog still open when a masked hand-off ends is reported to the agent o
   assert.deepEqual(asked, ['prompt', '', '']);
   await second.viewer.close();
 
-  // A dialog that was open before is reported as closed, without the answer of the person.
+  // A dialog that was open before the hand-off is reported as closed, without the person's answer.
   page.removeAllListeners('dialog');
   page.on('dialog', () => {});
   await eventually('the end of the dialog', () => dialogs().length === 2);
@@ -561,7 +561,7 @@ test('a dialog still open when a masked hand-off ends is reported to the agent o
   await withLease(server, third.claimed, 'complete', { outcome: 'completed' });
   await third.viewer.close();
 
-  // One that the person leaves open is shown to who takes control then, without its text.
+  // A dialog that the person leaves open is shown to the next viewer who takes control, without its text.
   const fourth = await claims();
   fourth.viewer.click(100, 100);
   await asksPerson(fourth.viewer);
@@ -648,7 +648,7 @@ test('an agent that intercepts requests cannot redirect the person to another or
   await isShownAt('/done');
   act = redirect;
   await failsAt('/next');
-  // Who intercepts later than the guard of the hand-off comes after it.
+  // A client that starts to intercept after the hand-off's guard comes after it.
   await agent.send('Fetch.disable');
   await agent.send('Fetch.enable', documents);
   act = change;

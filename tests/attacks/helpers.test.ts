@@ -1,6 +1,6 @@
-// Attacks by a helper program (ffmpeg) that a hostile picture has taken over. A script runs in its place, in each form
-// of the chain, and reports what it could do. Everything is refused in a jail. Without a jail it succeeds, except where
-// limits apply, which proves that the tests are effective.
+// Attacks by a helper program (ffmpeg) that a hostile image has taken over. A script runs in place of the program, in
+// each form of isolation, and reports what it could do. Everything is refused in a jail. Without a jail it succeeds,
+// except where limits apply, which proves that the tests are effective.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -17,7 +17,7 @@ const ORDINARY_UID = 199_997;
 const ATTACKED_WITHIN_MS = 60_000;
 const BOUNDS = { memoryBytes: 256 * MIB, cpuSeconds: 1 };
 
-/** Each script prints a word if it succeeds. */
+/** Each script prints a word if its attack succeeds. */
 const ATTACKS = {
   'read /etc/passwd': 'open(F, "<", "/etc/passwd") and print "done"',
   'read an open file of the data folder': 'open(F, "<", $ARGV[0]) and print "done"',
@@ -28,7 +28,7 @@ const ATTACKS = {
   'start a program of the system': 'system("/bin/true") == 0 and print "done"',
   'write a file': 'open(F, ">", "/tmp/berth-helper-attack") and (print F "x") and close(F) and print "done"',
 } as const;
-/** These are refused with and without a jail. */
+/** Attacks that limits stop, with and without a jail. */
 const BOUNDED = {
   'take more memory than its bound': 'my $x = "x" x (300 * 1024 * 1024); print "done"',
   'compute for longer than its bound': '1 while (times)[0] < 20; print "done"',
@@ -65,7 +65,7 @@ const SOCKET = { x64: 41, arm64: 198 };
 const call = (...all: readonly number[]): string => `print syscall(${all.join(', ')}) >= 0 ? 0 : $! + 0`;
 const numberOf = ([x64, arm64]: readonly [number, number]): number => (process.arch === 'arm64' ? arm64 : x64);
 
-/** All processes stay alive until the last one was started, even on a busy machine. */
+/** Keeps all processes alive until the last one has been started, even on a busy machine. */
 const FORKS =
   'for (1..200) { my $p = fork; last unless defined $p; if (!$p) { sleep 60; exit } push @p, $p } kill 9, @p; print scalar @p';
 

@@ -1,5 +1,5 @@
-// Clients that send malformed parameters: objects in place of strings, and deeply nested URLs. Each client gets an
-// answer or loses its own connection. Other sessions are not affected.
+// Clients that send malformed parameters: objects in place of strings, and deeply nested URLs. Each client gets a
+// response or loses its own connection. Other sessions are not affected.
 import assert from 'node:assert/strict';
 import { release } from 'node:os';
 import { test } from 'node:test';

@@ -1,4 +1,4 @@
-// Tries each attack of a browser's client on one form of isolation, through a DevTools pipe directly on the FIFOs,
+// Tries each attack by a browser's client on one form of isolation, over a DevTools pipe that uses the FIFOs directly,
 // without the gateway and the egress proxy. Prints the results as JSON for jail.test.ts. Must run in its own network
 // namespace, in which this process has the foreign addresses.
 
@@ -121,7 +121,7 @@ const reads =
     return { succeeded: proof.test(seen), seen };
   };
 
-/** Hits are counted at the server. What the browser reports is ignored. */
+/** Succeeds if the server counts a hit. What the browser reports is ignored. */
 const reaches =
   (host: string): Attack =>
   async ({ attacker, port, hits }) => {
@@ -140,7 +140,7 @@ const candidates =
     return { succeeded: learnt.length > 0, seen: JSON.stringify(found) };
   };
 
-/** Candidates that every jail has: the address of each box, and mDNS names for it. */
+/** Candidates that are the same in every jail: the address that each box has, and mDNS names for it. */
 const OF_EVERY_BOX = / 192\.0\.2\.1 | [0-9a-f-]{36}\.local /;
 
 const GATHER = `new Promise(done => {

@@ -28,7 +28,7 @@ if (process.getuid?.() === 0) {
     ),
   );
   // Proves that the tests are effective. Headless shell lists no folders and loads no extensions, with or without a
-  // jail.
+  // jail, so only Chromium is tested.
   if (TEST_ENGINE === 'chromium')
     suite('process', false, () => attack('process', [], process.execPath, import.meta.dirname, OWN_ENV));
 }
@@ -47,7 +47,7 @@ function suite(form: Form, jailed: boolean, attackAll: () => Promise<Outcomes>):
         const outcome = outcomes[name];
         assert.ok(outcome, 'was not tried');
         assert.equal(outcome.succeeded, succeeds, outcome.seen);
-        // A browser that does not answer proves nothing.
+        // An attack without a response proves nothing.
         assert.doesNotMatch(outcome.seen, /NO ANSWER|pipe was closed/);
       });
     }

@@ -1,4 +1,4 @@
-// Text in a password field in the live view. Only the person in control gets pictures without masks, and only while in
+// Text in a password field in the live view. Only the person in control gets frames without masks, and only while in
 // control.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
@@ -19,7 +19,7 @@ const pages = await openPages({
 const server = await startServer({ pages });
 
 const SEEN_PIXELS = 15_000;
-/** Pages of a session that are recorded. */
+/** The number of pages per session that are recorded. */
 const PAGES_AT_ONCE = 64;
 
 function magenta(jpeg: Buffer | undefined): number {
@@ -46,7 +46,7 @@ async function openSecret(query = '') {
   return { id, browser, page, url: body.debuggerUrl };
 }
 
-/** Changes another part of the page, so that each viewer gets a new picture. */
+/** Changes another part of the page, so that each viewer gets a new frame. */
 const change = (page: Page, step: number): Promise<unknown> =>
   page.evaluate(`document.body.style.background = 'rgb(${200 - step}, 255, 255)'`);
 

@@ -1,5 +1,5 @@
-// Secrets of a session are never stored, whether typed, passed as a parameter, sent, set or logged. Also a page that
-// logs more than can be stored.
+// Secrets in a session are never stored, whether they are typed, passed as a parameter, sent, set or logged. Also a
+// page that logs more than can be stored.
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -21,13 +21,13 @@ const CERTIFICATE_FILE_BYTES = 900_000;
 const MESSAGE_VALUES = 12_000_000;
 /** As JSON each of these characters takes six bytes. */
 const LOGGED_CHARS = 8_000_000;
-/** The longest acceptable turn: a garbage collection takes as long. */
+/** The longest acceptable turn, which is as long as a garbage collection can take. */
 const TURN_CPU_MS = 200;
 /** How long a log line of the server may take to arrive. */
 const TOLD_MS = 500;
 
 const CONTEXTS = '/v1/browsers/contexts';
-/** The limit for one application. */
+/** Concurrent exports per application. */
 const EXPORTS_AT_ONCE = 2;
 
 const pages = await openPages();
@@ -49,7 +49,7 @@ async function unread(path: string): Promise<IncomingMessage> {
 
 interface Observed<T> {
   readonly result: T;
-  /** The number of answers that another session got during the work. */
+  /** The number of responses that another session got while the work was running. */
   readonly answers: number;
   readonly longestCpuMs: number;
 }

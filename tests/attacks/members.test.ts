@@ -1,5 +1,5 @@
-// Attacks on members and invitations: roles above one's own, races for the last owner, and stolen and void invitations.
-// Each must fail.
+// Attacks on members and invitations: roles above one's own, races over the last owner, and stolen and void
+// invitations. Each must fail.
 import assert from 'node:assert/strict';
 import { before, test } from 'node:test';
 import type { AuditPage } from '../../contract/audit.ts';
@@ -120,7 +120,7 @@ test('one owner remains if owners demote or remove each other, or leave, at the 
   }
   const [left] = await ownerIdsBy(both);
   if (left !== one) {
-    // The other tests need Ada to be the owner.
+    // Makes Ada an owner again, as the other tests need.
     await stepUp(two.person);
     const back = await invite(server, two.person, 'ada@example.com', 'owner');
     assert.equal((await accept(ada, back)).status, 200);

@@ -1,6 +1,6 @@
-// Attacks on configured operations and credentials: schemas that take forever, headers and hosts chosen by the input,
-// services that echo secrets or never end their response, sealed values in other rows, and a search for secrets
-// everywhere after their use.
+// Attacks on configured operations and credentials: schemas that take forever to check, headers and hosts chosen by the
+// input, services that echo secrets or never end their response, sealed values copied to other rows, and a search for
+// secrets everywhere after their use.
 import assert from 'node:assert/strict';
 import { lstatSync, readFileSync } from 'node:fs';
 import { test } from 'node:test';

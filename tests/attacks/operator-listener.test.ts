@@ -1,5 +1,5 @@
-// Metrics and readiness are for the operator. They are never served at the address for callers, whatever the request
-// looks like, and no session can reach the operator's listener.
+// Metrics and readiness are for the operator. They are never served at the public address, whatever the request looks
+// like, and no session can reach the operator's listener.
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
@@ -12,7 +12,7 @@ import { ownerToken } from '../harness/limits.ts';
 import { startServer } from '../harness/server.ts';
 
 const operatorPort = await freePort();
-// The operator has opened loopback to sessions, but not this port.
+// The operator has opened loopback to sessions, which must not open this port.
 const env = { BERTH_OPERATOR_LISTEN: `127.0.0.1:${operatorPort}`, BERTH_EGRESS_ALLOW: '127.0.0.0/8' };
 const server = await startServer({ env });
 const token = await ownerToken(server);
@@ -51,7 +51,7 @@ for (const path of [...PATHS, `http://127.0.0.1:${operatorPort}/metrics`])
 
 const LISTENS = '0A';
 
-/** The TCP ports on which a process listens: those of its network namespace whose sockets are among its files. */
+/** The TCP ports on which a process listens: those in its network namespace whose sockets are among its open files. */
 function listeningPorts(pid: number): number[] {
   const files = readdirSync(`/proc/${pid}/fd`).map(fd => {
     try {

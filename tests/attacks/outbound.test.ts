@@ -71,7 +71,7 @@ async function open(t: TestContext, world: World): Promise<Opened> {
 
 type Handler = (request: IncomingMessage, response: ServerResponse) => void;
 
-/** A receiver over TLS that counts what reaches it. */
+/** Opens a TLS receiver that records the requests that reach it. */
 async function receiver(t: TestContext, handler: Handler, signed = leaf) {
   const seen: IncomingMessage[] = [];
   const server = createServer({ cert: signed.cert, key: signed.key }, (request, response) => {
@@ -82,7 +82,7 @@ async function receiver(t: TestContext, handler: Handler, signed = leaf) {
   return { port, seen, url: `https://${HOST}:${port}` };
 }
 
-/** A TLS server that answers without an HTTP library. */
+/** Opens a TLS server that responds without an HTTP library. */
 async function speaker(t: TestContext, speak: (socket: Socket) => void) {
   const server = createTlsServer({ cert: leaf.cert, key: leaf.key }, socket => {
     socket.on('error', () => socket.destroy());
@@ -92,7 +92,7 @@ async function speaker(t: TestContext, speak: (socket: Socket) => void) {
   return { port, url: `https://${HOST}:${port}/` };
 }
 
-/** A server that must not be reached. */
+/** Opens a server that must not be reached. */
 async function trap(t: TestContext) {
   let hits = 0;
   const server = createTcpServer(socket => {

@@ -1,5 +1,5 @@
-// The privileges of each process that reads data of a page: user, capabilities and namespaces, read from /proc while a
-// session is being recorded. docs/security.md describes them.
+// The privileges of each process that reads data from a page: user, capabilities and namespaces, read from /proc while
+// a session is being recorded. docs/security.md describes them.
 import assert from 'node:assert/strict';
 import { existsSync, readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { join } from 'node:path';
@@ -24,7 +24,7 @@ const server = await startServer({ pages });
 
 /** The value of `Seccomp:` in /proc/PID/status if a filter is installed. */
 const FILTERED = '2';
-/** The state in /proc/PID/net/tcp. */
+/** The state LISTEN in /proc/PID/net/tcp. */
 const LISTEN = '0A';
 
 interface Seen {
@@ -65,7 +65,7 @@ function encoder(): Held | undefined {
   return pid === undefined ? undefined : held(pid);
 }
 
-/** Reads about the process while it is stopped. Undefined if it has ended. */
+/** Reads the properties of the process while it is stopped. Undefined if it has ended. */
 function held(pid: number): Held | undefined {
   try {
     process.kill(pid, 'SIGSTOP');
@@ -165,7 +165,7 @@ const listeningIn = (pid: number): string[] =>
     });
   });
 
-/** An IPv4 address, whose bytes the kernel writes in reverse. */
+/** Decodes an IPv4 address, whose bytes the kernel writes in reverse order. */
 const addressOf = (hex: string): string => (hex.length > 8 ? hex : [...Buffer.from(hex, 'hex')].reverse().join('.'));
 
 test('nothing listens in the network of a browser but its proxy: there is no debugging port', async () => {

@@ -1,5 +1,5 @@
-// Floods of requests: with a valid key only requests of that key are refused, and requests with wrong credentials are
-// not counted.
+// Floods of requests: with a valid key, only requests with that key are refused, and requests with wrong credentials
+// are not counted.
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { test } from 'node:test';

@@ -1,6 +1,6 @@
-// Every operation on operations, credentials, webhooks, credit and consumers, tried with each role, each scope of a
-// token, and from outside the application. Operations, scopes and the role that each description names come from the
-// contract, so that a new operation becomes a case here, or fails because there is no subject for it.
+// Every operation that concerns operations, credentials, webhooks, credit or consumers, tried with each role, each
+// scope of a token, and from outside of the application. Operations, scopes and the role in each description come from
+// the contract, so a new operation becomes a case here, or fails because there is no subject for it.
 import assert from 'node:assert/strict';
 import { before, test } from 'node:test';
 import type { Tag } from '../../contract/operation.ts';
@@ -28,7 +28,7 @@ const TABLE = OPERATION_IDS.filter(id => {
 const SCOPES = TOKEN_SCOPES.filter(scope => scope !== MANAGE_TOKENS_SCOPE);
 const CREDENTIAL = { type: 'api_key', value: { key: 'of-the-role-table' }, hosts: ['127.0.0.1'] };
 const CHECKOUTS = '/v1/topups/manual/checkouts';
-/** Operations whose permitted response is an error, because nobody can do more. */
+/** Operations for which an error is the permitted response, because nobody can get a better one here. */
 const PERMITTED: Partial<Record<OperationId, number>> = { replaceAutoTopUp: 422 };
 
 const upstream = await openUpstream();
@@ -57,9 +57,9 @@ await liftLimits(server);
 
 type Who = Role | 'no member';
 const people = new Map<Who, Person>();
-/** A token of each person, with every scope that can be passed on. */
+/** One token per person, with every scope that can be passed on. */
 const tokens = new Map<Who, string>();
-/** Tokens of the owner, with one scope each. */
+/** The owner's tokens, with one scope each. */
 const narrow = new Map<TokenScope, string>();
 let elsewhere = '';
 let made = 0;
@@ -93,7 +93,7 @@ async function issued(person: Person, fields: object): Promise<string> {
 
 type Subject = Readonly<Record<string, string>>;
 
-/** Creates a new subject for the variables of a path. The keys are what precedes the variable. */
+/** Creates a new subject for the variables in a path. The keys are the parts of paths before the variable. */
 const SUBJECTS: Readonly<Record<string, (id: OperationId) => Promise<Subject>>> = {
   '/v1/applications/{appId}/operations/{': async id => {
     const name = `orders.n${++made}`;
@@ -151,7 +151,7 @@ async function order(): Promise<object> {
   return { applicationId, packId: 'p50', quoteId: body.quoteId };
 }
 
-/** Bodies that work here. The default is the example in the contract. */
+/** Valid bodies. The default is the example in the contract. */
 const BODIES: Partial<Record<OperationId, () => object | Promise<object>>> = {
   configureOperation: () => cancelOrder(upstream, { title: `Title ${++made}` }),
   createWebhook: () => ({ name: 'roles', url: `${upstream.url}/hook` }),
@@ -198,7 +198,7 @@ async function ask(id: OperationId, by: Bearer, subject: Subject): Promise<numbe
   return (await server.api(method, path + query, { key: null, headers, body })).status;
 }
 
-/** The role that the description names. An operation that only reads needs the weakest role. */
+/** Returns the role that the description names. An operation that only reads and names none needs the weakest role. */
 function roleOf(id: OperationId): Role {
   const { description, isWrite } = operation(id);
   const named = /Requires the role (\w+)/.exec(description)?.[1];

@@ -1,4 +1,4 @@
-// Attacks on sign-in: other sites, guessing, stolen and forged proofs. Each must fail.
+// Attacks on sign-in: from other sites, by guessing, and with stolen and forged proofs. Each must fail.
 import assert from 'node:assert/strict';
 import { before, test } from 'node:test';
 import { Secret as Seed, TOTP } from 'otpauth';
@@ -197,7 +197,8 @@ test('counts a hundred concurrent guesses as a hundred', async () => {
     'sign_in_failed',
   );
   const passwords = Array.from({ length: 30 }, (_, guess) => new Person(server).signIn(EMAIL, `guess ${guess}`));
-  // Ten are tried. A busy machine answers some of them with 503, because too many passwords are waiting to be checked.
+  // Ten passwords are tried. A busy machine responds to some of these with 503, because too many passwords are waiting
+  // to be checked.
   assert.equal((await Promise.all(passwords)).filter(({ status }) => status === 429).length, 20);
   await server.advance(10 * MINUTE_MS);
 });
@@ -205,7 +206,7 @@ test('counts a hundred concurrent guesses as a hundred', async () => {
 test('a password guess that found the queue full does not count towards the limit, and each one that was checked does', async () => {
   const guess = (address: string) =>
     new Person(server).send('POST', '/v1/sign-in/password', GUESS, { 'x-forwarded-for': address });
-  // Two passwords are checked at a time, and 32 wait.
+  // Two passwords are checked at a time, and up to 32 wait.
   const crowd = Array.from({ length: 48 }, (_, at) => guess(`192.0.2.${at + 1}`));
   const guesses = await Promise.all(Array.from({ length: 10 }, () => guess('198.51.100.1')));
   await Promise.all(crowd);

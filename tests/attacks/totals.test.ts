@@ -1,5 +1,5 @@
-// The total of what clients, uploads and settings use is limited for each session, each application and the process.
-// Other sessions are not affected.
+// The total resources that clients, uploads and settings use are limited for each session, each application and the
+// process. Other sessions are not affected.
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { existsSync, mkdirSync, readdirSync, readFileSync, utimesSync } from 'node:fs';
@@ -27,7 +27,7 @@ async function withSession(work: (session: CreatedSession) => Promise<void>): Pr
 }
 
 describe('clients that do not read their responses', () => {
-  /** Unread bytes of one client, below the limit for a single client. */
+  /** The unread bytes per client, below the limit for a single client. */
   const ANSWER_BYTES = 60 * MIB;
   const CLIENTS = 6;
   /** The value of UNREAD_BYTES_MAX. */
@@ -145,7 +145,9 @@ describe('uploads through a live view', () => {
     return existsSync(folder) ? readdirSync(folder).length : 0;
   };
 
-  /** Whether the server has read everything that was written, so that no kernel buffer holds data. */
+  /**
+   * Whether the server has read all bytes that were written to the socket, so that no kernel buffer holds any of them.
+   */
   const isRead = ({ writableLength, localPort = 0 }: Socket): boolean => {
     const port = `:${localPort.toString(16).toUpperCase().padStart(4, '0')} `;
     const ends = readFileSync('/proc/net/tcp', 'utf8')

@@ -1,6 +1,6 @@
-// What the service types cannot be found afterwards, although the page does all it can to spread it: into its title,
-// address, text, console, requests, errors, dialogs and file names. Also, the memory of the server does not get into a
-// core file.
+// Text that the service types cannot be found anywhere afterwards, although the page does all it can to spread it: to
+// its title, address, text, console, requests, errors, dialogs and file names. Also, the server's memory is not written
+// to a core file.
 import assert from 'node:assert/strict';
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { test } from 'node:test';
@@ -23,7 +23,7 @@ import { eventually } from '../harness/until.ts';
 
 const PASSWORD = 'Zq8!plötzlich "laut" & <weit>';
 const USERNAME = 'mara.lind@bank.example';
-/** The time limit of the steps, the start of the browser, and what a busy machine adds. */
+/** Covers the time limit of the steps, the start of the browser, and delays on a busy machine. */
 const CALL_MS_MAX = 180_000;
 const MAGENTA = '#ff00ff';
 
@@ -34,7 +34,10 @@ const isMagenta = ([r, g, b]: Colour): boolean => r > 120 && g < 100 && b > 120;
 const isBlack = (colour: Colour): boolean => colour.every(value => value < 40);
 
 const base64 = (text: string): string => Buffer.from(text).toString('base64');
-/** Every form in which the page spreads a text, and what remains of each form in the middle of a longer one. */
+/**
+ * Returns every form in which the page spreads a text, including the part of each form that is the same within a longer
+ * text.
+ */
 const formsOf = (text: string): readonly string[] => [
   ...[
     text,
@@ -46,7 +49,7 @@ const formsOf = (text: string): readonly string[] => [
   ...[text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;')],
   ...['', 'u', 'us'].map(before => base64(before + text).slice(4, -4)),
   Buffer.from(text).toString('hex'),
-  // The forms in a PDF file.
+  // The encodings of the text in a PDF file.
   Buffer.from(text, 'utf16le').swap16().toString('latin1'),
   Buffer.from(text, 'utf16le').swap16().toString('hex').toUpperCase(),
 ];
@@ -97,7 +100,7 @@ const PAGE = `<!doctype html><meta charset="utf-8"><title>Bank</title><style>bod
   password.oninput = () => spread(password);
   user.oninput = () => spread(user);
 </script>`;
-/** The page waits until the viewer watches it, and until its window is shown. */
+/** The page waits for `watched` until the viewer watches it, and for `shown` until its window is shown. */
 let [watched, shown] = [Promise.resolve(), Promise.resolve()];
 const pages = await openPages({
   '/page': PAGE,
@@ -295,7 +298,7 @@ test('recordings of windows are black where the text was shown', async () => {
     () => replaysOf(server, id),
     all => all.length === 2,
   );
-  // The first page is behind the second one, so no picture of the first was taken.
+  // The first page is behind the second one, so no frame of the first was captured.
   for (const { pageId } of replays) {
     const film = await fetchFilm(await playlistWhen(server, id, pageId, text => text.includes('#EXT-X-ENDLIST')));
     for (const y of HEIGHTS.slice(1)) {

@@ -63,7 +63,7 @@ pages.set(
     page(`${THIEF}<script>try { document.domain = 'a.test' } catch {}</script>${FIELD}`),
   ),
 );
-/** Navigates to the thief as soon as anything happens to its field. */
+/** These pages navigate to the thief as soon as anything happens to their field. */
 pages.set(
   '/leaves-on-mark',
   page(`${FIELD}<script>

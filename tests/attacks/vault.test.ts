@@ -37,7 +37,7 @@ test('refuses a key that was moved to another context, and a data key that was m
     'select id, wrapped_key, application_id from contexts',
   );
   const rowOf = (id: string) => before.find(row => row.id === id) ?? assert.fail(id);
-  // Moves the whole version, with its key and the owner of its objects, to the thief's application.
+  // Moves the whole version, including its key and the owner of its objects, to the thief's application.
   await sql('update contexts set wrapped_key = $2 where id = $1', [thiefs, rowOf(victims).wrapped_key]);
   assert.notEqual((await read(thiefs, thief)).status, 200);
   await sql('update contexts set application_id = $2 where id = $1', [victims, rowOf(thiefs).application_id]);

@@ -1,4 +1,4 @@
-// Attacks with webhooks on services that the server can reach, on other endpoints, and on other applications.
+// Attacks through webhooks: on services that the server can reach, on other endpoints, and on other applications.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { ErrorBody } from '../../contract/common.ts';
@@ -12,7 +12,7 @@ import { createWebhook, deliveriesOf, deliveryWhen, Receiver, testWebhook, webho
 const RETRY_MS = 5_000;
 
 const receiver = await Receiver.open();
-/** A test changes this, and the server reads it when it starts again. */
+/** Changed by a test. The server reads the change when it is restarted. */
 const env = { ...receiver.settings, BERTH_EGRESS_HOSTS: 'moving.test=127.0.0.1' };
 const server = await startServer({ clock: 'test', env });
 const token = await ownerToken(server);

@@ -40,8 +40,8 @@ describe('artifacts on S3', () => {
       assert.equal(whole.headers.get('content-disposition'), options.contentDisposition);
       const part = await fetch(url, { headers: { range: 'bytes=6-10' } });
       assert.deepEqual([part.status, await part.text()], [206, 'there']);
-      // The store checks the signature, but s3rver does not.
-      // The expiry is in whole seconds and never later than requested.
+      // A real S3 store checks the signature, but s3rver does not. The expiry is in whole seconds and never later than
+      // requested.
       assert.match(url, /X-Amz-Expires=(?:59|60)&/);
       await artifacts.remove([key]);
       assert.equal((await fetch(url)).status, 404);

@@ -1,5 +1,5 @@
-// Observation of a browser: clients see the same targets and events with and without it, and it misses no message of a
-// popup, frame or worker.
+// Observation of a browser: clients see the same targets and events with and without an observer, and the observer
+// misses no message from a popup, frame or worker.
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { type BrowserContext, chromium, type Page } from 'playwright-core';
@@ -15,8 +15,7 @@ import { eventually } from '../harness/until.ts';
 const TURNS = 50;
 const POPUPS = 5;
 /**
- * With Playwright attached, Chromium fails to start the worker of about 1 in 100 such popups, with or without an
- * observer.
+ * With Playwright attached, Chromium fails to start the worker in about 1 in 100 popups, with or without an observer.
  */
 const WORKERS_MIN = 3;
 const WORKER_MS = 15_000;

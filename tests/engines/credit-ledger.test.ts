@@ -1,5 +1,5 @@
 // The credit ledger on a real PostgreSQL, with the role that the server's connections have: 10,000 random holds,
-// captures, releases and crashes over several connections, and what must be refused.
+// captures, releases and crashes over several connections, and statements that must be refused.
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import pg from 'pg';
@@ -89,7 +89,7 @@ const settled = (trx: Db, purposeId: string, cost: number) => settle(trx, purpos
 const balanceOf = (account: AccountId) =>
   db.selectFrom('creditBalances').selectAll().where('accountId', '=', account).executeTakeFirstOrThrow();
 
-/** Asserts what the tables must agree on, whatever was done. */
+/** Asserts that the tables agree with each other, which they must do after any operation. */
 async function assertBooks(): Promise<void> {
   const { rows } = await admin.query(`
     select balances.account_id,
@@ -122,7 +122,10 @@ test(`${STEPS} random holds, captures, releases and crashes keep every sum at ze
   const rolledBack: string[] = [];
   const open: string[] = [];
 
-  /** Runs the work. Depending on `crash`, it then aborts the transaction or ends its connection before the commit. */
+  /**
+   * Runs the work in a transaction. Depending on `crash`, then aborts the transaction or ends its connection before the
+   * commit.
+   */
   const perform = async (crash: 'none' | 'abort' | 'kill', work: (trx: Db) => Promise<void>): Promise<boolean> => {
     try {
       await inTrx(async trx => {

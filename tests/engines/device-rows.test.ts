@@ -63,7 +63,7 @@ const aToken = (accountId: AccountId): TokenRow => ({
   applicationIds: [],
 });
 
-/** Decides that an approved authorization is redeemed, regardless of the interval. */
+/** Decides to redeem the authorization if it is approved, regardless of the interval. */
 const redeem =
   (account: AccountId) =>
   (row: DeviceRow | undefined): Collection =>

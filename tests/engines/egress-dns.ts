@@ -1,5 +1,5 @@
-// A minimal name server for the egress tests. It answers A and AAAA queries from a function, over UDP on loopback, and
-// counts them.
+// A minimal name server for the egress tests. It answers A and AAAA queries with the result of a function, over UDP on
+// loopback, and counts them.
 import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
 import { parseAddress } from '../../server/engines/egress/address.ts';
@@ -25,7 +25,10 @@ export interface NameServer extends AsyncDisposable {
   asked(name: string, type?: Question['type']): number;
 }
 
-/** Options for `createResolver` with long limits, so that a slow machine causes no repeated query and no missing family. */
+/**
+ * Options for `createResolver` with long limits, so that a slow machine causes no repeated query and no missing address
+ * family.
+ */
 export const PATIENT = { queryMs: 30_000, otherFamilyMs: 30_000 } as const;
 
 const TYPES: Readonly<Record<number, Question['type']>> = { 1: 'A', 28: 'AAAA' };

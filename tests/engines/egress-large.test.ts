@@ -56,7 +56,7 @@ const nothingOpen = (fixture: Fixture): Promise<true> =>
     fixture.egress.counters().connectionsOpen === 0 ? true : undefined,
   );
 
-/** The bytes after the first head, once this many have arrived. */
+/** Waits until this many bytes have arrived after the first head, and returns them. */
 async function bodyOf(wire: Wire, bytes: number): Promise<Buffer> {
   const text = await wire.until(HEAD_END);
   const start = text.indexOf(HEAD_END) + HEAD_END.length;

@@ -1,4 +1,4 @@
-// Name resolution with a name server that belongs to the test.
+// Name resolution with a name server that the test itself runs.
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { createResolver, type Resolve, type ResolveWaits } from '../../server/engines/egress/resolve.ts';
@@ -69,7 +69,7 @@ test('does not wait for an address family whose query gets no response', async t
     { otherFamilyMs: 50 },
   );
   assert.deepEqual(await resolve('half.test'), ['1.2.3.4']);
-  // Nothing was answered until here, and nobody is waiting any more.
+  // The query was not answered until here, and nobody is waiting for the answer any more.
   late.resolve({ addresses: [] });
 });
 

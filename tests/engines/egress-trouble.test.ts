@@ -129,7 +129,7 @@ test('does not forward a request that is hidden in the body of another', async t
   assert.deepEqual(seen, [`GET /many ${SMUGGLED.length}`], 'a length behind thousands of headers counts too');
 });
 
-/** The response to a plain request that fails: a head with the kind of failure, then the end of the connection. */
+/** Matches the response to a plain request that fails: a head with the kind of failure. The connection then ends. */
 const failed = (kind: string): RegExp => new RegExp(`^HTTP/1\\.1 100 Continue\r\nx-berth-failed: ${kind}\r\n`);
 
 const BAD_ANSWERS: ReadonlyArray<readonly [string, string]> = [

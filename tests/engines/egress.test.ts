@@ -480,7 +480,7 @@ test('applies backpressure to the sender when the reader is slow', async t => {
     },
     150,
   );
-  // These are the buffers of the kernel. Our own add at most 64 KiB.
+  // The limit allows for the buffers of the kernel. Our own buffers add at most 64 KiB.
   assert.ok(stuckAt < 40 * 1024 * 1024, `${stuckAt} bytes were taken`);
   wire.socket.destroy();
 });

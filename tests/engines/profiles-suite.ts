@@ -1,5 +1,5 @@
 // Packs a hostile profile and unpacks an archive, with the jailed tar of each kind of slots. The tests create by hand
-// what a page could have created after escaping from its renderer.
+// the files that a page could have created after escaping from its renderer.
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { createHash, randomBytes } from 'node:crypto';
@@ -69,7 +69,7 @@ function processesOf(uid: number | undefined): string[] {
 
 const isEmpty = (list: readonly unknown[]): boolean => list.length === 0;
 
-/** Leaves keys unwrapped. The vault wraps them, but nothing here is read back from a row. */
+/** Does not wrap keys. The vault would wrap them, but the tests read no key back from a row. */
 const UNWRAPPED: ConstructorParameters<typeof Profiles>[0]['keys'] = {
   wrap: async (_, key) => key.reveal(),
   unwrap: async (_, wrapped) => new Secret(wrapped),

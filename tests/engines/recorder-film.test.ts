@@ -1,5 +1,6 @@
-// From a journal to a recording: 60 recorded seconds are 60 seconds, every frame has its time, and the tools of players
-// accept the result. Also sizes that change, and a full disk. Uses no browser: ffmpeg generates the frames.
+// From a journal to a recording: 60 recorded seconds are 60 seconds, every frame has its time, and tools for playback
+// accept the result. Also tests pages whose size changes, and a full disk. Uses no browser: ffmpeg generates the
+// frames.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -79,7 +80,7 @@ interface Film {
   readonly lost: ReadonlyArray<readonly [number, number]>;
 }
 
-/** Records a page that shows these pictures at these times and then ends. Returns what was stored. */
+/** Records a page that shows these frames at these times and then ends. Returns what was stored. */
 async function filmed(
   path: string,
   shown: ReadonlyArray<{ readonly atMs: number; readonly jpeg: Buffer; readonly before?: () => void }>,
@@ -143,7 +144,7 @@ test('records the full lifetime of a page that has a single late frame', async (
 test('keeps one recorded minute exact in the segments and the MP4 file, with each color at the right time', async () => {
   const colours = [RED, GREEN, BLUE];
   const pictures = colours.map(colour => picture(colour, LARGE));
-  // Changes at irregular times, 7 s without a change, and a change at the end. The first picture arrives late.
+  // Changes at irregular times, 7 s without a change, and a change at the end. The first frame arrives late.
   const times = [1_370, 2_003, 2_204, 9_999, 12_002, 12_003, 19_500, 33_333, 41_017, 47_999, 48_002, 59_999];
   const shown = times.map((atMs, index) => ({ atMs, jpeg: pictures[index % 3] ?? Buffer.alloc(0) }));
   const { segments, lost } = await filmed(join(makeFolder(), 'page'), shown, MINUTE_MS);
@@ -177,7 +178,7 @@ test('encodes waiting segments in one process, each playable alone', async () =>
   writeFileSync(counting, `#!/bin/sh\necho x >> ${runs}\nexec ffmpeg "$@"\n`, { mode: 0o755 });
   const colours = [RED, GREEN, BLUE];
   const pictures = colours.map(colour => picture(colour, LARGE));
-  // Two segments with several pictures, three without changes, two more, and a segment of 0.1 s.
+  // Two segments with several frames, three without changes, two with changes again, and a segment of 0.1 s.
   const times = [0, 3_000, 5_999, 7_000, 30_500, 31_000, 36_100, 37_777];
   const shown = times.map((atMs, index) => ({ atMs, jpeg: pictures[index % 3] ?? Buffer.alloc(0) }));
   // The path contains characters that a shell or a list would split.
@@ -185,7 +186,7 @@ test('encodes waiting segments in one process, each playable alone', async () =>
   const gathering = new HandClock();
   const queue = new EncodeQueue(new Ffmpeg(boundedHelper, counting), gathering, silentLog);
   const filming = filmed(path, shown, 42_100, queue);
-  // The three segments without changes become one.
+  // The three segments without changes are encoded as one.
   await eventually('six segments to wait for each other', () => gathering.sleeping === 6);
   await gathering.advance(1_000);
   const { segments, lost } = await filming;
@@ -310,7 +311,7 @@ test('writes a valid HLS playlist and valid segments for several sizes', async (
     ],
   );
   for (const { duration } of parsed.segments) assert.ok(Math.round(duration) <= (parsed.targetDuration ?? 0));
-  // The playlist only grew.
+  // Each playlist begins with the previous one.
   for (let count = 1; count <= rows.length; count++) {
     const listed = (some: readonly SegmentRow[]) => playlist({ ...options, segments: some, isWhole: false });
     const longer = listed(rows.slice(0, count));
@@ -410,7 +411,7 @@ test('batches segments while nobody is watching, and encodes each segment as it 
   assert.ok(before >= 3);
   clock.advance(6_000);
   await eventually('the next one', () => stored.length > before);
-  // If nobody has watched for a long time, at most five segments wait.
+  // If nobody has watched for a long time, at most five segments wait before they are encoded.
   clock.advance(61_000);
   await eventually('the ones of that time', () => stored.length >= before + 6);
   assert.deepEqual(
@@ -428,7 +429,7 @@ function claiming(jpeg: Buffer, { width, height }: Size): Buffer {
   return claimed;
 }
 
-/** A tab that shows one picture on request. */
+/** A tab that shows one image on request. */
 class FakeTab implements TargetChannel {
   readonly id: string;
   readonly kind = 'page';

@@ -74,7 +74,7 @@ const page = await client.attachToPage();
 
 const NOTHING = Buffer.alloc(0);
 
-/** The number of magenta, blue, green and black pixels in a picture. */
+/** The number of magenta, blue, green and black pixels in a frame. */
 function coloursOf(jpeg: Buffer): { magenta: number; blue: number; green: number; black: number } {
   const options = ['-v', 'error', '-f', 'mjpeg', '-i', 'pipe:0', '-pix_fmt', 'rgb24', '-f', 'rawvideo', 'pipe:1'];
   const { stdout } = spawnSync('ffmpeg', options, { input: jpeg, maxBuffer: 64 * 1024 ** 2 });
@@ -95,7 +95,7 @@ async function framesDuring(work: () => Promise<unknown>): Promise<Frame[]> {
   const newest = hub?.newest;
   const watching = hub?.watch(frame => void (frame === newest || frames.push(frame)));
   await work();
-  // Does not affect the rest of the page, and shows that everything before it was recorded.
+  // Adds a green mark, which does not affect the rest of the page. Once it is seen, everything before it was recorded.
   await evaluate(
     `document.body.insertAdjacentHTML('beforeend', '<b style="position:fixed;right:0;bottom:0;width:200px;height:100px;background:#0f0"></b>')`,
   );
@@ -125,11 +125,14 @@ for (const name of [...Object.keys(PAGES), 'framed'])
 
 const AROUND = '<input id="p" type="password" style="position:absolute;left:101px;top:203px">';
 const FIELD_PIXELS = 200 * 40;
-/** Includes the JPEG blocks, 8 pixels wide and high, that the field and a margin of one pixel touch. */
+/** The area includes the JPEG blocks, 8 pixels wide and high, that the field and a margin of one pixel touch. */
 const COVERED_PIXELS_MAX = (200 + 16) * (40 + 16);
 pages.set('/around', html(AROUND));
 
-/** While fields are moving, for example after a navigation, more is black. The page is then captured again. */
+/**
+ * Whether only the field is masked. While fields are moving, for example after a navigation, more is black, and the
+ * page is then captured again.
+ */
 const isClose = (frame: Frame | undefined): frame is Frame =>
   frame !== undefined && coloursOf(frame.jpeg).black <= COVERED_PIXELS_MAX;
 
@@ -142,7 +145,7 @@ test('masks at most one JPEG block around a field, and the same area for any tex
     for (const type of ['password', 'text']) {
       const before = hub?.newest;
       await evaluate(`{ const p = document.querySelector('#p'); p.type = '${type}'; p.value = '${value}'; }`);
-      // What changes is under the mask, so a mark elsewhere shows that the frame belongs to this value.
+      // The mask hides the change of the value, so a mark elsewhere shows that the frame belongs to this value.
       const mark = masked.length + 1;
       await evaluate(`document.querySelector('i').style.width = '${300 + 40 * mark}px'`);
       const frame = await eventually(

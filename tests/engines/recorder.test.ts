@@ -28,7 +28,7 @@ after(() => workers.close());
 const LARGE_WIDTH = 1_280;
 const GOING = 40;
 const STEP_MS = 1_900;
-/** The tolerance for a picture on a busy machine. */
+/** How late a frame may be on a busy machine. */
 const LATE_MS = 900;
 /** After this many frames the browser has shown a change. */
 const SHOWN_AFTER_FRAMES = 4;
@@ -196,7 +196,7 @@ test('completes segments of an unchanged page, and starts a new segment when the
   await eventually('the first segment to close by itself', () => (sink.segments.get(0)?.length ?? 0) >= 1);
   const size = { width: 801, height: 601, deviceScaleFactor: 1, mobile: false };
   await client.send('Emulation.setDeviceMetricsOverride', size, page);
-  // A second segment alone does not prove it, because one with the old size may end first.
+  // A second segment alone does not prove that the size has changed, because one with the old size may end first.
   await eventually('the new size to begin', () => (recording.hubOf(0)?.newest?.width ?? LARGE_WIDTH) < LARGE_WIDTH);
   await observing.close();
   await recorder.finish('rest');
@@ -233,7 +233,7 @@ test('stores what a killed process had recorded, up to the last time the process
   assert.deepEqual(sink.finished, []);
   const successor = await open({ folder, sink, clock: systemClock, log: silentLog });
   assert.deepEqual(await successor.leftovers(), ['killed']);
-  // Finished by the end of the session and by the search for leftover files.
+  // Both the end of the session and the search for leftover files finish a recording.
   await Promise.all([successor.finish('killed'), successor.finish('killed')]);
   await successor.finish('killed');
   await eventually('all to be stored', () => sink.finished.includes(0));
@@ -288,7 +288,7 @@ test('pauses while too much is waiting to be stored, reports it, and continues a
   await eventually('all to be stored', () => sink.finished.includes(0));
   const segments = sink.segments.get(0) ?? [];
   const gap = sink.spans.find(({ why }) => why === 'backlog');
-  // On a slow machine the first segment has fewer frames than the limit.
+  // On a slow machine the first segment contains fewer frames than its limit.
   const last = segments.findLast(({ startMs }) => gap && startMs < gap.fromMs);
   const later = segments.slice(last ? segments.indexOf(last) + 1 : 0);
   const endMs = (last?.startMs ?? 0) + (last?.durationsMs.reduce((sum, ms) => sum + ms, 0) ?? 0);
@@ -313,7 +313,7 @@ test('records the final page after a series of navigations between sites', async
   const page = await client.attachToPage();
   const { recording, observing } = await record(recorder, 'going');
   await eventually('a picture', () => sink.begun.has(0));
-  // A new process each time, because screencasts that begin during the change are refused.
+  // Each navigation uses a new process, because screencasts that begin during such a change are refused.
   for (let n = 0; n < GOING; n++) {
     const url = n % 2 ? pages.url : pages.url.replace('127.0.0.1', 'localhost');
     await client.send('Page.navigate', { url: `${url}/moving` }, page);

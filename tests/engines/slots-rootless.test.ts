@@ -1,5 +1,5 @@
-// The suites of the slots engine, and of the profiles that its jails pack, run in a process of an ordinary user that
-// this test creates.
+// Runs the suite for the slots engine, and the suite for the profiles that its jails pack, in a process of an ordinary
+// user that this test creates.
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';

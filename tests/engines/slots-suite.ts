@@ -1,5 +1,5 @@
 // Tests for every kind of slots, and tests only for the jail. slots.test.ts and slots-rootless.test.ts run them for
-// each kind. tests/attacks has the attacks by clients of a browser.
+// each kind. tests/attacks tests attacks by clients of a browser.
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -30,7 +30,7 @@ import {
   throwIn,
 } from './slots-lab.ts';
 
-/** The time since the machine was started in 1/100 s, which is the unit of /proc/PID/stat. */
+/** The time since the machine was started, in units of 1/100 s, as in /proc/PID/stat. */
 const ticksNow = (): number => 100 * Number(readFileSync('/proc/uptime', 'utf8').split(' ')[0]);
 
 const FONT_CACHE = '/var/cache/fontconfig';
@@ -232,7 +232,7 @@ export function slotsSuite(form: Form): void {
       const beyond = `const fs = require('fs'); const file = fs.openSync(${JSON.stringify(join(box.folderInBox, 'too-large'))}, 'w');
         fs.writeSync(file, 'x', ${65 * MIB})`;
       await assert.rejects(tell(box, beyond), /EFBIG/);
-      // The box may be killed before the last answer.
+      // The box may be killed before the last response.
       for (const name of ['a', 'b', 'c']) await Promise.race([write(name, 30 * MIB), box.gone]).catch(() => {});
       const end = await gone(box);
       assert.equal(end.why, 'disk_limit');
@@ -603,7 +603,7 @@ export function slotsSuite(form: Form): void {
     test('the helper process that opens the listener exits afterwards', async () => {
       const box = await startGuest(slots);
       const marked = () => leftOf(dataDir, box.session).filter(left => left.startsWith('process'));
-      // What remains is the leader and, in a jail, the outer and the inner bubblewrap.
+      // The remaining processes are the leader and, in a jail, the outer and the inner bubblewrap.
       await until(GONE_WITHIN_MS, 'the helper to leave', () => marked().length === (jailed ? 3 : 2) || undefined);
       await leavesNothing(box);
     });
@@ -674,7 +674,10 @@ const hostileFolder = (folder: string, victim: string, outside: string): string 
 
 // ---- small things ------------------------------------------------------------------------------------------------------------
 
-/** The pid of the program: `timeout` -> bubblewrap -> bubblewrap, pid 1 of the box -> the program. */
+/**
+ * Returns the pid of the program. The chain of processes is `timeout` -> bubblewrap -> bubblewrap, pid 1 of the box ->
+ * the program.
+ */
 function firstOf(record: BoxRecord): number {
   const first = childrenOf(record.pid)
     .flatMap(child => childrenOf(child))

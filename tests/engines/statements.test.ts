@@ -1,6 +1,7 @@
-// How many statements a request sends to PostgreSQL. Each is a round trip and waits for the one before it. The bounds
-// are counts, which do not depend on the speed of the machine. For a create, only the statements that place it are
-// counted. Of several equal calls, the one with the fewest statements counts, because background tasks add their own.
+// How many statements a request sends to PostgreSQL. Each statement is a round trip and waits for the previous one. The
+// limits are counts, which do not depend on the speed of the machine. For a create, only the statements that place the
+// session are counted. Calls are repeated, and the one with the fewest statements counts, because background tasks add
+// their own.
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { Scope } from '../../server/kit/scope.ts';
@@ -15,14 +16,20 @@ import { startForeignServer } from './store-fixtures.ts';
 
 const ROUNDS = 20;
 const RATES = { BERTH_RATE_BROWSER_SECOND: '1000', BERTH_RATE_EGRESS_MEGABYTE: '100' };
-/** Reads the limits, then calls the function that locks, counts, holds and inserts in its own transaction. */
+/**
+ * One statement reads the limits, and one calls the function that locks, counts, holds and inserts in its own
+ * transaction.
+ */
 const PLACE_MAX = 2;
 /**
- * The operation together with the grants, the row, the dispatch, the signing key, and the end with its receipt. One of
- * the statements, sent after the end was written, wakes readers of the event feed.
+ * Covers the operation together with the grants, the row, the dispatch, the signing key, and the end with its receipt.
+ * One of the statements, sent after the end was written, wakes readers of the event feed.
  */
 const INVOKE_MAX = 7;
-/** A price is held in the transaction that inserts the row, which adds its begin, the hold, and its commit. */
+/**
+ * A price is held in the transaction that inserts the row, which adds three statements: its begin, the hold, and its
+ * commit.
+ */
 const PRICED_INVOKE_MAX = 10;
 
 const scope = new Scope();

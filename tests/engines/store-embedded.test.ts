@@ -1,4 +1,5 @@
-// Tests that only the embedded PostgreSQL needs: the lock of its folder, its binaries, and its lifetime, which depends on ours.
+// Tests that only the embedded PostgreSQL needs: the lock on its folder, its binaries, and its lifetime, which depends
+// on that of the server.
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import {
@@ -116,7 +117,7 @@ describe('data folder lock', () => {
   it('waits for an owner that is releasing the lock', async () => {
     const first = await lockDataFolder(dataDir, { waitMs: 0 });
     const second = lockDataFolder(dataDir, { waitMs: STEP_MS });
-    // It waits only once flock(1) is running on the same file.
+    // The second caller is waiting only once flock(1) is running on the same file.
     await until(STEP_MS, 'somebody to wait', () => (waitersFor(join(dataDir, 'lock')) > 0 ? true : undefined));
     await first.close();
     await (await second).close();
@@ -586,7 +587,7 @@ const inUseBy = (pid: number | undefined) => (error: unknown) => {
   return true;
 };
 
-/** Number of processes that the kernel lists as waiting for a lock of this file. */
+/** Number of processes that the kernel lists as waiting for a lock on this file. */
 function waitersFor(path: string): number {
   const { ino } = statSync(path);
   const waiting = readFileSync('/proc/locks', 'utf8').split('\n');

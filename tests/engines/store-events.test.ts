@@ -263,8 +263,8 @@ describe('session events', () => {
     const written = Promise.all(writers);
     const seen: SessionEventRow[] = [];
     let after = 0;
-    // A transaction in any database of the server, for example of another test, delays the events of transactions that
-    // began after it.
+    // A transaction in any database of the same PostgreSQL, for example one opened by another test, delays the events
+    // of transactions that began after it.
     await eventually(
       'all events to be read',
       async () => {

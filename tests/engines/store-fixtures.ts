@@ -50,7 +50,7 @@ export const isRunning = (pid: number): boolean => {
 export const untilGone = (pid: number): Promise<true> =>
   until(STEP_MS, `process ${pid} to end`, () => (isRunning(pid) ? undefined : true));
 
-/** Sends the signal if the process still exists. Its connection may have been closed since. */
+/** Sends the signal if the process still exists. It may have ended because its connection was closed. */
 export function signalIfThere(pid: number, signal: NodeJS.Signals): void {
   if (isRunning(pid)) process.kill(pid, signal);
 }
@@ -90,8 +90,8 @@ export interface ForeignServer {
 const PASSWORD = 'p@ss/word';
 
 /**
- * Starts an operator's server that listens on TCP with a password. Uses Debian's if installed, so that an older major
- * version is tested too.
+ * Starts an operator's server that listens on TCP with a password. Uses Debian's PostgreSQL if it is installed, so that
+ * an older major version is tested too.
  */
 export async function startForeignServer(scope: Scope): Promise<ForeignServer> {
   const folder = temporaryFolder(scope, 'foreign');

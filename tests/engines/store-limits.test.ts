@@ -1,5 +1,5 @@
-// Limits and idempotency in the store, on the embedded PostgreSQL and on an operator's server. The database decides
-// about concurrent requests.
+// Limits and idempotency in the store, on the embedded PostgreSQL and on an operator's server. The database decides the
+// outcome of concurrent requests.
 import assert from 'node:assert/strict';
 import { createHash, randomUUID } from 'node:crypto';
 import { after, before, describe, it } from 'node:test';
@@ -202,7 +202,8 @@ function describeLimits(name: string, prepare: (scope: Scope) => Promise<StoreOp
         )) ?? 0;
       let admitted = 0;
       for (let request = 0; request < 240; request += 1) admitted += await taken(hosts[request % 2]);
-      // What a host has taken and not used yet is missing, and what was refilled in the meantime is added.
+      // Fewer are admitted if a host has not used all that it has taken, and more if the limit was refilled in the
+      // meantime.
       assert.ok(admitted >= 88 && admitted <= 110, String(admitted));
       assert.ok(asked <= 60, String(asked));
     });
@@ -497,7 +498,7 @@ function describeLimits(name: string, prepare: (scope: Scope) => Promise<StoreOp
 
 const digest = (text: string): Buffer => createHash('sha256').update(text).digest();
 
-/** The terms of the domain for limits that are not configured. */
+/** Returns the terms that the domain would pass, with high limits by default. */
 const within = (
   createdAt: Date,
   { maxConcurrent = 1000, maxCreatesPerMinute = 1000, egressBytesPerDay = Number.MAX_SAFE_INTEGER } = {},

@@ -1,4 +1,4 @@
-// The usage of sessions and of hours in the store, on the embedded PostgreSQL and on an operator's server.
+// Usage per session and per hour in the store, on the embedded PostgreSQL and on an operator's server.
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { after, before, describe, it } from 'node:test';
@@ -36,7 +36,7 @@ interface Past {
   readonly applicationId: ApplicationId;
   readonly hostId: HostId;
   readonly keyId?: KeyId;
-  /** In minutes after ten. */
+  /** In minutes after 10:00. */
   readonly created: number;
   readonly startMs?: number;
   readonly ended?: number;

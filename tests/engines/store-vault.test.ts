@@ -88,7 +88,7 @@ function describeVault(name: string, prepare: (scope: Scope) => Promise<Omit<Sto
       }
     });
 
-    /** Wraps the rows of the first test again as if the vault had written them, because they cannot be opened. */
+    /** Replaces the keys in the rows of the first test, which cannot be opened, with keys wrapped as by the vault. */
     async function wrapAnew(): Promise<void> {
       const { masterKeys } = parts();
       const [master] = await masterKeys.read({ isFirst: true });

@@ -34,8 +34,8 @@ const token = await ownerToken(one);
 const SESSIONS = '/v1/browsers/sessions';
 
 /**
- * Asserts that after both servers have accepted the credential and it has ended at the first, the second refuses it
- * before its cache entry expires.
+ * Asserts that the second server refuses a credential before its cache entry expires, if both servers have accepted it
+ * and it was then revoked at the first.
  */
 async function assertForgotten(
   statusAt: (server: typeof one) => Promise<number>,

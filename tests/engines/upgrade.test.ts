@@ -1,6 +1,6 @@
-// A database of the version before the platform, restored and upgraded. Its applications, keys, tokens and limits are
-// intact. first-version.sql is the output of pg_dump for an installation with its first start, a token, and a second
-// application with its key.
+// Restores and upgrades a database of the version before the platform. Its applications, keys, tokens and limits stay
+// intact. first-version.sql is the output of pg_dump for an installation after its first start, with a token, and with
+// a second application that has a key.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,5 +1,5 @@
 // A session whose adoption crashed the server is not adopted a second time. The fault is injected into the server,
-// because no fault is known that a browser could cause.
+// because no way is known in which a browser could cause one.
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -14,7 +14,10 @@ const POISON = 'the words that end a server';
 
 const folder = mkdtempSync(join(tmpdir(), 'berth-poison-'));
 after(() => rmSync(folder, { recursive: true }));
-/** While this file exists, a server that reads these words from a browser exits with an uncaught exception. */
+/**
+ * While this file exists, a server that reads a console event with the text POISON from a browser exits with an
+ * uncaught exception.
+ */
 const isPoisonous = join(folder, 'poisonous');
 const fault = join(folder, 'fault.mjs');
 writeFileSync(

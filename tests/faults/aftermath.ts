@@ -1,4 +1,4 @@
-// Checks after a fault, and the cleanup between tests.
+// Checks that run after a fault, and the cleanup between tests.
 import assert from 'node:assert/strict';
 import type { Session } from '../../contract/sessions.ts';
 import type { TestServer } from '../harness/server.ts';

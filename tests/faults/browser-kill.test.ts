@@ -25,7 +25,7 @@ const FATAL: ReadonlyArray<readonly [string, boolean, (box: BoxProcesses) => num
   ['timeout', false, box => box.leader],
 ];
 
-/** Kills the renderers of the session. One that the browser is closing may already have ended. */
+/** Kills the renderers of the session. A renderer that the browser is closing may already have ended. */
 function killRenderers({ id }: CreatedSession): void {
   const killed = boxOf(server, id).renderers.filter(pid => killIfThere(pid));
   assert.ok(killed.length > 0, 'there is a renderer');
@@ -124,7 +124,8 @@ test('connects when the only page has crashed: the client finds a working page',
   await page.goto(`${pages.url}/next`);
   assert.equal(await page.title(), 'Next');
   await browser.close();
-  // Chromium may restore the crashed page. In addition there is at most the replacement, and the visible page answers.
+  // Chromium may restore the crashed page. Apart from that page, there is at most its replacement, and every visible
+  // page responds.
   for (let times = 0; times < 2; times++) {
     const again = await connectPlaywright(session);
     const shown = contextOf(again).pages();

@@ -1,5 +1,6 @@
-// Counts every second what must agree while sessions come and go: running rows, browsers in the process table, and
-// taken slots as reported by the server. Also samples the server's memory. Warm browsers are counted separately.
+// Every second, counts the items whose numbers must agree while sessions come and go: running rows, browsers in the
+// process table, and taken slots as reported by the server. Also samples the server's memory. Warm browsers are counted
+// separately.
 import assert from 'node:assert/strict';
 import type { TestServer } from '../harness/server.ts';
 import { type Count, count } from './count.ts';
@@ -28,7 +29,7 @@ export interface CensusOptions {
 export class Census {
   readonly #options: CensusOptions;
   readonly #samples: Sample[] = [];
-  /** The current differences, each with the time since which it exists. */
+  /** The current differences, each with the time at which it was first seen. */
   readonly #since = new Map<string, { readonly atMs: number; readonly looks: number }>();
   readonly #faults = new Set<string>();
   #worstLagMs = 0;

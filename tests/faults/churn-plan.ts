@@ -10,7 +10,7 @@ export interface Cycle {
   readonly client: 'playwright' | 'raw';
   readonly keepAlive: boolean;
   readonly kill: Kill | undefined;
-  /** Counted from the response to the create. By then the client is connecting, working or gone. */
+  /** Measured from the response to the create request. At that time the client is connecting, working or gone. */
   readonly killAfterMs: number;
   /** Whether the server is killed and restarted while the client of this cycle is working. */
   readonly restart: boolean;
@@ -21,9 +21,9 @@ const KILL_WITHIN_MS = 300;
 export interface PlanOptions {
   readonly seed: number;
   readonly cycles: number;
-  /** In one of this many cycles a process is killed. */
+  /** One of every `killEvery` cycles kills a process. */
   readonly killEvery: number;
-  /** In one of this many cycles the server is killed. If absent, the server is never killed. */
+  /** One of every `restartEvery` cycles kills the server. If absent, the server is never killed. */
   readonly restartEvery?: number;
 }
 

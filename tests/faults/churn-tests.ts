@@ -29,7 +29,8 @@ export async function churnTests({ counted, restarting, growthMibMax, engine }: 
     },
   });
   await liftLimits(server);
-  // Idle connections hold descriptors, and these are counted at the beginning and at the end.
+  // Waits for the warm browsers, because idle connections hold file descriptors, which are counted at the beginning and
+  // at the end.
   const allWait = async () => (await server.operator('/metrics')).text.includes(`\nberth_warm_browsers ${WARM}\n`);
   await eventually('browsers to wait', allWait);
 

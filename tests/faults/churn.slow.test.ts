@@ -1,4 +1,4 @@
-// Like churn.test.ts, with a thousand and two hundred cycles.
+// Like churn.test.ts, but with a thousand cycles in the first test and two hundred in the second.
 import { TEST_ENGINE } from '../harness/engine.ts';
 import { churnTests } from './churn-tests.ts';
 

@@ -19,7 +19,7 @@ import { boxOf, childrenOfServer } from './victims.ts';
 const AT_ONCE = 4;
 const CYCLE_MS = 180_000;
 const ENDED_MS = 60_000;
-/** Recordings are encoded one after another. */
+/** Long, because recordings are encoded one after another. */
 const ENCODED_MS = 180_000;
 const EVALUATIONS = 20;
 /** Allows for connections to the database, requests in progress and similar. */
@@ -29,11 +29,11 @@ const SESSIONS = '/v1/browsers/sessions';
 export interface ChurnOptions extends PlanOptions {
   readonly server: TestServer;
   readonly pages: Pages;
-  /** Counts during the whole churn if the server is not killed. */
+  /** Counts during the whole churn. Used only if the server is not killed. */
   readonly census?: Census;
 }
 
-/** How often each thing happened. */
+/** The number of times that each thing happened. */
 export type Tally = Readonly<Record<string, number>>;
 
 export async function churn(options: ChurnOptions): Promise<Tally> {
@@ -105,7 +105,7 @@ class Churn {
     await this.#end(cycle, session, killed, serverWasKilled);
   }
 
-  /** Returns undefined if there is no session to drive, and counts the reason. */
+  /** Creates a session. If there is none to drive, counts the reason and returns undefined. */
   async #create(cycle: Cycle, serverWasKilled: () => boolean): Promise<CreatedSession | undefined> {
     const { server } = this.#options;
     const name = `${this.#options.seed}-${cycle.number}`;
@@ -240,14 +240,14 @@ class Churn {
   }
 
   /**
-   * Asserts that a running session answers. If no client had connected before, this visit counts as the connection
-   * whose end ends the session.
+   * Asserts that a running session responds. If no client had connected before, the session ends when this one
+   * disconnects.
    */
   async #visit({ kill, keepAlive }: Cycle, session: CreatedSession): Promise<void> {
     try {
       assert.ok(await answersFor(session));
     } catch (error) {
-      // Until the crash of a renderer is noticed, a client may find the crashed page.
+      // Until the browser notices that a renderer has crashed, a client may find the crashed page.
       if (kill === 'renderer' && keepAlive) return this.#answersAgain(session);
       // A session without its client or browser may be ending. Its row changes shortly afterwards.
       const mayEnd = kill !== undefined || !keepAlive;
@@ -290,7 +290,7 @@ function navigatedAway(error: unknown): string {
 }
 
 async function assertNothingLeft(server: TestServer, freshDescriptors: number): Promise<void> {
-  // Creates whose response was lost may have succeeded. Their sessions are still running, and end now.
+  // Create requests whose response was lost may have succeeded. Their sessions are still running, and are ended here.
   await assertRowsAreTrue(server);
   await releaseAll(server);
   await eventually(

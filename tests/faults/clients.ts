@@ -71,7 +71,7 @@ export async function puppeteering(session: CreatedSession, url: string): Promis
   return { ended };
 }
 
-/** A client that sends thousands of messages, and the next thousands as soon as the last of them is answered. */
+/** A client that sends messages in batches of thousands, each batch as soon as the previous one is answered. */
 export async function flooding(session: CreatedSession): Promise<Busy & { answers(): number }> {
   const client = await CdpClient.connect(session.connectUrl);
   const { targetId } = await client.send('Target.createTarget', { url: 'about:blank' });

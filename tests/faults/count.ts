@@ -1,5 +1,5 @@
-// Counts that must agree except for a short lag: running rows, browsers in the process table, and taken slots as
-// reported by the server. Warm browsers are counted separately.
+// Counts the items whose numbers must agree except for a short lag: running rows, browsers in the process table, and
+// taken slots as reported by the server. Warm browsers are counted separately.
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -19,7 +19,10 @@ export interface Count {
   readonly heapMib: number;
 }
 
-/** `waitingMax` is the maximum number of warm browsers, including those being started or ended. */
+/**
+ * Counts once and lists the disagreements. `waitingMax` is the maximum number of warm browsers, including those being
+ * started or ended.
+ */
 export async function count(server: TestServer, waitingMax: number): Promise<Count> {
   const [rows, metrics] = await Promise.all([
     server.api<Session[]>('GET', '/v1/browsers/sessions?status=PENDING,RUNNING'),

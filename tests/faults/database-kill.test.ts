@@ -38,7 +38,10 @@ function postgres() {
   return found;
 }
 
-/** Stops an idle process of PostgreSQL. Because it is idle, it holds no lock that another process would wait for. */
+/**
+ * Stops the PostgreSQL process if it is idle, and returns whether it did. An idle process holds no lock that another
+ * process would wait for.
+ */
 function stopIfIdle(pid: number): boolean {
   try {
     process.kill(pid, 'SIGSTOP');
@@ -51,8 +54,8 @@ function stopIfIdle(pid: number): boolean {
 }
 
 /**
- * Waits until every row is true. The server's view of the database may be slightly old, and work in progress may end a
- * session.
+ * Waits until every row is true, and returns the ids of the running sessions. The server's view of the database may be
+ * slightly outdated, and work in progress may still end a session.
  */
 const rowsToBeTrue = async (): Promise<readonly string[]> => {
   const running = await eventually(
@@ -64,8 +67,8 @@ const rowsToBeTrue = async (): Promise<readonly string[]> => {
 };
 
 /**
- * Kills PostgreSQL and keeps it down during the work: a new one cannot read the version of its data folder. All
- * processes exit when their postmaster is gone.
+ * Kills PostgreSQL and keeps it down during the work: a new postmaster cannot read PG_VERSION in the data folder. All
+ * PostgreSQL processes exit when their postmaster is gone.
  */
 async function withoutDatabase(work: () => Promise<void>): Promise<void> {
   const { postmaster } = postgres();
@@ -181,7 +184,7 @@ test('stops the database: changes to sessions during the outage are written to t
   await assertEnded(server, leaving.id, 'COMPLETED', 'client_disconnected');
   assert.ok(stayer.isOpen);
   assert.equal((await server.read(coming.id)).status, 'RUNNING');
-  // The refused release had no effect, or was carried out later. Repeating it is right in both cases.
+  // The refused release had no effect, or was carried out later. In both cases it is correct to repeat it.
   await eventually('the release to be heard', async () => (await release()).status < 500);
   await assertEnded(server, released.id, 'COMPLETED', 'released');
   await stayer.close();

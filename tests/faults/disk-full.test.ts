@@ -62,7 +62,7 @@ const pages = await openPages({
   },
 });
 const server = await startServer({ pages, dataDir, env: { BERTH_SLOTS: '4' } });
-// Registered before the server's own cleanup, so that it runs after it.
+// Registered after the server's own cleanup, so that it runs after that cleanup.
 after(async () => {
   closeSync(ballast);
   // The kernel may still be releasing the mount for processes that have just ended.
@@ -85,7 +85,9 @@ function run(command: string, ...args: readonly string[]): void {
   assert.equal(status, 0, `${command}: ${stderr}`);
 }
 
-/** The first request may have released the session although it failed. */
+/**
+ * Whether a repeated release was refused with 409: the first request may have released the session although it failed.
+ */
 const isOver = (error: unknown): boolean => /^Error: release: 409/.test(String(error));
 
 const freeBytes = (): number => {

@@ -121,7 +121,7 @@ describe('a server that is killed', () => {
     const [first] = await listed(server, session.id, 1);
     const [name = ''] = wholeIn(session.id);
     await server.kill();
-    // The two files that Chromium has for a moment before it renames one to the other.
+    // The two files that exist for a moment, before Chromium renames the partial one to the name of the other.
     const pathOf = (guid: string): string => join(folderOf(session.id), guid);
     const { uid, gid } = statSync(pathOf(name));
     const [soonWhole = '', neverWhole = ''] = [0, 1].map(() => randomUUID());

@@ -22,11 +22,11 @@ import { Traffic } from './traffic.ts';
 
 const isStandard = process.env.BERTH_TEST_FAULTS === 'standard';
 const LEASE_S = isStandard ? 12 : 8;
-/** A busy machine takes longer than the 15 seconds of the contract for a lease of 12. */
+/** For a lease of 12 seconds the contract promises 15 seconds, but a busy machine takes longer. */
 const LOST_WITHIN_MS = 120_000;
 /**
- * How long the store is unavailable. At least longer than a part of a recording, and longer than it takes until a host
- * counts as lost.
+ * How long the store is unavailable: at least longer than a segment of a recording, and longer than it takes until a
+ * host counts as lost.
  */
 const AWAY_MS = isStandard ? 60_000 : (LEASE_S + 1) * 1000;
 /** How long a host is paused. The pause lasts at least until its sessions have ended. */
@@ -35,7 +35,7 @@ const SESSIONS = '/v1/browsers/sessions';
 /** In microcredits. */
 const RATE = 1000;
 const GRANTED = 1000 * 1_000_000;
-/** More sessions than this file creates. */
+/** The limit for lists, greater than the number of sessions that this file creates. */
 const LISTED = 100;
 
 const pages = await openPages({
@@ -110,7 +110,7 @@ async function saysWhenClosed(
   t.diagnostic(`clients of the host that was ${what} were closed with ${code} after ${seconds(since)}`);
 }
 
-/** The result of a request about the session that only its host can answer. */
+/** Returns the result of a request about the session, which only its host can handle. */
 async function debugOf(session: CreatedSession | undefined): Promise<string> {
   const { status, body, text } = await three.api('GET', `${SESSIONS}/${session?.id}/debug`);
   assert.ok([409, 503].includes(status), text);
@@ -126,7 +126,7 @@ const noBrowserOn = (host: TestServer): Promise<unknown> =>
     left => left.length === 0,
   );
 
-/** Asserts that the host does not own these sessions and has nothing left of them. */
+/** Asserts that the host does not own these sessions, and that nothing of them is left on it. */
 async function assertStartsAnew(host: TestServer, lost: readonly CreatedSession[]): Promise<void> {
   await eventually(
     'nothing to be left on the host',

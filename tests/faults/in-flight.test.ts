@@ -27,7 +27,8 @@ const release = (id: string): Promise<boolean> =>
     () => false,
   );
 
-// From before the row is written until after most browsers have answered. A release takes about a tenth of that time.
+// The moments range from before the row is written until after most browsers have responded. A release takes about a
+// tenth of that time.
 for (const afterMs of [20, 200, 600])
   test(`kills the server ${afterMs} ms after creates and releases were sent: every row is correct afterwards`, async () => {
     const round = `after ${afterMs} ms`;
@@ -56,7 +57,7 @@ for (const afterMs of [20, 200, 600])
     assert.deepEqual(await openSessions(server), []);
   });
 
-/** Asserts that a caller without a response can find the outcome by the metadata of its session. */
+/** Asserts that a caller that got no response can find the outcome by the metadata of its session. */
 async function assertUnansweredAreFound(round: string, running: readonly string[]): Promise<void> {
   const q = encodeURIComponent(`user_metadata['round']:'${round}'`);
   const { body } = await server.api<Session[]>('GET', `/v1/browsers/sessions?q=${q}`);

@@ -130,7 +130,7 @@ async function assertEnd(orderId: string, [status, attempts, hits]: readonly [st
     JSON.stringify(done.error),
   );
   if (status === 'ambiguous') assert.equal(done.error?.code, 'upstream_ambiguous');
-  // What succeeded is captured once, and what may have been done stays held.
+  // The price of a successful call is captured once. If the call may have been carried out, its price stays held.
   const isPaid = status === 'succeeded';
   assert.deepEqual([done.cost.reserved, done.cost.captured], [PRICE, isPaid ? PRICE : 0]);
   const { reservations } = await credits();

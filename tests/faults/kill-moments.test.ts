@@ -57,8 +57,8 @@ const call = (headers?: Record<string, string>): Caller => {
 };
 
 /**
- * Waits until all browsers are warm and up, because one that is starting would be affected by a change of Chromium's
- * mood.
+ * Waits until all browsers are warm and running, because a change of Chromium's mood would affect one that is still
+ * starting.
  */
 async function allWait(): Promise<void> {
   await assertAgrees(server, 0, WARM);
@@ -163,7 +163,7 @@ test('kills the server while callers are queued: they are disconnected, and get 
   for (const { key, answer } of callers) {
     assert.equal(await soon('the caller to be cut off', answer), undefined);
     assert.deepEqual(await written(key), [], 'a queued caller has no session');
-    // The limit of the application equals the number of slots, which is its maximum.
+    // The application's limit equals the number of slots, which is the maximum for the limit.
     assert.equal((await ask(key)).body.code, 'concurrency_limit', 'there is no more room than before');
   }
   await Promise.all(sessions.map(({ id }) => server.release(id)));

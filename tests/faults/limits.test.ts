@@ -1,5 +1,5 @@
-// Sessions that exceed their memory or disk limit. A page that exceeds it loses only its renderer. A browser or a
-// folder that exceeds it ends its session with the reason, and no other session.
+// Sessions that exceed their memory or disk limit. A page that exceeds the memory limit loses only its renderer. A
+// browser or a folder that exceeds a limit ends its own session with the reason, and no other session.
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { afterEach, test } from 'node:test';
@@ -15,8 +15,8 @@ import { boxOf } from './victims.ts';
 const MIB = 1024 ** 2;
 const MEMORY_BYTES = 500 * MIB;
 /**
- * All files may be written before the folder is measured. In a data folder in memory they count as memory, and so do
- * those in the browser's cache.
+ * Small, because all files may be written before the folder is measured. If the data folder is in memory, they count as
+ * memory, and so do the files in the browser's cache.
  */
 const DISK_BYTES = 100 * MIB;
 const FILE_BYTES = 30 * MIB;
@@ -52,7 +52,7 @@ async function gluttonousPage(session: CreatedSession) {
   return { client, channel, answer };
 }
 
-/** Asserts that the events of the session have the reason, with actor and detail. */
+/** Asserts that the events about the end of the session contain this reason and actor, and a matching detail. */
 async function assertTold({ id }: CreatedSession, reason: string, actor: string, words: RegExp): Promise<void> {
   const path = `/v1/browsers/sessions/${id}/events?type=session.end_decided,session.ended`;
   const { body } = await server.api<SessionEventPage>('GET', path);

@@ -1,5 +1,5 @@
-// A browser that writes malformed messages: incomplete ones, values of the wrong type, and invalid JSON. The message is
-// lost, or at worst the session. The server and other sessions are not affected.
+// A browser that writes malformed messages: incomplete ones, values of the wrong type, and invalid JSON. Only the
+// message is lost, or at worst the session. The server and other sessions are not affected.
 import assert from 'node:assert/strict';
 import { closeSync, constants, openSync, readFileSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
@@ -81,7 +81,7 @@ test('returns an error for a command if the response of the browser is malformed
   const session = await server.createSession({ keepAlive: true });
   const client = await CdpClient.connect(session.connectUrl);
   const page = await client.attachToPage();
-  // Chromium answers only after the page has answered, and the gateway reads the responses to navigations.
+  // Chromium responds only after the page's server has responded, and the gateway reads the responses to navigations.
   const { error } = await client.askRaw(id => {
     const send = (): void => speakAs(session.id, [`{"id":${id},"result":broken,"sessionId":"${page}"}`]);
     void eventually('the navigation', () => pages.hits('/silent') > 0).then(send);

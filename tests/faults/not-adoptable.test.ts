@@ -97,8 +97,8 @@ test('does not kill a foreign process that has the recorded pid of a dead box', 
 });
 
 /**
- * Changes the box in the row of the session. The kernel may reuse a pid at any time, and a row with the pid of another
- * process has the same effect.
+ * Changes the box in the row of the session. Writing the pid of another process has the same effect as a pid that the
+ * kernel reuses, which may happen at any time.
  */
 async function changeBox(session: string, change: JsonObject): Promise<void> {
   const store = await openStore({ dataDir: server.dataDir, log: silentLog, clock: systemClock });

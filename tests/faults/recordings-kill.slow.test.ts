@@ -1,4 +1,4 @@
-// Recordings survive the death of the browser, of the server and of both, and a missing encoder. The file of every tab
+// Recordings survive the death of the browser, of the server and of both, and a missing encoder. The file for each tab
 // decodes completely, is as long as the tab existed, and shows what was painted.
 import assert from 'node:assert/strict';
 import { chmodSync, copyFileSync, mkdtempSync, rmSync } from 'node:fs';
@@ -19,7 +19,7 @@ import { eventually } from '../harness/until.ts';
 const LIVED_MS = 9_000;
 /** By how much a recording may be longer or shorter than the time for which its tab existed. */
 const TOLERANCE_MS = 1_000;
-/** The time until the next server observes every tab. */
+/** Allows for the time until the next server observes every tab. */
 const GAP_TOLERANCE_MS = 3_000;
 const STORED_MS = 90_000;
 const BLACK = 16;
@@ -45,7 +45,7 @@ pages.set('/foreign', (_, response) => {
 const KINDS = ['/static', '/canvas', '/webgl', '/foreign'];
 const server = await startServer({ pages });
 
-/** When something was requested and when it was observed. It happened between the two. */
+/** The times at which something was requested and was observed. It happened between the two. */
 interface Moment {
   readonly from: number;
   readonly to: number;
@@ -114,7 +114,7 @@ async function assertWhole(
   }
 }
 
-/** Creates a session and connects to it. `created` is the time in which its first tab may have opened. */
+/** Creates a session and connects to it. `created` is the period in which its first tab may have opened. */
 async function begin(on: TestServer): Promise<{ id: string; client: CdpClient; created: Moment }> {
   const from = Date.now();
   const { id, connectUrl } = await on.createSession({ keepAlive: true });
@@ -141,7 +141,7 @@ test('kills the server while it is recording and encoding: the next server conti
   await setTimeout(2_000);
   const released = await timed(() => server.release(id));
   await assertWhole(server, id, opened, released);
-  // The time without a server is a marked gap with the last picture, until the next server observes the tab.
+  // The time without a server is a marked gap that shows the last frame, until the next server observes the tab.
   for (const { pageId, startTimeMs, gaps = [] } of await replaysOf(server, id)) {
     const held = gaps.filter(({ why, startTimeMs: from }) => why === 'missing' && from - startTimeMs > LIVED_MS / 2);
     const unseenMs = (held[0]?.endTimeMs ?? 0) - (held[0]?.startTimeMs ?? 0);
@@ -168,7 +168,7 @@ test('kills server and browser: the next server stores what was recorded', async
 test('runs without an encoder, then with one that is killed: recordings are stored once an encoder works', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'berth-ffmpeg-'));
   after(() => rmSync(folder, { recursive: true, force: true }));
-  // The encoder does not run as root.
+  // The encoder does not run as root and needs access to the folder.
   chmodSync(folder, 0o755);
   const encoder = join(folder, 'ffmpeg');
   const own = await startServer({ pages, env: { BERTH_FFMPEG: encoder } });

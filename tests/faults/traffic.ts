@@ -12,7 +12,7 @@ import { eventually, soon } from '../harness/until.ts';
 const AGENTS = 2;
 const PAUSE_MS = 500;
 const REPEATS_MAX = 20;
-/** Connection errors that may pass: refused for now, or cut off by a host that is ending. */
+/** Connection errors that may be transient: refused for now, or cut off by a host that is ending. */
 const MAY_PASS = /response: 503|socket hang up|ECONNRESET/;
 const SESSIONS = '/v1/browsers/sessions';
 
@@ -42,7 +42,9 @@ export class Traffic {
     return this.#created.slice(from);
   }
 
-  /** Stops the agents. `repeated` has the codes of the responses after which a request was sent again. */
+  /**
+   * Stops the agents. `repeated` lists the status codes of the responses that caused an agent to send a request again.
+   */
   async end(): Promise<{ requests: number; repeated: readonly string[]; failed: readonly string[] }> {
     this.#isOver = true;
     await soon('the agents to end', Promise.all(this.#agents));

@@ -20,7 +20,7 @@ function commitOfTheDayBefore(): string | undefined {
   return id === '' ? undefined : id;
 }
 
-/** The commit before the newest change of the schema, which for a database is the previous version. */
+/** The commit before the newest change of the schema. A database that it creates has the previous schema version. */
 function commitOfTheSchemaBefore(): string {
   const migrations = ['--', 'server/engines/store/migrations/index.ts'];
   const newest = run('git', ['-C', CHECKOUT, 'log', '-1', '--format=%H', ...migrations]).trim();

@@ -7,7 +7,7 @@ import { eventually } from '../harness/until.ts';
 
 /** The processes of a box, outermost first. */
 export interface BoxProcesses {
-  /** `timeout`, the process in the row. */
+  /** `timeout`, the process whose pid is in the row. */
   readonly leader: number;
   /** bubblewrap outside the jail, and the one that is pid 1 inside it. */
   readonly bwrap: number;

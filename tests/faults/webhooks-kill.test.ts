@@ -1,4 +1,4 @@
-// The server is killed while webhook deliveries are waiting and while events are being made. After the restart each
+// The server is killed while webhook deliveries are waiting and while events are being created. After the restart each
 // event arrives and has one delivery.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

@@ -1,4 +1,4 @@
-// A Chromium whose pipe leads through this process, so that its messages to the server can be changed and others
+// A Chromium whose pipe passes through this process, so that its messages to the server can be changed and others
 // inserted. If requested, a script in front of the real Chromium connects it to our FIFOs.
 import { execFileSync } from 'node:child_process';
 import {
@@ -27,7 +27,7 @@ export interface Between {
   around<T>(dataDir: string, change: Change, create: () => Promise<T>): Promise<{ made: T; line: Line }>;
 }
 
-/** Returns what the server receives instead of one message of the browser, given without its NUL. */
+/** Returns what the server receives instead of one message from the browser, given without its NUL. */
 export type Change = (message: Buffer) => readonly Buffer[];
 
 export interface Line {

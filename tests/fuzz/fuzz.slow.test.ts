@@ -1,4 +1,5 @@
-// An hour of hostile values with a random seed, which is printed. BERTH_FUZZ_MINUTES and BERTH_FUZZ_SEED set both.
+// Sends hostile values for an hour with a random seed, which is printed. BERTH_FUZZ_MINUTES and BERTH_FUZZ_SEED set the
+// duration and the seed.
 import assert from 'node:assert/strict';
 import { randomInt } from 'node:crypto';
 import { test } from 'node:test';
@@ -17,9 +18,9 @@ const COUNTS: Readonly<Record<EntranceName, number>> = {
   adoption: 40,
 };
 const MIB = 1024 ** 2;
-/** The memory that garbage of one batch of large values may take. */
+/** Allows for the garbage that one batch of large values leaves in memory. */
 const GROWTH_BYTES_MAX = 150 * MIB;
-/** Adoption starts a new process, whose memory cannot be compared with that of the former one. */
+/** Adoption starts a new process, whose memory cannot be compared with that of the old one. */
 const NAMES = (Object.keys(ENTRANCES) as EntranceName[]).filter(name => name !== 'adoption');
 
 const minutes = Number(process.env.BERTH_FUZZ_MINUTES ?? 60);

@@ -49,7 +49,7 @@ export interface FuzzOptions {
 }
 
 export interface Report {
-  /** By entrance. */
+  /** The number of hostile values, by entrance. */
   readonly sent: Record<string, number>;
   /** The longest response time of another application's session. */
   worstAnswerMs: number;
@@ -109,8 +109,8 @@ export class Fuzz {
 }
 
 /**
- * Kills the server during attacks and restarts it. The next server reads stored data of hostile pages and clients, must
- * survive that, and must adopt the other sessions.
+ * Kills the server during attacks and restarts it. The next server reads stored data from hostile pages and clients,
+ * must survive that, and must adopt the other sessions.
  */
 async function attackThroughAdoption(world: Fixture, hostile: Hostile, count: number): Promise<void> {
   const { server, witness, notes } = world;

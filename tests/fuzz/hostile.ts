@@ -52,7 +52,7 @@ const WORDS = [
   '+275760-09-13T00:00:00.000Z',
 ] as const;
 
-/** Repeated many times, so that regular expressions and parsers take long. */
+/** Repeated many times, so that regular expressions and parsers take a long time. */
 const NESTED = [
   'blob:',
   'view-source:',

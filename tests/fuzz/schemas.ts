@@ -1,4 +1,4 @@
-// Creates values that a schema of the contract accepts as far as types are concerned.
+// Creates values whose types match a schema of the contract, although other rules of the schema may refuse them.
 import type { TSchema } from 'typebox';
 import type { Hostile } from './hostile.ts';
 

@@ -1,4 +1,5 @@
-// Actions in tests: an operation that needs approval, and the requests of agents and people about it.
+// Helpers for tests of Actions: an operation that needs approval, and the requests that agents and people send about
+// it.
 import assert from 'node:assert/strict';
 import type { Action, ActionChallenge, ApplicationAction } from '../../contract/actions.ts';
 import type { ErrorBody } from '../../contract/common.ts';
@@ -20,7 +21,7 @@ export const ACTION_SCOPES = [
 
 let prepared = 0;
 
-/** The requests about Actions of one agent key. */
+/** Sends requests about Actions with one agent key. */
 export class ActionAgent {
   readonly #server: TestServer;
   readonly #key: string;
@@ -72,7 +73,7 @@ export class ActionAgent {
 export const actionsPath = (server: TestServer, path = ''): string =>
   `/v1/applications/${server.applicationId}/actions${path}`;
 
-/** The header of a page at localhost, because passkeys are bound to a host name. */
+/** The Origin header that a page at localhost sends. Passkeys need it, because they are bound to a host name. */
 export const atLocalhost = (server: TestServer) => ({ origin: server.url.replace('127.0.0.1', 'localhost') });
 
 export const decide = (

@@ -1,5 +1,5 @@
-// A WebAuthn authenticator as seen by a site: a P-256 key that signs challenges (level 3). Tests change its answers to
-// forge them.
+// A WebAuthn (level 3) authenticator as seen by a site: a P-256 key that signs challenges. Tests change its responses
+// to forge them.
 import { createHash, generateKeyPairSync, type KeyObject, randomBytes, sign } from 'node:crypto';
 
 export interface Forgery {
@@ -26,7 +26,7 @@ export class Authenticator {
     this.#origin = origin;
   }
 
-  /** The answer to `navigator.credentials.create`. */
+  /** Creates the response to `navigator.credentials.create`. */
   create(publicKey: Readonly<Record<string, unknown>>, forged: Forgery = {}): object {
     const clientDataJSON = this.#clientData('webauthn.create', publicKey, forged);
     const length = Buffer.alloc(2);
@@ -44,7 +44,7 @@ export class Authenticator {
     });
   }
 
-  /** The answer to `navigator.credentials.get`. */
+  /** Creates the response to `navigator.credentials.get`. */
   get(publicKey: Readonly<Record<string, unknown>>, forged: Forgery = {}): object {
     const clientDataJSON = this.#clientData('webauthn.get', publicKey, forged);
     const authenticatorData = this.#authData(forged, 0);

@@ -1,11 +1,14 @@
-// A listener that passes on requests with a credential, for programs that cannot send one. Like a reverse proxy, it
-// replaces its own name in Host and Origin with that of the target. Other values of both headers reach the target
-// unchanged.
+// A listener that adds a credential to requests and passes them on, for programs that cannot send one. Like a reverse
+// proxy, it replaces its own name in Host and Origin with that of the target. Other values of both headers reach the
+// target unchanged.
 import { once } from 'node:events';
 import { createServer, request } from 'node:http';
 import { after } from 'node:test';
 
-/** Returns the address at which requests reach `target` with this `Authorization` header. Closed after the test file. */
+/**
+ * Returns the address at which requests reach `target` with this `Authorization` header. The listener is closed after
+ * the test file.
+ */
 export async function authorizing(target: URL, authorization: string): Promise<URL> {
   const listener = createServer((incoming, outgoing) => {
     const { method, headers } = incoming;

@@ -1,6 +1,6 @@
-// Runs the server of a test as the host of a fleet that has the browsers. BERTH_TEST_FRONTS=2 starts two fronts beside
-// it, with one PostgreSQL and one bucket, and passes each new connection of the test to the next of the three. So tests
-// written for one server run against a fleet unchanged.
+// Runs the server of a test as the one host of a fleet that has browsers. BERTH_TEST_FRONTS=2 starts two fronts beside
+// it, with one PostgreSQL and one bucket, and passes each new connection from the test to the next of the three. So
+// tests written for one server run against a fleet unchanged.
 import { randomBytes } from 'node:crypto';
 import { connect, createServer, type Socket } from 'node:net';
 import { after } from 'node:test';
@@ -30,14 +30,17 @@ interface Startable {
   close(): Promise<void>;
 }
 
-/** What a server gets here in addition to what the test asked for. */
+/** What is added here to the options of the test. */
 interface Given {
   readonly env: Env;
   readonly within: { readonly command: readonly string[]; readonly url: string };
   readonly key?: string;
 }
 
-/** Whether the test leaves open how its server is started. If the clock is advanced, the host would lose its lease. */
+/**
+ * Whether the test leaves open how its server is started. A test clock is excluded, because a host would lose its lease
+ * when the clock is advanced.
+ */
 export const mayHaveFronts = ({ dataDir, user, env = {}, clock, isMeasured, installed, within }: Wanted): boolean =>
   FRONTS > 0 &&
   ![dataDir, user, installed, within, env.DATABASE_URL, env.BERTH_PROCESSES, env.BERTH_PUBLIC_URL].some(Boolean) &&
@@ -74,7 +77,7 @@ export async function startBehindFronts<Server extends Startable>(
   return server;
 }
 
-/** Passes each new connection to the next port. One that refuses, because its host is restarting, is skipped. */
+/** Passes each new connection to the next port. A port that refuses it, because its host is restarting, is skipped. */
 async function openTurns(ports: readonly number[], scope: Scope): Promise<string> {
   const sockets = new Set<Socket>();
   let turn = 0;

@@ -24,7 +24,7 @@ export function boxesOf(dataDir: string): readonly SeenBox[] {
 export const boxStands = ({ pids }: SeenBox): boolean =>
   pids.length > 0 && !pids.some(pid => commandLine(pid).includes('/listener.pl'));
 
-/** The CPU weight of a box relative to a normal one. Undefined without such cgroups. */
+/** The CPU weight of a box relative to a normal one. Undefined if the box has no cgroup with a weight. */
 export function processorShareOf(dataDir: string, id: string): number | undefined {
   const own = cgroupsOf(dataDir).filter(folder => folder.endsWith(`/${id}`));
   const read = (file: string, ordinary: number) =>
@@ -32,7 +32,7 @@ export function processorShareOf(dataDir: string, id: string): number | undefine
   return [...read('cpu.shares', 1024), ...read('cpu.weight', 100)][0];
 }
 
-/** Empty in the other cgroup version, or if the box is gone. */
+/** Returns the share in a list, which is empty in the other cgroup version or if the box is gone. */
 function shareIn(path: string, ordinary: number): number[] {
   try {
     return [Number(readFileSync(path)) / ordinary];

@@ -1,5 +1,4 @@
-// The part of the server that a test starts: a bundle in a run of many files (tools/bundle-server.ts), otherwise the
-// source.
+// The server code that a test starts: a bundle in a run of many files (tools/bundle-server.ts), otherwise the source.
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 

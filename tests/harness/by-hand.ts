@@ -25,7 +25,7 @@ const NOT_BY_HAND = /^--(remote-debugging-pipe|proxy-server|proxy-bypass-list|an
 export interface ByHandOptions {
   /** A profile that is copied before the start. */
   readonly profile?: string;
-  /** Called when the copy is complete and the program is started. From here on, the time is Chromium's own. */
+  /** Called when the copy is complete and the program is started. From here on, the measured time is Chromium's own. */
   readonly spawned?: () => void;
 }
 
@@ -69,7 +69,7 @@ export class ByHand {
     return this.#child.pid ?? 0;
   }
 
-  /** Gives every page this size, except the first one if a bar of Chromium takes part of it. */
+  /** Gives every page this size, except the first page if a Chromium bar takes up part of it. */
   async resize(size: { readonly width: number; readonly height: number }): Promise<void> {
     const client = await CdpClient.connect(this.url);
     const { targetId } = await client.send('Target.createTarget', { url: 'about:blank' });

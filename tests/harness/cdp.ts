@@ -47,8 +47,8 @@ export class CdpClient {
   }
 
   /**
-   * Rejects if the upgrade is refused. `read` parses messages where the browser may send invalid ones. Without `autoPong` the
-   * client does not answer pings.
+   * Connects, and rejects if the upgrade is refused. `read` parses the messages of a browser that may send invalid
+   * ones. Without `autoPong` the client does not answer pings.
    */
   static async connect(
     url: string,
@@ -66,7 +66,7 @@ export class CdpClient {
     return client;
   }
 
-  /** Sends a command. Resolves to its answer, which may be an error. */
+  /** Sends a command. Resolves to its response, which may be an error. */
   ask(method: string, params: object = {}, sessionId?: string): Promise<CdpMessage> {
     return this.askRaw(id => JSON.stringify({ id, method, params, ...(sessionId ? { sessionId } : {}) }), method);
   }
@@ -78,7 +78,10 @@ export class CdpClient {
     return result ?? {};
   }
 
-  /** Sends the text that `write` returns for an id, unchanged, and waits for the answer to that id or for the socket to close. */
+  /**
+   * Sends the text that `write` returns for an id, unchanged, and waits for the response to that id or for the socket
+   * to close.
+   */
   async askRaw(
     write: (id: number) => string | Buffer,
     what = 'a raw message',
@@ -96,12 +99,12 @@ export class CdpClient {
     this.#socket.send(data);
   }
 
-  /** A part of a text message, which the next `say` ends. */
+  /** Sends a part of a text message, which the next `say` completes. */
   sayPart(data: string): void {
     this.#socket.send(data, { fin: false });
   }
 
-  /** The next event with this name that matches, or an earlier one. */
+  /** Resolves to the first matching event with this name, received already or later. */
   async event(method: string, satisfies: (event: CdpMessage) => boolean = () => true): Promise<CdpMessage> {
     const wanted = (message: CdpMessage): boolean => message.method === method && satisfies(message);
     return this.#events.find(wanted) ?? this.next(`the event ${method}`, wanted);
@@ -144,7 +147,7 @@ export class CdpClient {
     return result && typeof result === 'object' && 'value' in result ? result.value : undefined;
   }
 
-  /** Navigates the page and waits until its document exists, which may be later than the answer to the navigation. */
+  /** Navigates the page and waits until its document exists, which may be later than the response to the navigation. */
   async visit(url: string, sessionId: string): Promise<void> {
     await this.send('Page.navigate', { url }, sessionId);
     const address = "document.readyState === 'complete' && location.href";

@@ -19,7 +19,7 @@ export const CELLS: readonly Cell[] = [false, true].flatMap(ownContext => WAYS.m
  */
 export type Tracks = ReadonlyMap<string, readonly string[]>;
 
-/** The tracks without the entries of the list. */
+/** Returns the tracks without the known differences. */
 export type Seen = (known: KnownDifferences) => Tracks;
 
 /** A connected client that can run a cell. */
@@ -68,7 +68,7 @@ export const READY = "document.title === 'ready'";
 /** Runs in the base page. Also stops the worker, because an attached debugger keeps an unregistered worker running. */
 export const UNREGISTER =
   'navigator.serviceWorker.getRegistrations().then(all => Promise.all(all.map(one => one.unregister()))).then(() => {})';
-/** An expression for what a page of a cell reports about itself. */
+/** An expression that returns what a page of a cell reports about itself. */
 export const STATE = `JSON.stringify([document.title, location.search, opener !== null, innerWidth, innerHeight,
   screen.width, screen.height, name, history.length, navigator.userAgent, navigator.webdriver, navigator.language,
   navigator.onLine, document.visibilityState, document.referrer, devicePixelRatio])`;

@@ -55,7 +55,7 @@ export class Owner {
   }
 }
 
-/** An operation that cancels an order of the upstream. */
+/** An operation that cancels an order at the upstream. */
 export const cancelOrder = (
   { url }: Pick<Upstream, 'url'>,
   more: { binding?: object; [field: string]: unknown } = {},

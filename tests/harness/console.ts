@@ -15,9 +15,9 @@ const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.mi
 /** The axe rules whose result depends on colours. All other rules give the same result in both colour schemes. */
 const COLOUR_RULES = ['color-contrast', 'link-in-text-block'];
 /**
- * axe takes a minute for the colours of a page of this size. That page is the API reference, which repeats few kinds of
- * text thousands of times. There, only one text of each kind is checked: in the same place among tags and classes, with
- * the same colours and size.
+ * axe takes a minute to check the colours of a page of this size. That page is the API reference, which repeats few
+ * kinds of text thousands of times. There, only one text of each kind is checked. Texts are of the same kind if they
+ * are in the same place among tags and classes, with the same colours and size.
  */
 const ELEMENTS_MANY = 10_000;
 const ONE_TEXT_OF_EACH_KIND = `(() => {
@@ -60,7 +60,7 @@ function openBrowser(): Promise<Browser> {
   return browser;
 }
 
-/** Opens a page in its own context. `faults` lists its violations and must be empty at the end of a test. */
+/** Opens a page in its own context. `faults` lists the violations on the page and must be empty at the end of a test. */
 export async function openWatched(look: Look, origin: string): Promise<Watched> {
   const context = await (await openBrowser()).newContext({
     viewport: { width: look.width, height: look.height },
@@ -106,8 +106,8 @@ export class Watched {
   }
 
   /**
-   * What axe finds wrong with the page as it is now. With `colours`, only the rules about colours run, for a page that
-   * was already checked in the other colour scheme.
+   * Returns the violations that axe finds on the page in its current state. With `colours`, only the rules about
+   * colours run, for a page that was already checked in the other colour scheme.
    */
   async findings(of: 'everything' | 'colours' = 'everything'): Promise<string[]> {
     // The page's policy forbids foreign scripts, so axe is injected through the debugger, which is exempt.

@@ -36,7 +36,7 @@ export class ConsumerLab {
     this.appId = appId;
   }
 
-  /** Lets consumers sign in to the application with every hosted method. */
+  /** Lets consumers sign in to the application with every hosted method, and returns the lab. */
   static async of(server: TestServer, owner: Person, appId = server.applicationId): Promise<ConsumerLab> {
     const lab = new ConsumerLab(server, owner, appId);
     await lab.configure({});
@@ -65,7 +65,7 @@ export class ConsumerLab {
     return this.server.api<Body>('POST', path, { key: token ?? null, body, headers });
   }
 
-  /** Sends a command as a page of ours does. */
+  /** Sends a command as a page of Berth does. */
   fromPage<Body = unknown>(name: string, body: object = {}, headers: Readonly<Record<string, string>> = {}) {
     return this.send<Body>(name, body, undefined, { headers: { origin: this.server.url, ...headers } });
   }

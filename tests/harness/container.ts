@@ -13,7 +13,10 @@ import { CHECKOUT } from './server.ts';
 const BASE = 'localhost/berth-test-base';
 const IMAGE = `localhost/berth-test-${process.pid}`;
 const MADE_WITHIN_MS = 1_200_000;
-/** What the Dockerfile installs, so that its own step finds everything installed. */
+/**
+ * The packages that the Dockerfile installs. The base contains them, so the install step of the Dockerfile finds them
+ * all installed.
+ */
 const PACKAGES =
   'ca-certificates,chromium,ffmpeg,bubblewrap,iproute2,perl-base,libnss3-tools,util-linux,mount,coreutils,tini,fonts-liberation,fonts-noto-core,fonts-noto-color-emoji';
 const SOURCES = ['/etc/apt/sources.list.d/debian.sources', '/etc/apt/sources.list'];
@@ -24,7 +27,8 @@ const ONE_CGROUP_VERSION = `second=$(awk '$3 == "cgroup2" && $2 != "/sys/fs/cgro
   exec podman "$@"`;
 
 /**
- * The rights of the guide, docs/guides/container.md, and what a machine without systemd and without some limits needs.
+ * The rights that docs/guides/container.md gives, and the options that a machine without systemd and without some
+ * limits needs.
  */
 export const RIGHTS = [
   ...['--user', '1000:1000', '--cap-drop', 'ALL', '--security-opt', 'no-new-privileges', '--read-only'],
@@ -92,7 +96,7 @@ function makeBase(): void {
   }
 }
 
-/** Ends the container in order and removes it. */
+/** Stops the container in an orderly way and removes it. */
 export async function stopContainer(name: string, child: ChildProcess): Promise<void> {
   if (child.exitCode !== null || child.signalCode !== null) return;
   const exited = once(child, 'exit');

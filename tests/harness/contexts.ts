@@ -1,4 +1,4 @@
-// Requests about contexts.
+// Sends requests about contexts.
 import type { Context, ContextVersion } from '../../contract/contexts.ts';
 import type { SessionEvent } from '../../contract/events.ts';
 import type { TestServer } from './server.ts';
@@ -65,7 +65,7 @@ export const persistent = (id: string): { browserSettings: { context: { id: stri
   browserSettings: { context: { id, persist: true } },
 });
 
-/** Returns a key of another application than the first. */
+/** Returns a key of an application other than the first. */
 export async function otherApplication(server: TestServer): Promise<string> {
   const { token } = JSON.parse((await server.operate('tokens', 'create', '--json')).stdout);
   const name = `Other ${crypto.randomUUID().slice(0, 8)}`;

@@ -36,7 +36,7 @@ const SECOND_DOOR = '/v1/browsers/v1/';
 const ANY_TYPE = '*/*';
 /** The name of the document in references to its components. */
 const DOCUMENT = 'openapi';
-/** Headers that belong to the connection, to any body, or are for browsers. */
+/** Headers that are allowed in every response, because they concern the connection or the body, or are for browsers. */
 const EVERYWHERE = new Set([
   ...['connection', 'content-length', 'content-type', 'date', 'keep-alive', 'transfer-encoding'],
   ...['cache-control', 'content-security-policy', 'cross-origin-resource-policy', 'referrer-policy'],
@@ -61,7 +61,7 @@ export class DescribedAnswers {
 
   constructor() {
     this.#document = openApiDocument() as unknown as Document; // It is ours.
-    // Added once and not with each schema, because adding it reads all of it.
+    // Added once rather than with each schema, because ajv reads all of it each time.
     this.#ajv.addSchema({ $id: DOCUMENT, components: closed(this.#document.components) });
     this.#routes = Object.entries(this.#document.paths)
       .map(([path, operations]) => ({ path, pattern: patternOf(path), operations }))
@@ -69,7 +69,7 @@ export class DescribedAnswers {
       .sort((one, other) => one.path.split('{').length - other.path.split('{').length);
   }
 
-  /** Describes what is not in the document. Undefined if everything is. */
+  /** Returns a description of what does not match the document, or undefined if everything does. */
   complaint(seen: SeenAnswer): string | undefined {
     const [asked = ''] = seen.url.split('?', 1);
     const path = asked.startsWith(SECOND_DOOR) ? `/v1/${asked.slice(SECOND_DOOR.length)}` : asked;
@@ -137,8 +137,7 @@ function patternOf(path: string): RegExp {
 }
 
 /**
- * The schemas of responses allow additional fields. Here only the described ones are allowed. References name the
- * document.
+ * Returns the schema with additional fields forbidden, which schemas of responses allow. References name the document.
  */
 function closed(schema: object): Record<string, unknown> {
   const inner = Object.fromEntries(Object.entries(schema).map(([name, one]) => [name, closedValue(name, one)]));

@@ -1,4 +1,4 @@
-// The features of a session, tried on one engine. Each probe returns what it observed, in the words of the table in
+// Tries each feature of a session on one engine. Each probe returns what it observed, in the words of the table in
 // docs/engines.md.
 import type { Page } from 'playwright-core';
 import type { DownloadPage } from '../../contract/files.ts';
@@ -16,7 +16,7 @@ export interface Probed {
   readonly session: CreatedSession;
 }
 
-/** Returns `yes`, `no`, or the difference. A probe that fails returns the error. */
+/** Returns `yes`, `no`, or the difference. If a probe fails, it returns the error. */
 export type Probe = (probed: Probed) => Promise<string>;
 
 const yes = (is: boolean): string => (is ? 'yes' : 'no');

@@ -4,7 +4,7 @@ import { ENGINES, type Engine } from '../../contract/sessions.ts';
 export const TEST_ENGINE: Engine = ENGINES.find(engine => engine === process.env.BERTH_TEST_ENGINE) ?? 'chromium';
 
 /**
- * For tests that start many sessions and do not depend on the browser. Starting this engine takes half the processor
+ * For tests that start many sessions and do not depend on the browser. Starting this engine takes half as much CPU
  * time.
  */
 export const LIGHT_ENGINE: Engine = 'headless-shell';

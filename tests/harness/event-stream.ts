@@ -34,7 +34,7 @@ export class EventStream {
     response.on('data', (piece: string) => this.#hear(piece));
   }
 
-  /** Opens a stream. Rejects with the text of the response if it is not a stream. */
+  /** Opens a stream. If the response is not a stream, rejects with its text. */
   static async open(url: string, headers: OutgoingHttpHeaders): Promise<EventStream> {
     const response = await soon(
       `an answer of ${url}`,

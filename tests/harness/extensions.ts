@@ -3,7 +3,7 @@ import { type ZipEntry, zip } from './zip.ts';
 
 const json = (name: string, value: object): ZipEntry => ({ name, bytes: JSON.stringify(value) });
 
-/** On every page, the content script sends a message to the worker and writes the answer into `<html data-NAME>`. */
+/** On every page, the content script sends a message to the worker and writes the response into `<html data-NAME>`. */
 export const speaking = (name: string, more: object = {}, files: readonly ZipEntry[] = []): Buffer =>
   zip([
     json('manifest.json', {

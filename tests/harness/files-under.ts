@@ -2,7 +2,7 @@
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** Absolute paths. */
+/** Returns absolute paths. */
 export function filesUnder(folder: string): string[] {
   return entriesOf(folder).flatMap(entry => {
     const path = join(folder, entry.name);

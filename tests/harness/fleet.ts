@@ -42,7 +42,7 @@ export interface Link {
 export interface FleetOptions {
   readonly pages?: Pages;
   readonly env?: Readonly<Record<string, string>>;
-  /** Number of slots of each host. */
+  /** Number of slots per host. */
   readonly slots?: readonly number[];
   /** The program of the first host, instead of the checkout. Read at each of its starts. */
   readonly installed?: { command?: string };
@@ -116,7 +116,7 @@ interface Proxy {
   dropAll(): void;
 }
 
-/** Passes connections on to the port. If it is undefined, the connection is dropped. */
+/** Passes connections on to the port. While the port is undefined, connections are dropped. */
 async function proxyTo(port: () => number | undefined, scope: Scope): Promise<Proxy> {
   const sockets = new Set<Socket>();
   const server = createServer(socket => {

@@ -28,7 +28,7 @@ export class Guide {
   readonly folder: string;
   readonly #here: Readonly<Record<string, string>>;
 
-  /** `here` maps texts of the guide to what replaces them. */
+  /** `here` maps texts of the guide to their replacements. */
   constructor(name: string, here: Readonly<Record<string, string>>) {
     this.text = readFileSync(join(CHECKOUT, `docs/guides/${name}.md`), 'utf8');
     this.#here = here;

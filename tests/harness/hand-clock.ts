@@ -1,4 +1,4 @@
-// A clock that a test advances. Every due sleeper is woken and runs on before the next step.
+// A clock that a test advances. Every due sleeper is woken and runs before the next step.
 import type { Clock } from '../../server/kit/clock.ts';
 
 export class HandClock implements Clock {

@@ -1,5 +1,5 @@
-// Helm, from an npm package that contains it for AWS, and the schemas of Kubernetes, KEDA and the Prometheus operator.
-// For x64.
+// Helm, from an npm package that contains it for AWS Lambda, and the schemas of Kubernetes, KEDA and the Prometheus
+// operator. Works only on x64.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { createWriteStream, existsSync, mkdirSync, renameSync, writeFileSync } from 'node:fs';
@@ -22,7 +22,10 @@ const SCHEMAS = [
 ];
 const FETCHED_WITHIN_MS = 300_000;
 
-/** A script that prints what the schema of each object reports, by kind and name. An empty text means no error. */
+/**
+ * A script that prints the errors that the schemas report for each object, by kind and name. An empty text means no
+ * error.
+ */
 const VALIDATE = `
 const places = { 'keda.sh': '@kubernetes-models/keda', 'monitoring.coreos.com': '@kubernetes-models/prometheus-operator' };
 const said = {};
@@ -61,7 +64,7 @@ async function program(): Promise<string> {
   return path;
 }
 
-/** What the schemas report about each object, by kind and name. */
+/** Returns the errors that the schemas report for each object, by kind and name. */
 export function validate(objects: readonly KubernetesObject[]): Record<string, string> {
   const folder = join(CHECKOUT, '.berth/packages/kubernetes');
   if (!existsSync(join(folder, 'node_modules'))) {

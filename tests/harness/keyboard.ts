@@ -1,5 +1,5 @@
-// What a page offers to people who do not use a mouse. Presses Tab through the whole page, and compares the stops with
-// the controls of the page.
+// Checks whether a page can be used without a mouse: presses Tab through the whole page, and compares the elements that
+// get the focus with the controls of the page.
 import type { Page } from 'playwright-core';
 
 const PRESSES_MAX = 400;
@@ -17,10 +17,11 @@ export interface KeyboardFindings {
   readonly unmarked: readonly string[];
 }
 
-/** Walks from the top of the page. Elements inside frames are not checked. */
+/** Walks through the page with Tab, from its top. Elements inside frames are not checked. */
 export async function walkByKeyboard(page: Page): Promise<KeyboardFindings> {
   const found = await walk(page, PRESSES_AT_ONCE);
-  // On a busy machine the focus may move on before the page has looked. Then each press is awaited.
+  // On a busy machine the focus may move on before the script in the page has looked. Then the walk is repeated, and
+  // each press is awaited.
   return found.unreachable.length + found.unmarked.length === 0 ? found : walk(page, 1);
 }
 
@@ -41,9 +42,9 @@ async function walk(page: Page, pressesAtOnce: number): Promise<KeyboardFindings
 
 /**
  * Checks the focused element when Tab is released, and when the window loses the focus to a frame, which then receives
- * the keys. The walk ends at its first element again, because the first Tab need not be at the top of the page. After
- * its last element, a page may have no focus for several presses, until the browser gives it back. The walk also ends
- * if that lasts. A frame or a video is one stop for each element in it.
+ * the keys. The walk ends when it reaches its first element again, because the first Tab need not be at the top of the
+ * page. After its last element, a page may have no focus for several presses, until the browser gives the focus back.
+ * The walk also ends if the focus does not come back. A frame or a video is one stop for each element in it.
  */
 const BEGIN = `(() => {
   document.activeElement?.blur?.();

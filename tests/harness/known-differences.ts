@@ -6,8 +6,8 @@ import { join } from 'node:path';
 const DOCUMENT = join(import.meta.dirname, '../../docs/connecting.md');
 const HEADING = '## What differs from a Chromium of your own';
 /**
- * A row of events or of one of their fields, with or without a value, and the sessions. With a value, the whole event
- * is caused by Berth.
+ * Matches a row: events and one of their fields, an optional value, and the sessions in which they differ. With a
+ * value, the whole event is caused by Berth.
  */
 const ROW =
   /^\| (`\w+\.\w+`(?:, `\w+\.\w+`)*) \| `([\w.-]+)(?:: ([^`]+))?` \| (every session|with a recording|with a log or a recording) \|/;
@@ -51,7 +51,7 @@ export class KnownDifferences {
     return found !== undefined;
   }
 
-  /** Lines for which no difference was seen. */
+  /** Returns the lines for which no difference was seen. */
   unseenBeside(other: KnownDifferences): readonly string[] {
     const unseen = this.#those.filter(one => [...this.#valuesOf(one)].every(value => other.#valuesOf(one).has(value)));
     return unseen.map(({ methods, field }) => `${methods} ${field}`);

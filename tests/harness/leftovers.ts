@@ -43,8 +43,8 @@ function markOf(pid: number, mark: string, command: string): string | undefined 
 }
 
 /**
- * Whether a process has such a mount. Read once per namespace, because the lists are long and hundreds of processes
- * share one.
+ * Returns a function that finds a mount of this folder in a process. Mounts are read once per namespace, because the
+ * lists are long and hundreds of processes share a namespace.
  */
 function mountsOfSessions(folder: string): (pid: number) => string | undefined {
   const known = new Map<string, string | undefined>();

@@ -1,4 +1,4 @@
-// An owner's token for a server under test, and limits that are set with it.
+// Creates an owner's token for a server under test, and sets limits with it.
 import assert from 'node:assert/strict';
 import type { Limits, ReplaceLimits } from '../../contract/limits.ts';
 import type { TestServer } from './server.ts';

@@ -1,4 +1,5 @@
-// A viewer of a live view as a program. It uses the protocol of the page over its WebSocket and records the messages.
+// A program that acts as a viewer of a live view. It uses the protocol of the page over its WebSocket and records the
+// messages.
 import { WebSocket } from 'ws';
 import type { FrameHead, ServerMessage, TabState } from '../../contract/live-messages.ts';
 import { eventually } from './until.ts';
@@ -9,7 +10,7 @@ export class LiveViewer {
   readonly messages: ServerMessage[] = [];
   frames = 0;
   newest: { readonly head: FrameHead; readonly jpeg: Buffer } | undefined;
-  /** If true, pictures are not acknowledged as they arrive, and the test sends `drawn` itself. */
+  /** If true, frames are not acknowledged as they arrive, and the test sends `drawn` itself. */
   slow = false;
   closed: { readonly code: number; readonly reason: string } | undefined;
   readonly #socket: WebSocket;

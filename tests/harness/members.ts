@@ -58,7 +58,7 @@ export async function join(server: TestServer, by: Person, email: string, role: 
 export const accountOf = async (person: Person): Promise<string> =>
   (await person.get<CurrentAccount>('/v1/account')).body.id;
 
-/** Roles of the first application by account. */
+/** Returns the role of each account in the first application. */
 export async function rolesOf(server: TestServer, reader: Person): Promise<ReadonlyMap<string, Role>> {
   const { status, body, text } = await reader.get<MemberPage>(
     `/v1/applications/${server.applicationId}/members?limit=100`,

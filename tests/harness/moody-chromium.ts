@@ -1,5 +1,5 @@
-// A Chromium that hangs or fails at its start on request. A script runs in front of the real one, with the shell that
-// it needs, because a jail has none. A change affects only later starts.
+// A Chromium that hangs or fails at its start on request. A script runs in front of the real one. Its shell is copied
+// beside it, because a jail contains no shell. A change affects only later starts.
 import { copyFileSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { chmod } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -13,7 +13,7 @@ export const SLOW_SECONDS = 4.5;
 export interface MoodyChromium {
   /** The value of BERTH_CHROMIUM. */
   readonly path: string;
-  /** With `slow`, it starts a few seconds late. */
+  /** Sets how later starts behave. With `slow`, Chromium starts a few seconds late. */
   mood(mood: 'well' | 'slow' | 'hangs' | 'fails'): void;
   /** Whether a slow or hanging Chromium is being started at the moment. */
   isStarting(): boolean;

@@ -5,7 +5,7 @@ import net from 'node:net';
 
 const tried: string[] = [];
 
-/** Attempted destinations. */
+/** Returns the attempted destinations. */
 export const triedToLeave = (): readonly string[] => tried;
 
 const isHere = (host: string): boolean => /^(localhost|127\.\d+\.\d+\.\d+|::1)$/.test(host);
@@ -31,7 +31,7 @@ Object.assign(net.Socket.prototype, {
   },
 });
 
-/** Node calls it with (options), (port, host), or with all of these in one array. */
+/** Returns the host in the arguments of `connect`, which are (options), (port, host), or all of these in one array. */
 function hostIn(args: readonly unknown[]): string | undefined {
   const [first, second] = Array.isArray(args[0]) ? args[0] : args;
   const { host }: { host?: unknown } = typeof first === 'object' ? Object(first) : { host: second };

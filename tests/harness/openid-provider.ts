@@ -95,7 +95,7 @@ export class PlainBrowser {
   }
 }
 
-/** A provider whose answers are decided by a test. */
+/** A provider whose responses a test determines. */
 export class HostileProvider {
   readonly issuer: string;
   /** Replaces members of the discovery document. */

@@ -1,4 +1,4 @@
-// Requests about operations and invocations, with keys that have grants.
+// Sends requests about operations and invocations, with keys that have grants.
 import assert from 'node:assert/strict';
 import type { Invocation } from '../../contract/invocations.ts';
 import { ownerToken } from './limits.ts';

@@ -1,4 +1,4 @@
-// People other than the owner, and reads of the embedded database of a running server, beside it.
+// People other than the owner, and queries that a test sends to the embedded database of a running server.
 import assert from 'node:assert/strict';
 import { networkInterfaces } from 'node:os';
 import pg from 'pg';
@@ -28,7 +28,8 @@ export async function otherPerson(server: TestServer, email: string, role?: stri
 }
 
 /**
- * All rows of these tables as text. They are read one after another, because the embedded database has few connections.
+ * Returns all rows of these tables as text. The tables are read one after another, because the embedded database has
+ * few connections.
  */
 export async function databaseText(server: TestServer, tables: readonly string[]): Promise<string> {
   const texts: unknown[] = [];

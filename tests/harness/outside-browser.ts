@@ -1,6 +1,6 @@
-// A browser of this machine that is not a session: that of a person who uses the console, or that of a player. Headless
-// shell renders with the same engine as Chromium, but opens no window for each context, with a user interface in its
-// own pages.
+// A browser on this machine that is not in a session, for a person who uses the console or for a player. Headless shell
+// renders with the same engine as Chromium, but does not open a window for each context, whose user interface would
+// consist of pages too.
 import { type Browser, chromium } from 'playwright-core';
 import { findBrowser, findChromium } from '../../server/engines/slots/chromium.ts';
 

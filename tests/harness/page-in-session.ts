@@ -1,8 +1,12 @@
-// A page in the browser of a session, at the address of the service itself, where the agent has made a person sign in.
+// A page in the browser of a session, at the address of the service itself, with the cookie of a person whom the agent
+// has made sign in there.
 import { CdpClient } from './cdp.ts';
 import type { CreatedSession, TestServer } from './server.ts';
 
-/** Settings of a server at the first port whose sessions may reach it, under a name whose origin counts as the service's own. */
+/**
+ * Settings for a server at the first port. They let its sessions reach it under a name whose origin counts as the
+ * service's own.
+ */
 export const openToSessions = (...ports: readonly number[]) => ({
   BERTH_EGRESS_ALLOW: ports.map(port => `127.0.0.1/32:${port}`).join(','),
   BERTH_EGRESS_HOSTS: 'localhost=127.0.0.1',
@@ -21,7 +25,7 @@ export class PageInSession {
     this.#page = page;
   }
 
-  /** `cookie`: as in the header Cookie. */
+  /** Opens the page. `cookie` has the form of the Cookie header. */
   static async open(server: TestServer, cookie: string): Promise<PageInSession> {
     const session = await server.createSession({ keepAlive: true });
     const cdp = await CdpClient.connect(session.connectUrl);

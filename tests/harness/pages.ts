@@ -59,7 +59,7 @@ const STANDARD: Readonly<Record<string, Page>> = {
 };
 
 /**
- * Opens pages that are closed after the test or the file. A path that ends in `/*` stands for each path below it. A
+ * Opens pages that are closed after the test or the file. A path that ends in `/*` matches each path below it. A
  * WebSocket at /ws returns each message in capitals.
  */
 export async function openPages(pages: Readonly<Record<string, Page>> = {}): Promise<Pages> {

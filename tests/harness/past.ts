@@ -1,4 +1,4 @@
-// Hours of an application's history that no test could wait for, written into the database of its server.
+// Writes made-up usage history directly into the database of a server, because no test could wait for hours of it.
 import { rowsOf } from './other-person.ts';
 import type { TestServer } from './server.ts';
 
@@ -28,13 +28,16 @@ const PAST = `
   insert into usage_hours (application_id, hour, key_id, created, ended, failed, end_reasons, starts, peak, browser_ms, cpu_ms,
     bytes_received, bytes_sent)`;
 
-/** 23 counts of starts: most within 50 to 75 ms, a few above 500 ms. */
+/** 24 counts of starts by duration: most are from 50 to 75 ms, a few above 500 ms. */
 const COUNTS = `n, n, n / 9,
   jsonb_build_object('released', n - n / 9, 'crashed', n / 9),
   array[0, 0, 0, 0, 0, 0, 0, n - n / 6, 0, 0, 0, 0, 0, 0, n / 6, 0, 0, 0, 0, 0, 0, 0, 0],
   n / 2, n * 95000, n * 4100, n * 2500000::bigint, n * 90000`;
 
-/** Writes ended sessions, a minute apart, the newest a minute ago. Every ninth has failed, on one of a hundred sites. */
+/**
+ * Writes ended sessions at intervals of a minute, the newest a minute ago. Every ninth has failed. They visited a
+ * hundred sites in turn.
+ */
 export async function inventSessions(server: TestServer, count: number): Promise<void> {
   await rowsOf(server, SESSIONS, [server.applicationId, server.now(), count]);
 }

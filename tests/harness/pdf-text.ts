@@ -1,5 +1,5 @@
-// The text that a PDF file of Chromium shows. Its streams are unpacked, and its glyphs are read with the tables of
-// their fonts.
+// Extracts the text of a PDF file that Chromium wrote. Its streams are unpacked, and its glyphs are read with the
+// tables of their fonts.
 import { inflateSync } from 'node:zlib';
 
 const STREAM = /stream\r?\n/g;
@@ -40,8 +40,8 @@ function glyphsIn(table: string): ReadonlyMap<number, string> {
 }
 
 /**
- * The unpacked streams, and the text once for each font, without spaces, because a page places most letters
- * individually.
+ * Returns the unpacked streams, and the text decoded once with each font. The text has no spaces, because a page places
+ * most letters individually.
  */
 export function pdfText(pdf: Buffer): string {
   const streams = streamsOf(pdf);

@@ -1,5 +1,5 @@
-// The path from other hosts to one host of a fleet that uses TLS. A relay in between records what passes, and can be
-// replaced by an impostor that answers in place of the host.
+// The path from other hosts to one host in a fleet that uses TLS. A relay in between records what passes, and can be
+// replaced by an impostor that responds in place of the host.
 import { once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { connect, createServer, type Server, type Socket } from 'node:net';
@@ -24,13 +24,13 @@ export interface PeerWay {
   readonly address: string;
   /** Settings of all hosts, with the authority that they trust. */
   readonly shared: Readonly<Record<string, string>>;
-  /** Settings of the host at the end. */
+  /** Settings of the host at the end of the path. */
   readonly own: Readonly<Record<string, string>>;
-  /** A certificate of the authority that the hosts trust. */
+  /** Issues certificates from the authority that the hosts trust. */
   readonly issue: Authority['issue'];
   /** The bytes that passed through the relay. */
   passed(): Buffer;
-  /** An impostor with this certificate answers instead while `during` is running. */
+  /** Lets an impostor with this certificate respond in place of the host while `during` is running. */
   impersonate(certificate: Signed, during: (impostor: Impostor) => Promise<void>): Promise<void>;
 }
 

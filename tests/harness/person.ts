@@ -1,4 +1,4 @@
-// A person, without a browser. Sends requests as pages of the console do, with the cookie and the origin.
+// A person who uses no browser. Sends requests as pages of the console do, with the cookie and the origin.
 import assert from 'node:assert/strict';
 import type { SignInResult } from '../../contract/sign-in.ts';
 import type { HttpAnswer } from './http.ts';
@@ -20,7 +20,7 @@ export class Person {
     return { origin: this.#server.url, ...(this.cookie ? { cookie: this.cookie } : {}) };
   }
 
-  /** The first person of the server, who has the account of the first start. */
+  /** Sets up and signs in the owner, whose account was created at the first start of the server. */
   static async owner(server: TestServer, email = 'ada@example.com'): Promise<Person> {
     const person = new Person(server);
     const token = await setUpToken(server);

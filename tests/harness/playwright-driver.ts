@@ -1,5 +1,5 @@
-// Playwright in the table of clients. It listens on the context, which reports every page from its first event on. A
-// listener on a popup could be added too late.
+// The Playwright driver for the table of clients. It listens on the context, which reports every page from its first
+// event on. A listener on a popup could be added too late.
 import {
   type BrowserContext,
   chromium,

@@ -65,8 +65,8 @@ async function makePrepared(prepared: string): Promise<void> {
 }
 
 /**
- * Removes folders of other states. Another test file may be removing the same folders. One of the two then fails, which
- * does no harm.
+ * Removes folders for other states. If another test file is removing the same folders, one of the two fails, which does
+ * no harm.
  */
 function removeOutdated(current: string): void {
   for (const name of readdirSync(KEPT).filter(one => !one.startsWith(current)))

@@ -71,7 +71,7 @@ type Answered = (
   family?: number,
 ) => void;
 
-/** Answers in the formats of `dns.lookup` that are used here. */
+/** Calls back in the formats of `dns.lookup` that are used here. */
 const lookup = ((name: string, options: { all?: boolean }, answered: Answered): void => {
   if (name !== HIDDEN) answered(Object.assign(new Error(`${name} is not known`), { code: 'ENOTFOUND' }), '', 4);
   else if (options.all) answered(null, [{ address: '127.0.0.1', family: 4 }]);

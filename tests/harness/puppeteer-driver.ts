@@ -1,5 +1,5 @@
-// Puppeteer in the table of clients. It observes only the pages that it opens itself, because a listener on another
-// page could be added too late.
+// The Puppeteer driver for the table of clients. It observes only the pages that it opens itself, because a listener on
+// another page could be added too late.
 import puppeteer, {
   type BrowserContext,
   type HTTPRequest,

@@ -1,5 +1,5 @@
-// A raw CDP client in the table of clients. It enables what stock clients enable and records the events of each target
-// of a cell. Values that identify this run, times and durations are left out.
+// The driver for the table of clients that uses raw CDP. It enables what stock clients enable and records the events of
+// each target in a cell. Values that identify this run, times and durations are left out.
 import { CdpClient, type CdpMessage } from './cdp.ts';
 import {
   BASE_READY,
@@ -31,7 +31,7 @@ const OF_THIS_RUN: ReadonlySet<string> = new Set(
 const OF_TARGETS: ReadonlySet<string> = new Set(
   'targetId openerId frameId openerFrameId parentFrameId parentId openerid'.split(' '),
 );
-/** Repeats of these events, which a query by another client causes, are ignored. */
+/** Repeats of these events are ignored, because a query by another client causes them. */
 const OF_A_TARGET: ReadonlySet<string> = new Set(['Target.targetCreated', 'Target.targetInfoChanged']);
 /** These events race with the other events of their domain. */
 const RACING = /ExtraInfo$|^Network\.policyUpdated$/;
@@ -42,7 +42,7 @@ export class RawDriver implements Driver {
   readonly #client: CdpClient;
   readonly #site: string;
   #heard: CdpMessage[] = [];
-  /** Resolves when the domains of the channel are enabled. By channel. */
+  /** For each channel, a promise that resolves when its domains are enabled. */
   readonly #enabled = new Map<string, Promise<unknown>>();
 
   private constructor(client: CdpClient, site: string) {

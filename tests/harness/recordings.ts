@@ -1,4 +1,4 @@
-// Requests about recordings.
+// Sends requests about recordings.
 import { setTimeout } from 'node:timers/promises';
 import type { RecordingDownload, Replay } from '../../contract/recordings.ts';
 import type { HttpAnswer } from './http.ts';
@@ -12,7 +12,7 @@ export async function replaysOf(server: TestServer, id: string): Promise<readonl
   return answer.status === 200 ? answer.body.pages : [];
 }
 
-/** Returns the playlist, or undefined while there is none. */
+/** Returns the playlist, or undefined while there is no playlist yet. */
 export async function playlistOf(server: TestServer, id: string, pageId: string): Promise<string | undefined> {
   const answer = await server.api('GET', `/v1/browsers/sessions/${id}/replays/${pageId}`);
   return answer.status === 200 ? answer.text : undefined;

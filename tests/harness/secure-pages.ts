@@ -19,7 +19,7 @@ const ANSWERS: Readonly<Record<string, readonly [type: string, text: string]>> =
   '/file': ['application/octet-stream', SECURE_FILE],
 };
 
-/** Runs until the end of the file. Returns the port. */
+/** Opens the site, which runs until the end of the file, and returns its port. */
 export async function openSecurePages(signed: Signed): Promise<number> {
   const server = createServer({ cert: signed.cert, key: signed.key }, (request, response) => {
     const [type, text] = ANSWERS[request.url ?? ''] ?? ['text/plain', 'not here'];

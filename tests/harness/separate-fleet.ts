@@ -21,7 +21,7 @@ export type Region = (typeof REGIONS)[number];
 type Three<T> = readonly [T, T, T];
 
 export interface SeparateFleet {
-  /** Each host is the first of its region. */
+  /** Each host is the first host in its region. */
   readonly hosts: Three<TestServer>;
   /** The address of the proxy, which is the public one. */
   readonly url: string;

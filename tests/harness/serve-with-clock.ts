@@ -1,5 +1,5 @@
-// The server as a child process of a test, with a clock that the test advances through the IPC channel: it sends
-// milliseconds and receives them back once the clock has advanced. `--ahead MS` starts with the offset of a predecessor.
+// The server as a child process of a test, with a clock that the test advances through the IPC channel: the test sends
+// milliseconds, which are sent back once the clock has advanced. `--ahead MS` starts with the offset of a predecessor.
 import { parseArgs } from 'node:util';
 import { serve } from '../../server/main.ts';
 import { TestClock } from './test-clock.ts';

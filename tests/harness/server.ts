@@ -28,7 +28,10 @@ const ORPHAN_LOOK_MS = 1_000;
 /** The last output of a process arrives shortly after its exit. */
 const OUTPUT_READ_MS = 10_000;
 const HOUR_MS = 3_600_000;
-/** A check for leftovers reads the files of every process of the machine, so it is not done more often. */
+/**
+ * A check for leftovers reads the files of every process on the machine, so this is the shortest interval between
+ * checks.
+ */
 const LEFT_EVERY_MS = 100;
 const UNDESCRIBED_SHOWN = 20;
 
@@ -55,8 +58,8 @@ export interface ServerOptions {
   /** For benchmarks: runs the server without the check of its responses. */
   readonly isMeasured?: boolean;
   /**
-   * For a server in a network namespace: the start of the commands that run there, and the addresses at which the test
-   * reaches its listeners.
+   * For a server in a network namespace: the command prefix that runs commands there, and the addresses at which the
+   * test reaches its listeners.
    */
   readonly within?: { readonly command: readonly string[]; readonly url: string; readonly operatorUrl?: string };
 }
@@ -177,7 +180,7 @@ export class TestServer {
       BERTH_LOG_LEVEL: 'info',
       // Warm browsers would count as leftovers. Tests that need them enable them.
       BERTH_WARM: '0',
-      // Tests send more requests than people do. Tests of these limits set them.
+      // Tests send more requests than people do. Tests of these limits set their own values.
       BERTH_READS_PER_MINUTE: '1000000',
       BERTH_WRITES_PER_MINUTE: '1000000',
       // `npm run test:slow` runs suites a second time with the other engine.
@@ -221,8 +224,8 @@ export class TestServer {
   }
 
   /**
-   * Checks once per hour of the test clock for the result of an hourly task. A task that was running while the clock was
-   * advanced has used the earlier time and runs again an hour later.
+   * Advances the test clock by an hour before each check for the result of an hourly task. A task that was running
+   * while the clock was advanced has used the earlier time and runs again an hour later.
    */
   hourly<T>(what: string, look: () => Promise<T> | T, satisfies?: (seen: T) => boolean): Promise<T> {
     const later = async (): Promise<T> => {
@@ -363,7 +366,7 @@ export class TestServer {
     throw new Error(`${different.length} answers are not as contract/generated/openapi.yaml describes them:\n${shown}`);
   }
 
-  /** If the last process was killed, warm browsers are waiting for a successor, and `berth stop` ends them. */
+  /** If the last process was killed, runs `berth stop`, because its warm browsers are waiting for a successor. */
   async #sweepAfterKill(): Promise<void> {
     if (this.#child?.signalCode === null && this.#child.exitCode === 0) return;
     const { code, stderr } = await this.berth('stop');

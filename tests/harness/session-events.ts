@@ -11,7 +11,7 @@ export async function eventsOf(server: TestServer, id: string, type?: EventType)
   return answer.body.data;
 }
 
-/** Waits for an event of the type that matches, and returns all events of the type. */
+/** Waits for a matching event of the type, and returns all events of the type. */
 export function toldOf(
   server: TestServer,
   id: string,

@@ -19,7 +19,7 @@ export interface MailServer {
   readonly commands: readonly string[];
   /** The response to RCPT, for example `451 4.3.0 later`. If undefined, messages are accepted. */
   refusal: string | undefined;
-  /** Whether it accepts connections without responding. */
+  /** Whether the server accepts connections without responding. */
   silent: boolean;
 }
 

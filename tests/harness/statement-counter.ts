@@ -1,5 +1,5 @@
-// A relay between a server and its PostgreSQL that records every statement, by the framing of PostgreSQL's protocol.
-// Without TLS.
+// A relay between a server and its PostgreSQL that records every statement, using the message format of PostgreSQL's
+// protocol. Without TLS.
 import { once } from 'node:events';
 import { connect, createServer, type Socket } from 'node:net';
 
@@ -16,7 +16,7 @@ export interface StatementCounter {
   close(): Promise<void>;
 }
 
-/** `url` is the address of PostgreSQL, with host and port. */
+/** Starts the relay. `url` is the address of PostgreSQL, with host and port. */
 export async function countStatements(url: string): Promise<StatementCounter> {
   const target = new URL(url);
   const sockets = new Set<Socket>();

@@ -21,7 +21,7 @@ export interface Upstream {
   readonly settings: Readonly<Record<string, string>>;
   /** Requests so far, oldest first. With `path`, only those whose path begins with it. */
   received(path?: string): readonly Received[];
-  /** Sets how requests are answered whose path begins with this. The longest such path applies. */
+  /** Sets the response to requests whose path begins with `path`. The longest matching path applies. */
   answer(path: string, answering: Answering): void;
   /** Stops accepting connections. */
   close(): void;

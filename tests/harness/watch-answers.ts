@@ -1,5 +1,5 @@
 // Loaded into the server process of a test (`--import`). Checks every response against the OpenAPI document, and writes
-// a line to the file in `?into=` for each one that does not match. Responses are not changed.
+// a line to the file in `?into=` for each response that does not match. Responses are not changed.
 import { appendFileSync } from 'node:fs';
 import {
   type IncomingMessage,

@@ -1,5 +1,5 @@
-// The complete files in the download folder of a session. For a moment an empty file with the final name exists beside the
-// partial one, which is then renamed over it.
+// The complete files in the download folder of a session. For a moment an empty file with the final name exists beside
+// the partial file, which is then renamed over the empty one.
 import { existsSync, readdirSync } from 'node:fs';
 
 const PARTIAL = '.crdownload';

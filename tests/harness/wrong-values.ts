@@ -1,6 +1,6 @@
-// Values that a JSON schema of the contract refuses. For each field: a wrong type, out of range, too long, a wrong
-// format, null and missing, and one unknown field. Every value is checked against the schema, so that none is valid by
-// accident.
+// Values that a JSON schema of the contract refuses. For each field: of a wrong type, out of range, too long, in a
+// wrong format, null and missing, and one unknown field. Every value is checked against the schema, so that none is
+// valid by accident.
 import type { TSchema } from 'typebox';
 import { Check } from 'typebox/value';
 
@@ -95,7 +95,7 @@ function* wrongFields(shape: Shape, path: string): Generator<Wrong> {
     for (const wrong of wrongs(inner, join(path, name))) yield { ...wrong, value: { ...all, [name]: wrong.value } };
 }
 
-/** Values that are always invalid, whatever they contain. */
+/** Yields values that may be invalid as a whole. Valid ones are dropped later. */
 function* wrongHere(shape: Shape): Generator<readonly [how: string, value: unknown]> {
   for (const value of [null, true, 7, 1.5, '7', 'true', 'no such word', {}, []])
     yield [`type: ${JSON.stringify(value)}`, value];

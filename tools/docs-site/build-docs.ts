@@ -1,5 +1,5 @@
-// Builds the docs site: every document of docs/ as a static page, the style and script as files that carry their digest,
-// and the index that the search looks through.
+// Builds the docs site: every document of docs/ as a static page, the style sheet and script as files that have their
+// digest in the name, and the search index.
 import { createHash } from 'node:crypto';
 import { globSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -56,7 +56,7 @@ There is no page at this address. Search above, or begin at the [start of the do
 
 const readText = (path: string): string => readFileSync(path, 'utf8');
 
-/** Address, page, heading and text: the search index of one section. */
+/** The search index of one page: address, page title, heading and text of each section. */
 function searched({ entry, rendered }: Page): Array<readonly [string, string, string, string]> {
   const address = entry.path === '' ? '/docs' : `/docs/${entry.path}`;
   const title = entry.title ?? rendered.title;

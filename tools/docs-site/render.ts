@@ -1,5 +1,5 @@
-// One document as HTML: anchors on headings, links between documents as links between pages, code in fields that can be
-// copied. Markup in a document stays text: nothing but what markdown says becomes HTML.
+// Renders a document as HTML: anchors on headings, links between documents as links between pages, code in fields that
+// can be copied. HTML in a document is shown as text: only Markdown becomes HTML.
 import { posix } from 'node:path';
 import markdownIt, { type Token } from 'markdown-it';
 import { coloured } from './colours.ts';
@@ -41,8 +41,8 @@ export function render(file: string, text: string, pageOf: PageOf): Rendered {
     }
   });
   markdown.renderer.rules.fence = (all, index) => codeField(all[index]?.content ?? '', all[index]?.info ?? '');
-  // A wide table scrolls by itself, also by keyboard.
-  // Each table can be scrolled, and is a landmark whose name must be its own.
+  // A wide table scrolls by itself, also by keyboard. So each table is a landmark, whose name must be unique on the
+  // page.
   markdown.renderer.rules.table_open = (tokens, at) => {
     const number = tokens.slice(0, at + 1).filter(({ type }) => type === 'table_open').length;
     return `<div class="table" role="region" aria-label="Table ${number}" tabindex="0"><table>`;

@@ -1,5 +1,5 @@
-// What a page of the docs does in the browser: the search, copy buttons, and the mark at the current section. Pages can
-// be read without it.
+// The script of the docs pages: the search, copy buttons, and the mark at the current section. Pages can be read
+// without it.
 const stored = localStorage.getItem('berth.theme');
 if (stored === 'light' || stored === 'dark') document.documentElement.dataset.theme = stored;
 

@@ -1,6 +1,6 @@
-// `npm run fleet`: three hosts on this machine, each in a network namespace of its own, over one PostgreSQL and one S3
-// store, and an address of the machine that passes connections to them in turn. Everything is removed when it ends.
-// Needs root.
+// `npm run fleet`: starts three hosts on this machine, each in its own network namespace, with one PostgreSQL and one
+// S3 store, and an address of the machine that passes connections to the hosts in turn. Everything is removed when it
+// ends. Needs root.
 import { randomBytes } from 'node:crypto';
 import { existsSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -16,7 +16,10 @@ const SLOTS = process.env.FLEET_SLOTS ?? '3';
 const PORT = Number(process.env.FLEET_PORT ?? 8080);
 const RELAY = join(import.meta.dirname, 'relay-program.ts');
 
-/** Lines of the first host's greeting. The hints below them name commands, which reach no host from outside of its namespace. */
+/**
+ * Lines of the first host's greeting. The hints below these lines are not shown: they name commands that work only
+ * inside the host's namespace.
+ */
 const CONSOLE_LINK = /^ {2}console +\S+#token=/;
 const KEY = /^ {2}key /;
 const CONSOLE_HINT = `            signs you in for ${CONSOLE_LINK_HOURS} hours as the owner, who sets limits and makes keys`;
@@ -51,7 +54,7 @@ async function startHost({ namespace, address }: Member, env: Variables): Promis
   await programs.appears(`host ${namespace}`, () => existsSync(join(dataDir, 'server.json')));
 }
 
-/** Opens an address of the machine that leads into the network of the fleet, through a Unix socket. */
+/** Listens on an address of the machine, and passes connections into the network of the fleet through a Unix socket. */
 async function openAddress({ namespace }: Member, hosts: readonly Member[]): Promise<void> {
   const socket = join(folder, 'turns.sock');
   const addresses = hosts.map(({ address }) => `${address}:8080`);

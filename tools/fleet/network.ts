@@ -1,5 +1,5 @@
-// The network of the fleet on one machine: a namespace for each host and one for database and bucket, joined by a
-// bridge in a namespace of its own. There is no route out of it, and the machine cannot see it.
+// The network of the fleet on one machine: a namespace for each host and one for database and bucket, connected by a
+// bridge in a namespace of its own. No route leads out of this network, and the machine cannot reach it.
 import { spawnSync } from 'node:child_process';
 
 export const SUBNET = '10.77.0';
@@ -19,7 +19,7 @@ export interface Network {
   remove(): void;
 }
 
-/** Makes the members, in order. */
+/** Creates a member for each name. */
 export function makeNetwork(prefix: string, names: readonly string[]): Network {
   const bridge = `${prefix}-br`;
   const members: readonly Member[] = names.map((name, at) => ({
@@ -58,8 +58,8 @@ function join(bridge: string, port: string, namespace: string, address: string):
 }
 
 /**
- * Returns the command that runs another one in a namespace. Network namespaces that this one makes have names of their
- * own.
+ * Returns the command that runs `command` in a namespace. The names of network namespaces that `command` creates are
+ * not visible outside.
  */
 export const inside = (namespace: string, command: readonly string[]): string[] => [
   ...['nsenter', `--net=/run/netns/${namespace}`, 'unshare', '--mount', '--propagation', 'private'],

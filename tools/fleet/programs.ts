@@ -46,7 +46,7 @@ export class Programs {
     return child;
   }
 
-  /** Sends SIGINT, which ends the sessions of a host, and is PostgreSQL's fast shutdown. */
+  /** Sends SIGINT: a host then ends its sessions, and PostgreSQL does a fast shutdown. */
   async end(child: ChildProcess): Promise<void> {
     const at = this.#running.indexOf(child);
     if (at < 0) return;
@@ -64,7 +64,7 @@ export class Programs {
     for (const child of this.#running) child.kill('SIGKILL');
   }
 
-  /** Ends the programs in reverse order, because hosts need the database to end. */
+  /** Ends the programs in reverse order, because hosts need the database while they end. */
   async endAll(): Promise<void> {
     this.#isEnding = true;
     for (const child of [...this.#running].reverse()) await this.end(child);

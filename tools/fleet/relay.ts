@@ -1,5 +1,5 @@
-// Passes each connection to the next of several endpoints that accepts it. An endpoint is HOST:PORT, or the path of a
-// Unix socket.
+// Passes connections to several endpoints in turn, and skips an endpoint that does not accept one. An endpoint is
+// HOST:PORT, or the path of a Unix socket.
 import { once } from 'node:events';
 import { connect, createServer, type Server, type Socket } from 'node:net';
 

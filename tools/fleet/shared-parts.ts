@@ -62,7 +62,7 @@ export async function startDatabase(
   };
 }
 
-/** Starts the S3 store. Returns the settings of hosts that use it. */
+/** Starts the S3 store. Returns the settings for hosts that use it. */
 export function startStore({ namespace, address }: Member, { programs, folder, env }: PlaceOfParts): Variables {
   const data = join(folder, 's3');
   mkdirSync(data);

@@ -1,5 +1,5 @@
-// The commit that a release is made from, and its time, which all files of the release have, so that two runs give
-// equal bytes.
+// The commit that a release is made from, and its time, which is set as the time of all files of the release, so that
+// two runs produce identical bytes.
 import { spawnSync } from 'node:child_process';
 
 export interface Commit {

@@ -1,5 +1,5 @@
-// The files of a release: the compiled program, what it reads beside its code, the built console and docs, the examples
-// of deploy/, the documents, and the packages that the program imports.
+// The files of a release: the compiled program, the files that it reads beside its code, the built console and docs,
+// the examples in deploy/, the documents, and the packages that the program imports.
 import { globSync, readFileSync, statSync } from 'node:fs';
 import { basename, join, relative } from 'node:path';
 import { buildWeb } from '../build-web.ts';
@@ -41,7 +41,10 @@ export async function filesOfRelease(
   return files;
 }
 
-/** The packages of the lock file, except those for one kind of machine only, of which npm fetches the one that fits. */
+/**
+ * The packages in the lock file, except those that are only for one kind of machine: npm fetches the right one of
+ * these.
+ */
 export function filesOfPackages(root: string, lock: string): Map<string, PackedFile> {
   const { packages } = JSON.parse(lock) as { packages: Record<string, { os?: unknown }> };
   const folders = Object.entries(packages).filter(([path, { os }]) => path !== '' && os === undefined);

@@ -28,7 +28,10 @@ const nameOf = (specifier: string): string =>
     .slice(0, specifier.startsWith('@') ? 2 : 1)
     .join('/');
 
-/** The dependencies with these names, in the order of the repository's. A package that is not pinned there is an error. */
+/**
+ * The dependencies with these names, in the order of the repository's package.json.
+ * @throws if a package is not pinned there.
+ */
 export function pinned(repository: Manifest, names: ReadonlySet<string>): Record<string, string> {
   const missing = [...names].filter(name => !(name in repository.dependencies));
   if (missing.length > 0) throw new Error(`not among the dependencies of package.json: ${missing.join(', ')}`);

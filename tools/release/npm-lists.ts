@@ -1,5 +1,5 @@
-// What npm derives from the lock file without the network: the part of it that a release needs, and the list of parts
-// in CycloneDX.
+// What npm derives from the lock file without using the network: the part of the lock file that a release needs, and
+// the software bill of materials in CycloneDX format.
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -12,13 +12,13 @@ import type { Manifest } from './manifest.ts';
 const NPM_MS_MAX = 120_000;
 const NPM_BYTES_MAX = 64 * 2 ** 20;
 
-/** The lock file without what this manifest does not need. */
+/** The lock file, reduced to what this manifest needs. */
 export const lockFor = (root: string, manifest: Manifest): string =>
   inFolderOf(root, manifest, folder => readFileSync(join(folder, 'package-lock.json'), 'utf8'));
 
 /**
- * The list of all packages that this manifest depends on. Its serial number is derived from its contents, and its time
- * is that of the commit.
+ * The software bill of materials: all packages that this manifest depends on. Its serial number is derived from its
+ * contents, and its timestamp is the time of the commit.
  */
 export function partsFor(root: string, manifest: Manifest, commit: Commit): string {
   const printed = inFolderOf(root, manifest, folder =>

@@ -46,7 +46,7 @@ async function release(folder: string): Promise<string> {
   return join(folder, `${name}.tgz`);
 }
 
-/** The packages that were built into the console are parts of the release too. */
+/** Adds the packages that are built into the console, which are parts of the release too. */
 function withConsole(repository: Manifest, manifest: Manifest): Manifest {
   const texts = globSync('console/**/*.{ts,tsx}', { cwd: ROOT })
     .filter(path => !path.endsWith('.test.ts'))

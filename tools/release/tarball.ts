@@ -1,4 +1,4 @@
-// A tarball as npm accepts it, whose bytes depend only on its files: sorted, with one time, without owners.
+// A tarball that npm accepts, whose bytes depend only on its files and the given time: sorted, and without owners.
 
 import { buffer } from 'node:stream/consumers';
 import { createGzip } from 'node:zlib';

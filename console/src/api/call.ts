@@ -34,7 +34,7 @@ export interface Reply<Id extends OperationId> {
   readonly headers: Headers;
 }
 
-/** Whether the service has the operation. Features without their operation are hidden. */
+/** Whether the service has the operation. The console hides features whose operation is missing. */
 export const offers = (id: string): boolean => id in BERTH_OPERATIONS;
 
 export const call = async <Id extends OperationId>(id: Id, input: Input<Id>): Promise<Answered<Id>> =>
@@ -44,7 +44,7 @@ export async function callFully<Id extends OperationId>(id: Id, input: Input<Id>
   const response = await ask(id, input);
   const text = await response.text();
   const isJson = (response.headers.get('content-type') ?? '').includes('json');
-  // The contract defines the body of a successful answer.
+  // The contract defines the body of a successful response.
   return { body: (isJson && text !== '' ? JSON.parse(text) : text) as Answered<Id>, headers: response.headers };
 }
 

@@ -1,6 +1,7 @@
-// Who is signed in: a person, whose cookie the browser keeps and sends, or the owner of a personal access token, which is in
-// sessionStorage, so that it survives a reload but not the tab. Browser operations require an agent key: one per application is issued for an hour, stored beside the token, renewed before
-// it expires, and revoked on sign-out.
+// Who is signed in: a person, whose cookie the browser stores and sends, or the owner of a personal access token. The
+// token is in sessionStorage, so that it survives a reload but not the closing of the tab. Browser operations require
+// an agent key: one per application is issued for an hour, stored beside the token, renewed before it expires, and
+// revoked on sign-out.
 import type { IssuedAgentKey } from '../../../contract/agent-keys.ts';
 import { ApiError } from './api-error.ts';
 import { tabStored } from './storage.ts';
@@ -9,7 +10,7 @@ const STORED = 'berth.token';
 const STORED_KEYS = 'berth.keys';
 const KEY_LIFE_MS = 3_600_000;
 const RENEW_BEFORE_MS = 300_000;
-/** The name of keys issued by consoles, as the list of keys shows it. */
+/** The name of agent keys that consoles issue, as shown in the list of keys. */
 export const CONSOLE_KEY_NAME = 'Console';
 
 interface HeldKey {
@@ -18,7 +19,7 @@ interface HeldKey {
   readonly untilMs: number;
 }
 
-/** `person`: signed in by the cookie. `unknown`: it is not known yet whether there is a cookie. */
+/** `person`: signed in with the cookie. `unknown`: it is not known yet whether there is a cookie. */
 type SignedIn = { readonly token: string } | 'person' | 'unknown' | undefined;
 
 const storedToken = tabStored.getItem(STORED);
@@ -36,13 +37,13 @@ export const isPerson = (): boolean => signedIn === 'person';
 
 const token = (): string | undefined => (typeof signedIn === 'object' ? signedIn.token : undefined);
 
-/** For operations of the account. The cookie of a person needs no header. */
+/** Headers for operations of the account. A person needs none, because the browser sends the cookie. */
 export function accountHeaders(): Record<string, string> {
   const text = token();
   return text === undefined ? {} : { authorization: `Bearer ${text}` };
 }
 
-/** Asks the service whether this browser has the cookie of a person. */
+/** Asks the service whether this browser has a person's cookie. */
 export async function lookForPerson(): Promise<void> {
   if (signedIn !== 'unknown') return;
   const response = await fetch('/v1/account').catch(() => undefined);
@@ -51,7 +52,7 @@ export async function lookForPerson(): Promise<void> {
   tell();
 }
 
-/** Called after a sign-in, whose answer has set the cookie. */
+/** Called after a sign-in whose response has set the cookie. */
 export function signedInAsPerson(): void {
   signedIn = 'person';
   signOutReasonText = undefined;

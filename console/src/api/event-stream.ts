@@ -25,7 +25,7 @@ export async function listen(options: ListenOptions, signal: AbortSignal): Promi
     options.onState('connecting');
     try {
       const response = await open(options, lastId, signal);
-      // The stream of an application does not end: 204 comes from a service that is stopping, so reconnect.
+      // The stream of an application has no end: a service that is stopping responds with 204, so reconnect.
       if (options.sessionId !== undefined && response.status === 204) return options.onState('over');
       if (!response.body) throw new Error('the stream has no body');
       options.onState('live');

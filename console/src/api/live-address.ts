@@ -8,7 +8,7 @@ const PATH = '/v1/browsers/sessions/{id}/debug';
 
 export const offersLiveView = (): boolean => Object.values(BERTH_OPERATIONS).some(({ path }) => path === PATH);
 
-/** Relative to the origin of this page, because the frame policy allows only this origin. */
+/** Returns an address relative to the origin of this page, because the frame policy allows only this origin. */
 export async function readLiveAddress(app: string, id: string, signal: AbortSignal): Promise<string> {
   const response = await fetch(urlOf(PATH, { id }), {
     headers: { authorization: `Bearer ${await agentKey(app)}` },

@@ -1,5 +1,5 @@
-// What is waiting for the person who is signed in, kept up to date by a request that waits for a change. A hidden tab
-// asks only now and then, because a browser has few connections to one service.
+// What is waiting for the person who is signed in, kept up to date by long polling. A hidden tab asks only now and
+// then, because a browser has few connections to one service.
 import { type QueryClient, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useEffect } from 'react';
 import type { Inbox } from '../../../contract/inbox.ts';
@@ -10,10 +10,12 @@ const KEY = ['inbox', 'counts'] as const;
 const WAIT_SECONDS = 50;
 const HIDDEN_EVERY_MS = 60_000;
 const RETRY_MS = 5_000;
-/** If an answer without a change comes sooner, too many requests are waiting, or the server is stopping. */
+/** If a response without a change arrives sooner than this, too many requests are waiting, or the server is stopping. */
 const SOON_MS = 10_000;
 
-/** Counts by application. Undefined while they are not known, and for a user who signed in with a token. */
+/**
+ * Returns counts by application. Undefined while the counts are not known, and for a user who signed in with a token.
+ */
 export const useInbox = (): Inbox | undefined =>
   // Filled by `useLiveInbox` only.
   useQuery<Inbox>({ queryKey: KEY, enabled: false, queryFn: () => call('readInbox', {}) }).data;
@@ -59,7 +61,7 @@ async function keep(client: QueryClient, signal: AbortSignal): Promise<void> {
     }
 }
 
-/** Ends early when the tab becomes visible or hidden. */
+/** Waits. The wait ends early when the tab becomes visible or hidden. */
 const pause = (ms: number, signal: AbortSignal): Promise<void> =>
   new Promise(resolve => {
     const done = (): void => {

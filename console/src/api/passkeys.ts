@@ -1,4 +1,4 @@
-// Passkeys of this browser.
+// Creates and uses passkeys in this browser.
 import type { JsonObject } from '../../../contract/common.ts';
 import type { PasskeyChallenge } from '../../../contract/sign-in.ts';
 

@@ -59,7 +59,7 @@ const DELIVERIES_PER_PAGE = 25;
 const DELIVERIES_EVERY_MS = 3_000;
 const ENTRIES_PER_PAGE = 50;
 
-/** Pages of a list with a cursor. */
+/** The paging options for a list with a cursor. */
 const PAGED = {
   initialPageParam: '',
   getNextPageParam: ({ nextCursor }: { readonly nextCursor?: string }) => nextCursor,
@@ -153,7 +153,7 @@ const HISTORY_PER_PAGE = 50;
  */
 const INBOX_EVERY_MS = 30_000;
 
-/** Everything that is waiting, whoever it is waiting for. */
+/** Everything that is waiting, whoever should act on it. */
 export const waitingQuery = (app: string) =>
   queryOptions({
     queryKey: ['inbox', app, 'waiting'],
@@ -243,12 +243,12 @@ export const creditEntriesQuery = (app: string, filters: Omit<CreditEntryQuery, 
     refetchInterval: ENTRIES_EVERY_MS,
   });
 
-/** Packs and prices, with the id that an order names. */
+/** Packs and prices, with the quote id that an order must name. */
 export const quoteQuery = (app: string) =>
   queryOptions({
     queryKey: ['top-ups', app, 'quote'],
     queryFn: ({ signal }) => call('readQuote', { params: { appId: app }, signal }),
-    // An order names a quote, which expires after 15 minutes.
+    // Refetched, because an order names a quote, which expires after 15 minutes.
     refetchInterval: QUOTE_EVERY_MS,
   });
 
@@ -269,7 +269,7 @@ export const signingKeysQuery = queryOptions({
   staleTime: 0,
 });
 
-/** Ids of the operations that a list can be filtered by. */
+/** Ids of the operations for the filter of a list. */
 export const operationNamesQuery = (app: string) =>
   queryOptions({
     queryKey: ['operations', app, 'names'],
@@ -304,7 +304,7 @@ export const operationRevisionQuery = (app: string, id: string, revision: number
     staleTime: Number.POSITIVE_INFINITY,
   });
 
-/** Asks for a fresh proof, so it is fetched only when the page is opened. */
+/** Fetched only when the page is opened, because the request requires a step-up. */
 export const mailsQuery = queryOptions({
   queryKey: ['mails'],
   queryFn: ({ signal }) => call('listMails', { signal }),
@@ -344,7 +344,7 @@ export const sessionQuery = (app: string, id: string) =>
 
 const SESSIONS_FOUND_MAX = 6;
 
-/** Sessions that contain each of the words, newest first. */
+/** Sessions that match every word, newest first. */
 export const foundSessionsQuery = (app: string, words: string) =>
   queryOptions({
     queryKey: ['sessions', app, 'found', words],

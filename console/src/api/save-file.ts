@@ -2,13 +2,13 @@
 import type { SessionLog } from '../../../contract/logs.ts';
 import { ask, callFully } from './call.ts';
 
-/** The network log as a HAR file. */
+/** Saves the network log as a HAR file. */
 export async function saveHar(app: string, id: string): Promise<void> {
   const response = await ask('listSessionLogs', { app, params: { id }, query: { format: 'har' } });
   save(await response.blob(), `${id}.har`);
 }
 
-/** All entries, one JSON object per line. */
+/** Saves all entries of the log, one JSON object per line. */
 export async function saveLog(app: string, id: string): Promise<void> {
   const parts: string[] = [];
   let after: string | undefined;
@@ -24,7 +24,7 @@ export async function saveLog(app: string, id: string): Promise<void> {
   save(new Blob(parts, { type: 'application/x-ndjson' }), `${id}.ndjson`);
 }
 
-/** The receipt as the API returned it, for `berth receipts verify`. */
+/** Saves the receipt as the API returned it, for `berth receipts verify`. */
 export const saveReceipt = (invocationId: string, receipt: string): void =>
   save(new Blob([`${receipt}\n`], { type: 'application/jose' }), `receipt-${invocationId}.jws`);
 

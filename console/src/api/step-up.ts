@@ -12,7 +12,7 @@ export function onStepUp(listener: () => void): () => void {
   return () => watching.delete(listener);
 }
 
-/** Resolves when the person has given the proof. Rejects when they close the dialog. */
+/** Asks for the proof. Resolves when the person has given it, and rejects when the person closes the dialog. */
 export function stepUp(): Promise<void> {
   const asked = waiting ?? Promise.withResolvers<void>();
   waiting = asked;

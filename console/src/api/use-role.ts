@@ -6,12 +6,12 @@ import { applicationsQuery } from './queries.ts';
 /** Weakest first, as in contract/roles.ts. */
 const ORDER = ['viewer', 'developer', 'admin', 'owner'] as const satisfies readonly Role[];
 
-/** Undefined while it is not known. */
+/** Undefined while the role is not known. */
 export const useRole = (app: string): Role | undefined =>
   useQuery(applicationsQuery).data?.data.find(({ id }) => id === app)?.role;
 
 export const isAtLeast = (role: Role | undefined, least: Role): boolean =>
   role !== undefined && ORDER.indexOf(role) >= ORDER.indexOf(least);
 
-/** The role with this name, as a select gives it. */
+/** Converts the value of a select to a role. */
 export const roleNamed = (name: string): Role => ORDER.find(role => role === name) ?? 'viewer';

@@ -1,4 +1,5 @@
-// Verifies the receipt of an invocation in this browser: its signature by the published keys, and that it is about what the page shows.
+// Verifies the receipt of an invocation in this browser: that its signature is valid for the published keys, and that
+// its claims match what the page shows.
 import { queryOptions } from '@tanstack/react-query';
 import type { Invocation } from '../../../contract/invocations.ts';
 import {
@@ -15,7 +16,9 @@ export interface Verified {
   readonly checks: readonly string[];
 }
 
-/** Verifies once for each content of the page. Fails with ReceiptInvalid, CannotVerify or an error of the API. */
+/**
+ * Verifies again only when the shown content changes. Fails with ReceiptInvalid, CannotVerify or an error of the API.
+ */
 export const verificationQuery = (app: string, invocation: Invocation) => {
   const { id, receipt, input, output } = invocation;
   return queryOptions({
@@ -68,7 +71,7 @@ const compared = (
   ['end', berth.endedAt, invocation.endedAt],
   ['input digest', berth.inputDigest, invocation.inputDigest],
   ['output digest', berth.outputDigest, invocation.outputDigest],
-  // An amount that is still held has not been captured yet.
+  // While the receipt says that the amount is still held, nothing has been captured.
   ['cost', berth.cost.captured ?? 0, berth.cost.captured === undefined ? 0 : invocation.cost.captured],
 ];
 

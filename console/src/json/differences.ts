@@ -2,7 +2,7 @@
 
 export interface Difference {
   readonly path: string;
-  /** As JSON. Absent: there was none. */
+  /** The value as JSON. Absent if there was none. */
   readonly before?: string;
   readonly after?: string;
 }
@@ -24,7 +24,7 @@ const membersOf = (value: unknown): Members | undefined =>
 const written = <Name extends string>(name: Name, value: unknown): { readonly [N in Name]?: string } =>
   value === undefined ? {} : ({ [name]: JSON.stringify(value) } as { readonly [N in Name]: string }); // a computed key is widened
 
-/** Equal for values that differ only in the order of their members. */
+/** Returns the same text for values that differ only in the order of their members. */
 export const canonical = (value: unknown): string =>
   JSON.stringify(value, (_, part: unknown) =>
     membersOf(part) && !Array.isArray(part)

@@ -1,4 +1,4 @@
-// The positions of the members of a JSON text, so that an error can be shown at its place. Pure.
+// Finds the positions of the values in a JSON text, so that an error can be shown at its place. Pure.
 
 export interface Parsed {
   readonly value: unknown;

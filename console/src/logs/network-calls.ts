@@ -71,7 +71,7 @@ function responded(response: JsonObject): Partial<NetworkCall> {
   };
 }
 
-/** The last part of the path, or else the host. */
+/** Returns the last part of the path, or the host if there is none. */
 export function shortUrl(url: string): string {
   if (!URL.canParse(url)) return url;
   const { hostname, pathname, protocol } = new URL(url);

@@ -1,4 +1,4 @@
-// Reads members of log entries. They contain data of pages, so any shape is possible.
+// Reads members of log entries, which may have any shape because they contain data from pages.
 import type { JsonObject } from '../../../contract/common.ts';
 
 export const text = (value: unknown): string => (typeof value === 'string' ? value : '');

@@ -12,7 +12,7 @@ import { Ago } from '../ui/time.tsx';
 import { createdAfter, isSessionId as isUuid, readFilters, type Since } from './session-filters.ts';
 import { SinceChoice, WordChoice } from './word-choice.tsx';
 
-/** Actions within an application. Those of people and of the installation are not shown here. */
+/** Actions within an application. Entries about people and about the installation are not shown here. */
 const ACTIONS = [
   ...['application.created', 'application.renamed', 'limits.changed'],
   ...['agent_key.created', 'agent_key.changed', 'agent_key.rotated', 'agent_key.revoked', 'agent_key.refused_address'],

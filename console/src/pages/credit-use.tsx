@@ -113,7 +113,7 @@ function Shown({
   readonly isCharged: boolean;
   readonly period: UsePeriod;
 }) {
-  // Names for keys that the usage has no name for.
+  // Names of the keys for which the usage contains no name.
   const { data: keys } = useQuery({ ...keysQuery(app), enabled: by === 'key' });
   const names = new Map(keys?.map(({ id, name }) => [id, name]));
   const value = ({ cost, browserSeconds }: Row): number => (isCharged ? cost : browserSeconds);
@@ -166,7 +166,7 @@ const NAMES = { day: 'Day', operation: 'Operation', key: 'Agent key' } as const 
   Record<UsageBy, string>
 >;
 
-/** Without the unit, which the sum above the chart has. */
+/** Without the unit, which is shown with the sum above the chart. */
 const shortWords = (value: number, isCharged: boolean): string =>
   isCharged ? creditWords(value).replace(/ credits?$/, '') : timeWords(value);
 

@@ -1,4 +1,4 @@
-// Credit in words: the queries of the credit page, and the names of entries and prices.
+// Texts about credit, and the queries of the credit page: names of entries and prices.
 import type { CreditEntry, CreditUsageQuery, UsageBy } from '../../../contract/credits.ts';
 import type { Checkout } from '../../../contract/topups.ts';
 import { createdAfter, readFilters, type Since } from './session-filters.ts';
@@ -33,7 +33,7 @@ export const CHECKOUT_WORDS: Readonly<Record<Checkout['status'], string>> = {
   expired: 'Expired',
 };
 
-/** The view that the address selects. An absent member means its first choice. */
+/** The view that the address selects. If a member is absent, the first choice applies. */
 export interface CreditView {
   readonly by?: UsageBy;
   readonly period?: UsePeriod;
@@ -69,7 +69,7 @@ export const entriesAsked = ({ type, since }: CreditView, nowMs: number) => ({
   ...(since ? { after: createdAfter(since, nowMs) } : {}),
 });
 
-/** `€45.00`. Amounts are in the smallest unit of the currency. */
+/** For example, `€45.00`. Amounts are in the smallest unit of the currency. */
 export function moneyWords({ amount, currency }: { readonly amount: number; readonly currency: string }): string {
   const format = new Intl.NumberFormat(undefined, { style: 'currency', currency });
   return format.format(amount / 10 ** (format.resolvedOptions().maximumFractionDigits ?? 2));

@@ -5,7 +5,7 @@ const DAY_MS = 86_400_000;
 
 export const EXPIRIES = { '1': '1 day', '30': '30 days', '90': '90 days', '365': '1 year' } as const;
 
-/** The number of days, or an empty string for never. */
+/** `days` is the number of days, or an empty string for no expiry. */
 export const expiresAtOf = (days: string): { expiresAt?: string } =>
   days === '' ? {} : { expiresAt: new Date(Date.now() + Number(days) * DAY_MS).toISOString() };
 
@@ -16,7 +16,7 @@ export const ExpiryField = ({
 }: {
   readonly value: string;
   readonly onChange: (value: string) => void;
-  /** Whether it may be issued without an expiry. */
+  /** Whether the credential may be issued without an expiry. */
   readonly never?: boolean;
 }) => (
   <SelectField label="Expires" value={value} onChange={event => onChange(event.target.value)}>

@@ -13,7 +13,7 @@ import { bytesWords, fullTime } from '../ui/time.tsx';
 import { ForOperator } from './for-operator.tsx';
 
 const LOOK_MS = 5_000;
-/** The most bars of a chart. Readings are combined so that there are no more. */
+/** The maximum number of bars in a chart. If there are more readings, several are combined into one bar. */
 const BARS_MAX = 60;
 
 export const HostPage = () => (

@@ -231,7 +231,7 @@ function SessionList({ id }: { readonly id: string }) {
   );
 }
 
-/** A link, if the operator is a member of the application. */
+/** Shows the name as a link if the operator is a member of the application. */
 const Named = ({
   id,
   app,

@@ -1,4 +1,4 @@
-// The history of the inbox: two lists that are read page by page, merged into one order.
+// The history of the inbox: two lists that are read one list page at a time, merged into one.
 import type { ApplicationAction } from '../../../contract/actions.ts';
 import type { Handoff } from '../../../contract/handoffs.ts';
 
@@ -6,13 +6,13 @@ export type HistoryEntry =
   | { readonly kind: 'approval'; readonly id: string; readonly createdAt: string; readonly action: ApplicationAction }
   | { readonly kind: 'handoff'; readonly id: string; readonly createdAt: string; readonly handoff: Handoff };
 
-/** The entries of a list that have been read, newest first, and whether there are more. */
+/** The entries of a list that have been read so far, newest first, and whether there are more. */
 export interface Read<Item> {
   readonly items: readonly Item[];
   readonly hasMore: boolean;
 }
 
-/** Entries that are over, newest first, as far as both lists have been read. */
+/** Returns entries that are over, newest first, back to the time up to which both lists have been read. */
 export function historyOf(actions: Read<ApplicationAction>, handoffs: Read<Handoff>): readonly HistoryEntry[] {
   const from = [actions, handoffs].reduce((latest, { items, hasMore }) => {
     const oldest = items.at(-1)?.createdAt ?? '';
@@ -22,7 +22,7 @@ export function historyOf(actions: Read<ApplicationAction>, handoffs: Read<Hando
     ...actions.items
       .filter(({ status }) => status !== 'awaiting_approval')
       .map(action => ({ kind: 'approval' as const, id: action.jobId, createdAt: action.createdAt, action })),
-    // A viewer who took control in a live view was not asked to.
+    // Hand-offs of viewers are left out: they took control in a live view without being asked.
     ...handoffs.items
       .filter(({ endedAt, origin }) => endedAt !== undefined && origin !== 'viewer')
       .map(handoff => ({ kind: 'handoff' as const, id: handoff.id, createdAt: handoff.createdAt, handoff })),

@@ -1,4 +1,5 @@
-// Items that are waiting: one for the reader with everything that they need to decide, one for others as a line.
+// Items that are waiting. An item for the reader is shown with everything that is needed to decide it; an item for
+// others is one line.
 import { useQueryClient } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
@@ -63,7 +64,7 @@ export function ApprovalCard({ app, action }: { readonly app: string; readonly a
   );
 }
 
-/** `mine`: the reader has control already. */
+/** `mine`: the reader already has control. */
 export function HandoffCard({
   app,
   handoff,

@@ -1,4 +1,4 @@
-// Words of the inbox: who decides, and how things ended.
+// Texts of the inbox: who decides, and how items ended.
 import type { ApplicationAction } from '../../../contract/actions.ts';
 import type { Handoff } from '../../../contract/handoffs.ts';
 
@@ -33,7 +33,7 @@ export const HANDOFF_ENDS: Readonly<Record<Handoff['status'], Mark>> = {
   session_ended: plain('Session ended'),
 };
 
-/** Whom an approval waits for, if not for the reader. */
+/** Who must decide an Action, if not the reader. */
 export const APPROVERS: Readonly<Record<ApplicationAction['approver'], string>> = {
   end_user: 'an end user',
   member: 'an admin or owner',

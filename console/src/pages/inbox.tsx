@@ -140,7 +140,10 @@ function Waiting({ app, people }: { readonly app: string; readonly people: Names
   );
 }
 
-/** Items that expire first come first. A viewer who took control in a live view was not asked to. */
+/**
+ * Items that expire first come first. Hand-offs of viewers are left out: they took control in a live view without being
+ * asked.
+ */
 function itemsOf({
   actions,
   handoffs,

@@ -1,4 +1,4 @@
-// Filters of the list of invocations: in the address, and as the API takes them.
+// Filters of the list of invocations: in the form that the address has, and in the form that the API accepts.
 import type { ApplicationInvocationListQuery, InvocationStatus } from '../../../contract/invocations.ts';
 import { createdAfter, isSessionId as isUuid, readFilters, type Since } from './session-filters.ts';
 
@@ -19,7 +19,7 @@ const OPERATION_ID_MAX = 64;
 export interface InvocationFilters {
   readonly state?: InvocationStatus;
   readonly operation?: string;
-  /** The agent key that called. */
+  /** The agent key that made the call. */
   readonly key?: string;
   readonly since?: Since;
 }
@@ -38,7 +38,7 @@ export function readInvocationFilters({ state, operation, key, since }: Record<s
 const isOperationId = (value: unknown): value is string =>
   typeof value === 'string' && value.length <= OPERATION_ID_MAX && OPERATION_ID.test(value);
 
-/** The query of the API. */
+/** Returns the query for the API. */
 export const invocationsAsked = (
   { state, operation, key, since }: InvocationFilters,
   nowMs: number,

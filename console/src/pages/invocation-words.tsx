@@ -1,4 +1,4 @@
-// Parts of invocations that the list and the page of one share.
+// Parts that the list of invocations and the page of one invocation share.
 import type { Invocation } from '../../../contract/invocations.ts';
 import { STATUS_WORDS } from './invocation-filters.ts';
 
@@ -15,13 +15,13 @@ export const InvocationState = ({ status }: Pick<Invocation, 'status'>) => {
 const MICRO = 1_000_000;
 const CREDITS = new Intl.NumberFormat('en', { maximumFractionDigits: 6 });
 
-/** `0.0054 credits`. */
+/** For example, `0.0054 credits`. */
 export const creditWords = (microCredits: number): string =>
   `${CREDITS.format(microCredits / MICRO)} ${microCredits === MICRO ? 'credit' : 'credits'}`;
 
 const SECOND_MS = 1_000;
 
-/** `240 ms`, `3.2 s`, `1 min 5 s`. */
+/** For example, `240 ms`, `3.2 s` or `1 min 5 s`. */
 export function lapseWords(from: string, to: string): string {
   const ms = Math.max(0, Date.parse(to) - Date.parse(from));
   if (ms < SECOND_MS) return `${ms} ms`;

@@ -1,4 +1,4 @@
-// One invocation: what was called with what, how it went, what it cost, what proves it.
+// One invocation: the operation and its input, the outcome, the cost and the evidence.
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
@@ -17,7 +17,7 @@ import { InvocationSteps } from './invocation-steps.tsx';
 import { creditWords, InvocationState } from './invocation-words.tsx';
 import { Receipt } from './receipt.tsx';
 
-/** A longer text is shown in part, and copied in full. */
+/** Only the beginning of a longer text is shown; all of it is copied. */
 const SHOWN_CHARACTERS_MAX = 6_000;
 const LINK = 'text-accent underline underline-offset-2';
 

@@ -1,4 +1,4 @@
-// Invocations of an application: which agent called which operation, and what came of it.
+// Invocations of an application: which agent called which operation, and the outcome.
 import { useInfiniteQuery, useQuery } from '@tanstack/react-query';
 import { Link, useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
@@ -70,7 +70,7 @@ function Filters({
   const [needsOperations, setNeedsOperations] = useState(filters.operation !== undefined);
   const { data: found = [] } = useQuery({ ...operationNamesQuery(app), enabled: needsOperations });
   const { operation } = filters;
-  // A deleted operation has invocations too.
+  // A deleted operation still has invocations, so it may be selected.
   const operations = operation === undefined || found.includes(operation) ? found : [operation, ...found];
   const apply = (change: Readonly<Record<string, string>>): void => {
     const search = readInvocationFilters({ ...filters, ...change });

@@ -30,7 +30,7 @@ export function IssueCredential<Scope extends string, Issued>({
   /** The scopes that are chosen at first. Default: all. */
   readonly chosen?: readonly Scope[];
   readonly days: string;
-  /** Whether it may be issued without an expiry. */
+  /** Whether the credential may be issued without an expiry. */
   readonly never?: boolean;
   /** Further fields. */
   readonly more?: ReactNode;

@@ -18,7 +18,7 @@ const GIB = 1024 ** 3;
 interface Field {
   readonly label: string;
   readonly hint: string;
-  /** The API's units in one unit of the field. */
+  /** How many units of the API one unit of the field has. */
   readonly each: number;
 }
 

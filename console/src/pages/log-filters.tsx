@@ -1,4 +1,4 @@
-// The filters above a log of a session: words, a choice of the tab, and the page.
+// The filters above the log of a session: words, the page, and a choice that depends on the tab.
 import type { ReactNode } from 'react';
 import { Choice } from '../ui/choice.tsx';
 
@@ -12,7 +12,7 @@ export function LogFilters({
   count,
   children,
 }: {
-  /** Accessible name of the field for words. */
+  /** Accessible name of the search field. */
   readonly label: string;
   readonly find: string;
   readonly setFind: (text: string) => void;

@@ -250,7 +250,7 @@ function InvitationList({ app }: { readonly app: string }) {
 
 const ENDINGS = { accepted: 'Accepted', revoked: 'Revoked', expired: 'Expired unused' } as const;
 
-/** Until when it can be accepted, or when and why it ended. */
+/** Shows until when the invitation can be accepted, or when and why it ended. */
 const InvitationState = ({ invitation: { status, expiresAt, endedAt } }: { readonly invitation: Invitation }) =>
   status === 'pending' ? (
     <>

@@ -1,4 +1,5 @@
-// An operation as the texts of its form: from the API, to the API, and which field an error of the API is about.
+// An operation as texts in a form: converts it from and to the form of the API, and finds the field that an error of
+// the API is about.
 import type { Issue } from '../../../contract/common.ts';
 import type {
   BrowserBinding,
@@ -27,7 +28,7 @@ export interface OperationDraft {
   readonly header: string;
   readonly bodyFrom: string;
   readonly idempotencyHeader: string;
-  /** JSON, as are the next ones. */
+  /** JSON, as are all texts up to `settings`. */
   readonly steps: string;
   readonly inputSchema: string;
   readonly outputSchema: string;
@@ -99,7 +100,7 @@ export class DraftError extends Error {
   }
 }
 
-/** @throws DraftError if a text is not JSON, with its place. */
+/** @throws DraftError with the place of each error if a text is not JSON. */
 export function requestOf(draft: OperationDraft): ConfigureOperation {
   const reader = new Reader(draft);
   const { kind, title, description, effect, approval, acknowledged, seconds, price } = draft;
@@ -191,7 +192,7 @@ export const problemsOf = (issues: readonly Issue[], draft: OperationDraft): rea
     return { field, message: `Line ${lineOf(draft[field], offset)}: ${`${written(rest)} ${message}`.trim()}`, offset };
   });
 
-/** `steps[0].do`. */
+/** In the form `steps[0].do`. */
 const written = (path: readonly string[]): string =>
   path.reduce((text, part) => (/^\d+$/.test(part) ? `${text}[${part}]` : text === '' ? part : `${text}.${part}`), '');
 

@@ -20,7 +20,7 @@ export function OperationEditor({
   saved,
 }: {
   readonly app: string;
-  /** Absent: a new one. */
+  /** Absent for a new operation. */
   readonly operation?: ConfiguredOperation;
   /** The initial content of a new operation. */
   readonly start?: { readonly id: string; readonly draft: OperationDraft };
@@ -55,7 +55,7 @@ export function OperationEditor({
   }, [problems]);
   const change = (changed: Partial<OperationDraft>): void => {
     setDraft({ ...draft, ...changed });
-    // The API has not seen the new text.
+    // Problems of changed fields are dropped: the API has not seen the new text.
     const kept = problems.filter(({ field }) => field === undefined || !Object.hasOwn(changed, field));
     if (kept.length < problems.length) setProblems(kept);
   };

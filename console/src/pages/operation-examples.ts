@@ -1,4 +1,4 @@
-// Operations to start from.
+// Examples for new operations.
 import { EMPTY_DRAFT, type OperationDraft, pretty } from './operation-draft.ts';
 
 const text = (more: object = {}) => ({ type: 'string', maxLength: 200, ...more });

@@ -20,7 +20,7 @@ export interface FieldsProps {
   readonly locked: boolean;
 }
 
-/** Props of a text field, select or JSON field by its name in the draft. */
+/** Returns the props of a text field, select or JSON field, by its name in the draft. */
 function fieldsOf({ draft, change, problems, locked }: FieldsProps) {
   const of = (field: DraftField): readonly Problem[] => problems.filter(problem => problem.field === field);
   const problem = (field: DraftField): string | undefined =>
@@ -54,7 +54,7 @@ type JsonName = 'steps' | 'inputSchema' | 'outputSchema' | 'examples' | 'call' |
 
 const BODY = 'grid gap-4 p-4';
 
-/** `children`: fields before the others. */
+/** `children`: fields that are shown before the others. */
 export function AboutFields({ children, ...props }: FieldsProps & { readonly children?: ReactNode }) {
   const { draft, change, locked } = props;
   const { text, problem } = fieldsOf(props);

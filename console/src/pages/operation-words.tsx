@@ -1,4 +1,4 @@
-// Operations in words: kind, effect, approval, state and price.
+// Texts about operations: kind, effect, approval, state and price.
 import type { ConfiguredOperation, OperationApproval } from '../../../contract/configured-operations.ts';
 import type { OperationEffect } from '../../../contract/invocations.ts';
 import { creditWords } from './invocation-words.tsx';
@@ -22,7 +22,7 @@ export const APPROVALS: Readonly<Record<OperationApproval, string>> = {
   owner: 'An owner',
 };
 
-/** The key of a choice, from the value of a select. */
+/** Converts the value of a select to the key of a choice. */
 export const keyIn = <Key extends string>(words: Readonly<Record<Key, string>>, value: string, otherwise: Key): Key =>
   (Object.keys(words) as Key[]).find(key => key === value) ?? otherwise; // its keys
 

@@ -1,4 +1,4 @@
-// One operation: its form, what differs from the published revision, and a call of it.
+// One operation: its form, its differences from the published revision, and a form to call it.
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { Link, useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';

@@ -1,5 +1,5 @@
-// The outbox of the operator: e-mails that the service wrote, with the contents that people need if no mail server
-// sends them.
+// The outbox for the operator: e-mails that the service wrote, with the contents that people need if there is no mail
+// server to send them.
 import { useQuery } from '@tanstack/react-query';
 import type { Mail } from '../../../contract/mails.ts';
 import { isPerson } from '../api/credentials.ts';

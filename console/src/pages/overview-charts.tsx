@@ -28,7 +28,7 @@ export function Ran({ usage: { steps, total }, period }: Props) {
         topWords={String}
         bars={steps.map(({ from, created, ended, failed }) => ({
           ...{ key: from, ...stepNames(period, from) },
-          // More sessions may have failed than were created, because some were created earlier.
+          // More sessions may have failed in this step than were created in it, because some were created earlier.
           ...{
             to: Math.max(created, failed),
             hatched: failed,

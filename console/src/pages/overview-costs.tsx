@@ -1,11 +1,11 @@
-// What sessions cost: in total, and by the agent key that created them.
+// The cost of sessions: in total, and by the agent key that created them.
 import { Link } from '@tanstack/react-router';
 import type { ApplicationUsage, KeyUsage } from '../../../contract/usage.ts';
 import { FigureTable } from '../ui/chart.tsx';
 import { Facts, Panel } from '../ui/page.tsx';
 import { bytesWords } from '../ui/time.tsx';
 
-/** `45 s`, `12.5 min`, `3.2 h`. */
+/** For example, `45 s`, `12.5 min` or `3.2 h`. */
 export function timeWords(seconds: number): string {
   if (seconds < 60) return `${Number(seconds.toFixed(1))} s`;
   if (seconds < 3600) return `${Number((seconds / 60).toFixed(1))} min`;

@@ -1,28 +1,28 @@
-// Plays one recorded page. The playlist requires a credential, its segments are signed links. The player library is loaded on
-// first use.
+// Plays one recorded page. The playlist requires a credential; its segments are signed links. The player library is
+// loaded when it is first used.
 import { useEffect, useRef, useState } from 'react';
 import { agentKey } from '../api/credentials.ts';
 import { Failed } from '../ui/states.tsx';
 
-/** To show the last picture, seek this far before the end. */
+/** To show the last frame, the player seeks to this long before the end. */
 const LAST_PICTURE_SECONDS = 0.2;
-/** A player whose time is this close to a moment counts as being there. */
+/** A player is regarded as being at a moment if its time is this close to the moment. */
 const STANDS_SECONDS = 0.05;
-/** hls.js goes to its start position by itself, so the player may have to be sent to a moment again. */
+/** How often the player is sent to a moment, because hls.js itself goes to its start position. */
 const SEEKS_MAX = 5;
 const GUARDED = /^\/v1\/browsers\/sessions\//;
 
 /** A requested moment, and the state of the request. */
 interface Sought {
-  /** Seconds, or the last picture. */
+  /** Seconds, or `end` for the last frame. */
   readonly at: number | 'end';
   seeks: number;
-  /** The time of the player when it first showed the moment; undefined before. */
+  /** The time of the player when it first showed the moment. Undefined until then. */
   shownAt: number | undefined;
 }
 
 export interface Position {
-  /** When the first picture was taken, in milliseconds since 1970. */
+  /** When the first frame was captured, in milliseconds since 1970. */
   readonly startedMs: number;
   readonly seconds: number;
   readonly durationSeconds: number;
@@ -39,7 +39,7 @@ export function Player({
   readonly app: string;
   /** Path of the playlist. */
   readonly url: string;
-  /** Where to start, in seconds; `end` is the last picture. */
+  /** Where to start, in seconds. `end` is the last frame. */
   readonly openAt: number | 'end';
   /** Shown until the replay is loaded. */
   readonly poster: string | undefined;
@@ -73,7 +73,7 @@ export function Player({
   };
   const newest = useRef(tell);
   newest.current = tell;
-  // The new position is reported at once, because the next step of the slider counts from it.
+  // Reports the new position at once, because the next step of the slider starts from it.
   useEffect(() => {
     if (!video.current || !seekTo) return;
     sought.current = { at: seekTo.seconds, seeks: 0, shownAt: undefined };
@@ -100,8 +100,9 @@ export function Player({
 }
 
 /**
- * The requested moment in seconds, while the player is there or on its way; undefined once it has played on. The player
- * is sent there as soon as it has pictures. For a moment after the last picture, that picture is shown.
+ * Returns the requested moment in seconds while the player is there or seeking to it, and undefined once the player has
+ * played on. Sends the player there as soon as it has frames. For a moment after the last frame, the last frame is
+ * shown.
  */
 function secondsOf(sought: Sought, element: HTMLVideoElement): number | undefined {
   const last = Math.max(0, element.duration - LAST_PICTURE_SECONDS);
@@ -119,7 +120,7 @@ function secondsOf(sought: Sought, element: HTMLVideoElement): number | undefine
   return seconds;
 }
 
-/** Resolves when the replay can be played; rejects if it cannot. */
+/** Resolves when the replay can be played, and rejects if it cannot be played. */
 async function play(
   app: string,
   url: string,

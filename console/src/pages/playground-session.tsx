@@ -1,4 +1,4 @@
-// The session of the playground: as a few fields, or as the JSON of the create.
+// The session of the playground, as a few form fields or as the JSON of the create request.
 import { useId, useState } from 'react';
 import type { CreateSession } from '../../../contract/sessions.ts';
 import { CheckField, SelectField, TextField } from '../ui/form.tsx';
@@ -8,7 +8,7 @@ import { INITIAL_FORM, requestOf, type SessionForm } from './session-form.ts';
 
 const SIZES = ['1280x720', '1440x900', '820x1180', '390x844'] as const;
 
-/** `change` is called with undefined while the JSON cannot be read. */
+/** `change` is called with undefined while the JSON is invalid. */
 export function PlaygroundSession({ change }: { readonly change: (request: CreateSession | undefined) => void }) {
   const [form, setForm] = useState<SessionForm>(INITIAL_FORM);
   const [text, setText] = useState(() => pretty(requestOf(INITIAL_FORM)));
@@ -107,7 +107,7 @@ function Json({ text, write }: { readonly text: string; readonly write: (text: s
 
 const pretty = (request: CreateSession): string => JSON.stringify(request, undefined, 2);
 
-/** The service checks the fields. */
+/** Only parses: the service validates the members. */
 function parsed(text: string): CreateSession | undefined {
   try {
     const value: unknown = JSON.parse(text);

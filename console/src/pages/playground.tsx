@@ -108,7 +108,10 @@ export function PlaygroundPage({ app }: { readonly app: string }) {
   );
 }
 
-/** The policy of the runner allows this origin only, and the service may be known by another name. */
+/**
+ * Uses the origin of this page: the policy of the runner allows only this origin, and the public URL may be another
+ * one.
+ */
 function fromHere({ connectUrl = '' }: Session): string {
   const { pathname, search } = new URL(connectUrl);
   return `${location.protocol === 'https:' ? 'wss' : 'ws'}://${location.host}${pathname}${search}`;

@@ -1,4 +1,5 @@
-// The receipt of an invocation: verified in this browser, then shown. What an invalid receipt says is not shown as a fact.
+// The receipt of an invocation, which is verified in this browser before it is shown. The claims of an invalid receipt
+// are not shown as facts.
 import { useQuery } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
 import type { Invocation } from '../../../contract/invocations.ts';

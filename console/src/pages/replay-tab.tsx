@@ -19,7 +19,7 @@ import { linkTo, type SessionView } from './session-view.ts';
 import { Timeline } from './timeline.tsx';
 
 const LOOK_MS = 4_000;
-/** How long after a session ends its last frames may still be encoding. */
+/** How long the last frames may still be encoded after a session has ended. */
 const SETTLES_MS = 60_000;
 
 const NOT_RECORDED = {
@@ -63,7 +63,7 @@ interface Props {
   readonly view: SessionView;
 }
 
-/** A moment of the replay of one page. */
+/** A moment in the replay of one page. */
 interface Moment {
   readonly pageId: string;
   readonly seconds: number;
@@ -130,7 +130,7 @@ const Pages = ({
   </fieldset>
 );
 
-/** A player for the chosen page, and one timeline for all pages. Times on the timeline count from the first page. */
+/** A player for the selected page, and one timeline for all pages. Times on the timeline count from the first page. */
 function SessionReplay({
   app,
   id,
@@ -188,8 +188,8 @@ function SessionReplay({
 }
 
 /**
- * The current page if it was in front at the time; otherwise the page that was in front, or the last one that was
- * opened before that time.
+ * Returns the current page if it was in front at the time; otherwise the page that was in front; otherwise the last
+ * page that was opened before that time.
  */
 function pageAt(pages: readonly Replay[], present: Replay, ms: number): Replay {
   const before = pages.filter(({ startTimeMs }) => startTimeMs <= ms);

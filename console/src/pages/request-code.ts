@@ -14,7 +14,7 @@ const curl = (request: CreateSession, origin: string): string =>
     `curl -X POST ${origin}/v1/browsers/sessions \\`,
     '  -H "Authorization: Bearer $BERTH_KEY" \\',
     "  -H 'Content-Type: application/json' \\",
-    // A single quote within single quotes of a shell: '\''.
+    // A single quote inside a single-quoted shell string is written as '\''.
     `  -d '${JSON.stringify(request, null, 2).replaceAll('\n', '\n  ').replaceAll("'", "'\\''")}'`,
   ].join('\n');
 

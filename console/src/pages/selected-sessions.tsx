@@ -1,4 +1,4 @@
-// The bar below the list of sessions while some are selected: releases them together.
+// The bar below the list of sessions while some sessions are selected. It releases them together.
 import { useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { ApiError } from '../api/api-error.ts';
@@ -6,7 +6,7 @@ import { call } from '../api/call.ts';
 import { Button } from '../ui/button.tsx';
 import { Confirm } from '../ui/confirm.tsx';
 
-/** The most concurrent requests of one release. */
+/** The maximum number of concurrent requests. */
 const AT_ONCE = 8;
 
 export function SelectedSessions({
@@ -53,7 +53,7 @@ export function SelectedSessions({
   );
 }
 
-/** A session that has ended meanwhile needs no release. */
+/** Sessions that have ended in the meantime need no release. */
 async function releaseAll(app: string, ids: readonly string[]): Promise<void> {
   const waiting = [...ids];
   const work = async (): Promise<void> => {

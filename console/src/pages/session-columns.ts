@@ -1,7 +1,7 @@
-// The columns of the list of sessions. Which are hidden is remembered in this browser.
+// The columns of the list of sessions. This browser remembers which columns are hidden.
 import { useSyncExternalStore } from 'react';
 
-/** In order, with their tracks in the grid. Those that are optional can be hidden. */
+/** In the order in which they are shown, with their grid tracks. Optional columns can be hidden. */
 export const COLUMNS = {
   status: { name: 'Status', track: '92px', isOptional: false },
   page: { name: 'Session', track: 'minmax(0,1fr)', isOptional: false },
@@ -36,6 +36,6 @@ export function hideColumns(hidden: ReadonlySet<OptionalColumn>): void {
   for (const listener of listeners) listener();
 }
 
-/** The tracks of the grid, with those of the checkbox and the picture first. */
+/** Returns the tracks of the grid. The first track has the checkbox and the picture. */
 export const tracksOf = (columns: readonly Column[]): string =>
   ['92px', ...columns.map(column => COLUMNS[column].track)].join(' ');

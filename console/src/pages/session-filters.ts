@@ -1,4 +1,4 @@
-// Filters of the list of sessions: in the address, and as the API takes them.
+// Filters of the list of sessions: in the form that the address has, and in the form that the API accepts.
 import type { EndReason, SessionStatus } from '../../../contract/sessions.ts';
 import { END_REASON_WORDS } from '../ui/end-reasons.ts';
 
@@ -13,7 +13,7 @@ export type StatusGroup = keyof typeof STATUS_GROUPS;
 
 export interface Filters {
   readonly show?: StatusGroup;
-  /** As typed: words, `run=r-1842`, or a query in the language of the API. */
+  /** The search text as typed: words, `run=r-1842`, or a query in the query language of the API. */
   readonly find?: string;
   readonly reason?: EndReason;
   /** The agent key that created the session. */
@@ -67,7 +67,7 @@ function keyOf<Keys extends string>(table: Readonly<Record<Keys, unknown>>, valu
 export const createdAfter = (since: Since, nowMs: number): string =>
   new Date(Math.floor(nowMs / MINUTE_MS) * MINUTE_MS - SINCE[since].hours * HOUR_MS).toISOString();
 
-/** The query of the API. */
+/** Returns the query for the API. */
 export function listQuery({ show = 'all', find = '', reason, key, since, lasted }: Filters, nowMs: number) {
   const status = STATUS_GROUPS[show].statuses.join(',');
   const q = searchQuery(find);
@@ -83,7 +83,7 @@ export function listQuery({ show = 'all', find = '', reason, key, since, lasted 
 
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
-/** The most words that the API accepts. */
+/** The maximum number of words that the API accepts. */
 const WORDS_MAX = 10;
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 
@@ -91,7 +91,7 @@ export const isSessionId = (text: string): boolean => UUID.test(text.trim());
 
 /** A name and a value of metadata. */
 const PAIR = /^[\p{L}\p{N}_.-]+\s*=/u;
-/** A text in the query language of the API, or meant to be. */
+/** The beginning of a query in the query language of the API. */
 const LANGUAGE = /^(user_metadata\b|\w+\[)/;
 
 /** Converts `run=r-1842, team.name=blue` to the query language of the API. Anything else is searched for as words. */

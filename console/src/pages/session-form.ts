@@ -1,4 +1,5 @@
-// The form values of a new session, and the create request they give: only values that differ from the API's defaults.
+// The form values for a new session, and the create request made from them, which contains only values that differ from
+// the API's defaults.
 import type { CreateSession } from '../../../contract/sessions.ts';
 
 export interface SessionForm {
@@ -21,7 +22,10 @@ export interface SessionForm {
   readonly metadata: ReadonlyArray<{ readonly id: number; readonly name: string; readonly value: string }>;
 }
 
-/** keepAlive, because no client is connected when a user creates a session; a short time limit, because users forget them. */
+/**
+ * With keepAlive, because no client is connected when a user creates a session, and with a short time limit, because
+ * users forget their sessions.
+ */
 export const INITIAL_FORM: SessionForm = {
   minutes: '15',
   keepAlive: true,

@@ -1,4 +1,4 @@
-// The settings of a session that are in effect, as names and values.
+// The settings that are in effect for a session, as names and values.
 import type { Session } from '../../../contract/sessions.ts';
 import { bytesWords } from '../ui/time.tsx';
 
@@ -18,7 +18,7 @@ export function settingRows(session: Session): readonly Row[] {
   ];
 }
 
-/** The settings that matter in every session; of the others, only those that were set. */
+/** Returns the settings that matter in every session. Other settings are included only if they were set. */
 function browserRows(settings: Readonly<Record<string, unknown>>): readonly Row[] {
   const { viewport, recordSession, logSession, maskInputs, takeover, egressBytes, geolocation } = settings;
   if (viewport === undefined) return [];

@@ -1,4 +1,4 @@
-// A virtual table of sessions. Where there is little room, each row has two lines.
+// A virtual table of sessions. If the table is narrow, each row has two lines.
 import { Link } from '@tanstack/react-router';
 import { useWindowVirtualizer } from '@tanstack/react-virtual';
 import {
@@ -19,7 +19,7 @@ import { Ago, Lasting } from '../ui/time.tsx';
 import { metadataPairs } from './metadata-pairs.ts';
 import { ALL, COLUMNS, type Column, tracksOf, useHiddenColumns } from './session-columns.ts';
 
-/** The same as the container query of the columns. */
+/** The same width as in the container query for the columns. */
 const WIDE_PX = 620;
 const ROW_WIDE_PX = 56;
 const ROW_NARROW_PX = 68;
@@ -34,7 +34,7 @@ export interface Selection {
   readonly change: (ids: readonly string[], isSelected: boolean) => void;
 }
 
-/** How wide the list is, and where it begins on the page. */
+/** Returns whether the list is wide, and where it begins on the page. */
 function useRoom(list: RefObject<HTMLElement | null>): { readonly isWide: boolean; readonly top: number } {
   const [room, setRoom] = useState({ isWide: true, top: 0 });
   useLayoutEffect(() => {
@@ -61,7 +61,7 @@ export function SessionTable({
   readonly app: string;
   readonly sessions: readonly Session[];
   readonly selection: Selection;
-  /** Called while the last rows are near: older sessions can be fetched before they are needed. */
+  /** Called while the last rows are nearly in view, so that older sessions can be fetched before they are needed. */
   readonly nearEnd: () => void;
 }) {
   const list = useRef<HTMLUListElement>(null);
@@ -74,7 +74,7 @@ export function SessionTable({
     estimateSize: () => (isWide ? ROW_WIDE_PX : ROW_NARROW_PX),
     overscan: OVERSCAN,
     scrollMargin: top,
-    // A row that gets another height gets another key, because heights are kept by key.
+    // The layout is part of the key, because row heights are kept by key and differ between the layouts.
     getItemKey: index => `${sessions[index]?.id ?? index} ${isWide}`,
   });
   const lastDrawn = rows.getVirtualItems().at(-1)?.index ?? 0;
@@ -171,7 +171,10 @@ const CELLS: Readonly<Record<Column, (props: CellProps) => ReactNode>> = {
   ),
 };
 
-/** The title of the session's last page, if it has one, and below it what distinguishes sessions. */
+/**
+ * Shows the title of the session's last page, if the page has one, and below it what distinguishes the session from
+ * others.
+ */
 function Identity({ app, session }: CellProps) {
   const { id, lastPage } = session;
   const site = lastPage && siteOf(lastPage.url);
@@ -224,7 +227,7 @@ function SelectAll({ sessions, selection }: { readonly sessions: readonly Sessio
   );
 }
 
-/** A short form for display: ids begin with the time, so the end distinguishes those of one minute. */
+/** A short form of the id for display. Ids begin with the time, so ids from the same minute differ only at the end. */
 const ShortId = ({ id }: { readonly id: string }) => (
   <span aria-hidden="true">{`${id.slice(0, 8)}\u2026${id.slice(-6)}`}</span>
 );

@@ -1,4 +1,4 @@
-// What a session has used, as names and values. What the host does not count is left out.
+// The resources that a session has used, as names and values. Values that the host does not measure are left out.
 import type { SessionUsage } from '../../../contract/sessions.ts';
 import { bytesWords, durationWords } from '../ui/time.tsx';
 

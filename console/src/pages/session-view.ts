@@ -4,7 +4,7 @@ export interface SessionView {
   readonly tab?: string;
   /** Number of a recorded page. */
   readonly page?: string;
-  /** Seconds in its replay. */
+  /** Seconds in the replay of the page. */
   readonly at?: number;
 }
 
@@ -17,10 +17,10 @@ export function readSessionView({ tab, page, at }: Record<string, unknown>): Ses
   };
 }
 
-/** The router parses digits as a number. */
+/** A page number, which the router has parsed as a number. */
 const PAGE = /^\d{1,3}$/;
 
-/** The address of a moment of the replay on the session page that is open. */
+/** Returns the address of a moment in the replay, on the session page that is open. */
 export function linkTo(page: string, seconds: number): string {
   const url = new URL(location.href);
   url.search = new URLSearchParams({ tab: 'replay', page, at: seconds.toFixed(1) }).toString();

@@ -1,4 +1,4 @@
-// The snippet, with examples and the snippets that the visitor has saved. Tab moves the focus, as in any text field.
+// The snippet, with examples and the snippets that the user has saved. Tab moves the focus, as in any text field.
 import { useId, useState } from 'react';
 import { Button } from '../ui/button.tsx';
 import { Panel } from '../ui/page.tsx';

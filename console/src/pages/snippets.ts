@@ -1,4 +1,4 @@
-// Snippets of the playground: those that come with it, and the visitor's own, which stay in this browser.
+// Snippets of the playground: built-in ones, and the user's own, which are stored only in this browser.
 export interface Snippet {
   readonly name: string;
   readonly code: string;

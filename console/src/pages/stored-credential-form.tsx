@@ -1,5 +1,5 @@
-// The dialog that writes or rotates a credential. The value is read from its fields when it is sent, and is never in
-// the state of the page. The fields are emptied when the value has been stored.
+// The dialog that creates or rotates a stored credential. The value is read from its form fields when it is sent, and
+// is never in the state of the page. The fields are emptied when the value has been stored.
 import { useMutation } from '@tanstack/react-query';
 import { useId, useRef, useState } from 'react';
 import type { CredentialValue, StoredCredential, StoredCredentialType } from '../../../contract/stored-credentials.ts';
@@ -15,7 +15,7 @@ export function StoredCredentialForm({
   close,
 }: {
   readonly app: string;
-  /** Absent: writes a new one. */
+  /** Absent: creates a new credential. */
   readonly credential?: StoredCredential;
   readonly done: () => Promise<void>;
   readonly close: () => void;
@@ -129,7 +129,7 @@ export function StoredCredentialForm({
 
 type Control = HTMLInputElement | HTMLTextAreaElement;
 
-/** Its value is only in the element. */
+/** The secret is kept only in the DOM element. */
 function Secret({ field: { name, label, hint, as, optional = false } }: { readonly field: SecretField }) {
   const id = useId();
   const quiet = { name, required: !optional, autoComplete: 'off', spellCheck: false } as const;

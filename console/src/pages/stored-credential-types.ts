@@ -1,11 +1,11 @@
-// The types of credentials of other services: their names, and the fields of each value.
+// The types of credentials for other services: the name of each type, and the fields of its value.
 import type { CredentialValue, StoredCredentialType } from '../../../contract/stored-credentials.ts';
 
 export interface SecretField {
   readonly name: keyof CredentialValue;
   readonly label: string;
   readonly hint?: string;
-  /** `line`: shown while it is typed. `file` is read from a file. Default: hidden. */
+  /** `line`: shown while it is typed. `text`: multi-line. `file`: read from a file. Default: hidden. */
   readonly as?: 'line' | 'text' | 'file';
   readonly optional?: boolean;
 }
@@ -62,7 +62,7 @@ export const TYPES: Readonly<
   },
 };
 
-/** The type with this name, as a select gives it. */
+/** Returns the type with this name, the value of a select. */
 export const typeNamed = (name: string): StoredCredentialType =>
   (Object.keys(TYPES) as StoredCredentialType[]).find(type => type === name) ?? 'api_key'; // its keys
 

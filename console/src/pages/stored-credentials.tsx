@@ -1,4 +1,4 @@
-// Credentials of other services: what is stored, where it may be sent, and who uses it. Values can be written, but are
+// Credentials for other services: what is stored, where it may be sent, and who uses it. Values can be written, but are
 // never shown.
 import { useInfiniteQuery, useQueryClient } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';

@@ -16,7 +16,7 @@ export function Timeline({
   more,
 }: {
   readonly lanes: readonly Lane[];
-  /** In the time of the whole session. */
+  /** The position within the whole session. */
   readonly position: Position;
   readonly seek: (seconds: number) => void;
   /** Shown below the marks. */

@@ -1,4 +1,5 @@
-// Buying credit: the packs of the operator, orders that are waiting for payment, and the outcome of earlier ones.
+// Buying credit: the packs that the operator sells, orders that are waiting for payment, and the outcome of earlier
+// orders.
 import { useInfiniteQuery, useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useRef, useState } from 'react';
 import type { Checkout, Quote } from '../../../contract/topups.ts';
@@ -82,7 +83,7 @@ function Order({
   readonly close: () => void;
 }) {
   const client = useQueryClient();
-  /** One order, however often the request is sent. */
+  /** One order per key, however often the request is sent. */
   const key = useRef(crypto.randomUUID());
   return (
     <Confirm

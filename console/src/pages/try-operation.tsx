@@ -106,7 +106,7 @@ function Trial({ app, operation }: Omit<Props, 'mayWrite'>) {
   );
 }
 
-/** The answer of the call, or the invocation as it is now. */
+/** The response to the call, or the current state of the invocation. */
 function Outcome({ app, answer }: { readonly app: string; readonly answer: Invocation }) {
   const { data = answer } = useQuery({
     ...invocationQuery(app, answer.id),

@@ -15,7 +15,7 @@ export interface Line {
 export interface Runner {
   readonly lines: readonly Line[];
   readonly isRunning: boolean;
-  /** How the last run ended, in words; empty before. */
+  /** How the last run ended, in words. Empty until it has ended. */
   readonly ended: string;
   begin(): void;
   run(request: RunRequest): void;
@@ -72,8 +72,8 @@ function openFrame(request: RunRequest, heard: (message: RunnerMessage) => void)
   frame.title = 'Runner of the snippet';
   frame.hidden = true;
   frame.src = ADDRESS;
-  // The frame has no origin that could be named; only the document that was loaded from this address gets the port. If
-  // a snippet navigates its frame, that causes another load event, whose document gets nothing.
+  // The frame has an opaque origin, which cannot be given as the target. The listener runs once, so only the document
+  // that was loaded from this address gets the port. If a snippet navigates its frame, the next document gets nothing.
   frame.addEventListener('load', () => frame.contentWindow?.postMessage(request, '*', [port2]), { once: true });
   document.body.append(frame);
   return frame;

@@ -1,4 +1,4 @@
-// The log of deliveries of a webhook, with a button to send one again.
+// The delivery log of a webhook, with a button to send a delivery again.
 import { useInfiniteQuery, useMutation, useQueryClient } from '@tanstack/react-query';
 import type { WebhookDelivery } from '../../../contract/webhooks.ts';
 import { call } from '../api/call.ts';

@@ -15,7 +15,7 @@ export function WebhookForm({
   close,
 }: {
   readonly app: string;
-  /** Absent: creates one. */
+  /** If absent, the dialog creates one. */
   readonly webhook?: Webhook;
   readonly done: () => Promise<void>;
   readonly close: () => void;
@@ -68,7 +68,7 @@ export function WebhookForm({
   );
 }
 
-/** The service answers 400 for a name that is not an event type. */
+/** Not validated here: the service responds with 400 to an unknown event type. */
 const typesIn = (text: string): EventTypes =>
   text
     .split(',')

@@ -1,4 +1,4 @@
-// Filters of lists whose choices are words.
+// List filters whose choices are words.
 import { Choice } from '../ui/choice.tsx';
 import { SINCE } from './session-filters.ts';
 

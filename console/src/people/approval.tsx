@@ -60,7 +60,7 @@ export function Approval({ action, heading }: { readonly action: ApplicationActi
   );
 }
 
-/** `decided` is called with the Action as it is afterwards. */
+/** `decided` is called with the Action as it is after the decision. */
 export function DecisionButtons({
   action,
   decided,
@@ -113,7 +113,7 @@ function useDecision({ jobId, digest, application }: ApplicationAction, decided:
   };
 }
 
-/** `plain`: already inside a frame. */
+/** `plain`: without a border, for use inside a frame. */
 export const Facts = ({
   label,
   plain = false,
@@ -124,7 +124,7 @@ export const Facts = ({
   readonly children: ReactNode;
 }) => (
   <section
-    // In a list each item would have a landmark of this name.
+    // Otherwise every item of a list would be a landmark with the same name.
     aria-label={plain ? undefined : label}
     className={plain ? '' : 'rounded-lg border border-line bg-raised p-4'}
   >

@@ -1,4 +1,4 @@
-// Requests of the page of a hand-off: with the secret of its link, with its lease, or with the cookie of a member.
+// Requests sent by the hand-off page: with the secret of its link, with its lease, or with the cookie of a member.
 import type { ClaimedHandoff, Handoff, HandoffOutcome } from '../../../contract/handoffs.ts';
 import { NEEDS_STEP_UP, stepUp } from '../api/step-up.ts';
 import { tabStored } from '../api/storage.ts';

@@ -23,7 +23,7 @@ import { Surface } from './surface.tsx';
 
 const RENEWALS_PER_LEASE = 3;
 const isFramed = parent !== window;
-/** After a renewal that got no answer. */
+/** The delay after a failed renewal. */
 const RENEW_AGAIN_MS = 2_000;
 const NO_ANSWER = 'Berth is not responding at the moment. You keep control if it is back soon.';
 const ENDED: ReadonlySet<string> = new Set(['stale_fence', 'invalid_credentials', 'not_found']);
@@ -31,8 +31,8 @@ const ENDED: ReadonlySet<string> = new Set(['stale_fence', 'invalid_credentials'
 export function HandoffPage() {
   const [place] = useState(takePlace);
   const state = useSyncExternalStore(onSignedIn, signInState);
-  // A site that frames this page could make members press what they do not see. A person who has the link got it from
-  // that site.
+  // Against clickjacking: a site that frames this page could make members press what they do not see. A person who has
+  // a link got it from that site.
   if (place.secret === undefined && isFramed)
     return <Surface title="Open this in a window of its own" about="Members cannot sign in inside another site." />;
   if (place.secret === undefined && state === 'unknown') return null;
@@ -271,8 +271,8 @@ function Work({
 }
 
 /**
- * A service on loopback has several host names, and only what this origin serves may be framed. This page has its own
- * buttons.
+ * Returns the address on this origin: loopback has several host names, and only this origin may be framed. Hides the
+ * controls, because this page has its own.
  */
 function here(url: string): string {
   const { pathname, search } = new URL(url);

@@ -23,7 +23,7 @@ export function InvitationPage() {
   return state === 'signed_in' && isPerson() ? <Accept secret={secret} /> : <Begin secret={secret} />;
 }
 
-/** Kept for this tab, because signing in may reload the page. */
+/** Keeps the secret for this tab, because signing in may reload the page. */
 function takeSecret(): string | undefined {
   const secret = location.hash.slice(1);
   if (secret !== '') {

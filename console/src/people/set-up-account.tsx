@@ -1,5 +1,5 @@
-// The link of the first start, or of `berth accounts link`: name, e-mail address and password, then an optional
-// passkey.
+// The page that the link of the first start, or of `berth accounts link`, opens: name, e-mail address and password,
+// then an optional passkey.
 import { useMutation } from '@tanstack/react-query';
 import { useState } from 'react';
 import { call } from '../api/call.ts';

@@ -13,7 +13,7 @@ export function InboxNotice() {
   const [seen, setSeen] = useState<number | undefined>();
   useEffect(() => {
     if (!inbox) return;
-    // If there are fewer, the next one is new again.
+    // If the count has decreased, the next item is new again.
     setSeen(known => (known === undefined || isInbox || count < known ? count : known));
   }, [inbox, count, isInbox]);
   const news = seen === undefined || isInbox ? 0 : count - seen;

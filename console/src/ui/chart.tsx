@@ -1,20 +1,20 @@
-// Bar charts made of HTML elements. Every value can be read without colour: the largest is shown at the axis, the bars
-// of a short chart show their values, and each chart has its values as a table.
+// Bar charts made of HTML elements. Every value can be read without colour: a long chart shows the largest value at the
+// axis, the bars of a short chart show their values, and each chart has its values as a table.
 import type { ReactNode } from 'react';
 
 export interface Bar {
   readonly key: string;
-  /** In full, for the table and the tooltip. */
+  /** The full name, for the table and the tooltip. */
   readonly name: string;
-  /** Below the bar, where there is room. */
+  /** Shown below the bar, if there is room. */
   readonly tick: string;
   readonly from?: number;
   readonly to: number;
   /** The part of the bar that is hatched, from its top. */
   readonly hatched?: number;
-  /** As shown at the bar. */
+  /** The value as shown at the bar. */
   readonly words: string;
-  /** As shown in the tooltip, and in the table below the headings. */
+  /** The values as shown in the tooltip, and in a row of the table. */
   readonly cells: readonly string[];
 }
 

@@ -17,7 +17,10 @@ export const Dialog = ({
   readonly children: ReactNode;
 }) => {
   const content = useRef<HTMLDivElement>(null);
-  /** The first field, or else the first button. The initial focus must not be on the close button, where Enter would close it. */
+  /**
+   * The first field, or else the first button. The initial focus must not be on the close button, where Enter would
+   * close the dialog.
+   */
   const first = (): HTMLElement | null =>
     content.current?.querySelector<HTMLElement>('input:not(:disabled), select, textarea') ??
     content.current?.querySelector<HTMLElement>('button:not(:disabled)') ??

@@ -1,4 +1,4 @@
-// A field for JSON. Each problem is a button that goes to its place in the text.
+// A field for JSON. Each problem is a button that moves the cursor to its position in the text.
 import { useId, useRef } from 'react';
 import type { PlacedProblem } from '../json/places.ts';
 

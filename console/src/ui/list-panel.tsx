@@ -1,4 +1,4 @@
-// A panel with a list: loading, refused, empty, or its rows.
+// A panel with a list, or with its state: loading, refused or empty.
 import type { ReactNode } from 'react';
 import { Panel } from './page.tsx';
 import { Failed, Loading } from './states.tsx';

@@ -71,7 +71,7 @@ export function leftWords(seconds: number): string {
   return `${Math.floor(seconds / DAY)} days left`;
 }
 
-/** `1:02:03`, `4:05`, `0:07`. */
+/** Formats as `1:02:03`, `4:05` or `0:07`. */
 export function durationWords(seconds: number): string {
   const whole = Math.max(0, Math.floor(seconds));
   const two = (part: number): string => String(part).padStart(2, '0');
@@ -97,7 +97,7 @@ const CLOCK = new Intl.DateTimeFormat(undefined, {
   hourCycle: 'h23',
 });
 
-/** In the time zone of this browser, which is included. */
+/** The time in the time zone of this browser, with its name. */
 export const fullTime = (time: string): string => FULL.format(new Date(time));
 
 /** `2026-11-23 10:51:02 UTC`: for tooltips, to compare with logs. */

@@ -1,9 +1,9 @@
-// A keyboard shortcut of the whole page. Ignored while the user is typing.
+// A keyboard shortcut for the whole page. Ignored while the user is typing.
 import { useEffect, useRef } from 'react';
 
 const TYPED_INTO = 'input, textarea, select, [contenteditable]';
 
-/** `ctrl`: with Control, or Command on a Mac, which also works while typing. */
+/** `ctrl`: with Control, or Command on a Mac. Such a shortcut also works while typing. */
 export function useShortcut(key: string, act: () => void, { ctrl = false }: { readonly ctrl?: boolean } = {}): void {
   const newest = useRef(act);
   newest.current = act;

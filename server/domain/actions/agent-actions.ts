@@ -95,7 +95,7 @@ export class AgentActions {
     return { action: await this.#view(row), isReplayed: false };
   }
 
-  /** An Action of an operation that the key has a grant for. */
+  /** Returns an Action that the key has prepared, or that calls an operation that the key has a grant for. */
   async read(
     caller: AgentCaller,
     appId: string,
@@ -225,7 +225,7 @@ export class AgentActions {
       throw invalidRequest([{ path: 'endUser', message: 'does not exist in this application' }]);
   }
 
-  /** The end user may have been deleted between approval and execution. */
+  /** @throws Fault `not_found` if the end user has been deleted since the approval. */
   async #assertStillThere({ applicationId, approver, providerId, subject }: ActionRow): Promise<void> {
     if (approver !== 'end_user' || providerId === undefined || subject === undefined) return;
     if (!(await this.#parts.endUsers?.canDecide(applicationId, { providerId, subject })))
@@ -237,7 +237,7 @@ export class AgentActions {
     return this.#parts.invocations.grantedExactly(caller, operationId, operationRevision);
   }
 
-  /** For the key, an Action of an operation without a grant does not exist, unless the key has prepared it. */
+  /** @throws Fault `not_found` unless the key has prepared the Action or has a grant for its operation. */
   async #assertVisible(caller: AgentCaller, { id, keyId, operationId, operationRevision }: ActionRow): Promise<void> {
     if (keyId === caller.keyId) return;
     if (!(await this.#parts.invocations.isGranted(caller, operationId, operationRevision)))
@@ -255,7 +255,7 @@ export class AgentActions {
     return actionView(row, { publicUrl, now: clock.now(), content: await content.open(row) });
   }
 
-  /** Finds the session that the input names. The rest of the input is sealed. */
+  /** Returns the id of the session that the input names, if it exists. The rest of the input is sealed. */
   async #sessionIn(application: ApplicationId, { sessionId }: JsonObject): Promise<SessionId | undefined> {
     if (typeof sessionId !== 'string' || !isUuid(sessionId)) return undefined;
     return (await this.#parts.store.sessions.get(application, sessionId.toLowerCase() as SessionId))?.id;
@@ -296,7 +296,7 @@ export class AgentActions {
   }
 }
 
-/** An agent may ask for approval even if nobody needs to approve. */
+/** Returns who must approve. An agent may ask for approval even if the operation requires none. */
 function approverOf({ operation: { approval } }: Granted, endUser: EndUser | undefined): ApproverKind {
   if (approval !== 'none') return approval;
   return endUser ? 'end_user' : 'member';

@@ -1,5 +1,5 @@
-// The Actions API for members: lists and reads of an application, and the decision by a member. A member becomes an
-// Approver here.
+// The Actions API for members: lists and reads the Actions of an application, and lets a member decide. Makes an
+// Approver from a member.
 import type {
   ActionChallenge,
   ActionListQuery,
@@ -68,7 +68,7 @@ export class ApplicationActions {
     return this.#shown(caller, application, row);
   }
 
-  /** Reads an Action for the approval page, which has only its id. */
+  /** Reads an Action for the approval page, which knows only the id of the Action. */
   async readApproval(caller: HumanCaller, jobId: string): Promise<ApplicationAction> {
     const id = jobId as ActionId; // Checked by isUuid.
     const row = isUuid(jobId) ? await this.#parts.store.actions.forAccount(caller.accountId, id) : undefined;
@@ -115,7 +115,7 @@ export class ApplicationActions {
   }
 }
 
-/** Only a person can decide, and only an Action for which the role of the person is sufficient. */
+/** Whether the caller may decide the Action: only a person may, and only with a sufficient role. */
 function mayDecide({ via }: AccountCaller, { role }: MemberApplication, { approver }: ActionRow): boolean {
   if (via.kind !== 'human_session' || approver === 'end_user') return false;
   return hasRight(role, approver === 'owner' ? 'approveAsOwner' : 'approveActions');

@@ -27,7 +27,9 @@ export class ApprovalProofs {
     this.#webauthn = webauthn;
   }
 
-  /** Options for the browser. Undefined if the person has no passkey, or if none works at this origin. */
+  /**
+   * Returns options for the browser. Undefined if the person has no passkey, or if passkeys do not work at this origin.
+   */
   async challenge(passkeys: ApproverPasskeys, digest: string, origin: URL): Promise<JsonObject | undefined> {
     const own = await passkeys.list();
     if (own.length === 0 || isAddress(origin)) return undefined;
@@ -36,6 +38,7 @@ export class ApprovalProofs {
   }
 
   /**
+   * Returns the proof.
    * @throws Fault `verification_failed` unless a passkey of the person has signed this digest at this origin, with user
    * verification.
    */

@@ -13,7 +13,7 @@ export interface ApproverPasskey extends StoredPasskey {
 /** The passkeys of one person only. */
 export interface ApproverPasskeys {
   list(): Promise<readonly ApproverPasskey[]>;
-  /** Records a use. False if the counter did not increase. */
+  /** Records a use of the passkey. Returns false if its counter did not increase. */
   used(id: string, counter: number): Promise<boolean>;
 }
 

@@ -1,5 +1,5 @@
-// The content of an Action, which is what is approved, its digest, and how Actions that would do the same are
-// recognised. Pure.
+// The content of an Action, which is what a person approves, and its digest. Also recognises Actions that would do the
+// same. Pure.
 import { ACTION_TYPE, type ActionContent, type EndUser } from '../../../contract/actions.ts';
 import { digestOf } from '../../kit/canonical-json.ts';
 import type { JsonObject } from '../../kit/json.ts';
@@ -36,7 +36,10 @@ export function contentOf({ operation, endUser, notBefore, ...parts }: ContentPa
 
 export const digestOfContent = (content: ActionContent): string => digestOf(content);
 
-/** Bounds are not included: a request that differs only in time or cost asks for the same thing. */
+/**
+ * Returns a digest that is the same for Actions that ask for the same thing. The bounds on time and cost are not
+ * included.
+ */
 export const likenessOf = (
   secret: Secret,
   { applicationId, operation, input, endUser }: Pick<ContentParts, 'applicationId' | 'operation' | 'input' | 'endUser'>,

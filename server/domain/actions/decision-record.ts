@@ -24,7 +24,7 @@ export interface DecisionRecord {
   readonly rpId?: string;
 }
 
-/** All members are strings or objects of strings. */
+/** Returns the record as JSON. All of its members are strings or objects of strings. */
 export const storedDecision = (record: DecisionRecord): JsonObject => ({ ...record }) as unknown as JsonObject;
 
 /** Reads an object that was written by `storedDecision`. */

@@ -42,7 +42,7 @@ export interface DecisionsParts {
 
 /** Where a decision comes from. */
 export interface Sender {
-  /** Of the page that sends it. */
+  /** Origin of the page that sends the decision. */
   readonly origin: URL;
   readonly peer: Peer;
 }
@@ -63,12 +63,12 @@ export class Decisions {
     this.#byEndUser = parts.tallies.of({ ...limit, what: 'Decisions' });
   }
 
-  /** Returns an Action to decide. It is not found for anyone who may not decide it. */
+  /** Returns an Action to decide. Throws `not_found` for anyone who may not decide it. */
   async read(approver: Approver, jobId: string): Promise<ApplicationAction> {
     return this.shown(await this.#found(approver, jobId), { mayDecide: true, seesContent: true });
   }
 
-  /** The Actions that name this end user, newest first. */
+  /** Returns the Actions that name this end user, newest first. */
   async listFor(
     { applicationId, names }: Extract<Approver, { kind: 'end_user' }>,
     filter: Pick<ActionFilter, 'states' | 'before' | 'limit'>,
@@ -77,7 +77,7 @@ export class Decisions {
     return Promise.all(rows.map(row => this.shown(row, { mayDecide: row.approver === 'end_user', seesContent: true })));
   }
 
-  /** What a passkey of the person signs. */
+  /** Returns what a passkey of the person must sign. */
   async challenge(approver: Approver, jobId: string, origin: URL): Promise<ActionChallenge> {
     const row = await this.#found(approver, jobId);
     this.#assertUndecided(row);
@@ -114,7 +114,7 @@ export class Decisions {
     return this.shown(decided, { mayDecide: true, seesContent: true });
   }
 
-  /** An Action as people see it. */
+  /** Returns the Action as shown to people. */
   async shown(row: ActionRow, { mayDecide, seesContent }: Sight): Promise<ApplicationAction> {
     const { store, clock, content, publicUrl } = this.#parts;
     const [application, key, operation] = await Promise.all([
@@ -162,8 +162,9 @@ export class Decisions {
   }
 
   /**
-   * A signature over the digest is the strongest proof. Without one, a recent step-up is required: for every approval
-   * by a member, and for an approval by an end user if the effect cannot be undone.
+   * Returns the record of the decision. A signature over the digest is the strongest proof. Without one, a recent
+   * step-up is required: for every approval by a member, and for an approval by an end user if the effect cannot be
+   * undone.
    */
   async #record(
     approver: Approver,

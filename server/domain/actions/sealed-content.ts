@@ -1,4 +1,4 @@
-// The content of Actions in the vault, because an input may contain a password.
+// Seals the content of Actions with the vault, because an input may contain a password.
 import type { ActionContent } from '../../../contract/actions.ts';
 import type { ActionRow } from '../../engines/store/rows/actions.ts';
 import type { Vault } from '../../engines/vault/vault.ts';

@@ -4,7 +4,7 @@ import type { EndUser } from '../../../contract/actions.ts';
 import type { ApplicationId } from '../../kit/ids.ts';
 import type { Secret } from '../../kit/secret.ts';
 
-/** The digests of the same person differ between applications. */
+/** Returns the digest for an end user. The same person has different digests in different applications. */
 export const subjectDigest = (secret: Secret, application: ApplicationId, { providerId, subject }: EndUser): string =>
   `hmac:${createHmac('sha256', secret.reveal())
     .update(JSON.stringify(['end user', application, providerId, subject]))

@@ -5,7 +5,7 @@ import { decisionView } from './decision-record.ts';
 import { type RenderedOperation, rendered } from './rendering.ts';
 import { statusAt } from './state.ts';
 
-/** End users approve or refuse an Action on the consumer pages of their application. */
+/** Returns the address of the approval page. For an end user, it is a consumer page of the application. */
 export const approvalUrl = (
   publicUrl: string,
   { id, approver, applicationId }: Pick<ActionRow, 'id' | 'approver' | 'applicationId'>,
@@ -15,7 +15,7 @@ export const approvalUrl = (
 export interface Seen {
   readonly publicUrl: string;
   readonly now: Date;
-  /** Absent if it is no longer kept, or if this reader may not see it. */
+  /** Absent if the content is no longer kept, or if this reader may not see it. */
   readonly content?: ActionContent | undefined;
 }
 

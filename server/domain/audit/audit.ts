@@ -14,7 +14,7 @@ export type Detail = string | number | boolean | readonly string[];
 
 export interface AuditSource {
   readonly actor: NewAuditRow['actor'];
-  /** The credential. */
+  /** The credential that the actor used. */
   readonly via?: Named;
   readonly ip?: string;
   readonly userAgent?: string;
@@ -54,7 +54,7 @@ export class Audit {
 
   /**
    * Resolves when the entry is durable. With `within`, the entry is written in the transaction that makes the change.
-   * It should come last there, because others wait for the locks of the entry and of its event.
+   * It should come last there, because other transactions wait for the locks of the entry and of its event.
    */
   async record(event: AuditEvent, within?: AuditTransaction): Promise<void> {
     const { audit, applicationEvents } = within ?? this.#store;

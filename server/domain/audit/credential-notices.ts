@@ -20,7 +20,7 @@ export interface CredentialNoticesParts {
 
 export class CredentialNotices {
   readonly #parts: CredentialNoticesParts;
-  /** Times by key, oldest first. */
+  /** When a refusal of each key was last recorded, oldest first. */
   readonly #recordedMs = new Map<KeyId, number>();
 
   constructor(parts: CredentialNoticesParts) {

@@ -1,5 +1,5 @@
-// The newest seal of each chain, in a file of the data folder. The file is outside the database, so that the removal of
-// the last seals is noticed too. A file that is older than the database, as after a restore, is not a problem.
+// The newest seal of each chain, in a file in the data folder. The file is outside the database, so that the removal of
+// the last seals is noticed too. The file may be older than the database, as after a restore.
 import { readFile, rename, rm } from 'node:fs/promises';
 import { isCode, syncFolder, writeSynced } from '../../kit/durable.ts';
 import { giveToFolderOwner } from '../../kit/folder-owner.ts';
@@ -33,7 +33,7 @@ export class SealHeads {
     );
   }
 
-  /** Adds these heads to the stored ones. */
+  /** Replaces the stored heads of these chains, and keeps those of the other chains. */
   async advance(heads: ReadonlyMap<string, SealHead>): Promise<void> {
     const all = new Map([...(await this.read()), ...heads]);
     const fresh = `${this.#path}.${crypto.randomUUID()}`;

@@ -77,7 +77,10 @@ export class Sealer {
   }
 }
 
-/** Returns the entries before the first gap, because the removal of an entry before it was sealed must be noticed. */
+/**
+ * Returns the entries before the first gap in the numbers. If a gap were sealed, nobody would notice the removal of an
+ * entry that had no seal yet.
+ */
 function unbroken(rows: readonly AuditRow[]): readonly AuditRow[] {
   const start = rows[0]?.number ?? 0;
   const gap = rows.findIndex(({ number }, index) => number !== start + index);

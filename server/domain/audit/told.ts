@@ -44,7 +44,7 @@ const TOLD = {
 
 const isTold = (action: AuditAction): action is keyof typeof TOLD => Object.hasOwn(TOLD, action);
 
-/** Returns undefined if the entry is not an event for programs. */
+/** Returns the event for programs that the entry becomes. Undefined if it becomes none. */
 export function toldAs({ action, actor, target, details = {} }: Recorded, at: Date): NamedEvent | undefined {
   if (!isTold(action)) return undefined;
   const telling: Telling = TOLD[action];

@@ -28,7 +28,7 @@ export interface AuditVerdict {
   readonly entries: number;
   /** Entries that are too new to have a seal. */
   readonly unsealed: number;
-  /** The first problem of each chain. */
+  /** The first problem in each chain. */
   readonly problems: readonly AuditProblem[];
 }
 
@@ -76,7 +76,7 @@ class Walk {
     this.#forgotten = plus(parts.clock.now(), -KEPT_DAYS * DAY_MS);
   }
 
-  /** Stops at the first problem. */
+  /** Checks the chain up to the first problem. */
   async run(): Promise<void> {
     const { audit } = this.#parts.store;
     for (;;) {
@@ -142,7 +142,7 @@ class Walk {
     }
   }
 
-  /** Checks that numbers have no gaps, including those of entries without a seal. */
+  /** Checks that the entries without a seal have no gaps in their numbers. */
   async #walkUnsealed(): Promise<void> {
     let number = this.#before?.lastNumber ?? 0;
     for (;;) {

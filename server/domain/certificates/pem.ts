@@ -19,7 +19,7 @@ export interface ReadCertificate {
   readonly notAfter: Date;
 }
 
-/** In file order, without duplicates. */
+/** Returns the certificates in file order, without duplicates. */
 export function readCertificates(file: Buffer): readonly ReadCertificate[] {
   const text = file.toString('latin1');
   // Checked before parsing: a private key must never be stored, wherever it is in the file.
@@ -88,7 +88,7 @@ const described = (certificate: X509Certificate): ReadCertificate => ({
   notAfter: certificate.validToDate,
 });
 
-/** Undefined if it is not a certificate, or if its dates cannot be parsed. */
+/** Returns undefined if the bytes are not a certificate, or if its dates cannot be parsed. */
 function parse(der: Buffer): X509Certificate | undefined {
   try {
     const certificate = new X509Certificate(der);
@@ -99,7 +99,7 @@ function parse(der: Buffer): X509Certificate | undefined {
   }
 }
 
-/** An empty subject is valid; Node reports it as undefined. */
+/** Returns the subject on one line. An empty subject is valid; Node reports it as undefined. */
 const oneLine = (subject: string | undefined): string =>
   (subject ?? '').split('\n').join(', ').slice(0, SUBJECT_CHARACTERS_MAX);
 

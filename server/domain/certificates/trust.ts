@@ -25,7 +25,10 @@ export const trustWatcher = (rows: Pick<CertificateRows, 'ders'>): Watcher => ({
   },
 });
 
-/** Without duplicates and sorted, so that equal sets give equal policies and warm browsers can be matched. */
+/**
+ * Returns the certificates without duplicates and sorted, so that equal sets give equal policies and warm browsers can
+ * be matched.
+ */
 async function trusted(
   rows: Pick<CertificateRows, 'ders'>,
   application: ApplicationId,

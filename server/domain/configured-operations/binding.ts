@@ -6,7 +6,10 @@ import { isPointer, stepsOf } from './json-pointer.ts';
 import { IDEMPOTENCY_KEY, SIGNATURE_HEADERS } from './message-signature.ts';
 import { readTemplate } from './url-template.ts';
 
-/** `properties` are the members that the input may have, if its schema lists them. */
+/**
+ * Returns what is wrong with the binding. `properties` are the members that the input may have, if its schema lists
+ * them.
+ */
 export function bindingIssues(binding: HttpBinding, properties: ReadonlySet<string> | undefined): Issue[] {
   const { method, body, auth } = binding;
   return [
@@ -57,7 +60,8 @@ function headerIssues({ headers = {}, fixedHeaders = {}, auth, idempotencyHeader
     ...(auth?.header === undefined ? [] : [['binding.auth.header', auth.header] as const]),
     ...(idempotencyHeader === undefined ? [] : [['binding.idempotencyHeader', idempotencyHeader] as const]),
   ];
-  // The service sets these headers itself. Idempotency-Key is allowed as idempotencyHeader, where it means the same.
+  // The service sets these headers itself. `Idempotency-Key` is allowed as `idempotencyHeader`, because it then has the
+  // same value.
   const isTaken = (path: string, name: string): boolean =>
     sign === true &&
     SIGNATURE_HEADERS.has(name.toLowerCase()) &&

@@ -15,7 +15,10 @@ const VALUE_CHARACTERS_MAX = 20_000;
 const OPTION_CHARACTERS_MAX = 1000;
 const OPTIONS_MAX = 100;
 
-/** `properties` are the members that the input may have, if its schema lists them. */
+/**
+ * Returns what is wrong with the binding. `properties` are the members that the input may have, if its schema lists
+ * them.
+ */
 export function browserBindingIssues(
   { url, steps }: BrowserBinding,
   properties: ReadonlySet<string> | undefined,

@@ -117,7 +117,7 @@ export class Catalogue {
   }
 }
 
-/** Returns an empty list if the operation is switched off. */
+/** Returns a list with the operation and its overlay, or an empty list if the operation is switched off. */
 function overlaid(operation: ManagedCallable, definition: JsonObject | undefined): readonly ManagedCallable[] {
   if (!definition) return [operation];
   const { enabled, approval, price } = overlayIn(definition);
@@ -149,7 +149,10 @@ export const grantedOf = (operations: readonly CallableOperation[], grants: read
     return grant ? [{ operation, grant }] : [];
   });
 
-/** A grant that names the operation takes precedence over a grant for every operation. */
+/**
+ * Returns the grant for the operation. A grant that names the operation takes precedence over a grant for every
+ * operation.
+ */
 export function grantFor(
   grants: readonly GrantRow[],
   { id, revision, effect }: CallableOperation,

@@ -56,7 +56,7 @@ export interface ConfiguredOperationsParts {
   readonly credentials: Pick<CallCredentials, 'problem'>;
   readonly typed: Pick<TypedCredentials, 'problem'>;
   readonly outbound: Pick<Outbound, 'check'>;
-  /** Compiles schemas within a time limit. Returns undefined if they can be used. */
+  /** Compiles schemas within a time limit. Returns the problem, or undefined if they can be used. */
   readonly compile: (
     schemas: Readonly<Record<string, object>>,
     of: string,
@@ -340,7 +340,7 @@ export class ConfiguredOperations {
     return cancelActionsOf(within, row, { audit, source: byCaller(caller), now: clock.now() });
   }
 
-  /** Must be the last statement of its transaction, because readers of events wait for its lock. */
+  /** Appends an event. Must be the last statement of its transaction, because readers of events wait for its lock. */
   #tell(
     { applicationEvents }: Pick<Store, 'applicationEvents'>,
     type: 'operation.published' | 'operation.withdrawn',
@@ -378,7 +378,10 @@ const contentOf = (id: string, kind: OwnKind, definition: OperationDefinition): 
 const overlayBefore = (row: OperationWithContent | undefined): OverlayDefinition =>
   row ? overlayIn(row.content.definition) : { enabled: true, approval: 'none', price: { microCredits: 0 } };
 
-/** Without an approval, the digest is the one that receipts name. */
+/**
+ * Returns the digest of the operation with its overlay. If the operation is enabled and needs no approval, it is the
+ * digest that receipts name.
+ */
 const overlayDigest = ({ digest }: ManagedCallable, { approval, enabled }: OverlayDefinition): string =>
   approval === 'none' && enabled ? digest : digestOf({ digest, approval, enabled });
 

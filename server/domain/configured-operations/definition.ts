@@ -55,7 +55,10 @@ export interface OverlayDefinition {
 
 const OF_OVERLAYS: readonly string[] = ['enabled', 'approval', 'price'] satisfies Array<keyof ConfigureOperation>;
 
-/** @throws Fault for fields that an overlay cannot have. */
+/**
+ * Returns the overlay in the request.
+ * @throws Fault `permission_denied` for fields that an overlay cannot have.
+ */
 export function overlayOf(request: ConfigureOperation): OverlayDefinition {
   const issues = Object.keys(request)
     .filter(name => !OF_OVERLAYS.includes(name))
@@ -71,7 +74,10 @@ export function overlayOf(request: ConfigureOperation): OverlayDefinition {
   return { enabled, approval, price };
 }
 
-/** @throws Fault `invalid_request` or `invalid_schema`. */
+/**
+ * Returns the definition in the request, with defaults.
+ * @throws Fault `invalid_request` or `invalid_schema`.
+ */
 export function definitionOf(request: ConfigureOperation): { kind: OwnKind; definition: OperationDefinition } {
   const { title, description, kind, effect, inputSchema, binding } = request;
   const needed = { title, description, kind, effect, inputSchema, binding };
@@ -152,7 +158,7 @@ function assertStorable(definition: OperationDefinition): void {
     throw invalidRequest([{ path: '', message: 'The operation has a character that cannot be stored' }]);
 }
 
-/** Covers everything except price and examples. */
+/** Returns the digest of the operation, which covers everything except price and examples. */
 export function digestOfDefinition(
   id: string,
   kind: OwnKind,

@@ -1,4 +1,5 @@
-// Runs operations of the kind `http`: sends one request with the credential of the binding, and interprets the answer.
+// Runs operations of the kind `http`: sends one request with the credential of the binding, and interprets the
+// response.
 import { RESPONSE_BYTES_DEFAULT } from '../../../contract/configured-operations.ts';
 import type { AnswerInput, AnswerOutput } from '../../engines/schemas/answer-job.ts';
 import type { InvocationRow } from '../../engines/store/rows/invocations.ts';
@@ -26,7 +27,7 @@ export interface HttpOperationsParts extends Pick<Runtime, 'clock' | 'log'> {
   readonly signer: () => Promise<MessageSigner>;
 }
 
-/** Maximum number of concurrent calls of one application in this process. */
+/** Maximum number of concurrent calls per application in this process. */
 const AT_ONCE_MAX = 100;
 /** Maximum number of characters of an upstream error that are kept. */
 const ERROR_CHARACTERS_MAX = 2_000;
@@ -54,7 +55,10 @@ export class HttpOperations {
     return (await this.#parts.credentials.problem(application, auth, template.host)) === undefined;
   }
 
-  /** @throws Fault if nothing can be sent. */
+  /**
+   * Returns the function that sends the request.
+   * @throws Fault if nothing can be sent.
+   */
   async prepare(operation: HttpCallable, row: InvocationRow, input: JsonObject): Promise<Prepared> {
     const { definition, id } = operation;
     const { binding } = definition;
@@ -129,7 +133,7 @@ export class HttpOperations {
     };
   }
 
-  /** If the schema cannot be applied in time, the answer counts as one that does not match. */
+  /** Reads the response. If the schema cannot be applied in time, the response counts as not matching it. */
   async #read(
     { headers }: OutboundAnswer,
     body: Buffer,
@@ -164,7 +168,7 @@ export class HttpOperations {
       );
   }
 
-  /** Returns the function that gives the seat back, once. */
+  /** Counts a call of the application as running. Returns a function that ends this, once. */
   #takeSeat(application: ApplicationId): () => void {
     const running = this.#running.get(application) ?? 0;
     if (running >= AT_ONCE_MAX) throw tooMany();
@@ -181,8 +185,8 @@ export class HttpOperations {
 }
 
 /**
- * Returns the beginning of an answer that is not a success. An answer that cannot be read is not kept, because secrets
- * could not be removed from it.
+ * Returns the beginning of a response that is not a success. A response that cannot be read is not kept, because
+ * secrets could not be removed from it.
  */
 function excerptOf(read: AnswerOutput): string {
   if ('why' in read) return '';

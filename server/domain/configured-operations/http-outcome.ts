@@ -11,10 +11,10 @@ export interface Ended {
 
 const isClearRefusal = (status: number | undefined): boolean => status !== undefined && status >= 400 && status < 500;
 
-/** Statuses after which a service may answer the same request differently later. */
+/** Statuses after which the same request may get a different response later. */
 const RETRYABLE: ReadonlySet<number> = new Set([408, 425, 429, 500, 502, 503, 504]);
 
-/** For a call without a complete answer. */
+/** Returns the outcome of a call without a complete response. */
 export function endOfFailure(effect: OperationEffect, { phase, reason, status, words }: OutboundFailure): Ended {
   if (phase === 'refused')
     return failed(
@@ -30,7 +30,10 @@ export function endOfFailure(effect: OperationEffect, { phase, reason, status, w
   return ambiguous(isTimeout ? 'timeout_ambiguous' : 'upstream_ambiguous', words, details);
 }
 
-/** For an answer whose status does not mean success. `body` is the beginning of the answer, without secrets. */
+/**
+ * Returns the outcome for a response whose status does not mean success. `body` is the beginning of the response,
+ * without secrets.
+ */
 export function endOfStatus(effect: OperationEffect, status: number, body: string): Ended {
   const details: JsonObject = { status, ...(body === '' ? {} : { body }) };
   const words = `The service answered with the status ${status}.`;
@@ -39,14 +42,14 @@ export function endOfStatus(effect: OperationEffect, status: number, body: strin
   return ambiguous('upstream_ambiguous', words, details);
 }
 
-/** For an answer whose status means success, but whose body cannot be read. */
+/** Returns the outcome for a response whose status means success, but whose body cannot be read. */
 export function endOfUnreadable(effect: OperationEffect, status: number, why: string): Ended {
   const words = `The service answered with the status ${status}, but its answer cannot be read: ${why}.`;
   if (effect === 'read') return failed('upstream_failed', words, { details: { status } });
   return ambiguous('upstream_ambiguous', words, { status });
 }
 
-/** For a read whose output does not match. The read had no effect, so it has failed. */
+/** Returns the outcome of a read whose output does not match. The read had no effect, so it has failed. */
 export const endOfInvalid = (status: number): Ended =>
   failed('output_invalid', 'The answer of the service does not match the output schema of the operation.', {
     details: { status },

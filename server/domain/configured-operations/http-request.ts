@@ -13,10 +13,13 @@ export interface PlainRequest {
   readonly body?: Buffer;
 }
 
-/** Set first, so that an operation may replace them. */
+/** Default headers, which an operation may replace. */
 const DEFAULT_HEADERS = { accept: 'application/json', 'user-agent': 'Berth' };
 
-/** @throws Fault `invalid_request` that names the member of the input. */
+/**
+ * Returns the HTTP request.
+ * @throws Fault `invalid_request` that names the member of the input.
+ */
 export function requestOf(binding: HttpBinding, input: JsonObject): PlainRequest {
   const { method, url: template, query = {}, headers = {}, fixedHeaders = {}, body } = binding;
   const parameters = textsAt(query, input);
@@ -52,7 +55,7 @@ function without(headers: Readonly<Record<string, string>>, names: readonly stri
   return Object.fromEntries(Object.entries(headers).filter(([name]) => !lower.has(name)));
 }
 
-/** Absent values are omitted. */
+/** Returns the values at the pointers as text. Absent values are omitted. */
 const textsAt = (pointers: Readonly<Record<string, string>>, input: JsonObject): Array<[name: string, text: string]> =>
   Object.entries(pointers).flatMap(([name, pointer]) => {
     const text = scalarText(valueAt(input, pointer), pointer);

@@ -16,7 +16,7 @@ export const stepsOf = (pointer: string): readonly string[] =>
         .split('/')
         .map(step => step.replaceAll('~1', '/').replaceAll('~0', '~'));
 
-/** The value at the pointer; undefined if there is none. */
+/** Returns the value at the pointer, or undefined if there is none. */
 export function valueAt(value: Json, pointer: string): Json | undefined {
   let found: Json | undefined = value;
   for (const step of stepsOf(pointer)) found = memberOf(found, step);

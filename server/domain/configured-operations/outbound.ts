@@ -1,4 +1,4 @@
-// The interface that operations need from the engine that sends requests to addresses given by others.
+// The interface that operations need from the engine that sends requests to addresses that applications configure.
 
 export interface OutboundRequest {
   readonly method: string;
@@ -24,7 +24,7 @@ export interface OutboundFailure {
   readonly kind: 'failed';
   readonly phase: 'refused' | 'not_sent' | 'unknown';
   readonly reason: string;
-  /** Status of the answer, if its head was received. */
+  /** Status of the response, if its headers were received. */
   readonly status?: number;
   /** Message for callers of the API. */
   readonly words: string;

@@ -66,7 +66,7 @@ export function expand(
     : { url };
 }
 
-/** All but the unreserved characters of RFC 3986. */
+/** Percent-encodes all but the unreserved characters of RFC 3986. */
 const encoded = (text: string): string =>
   encodeURIComponent(text.toWellFormed()).replace(
     /[!'()*]/g,

@@ -49,7 +49,7 @@ export class ConsumerPasskeys {
     return this.#ticket(application, owner, await webauthn.authenticationChallenge(partyOf(origin), allowed));
   }
 
-  /** The consumer whose passkey signed the challenge. */
+  /** Returns the consumer whose passkey signed the challenge. */
   async verify(
     application: ApplicationId,
     origin: URL,
@@ -128,7 +128,7 @@ export class ConsumerPasskeys {
     return { ticket: id, publicKey: publicKey as JsonObject };
   }
 
-  /** Uses the challenge up. */
+  /** Returns the challenge, which cannot be used again. */
   async #take(application: ApplicationId, ticket: string, owner: ChallengeOwner): Promise<string> {
     const { store, clock } = this.#parts;
     const now = clock.now();

@@ -107,7 +107,7 @@ export class ConsumerSessions {
     return answerOf({ consumer, acr: row.acr, authTime: row.authTime }, seconds, access, refresh);
   }
 
-  /** The session after a new proof. */
+  /** Returns the session as it is after a new proof of identity. */
   async reread(caller: ConsumerCaller): Promise<ConsumerSession> {
     const row = await this.#parts.store.consumerSessions.get(caller.applicationId, caller.via.id);
     if (!row) throw notFound('Session', caller.via.id);
@@ -195,7 +195,7 @@ export class ConsumerSessions {
     this.#dropped(await this.#parts.store.consumerSessions.announce(consumer));
   }
 
-  /** The code has been used a second time, so the session that it opened ends. */
+  /** Ends the session that the code opened, because the code has been used a second time. */
   async #replayed({ id, codeHash }: ConsumerSignInRow, source: RequestSource): Promise<void> {
     const { store } = this.#parts;
     const now = codeHash && (await store.consumerSignIns.byCode(codeHash));
@@ -226,7 +226,7 @@ interface Proved {
   readonly authTime: Date;
 }
 
-/** With a refresh token, the tokens are returned. Without one, the access token is set as a cookie. */
+/** Returns the tokens if there is a refresh token. Otherwise the access token is set as a cookie. */
 function answerOf({ consumer, acr, authTime }: Proved, expiresIn: number, access: Minted, refresh?: Minted): Opened {
   const common = { expiresIn, consumer: nameOf(consumer), acr, authTime: secondsOf(authTime) };
   if (!refresh) return { tokens: common, cookie: { secret: access.text, seconds: expiresIn } };
@@ -246,7 +246,7 @@ const deviceOf = (row: ConsumerSessionRow, own: ConsumerSessionId): ConsumerDevi
   ...(row.userAgent === undefined ? {} : { userAgent: row.userAgent }),
 });
 
-/** A session without refresh token ends with its access token. */
+/** Returns when the session ends. Without a refresh token, it ends with its access token. */
 const lastsUntil = ({ refreshHash, refreshExpiresAt, expiresAt }: ConsumerSessionRow): Date =>
   refreshHash ? refreshExpiresAt : expiresAt;
 

@@ -1,4 +1,5 @@
-// The refusals of consumers' sign-ins. They do not say what was wrong, so that they reveal nothing about consumers.
+// Errors for refused sign-ins of consumers. They do not say what was wrong, so that they reveal nothing about
+// consumers.
 import { fault } from '../faults.ts';
 
 export const invalidGrant = (what: string): Error =>

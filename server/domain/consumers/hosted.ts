@@ -30,7 +30,7 @@ const HOUR_MS = 60 * MINUTE_MS;
 const CODES = 1_000_000;
 const CODES_PER_HOUR_MAX = 5;
 const SUBJECT_BYTES = 16;
-/** Limit for one consumer and one address. */
+/** Limit per consumer and address. */
 const FAILURES_OF_CONSUMER = {
   name: 'consumers.account',
   what: 'Failed sign-ins',
@@ -38,7 +38,7 @@ const FAILURES_OF_CONSUMER = {
   withinMs: 10 * MINUTE_MS,
   scope: 'account',
 } as const;
-/** Limit for one address and all consumers. */
+/** Limit per address, for all consumers together. */
 const FAILURES_OF_ADDRESS = {
   name: 'consumers.address',
   what: 'Failed sign-ins',
@@ -112,7 +112,7 @@ export class Hosted {
     return this.#send(open, cleanEmail(given.email), {});
   }
 
-  /** Sends a code. When the code is entered, the consumer has this password. */
+  /** Sends a code. When the code is entered, the password of the consumer is set to this one. */
   async register(
     page: Page,
     given: { readonly email: string; readonly password: string; readonly displayName?: string },
@@ -173,7 +173,7 @@ export class Hosted {
     return this.#parts.signIns.complete(open, consumer, { acr, authTime: this.#parts.clock.now() }, source);
   }
 
-  /** No e-mail is sent to an address that cannot sign in, but the response is the same. */
+  /** Sends a code. An address that cannot sign in gets no e-mail, but the response is the same. */
   async #send(
     { application, identity, row }: OpenSignIn,
     email: string,
@@ -245,8 +245,8 @@ export class Hosted {
   }
 
   /**
-   * Limits the failures for this name from this address, and for the address. Concurrent attempts count as failures. One for
-   * which there was no place has had no effect, and does not count.
+   * Limits the failures for this name from this address, and for the address. An attempt counts as a failure while it
+   * is running. An attempt that was refused with `PlacesFull` has had no effect, and does not count.
    */
   async #limited<T>(
     { application, row }: OpenSignIn,

@@ -66,12 +66,12 @@ export class Identities {
     return this.#view(application, row);
   }
 
-  /** If the application has configured nothing, consumers cannot sign in. */
+  /** Returns the sign-in configuration. If the application has configured nothing, consumers cannot sign in. */
   async of(application: ApplicationId): Promise<IdentityRow> {
     return (await this.#parts.store.identities.get(application)) ?? rowOf(application, {}, 0, this.#parts.clock.now());
   }
 
-  /** The application that a path names, without a caller. */
+  /** Returns the application that a path names, without checking a caller. */
   async application(appId: string): Promise<ApplicationRow> {
     const id = appId.toLowerCase() as ApplicationId; // Checked by isUuid.
     const application = isUuid(id) ? await this.#parts.store.applications.byId(id) : undefined;
@@ -115,8 +115,8 @@ export class Identities {
   }
 
   /**
-   * Returns the origins that the application has registered. Stored origins that would be refused now are skipped: they
-   * were not always refused.
+   * Returns the origins that the application has registered. Stored origins that would be refused now are skipped,
+   * because earlier versions accepted them.
    */
   async originsOf(appId: string): Promise<readonly string[]> {
     const id = appId.toLowerCase() as ApplicationId; // Checked by isUuid.

@@ -35,7 +35,7 @@ export class Linking {
     this.#parts = parts;
   }
 
-  /** `accessToken` belongs to the consumer who becomes another way to sign in as the caller. */
+  /** Merges the consumer of `accessToken` into the caller, as another way to sign in. */
   async link(caller: ConsumerCaller, accessToken: string): Promise<ConsumerProfile> {
     const { store, sessions, profiles, sealed, audit } = this.#parts;
     const { applicationId, consumerId } = caller;
@@ -87,8 +87,8 @@ interface Move {
 }
 
 /**
- * Seals each item again with the key of the other consumer. Fails if both consumers have an item with the same key, so
- * that neither value is lost.
+ * Moves the items, and seals each again with the key of the other consumer. Fails if both consumers have an item with
+ * the same key, so that neither value is lost.
  */
 async function moveMemory(
   { consumerMemory }: Pick<Atomic, 'consumerMemory'>,

@@ -1,5 +1,4 @@
-// The memory API for consumers: items with versions that agents may remember, and the consents that give access to
-// them.
+// The memory API for consumers: versioned items that agents may remember, and the consents that give access to them.
 import { PAGE_LIMIT_DEFAULT } from '../../../contract/common.ts';
 import {
   CONSENTS_MAX,

@@ -50,9 +50,9 @@ export class Profiles {
   }
 
   /**
-   * The key of the memory is deleted together with the rows, in one transaction, so that rows in a backup cannot be
-   * opened. The key is destroyed again afterwards, because it is also held in process memory, and a concurrent write
-   * may have created another one.
+   * Deletes the consumer. The key of the memory is deleted together with the rows, in one transaction, so that rows in
+   * a backup cannot be opened. The key is destroyed again afterwards, because it is also held in process memory, and a
+   * concurrent write may have created another one.
    */
   async delete(caller: ConsumerCaller): Promise<void> {
     const { store, audit, clock, sessions, destroyKey } = this.#parts;
@@ -92,7 +92,7 @@ const isLocale = (text: string): boolean => accepts(() => Intl.getCanonicalLocal
 const isTimezone = (text: string): boolean =>
   accepts(() => new Intl.DateTimeFormat('en', { timeZone: text }).format(0));
 
-/** Intl throws for values that it does not support. */
+/** Returns false if the call throws, as Intl does for values that it does not support. */
 function accepts(ask: () => unknown): boolean {
   try {
     ask();

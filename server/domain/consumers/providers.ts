@@ -38,7 +38,7 @@ export interface ProvidersParts {
   readonly seal: SecretSeal;
   readonly discover: (issuer: string) => Promise<Outcome<ProviderMetadata>>;
   readonly metadataIn: typeof metadataIn;
-  /** The address to which providers send browsers back. */
+  /** The address to which providers redirect browsers. */
   readonly callbackUrl: string;
 }
 

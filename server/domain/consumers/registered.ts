@@ -4,8 +4,8 @@ import type { Issue } from '../../../contract/common.ts';
 import { isLoopback } from '../../kit/loopback.ts';
 
 /**
- * Excludes other characters that URLs allow in a host. In a policy of a page, `*` stands for other hosts and `;` begins
- * another directive.
+ * Whether the host has only plain characters. URLs allow others, but in a policy of a page, `*` stands for other hosts
+ * and `;` begins another directive.
  */
 const hasPlainHost = ({ hostname }: URL): boolean => /^(?:[a-z0-9._-]+|\[[0-9a-f:]+\])$/.test(hostname);
 
@@ -20,7 +20,7 @@ export function isOrigin(text: string): boolean {
 const NOT_AN_ORIGIN =
   'is not an origin like https://shop.example, or http on loopback; name each host, in letters, digits, dots and hyphens, without *';
 
-/** Returns what is wrong with them. Empty if nothing is wrong. */
+/** Returns what is wrong with the origins and redirect addresses. Empty if nothing is wrong. */
 export function registeredIssues({
   origins,
   redirectUris,
@@ -38,8 +38,8 @@ export function registeredIssues({
 }
 
 /**
- * Compared byte for byte, except that the port of a loopback address may differ, because native applications use any
- * free port (RFC 8252).
+ * Whether the address is registered. Addresses are compared byte for byte, except that the port of a loopback address
+ * may differ, because native applications use any free port (RFC 8252).
  */
 export const isRegistered = (given: string, registered: readonly string[]): boolean =>
   registered.includes(given) ||

@@ -21,7 +21,7 @@ export class SealedMemory {
     this.#vault = vault;
   }
 
-  /** Called before a transaction, because it may have to fetch the key. */
+  /** Returns the seal of a consumer's memory. Call it before a transaction, because it may have to fetch the key. */
   async of(consumerId: ConsumerId): Promise<MemorySeal> {
     const vault = await this.#vault.of(consumerId);
     return {

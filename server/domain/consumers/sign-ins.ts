@@ -137,7 +137,7 @@ export class SignIns {
     };
   }
 
-  /** Completes the sign-in. Returns the address with the code. */
+  /** Completes the sign-in. Returns the redirect address with the code. */
   async complete(
     { row, application }: Omit<OpenSignIn, 'identity'>,
     { id, linkedTo }: ConsumerRow,
@@ -176,7 +176,10 @@ export class SignIns {
   }
 }
 
-/** Tokens are sent only to registered addresses of the application. Cookies are set only on our own pages. */
+/**
+ * Whether the address is allowed. Tokens are sent only to addresses that the application has registered. Cookies are
+ * set only on our own pages.
+ */
 function isAllowed(given: string, transport: 'token' | 'cookie', { redirectUris }: IdentityRow, origin: URL): boolean {
   if (transport === 'token') return isRegistered(given, redirectUris);
   return given.startsWith(`${origin.origin}/`) && OWN_PAGES.test(given.slice(origin.origin.length));

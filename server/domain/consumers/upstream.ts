@@ -1,5 +1,5 @@
-// Sign-in with an OpenID provider of the application: authorization code with PKCE, state and nonce. State, nonce and
-// verifier are derived from the id of the sign-in, so that none of them is stored.
+// Sign-in with an OpenID provider that the application has configured: authorization code flow with PKCE, state and
+// nonce. State, nonce and verifier are derived from the id of the sign-in, so none of them is stored.
 import { createHash, createHmac } from 'node:crypto';
 import type { StartConsumerSession } from '../../../contract/consumers.ts';
 import type { metadataIn } from '../../engines/openid/discovery.ts';
@@ -45,7 +45,7 @@ export interface TokenSeal {
   open(application: ApplicationId, consumer: ConsumerId, sealed: Buffer): Promise<string>;
 }
 
-/** The parameters with which the provider sends the browser back. */
+/** The query parameters of the provider's redirect back to this service. */
 export interface Callback {
   readonly state?: unknown;
   readonly code?: unknown;
@@ -82,7 +82,7 @@ export class Upstream {
     return { authorizationUrl: url.href, upstreamState: hashOf(state) };
   };
 
-  /** Returns where the browser goes next: to the application, with a code or an error. */
+  /** Returns the address to redirect the browser to: that of the application, with a code or an error. */
   async finish({ state, code, iss, error }: Callback, source: RequestSource): Promise<string> {
     const { store, identities, signIns, clock, metadataIn } = this.#parts;
     const isState = typeof state === 'string' && state.length <= STATE_CHARACTERS_MAX;
@@ -94,7 +94,7 @@ export class Upstream {
     if (!provider?.enabled) return signIns.failed(open, 'server_error');
     if (error !== undefined) return signIns.failed(open, 'access_denied');
     const metadata = metadataIn(provider.metadata);
-    // The response comes from a provider other than the one that was asked (RFC 9207).
+    // A mix-up (RFC 9207): the response comes from a provider other than the one that was asked.
     const isMixedUp = iss === undefined ? metadata.answersWithIssuer : iss !== provider.issuer;
     if (isMixedUp) return this.#refuse(open, 'iss', source);
     if (typeof code !== 'string' || code.length > CODE_CHARACTERS_MAX) return this.#refuse(open, 'code', source);
@@ -107,7 +107,7 @@ export class Upstream {
     return this.#complete(open, provider, outcome.value, source);
   }
 
-  /** Returns the address at which the browser can be signed out at the provider as well. */
+  /** Returns the address that signs the browser out at the provider as well. */
   async logoutUrl(session: ConsumerSessionRow | undefined): Promise<string | undefined> {
     if (!session?.idTokenSealed) return undefined;
     const { applicationId, providerId, consumerId, idTokenSealed } = session;
@@ -161,7 +161,8 @@ export class Upstream {
   }
 
   /**
-   * The subject differs between applications, so that two applications cannot match their users, and between issuers.
+   * Derives the subject that an application sees. It differs between applications, so that two applications cannot
+   * match their users, and between issuers.
    */
   #subject(application: ApplicationId, issuer: string, subject: string): string {
     return `p_${this.#derived('subject', `${application}\n${issuer}\n${subject}`).slice(0, SUBJECT_CHARACTERS)}`;

@@ -124,7 +124,10 @@ export class ContextWatcher implements Watcher {
     }
   }
 
-  /** The session whose save is in progress, or undefined if this session may go on. */
+  /**
+   * Uses the context, if it can. Returns the session whose save is still in progress, or undefined if this session may
+   * continue.
+   */
   async #tryToUse(row: ContextRow, asked: Asked, session: SessionId): Promise<SessionId | undefined> {
     const { uses, host, clock } = this.#parts;
     const { id: contextId, applicationId } = row;
@@ -149,7 +152,7 @@ function storedUse({ settings }: SessionRow): StoredUse | undefined {
   return typeof id === 'string' ? { id: id as ContextId, persist: persist === true } : undefined;
 }
 
-/** The profile of a failed session is not saved. */
+/** Whether the session ended without an error. The profile of a failed session is not saved. */
 export const isCleanEnd = ({ status }: Pick<SessionEnd, 'status'>): boolean => status !== 'ERROR';
 
 /** Whether the browser exited by itself, so that everything was written to its profile. */

@@ -1,4 +1,4 @@
-// The API operations on contexts. context-watcher.ts and saver.ts do what sessions need.
+// The API operations on contexts. What sessions need is in context-watcher.ts and saver.ts.
 import {
   CONTEXT_LIST_MAX,
   CONTEXT_NAME_MAX_CHARACTERS,
@@ -224,7 +224,8 @@ export class Contexts {
   }
 
   /**
-   * Without a number, returns the newest version. An expired version is not found, even if it has not been removed yet.
+   * Returns the version with this number, or the newest one if no number is given. An expired version is treated as not
+   * found, even if it has not been removed yet.
    */
   async #version(row: ContextRow, number: number | undefined): Promise<VersionRow> {
     const now = this.#parts.clock.now();

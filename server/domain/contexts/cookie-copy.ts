@@ -1,5 +1,5 @@
 // Copies the cookies of a session that persists its context every few seconds, encrypted. If the browser is killed,
-// only the logins of a few seconds are lost.
+// only the logins of the last few seconds are lost.
 import type { Profiles, Seal, Staging } from '../../engines/profiles/profiles.ts';
 import { reason } from '../../kit/fault.ts';
 import type { Runtime } from '../../kit/runtime.ts';
@@ -30,7 +30,7 @@ export class CookieCopy {
     return new CookieCopy(options);
   }
 
-  /** Makes the last copy. Rejects when the browser does not answer. */
+  /** Makes the last copy. Rejects if the browser does not respond. */
   async finish(): Promise<void> {
     await this.close();
     await this.#copy();

@@ -11,7 +11,10 @@ import type { Job, Workers } from '../../kit/worker-pool.ts';
 import { fault } from '../faults.ts';
 import type { StoredVersions } from './stored-versions.ts';
 
-/** Concurrent exports, counted from the first byte read from storage to the last byte that the caller has read. */
+/**
+ * Maximum numbers of concurrent exports. An export counts from the first byte read from storage until the caller has
+ * read the last byte.
+ */
 export const EXPORTS_OF_APPLICATION_MAX = 2;
 export const EXPORTS_MAX = 8;
 
@@ -55,7 +58,7 @@ export class Exports {
     this.#parts = parts;
   }
 
-  /** Without a version, an empty state. */
+  /** Exports the version, or an empty state if there is none. */
   async of(row: ContextRow, version: VersionRow | undefined): Promise<ExportedState> {
     const leave = this.#enter(row.applicationId);
     let file: FileHandle | undefined;

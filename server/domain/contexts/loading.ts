@@ -47,7 +47,7 @@ export class Loading {
       if (!cookies) continue;
       const tookMs = Math.round(clock.monotonicMs() - began);
       const detail = { contextId: context.id, version: version.version, tookMs };
-      // Written while the browser starts; `take` waits for it.
+      // Not awaited here: these are written while the browser starts, and `take` waits for them.
       const recorded = Promise.all([
         uses.started(session.id, version.version),
         this.#recordEvent(session, 'context.restored', detail),
@@ -59,7 +59,7 @@ export class Loading {
     if (versions.length > 0) throw new Error(`no version of context ${context.id} can be read`);
   }
 
-  /** The cookies to set in the session's browser. Can be called once for each session. */
+  /** Returns the cookies to set in the session's browser. Can be called once per session. */
   async take(session: SessionId): Promise<CookieList | undefined> {
     const loaded = this.#loaded.get(session);
     this.forget(session);
@@ -67,12 +67,12 @@ export class Loading {
     return loaded?.cookies;
   }
 
-  /** Called when the session ended before its browser ran. */
+  /** Drops the loaded cookies. Called if the session ended before its browser was running. */
   forget(session: SessionId): void {
     this.#loaded.delete(session);
   }
 
-  /** Undefined if the version is damaged. */
+  /** Unpacks the version and returns its cookies. Undefined if it is damaged. */
   async #load(
     session: SessionRow,
     context: ContextRow,

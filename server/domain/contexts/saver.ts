@@ -64,7 +64,7 @@ export class Saver implements Closeable {
     for (const id of await profiles.stagedSessions()) if (!known.has(id)) await profiles.staging(id).remove();
   }
 
-  /** Starts the saves that are due, without waiting for them. */
+  /** Starts the saves that are due, without waiting for them, and removes expired versions. */
   async tend(): Promise<{ begun: number; removed: number }> {
     const { uses, host, clock } = this.#parts;
     const now = clock.now();
@@ -75,7 +75,7 @@ export class Saver implements Closeable {
     return { begun: fresh.length, removed: await this.#remove(now) };
   }
 
-  /** A save that is interrupted here is continued by the next process. */
+  /** Waits a short time for running saves and then interrupts them. The next process continues an interrupted save. */
   async close(): Promise<void> {
     const all = (): Promise<unknown> => Promise.all(this.#running.values());
     await within(CLOSE_MS, 'saves of contexts', all).catch(() => {});
@@ -192,7 +192,10 @@ export class Saver implements Closeable {
     return 0;
   }
 
-  /** A session that never ran has nothing to save. For a session that ran, a missing copy is a failed save. */
+  /**
+   * Called if the session left nothing to save. That is expected if the session never ran; otherwise the save has
+   * failed.
+   */
   async #nothing(use: ContextUse, staging: Staging): Promise<number> {
     const session = await this.#parts.sessions.byId(use.sessionId);
     if (session?.startedAt) throw new NothingToSave('the browser ended before any cookies were copied');

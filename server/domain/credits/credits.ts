@@ -50,7 +50,7 @@ export class Credits {
     return this.of(await this.#parts.applications.require(caller, appId, 'read'));
   }
 
-  /** Returns the same view without a caller, for the command line. */
+  /** Returns the same view as `read`, but without checking a caller, for the command line. */
   async of({ id, billingAccountId }: ApplicationRow): Promise<CreditsView> {
     const { rows, rates, clock } = this.#parts;
     const [{ available, reserved }, held, sums] = await Promise.all([
@@ -122,7 +122,7 @@ interface Period {
   readonly to: Date;
 }
 
-/** Whole UTC days that contain the period. */
+/** Extends the requested period to whole UTC days. */
 function periodOf({ from, to }: CreditUsageQuery, now: Date): Period {
   const end = to === undefined ? now : new Date(to);
   const begin = from === undefined ? plus(end, -(CREDIT_USAGE_DEFAULT_DAYS - 1) * DAY_MS) : new Date(from);

@@ -1,4 +1,4 @@
-// Credit that the operator gives, with its audit entry in the same transaction.
+// Grants credit in the name of the operator, and writes the audit entry in the same transaction.
 import type { BalanceRow } from '../../engines/store/rows/credits.ts';
 import type { Store } from '../../engines/store/store.ts';
 import type { Clock } from '../../kit/clock.ts';
@@ -7,7 +7,7 @@ import type { AccountId } from '../../kit/ids.ts';
 import type { Audit } from '../audit/audit.ts';
 import { BY_OPERATOR } from '../audit/by-caller.ts';
 
-/** 2^53 - 1 micro-credits, as the database allows for each book. */
+/** 2^53 - 1 micro-credits: the limit that the database sets for each book. */
 const BALANCE_MAX = Number.MAX_SAFE_INTEGER;
 const REASON_CHARACTERS_MAX = 200;
 

@@ -1,4 +1,4 @@
-// The refusal because of insufficient credit.
+// The fault for insufficient credit.
 import type { Shortage } from '../../engines/store/rows/credits.ts';
 import { fault } from '../faults.ts';
 

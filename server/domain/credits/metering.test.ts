@@ -57,7 +57,7 @@ test('a session holds no credit if all rates are 0', () => {
   assert.equal(sessionHold({ browserSecond: 2, egressMegabyte: 0 }, HELD.hostId, period)?.amount, 120);
 });
 
-/** One session whose hold can or cannot be extended, and the times at which it was due, was notified and ended. */
+/** One session, whose hold can be made impossible to extend. Records when it is metered, its notice, and how it ends. */
 function scene() {
   const clock = new HandClock();
   const state = { canExtend: true, reservation: { ...HELD, dueAt: plus(START, METER_MS) } as ReservationRow };

@@ -14,7 +14,7 @@ const BATCH = 200;
 
 export interface MeteringParts extends Pick<Runtime, 'clock' | 'log' | 'host'> {
   readonly rows: Pick<CreditRows, 'due' | 'meter' | 'exhausted' | 'tellLow'>;
-  /** The balance of an account is low if fewer micro-credits than this are available. With 0, never. */
+  /** The balance of an account is low if fewer micro-credits than this are available. If 0, no balance is low. */
   readonly low: number;
   readonly end: (id: SessionId, end: SessionEnd) => Promise<unknown>;
 }

@@ -14,7 +14,7 @@ export const HOLD_BYTES = 10_000_000;
  */
 export const METER_MS = 60_000;
 
-/** Micro-credits for the time ahead. At least 1 if any rate is above 0. */
+/** Returns the micro-credits to hold for the time ahead and for traffic. At least 1 if any rate is above 0. */
 export const amountAhead = (rates: CreditRates, seconds: number): number =>
   meteredCost(rates, { seconds: Math.ceil(Math.max(0, Math.min(HOLD_SECONDS, seconds))), bytes: HOLD_BYTES });
 

@@ -77,7 +77,8 @@ export class Approval {
   }
 
   /**
-   * Looks up by a user code. Every miss counts, for the person and for the address, and does the same work as a hit.
+   * Looks up a device authorization by its user code. Every miss is counted, for the person and for the address, and
+   * takes the same work as a hit.
    */
   async #guessing<Found>(
     { accountId, source }: HumanCaller,

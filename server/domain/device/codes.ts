@@ -6,19 +6,22 @@ import type { Secret } from '../../kit/secret.ts';
 const USER_CODE_CHARACTERS = 8;
 const SHOWN_GROUP = 4;
 
-/** 8 characters, about 38 bits. */
+/** Creates a user code of 8 characters, about 38 bits. */
 export const newUserCode = (): string =>
   Array.from({ length: USER_CODE_CHARACTERS }, () =>
     USER_CODE_ALPHABET.charAt(randomInt(USER_CODE_ALPHABET.length)),
   ).join('');
 
-/** `KQTM-7HXD`. */
+/** Formats a user code for display, such as `KQTM-7HXD`. */
 export const shownUserCode = (code: string): string => `${code.slice(0, SHOWN_GROUP)}-${code.slice(SHOWN_GROUP)}`;
 
 /** Normalizes a typed user code: case, spaces and dashes do not matter. */
 export const typedUserCode = (text: string): string => text.toUpperCase().replace(/[\s\p{Pd}]/gu, '');
 
-/** Keyed, because all user codes can be tried within hours: a plain digest would reveal the code. */
+/**
+ * Returns a keyed digest of a user code. All user codes can be tried within hours, so a plain digest would reveal the
+ * code.
+ */
 export const userCodeDigest = (secret: Secret, code: string): Buffer =>
   createHmac('sha256', secret.reveal()).update(`device user code:${code}`).digest();
 

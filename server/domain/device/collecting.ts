@@ -30,7 +30,7 @@ export interface CollectingParts {
   readonly store: Pick<Store, 'device' | 'tokens' | 'atomically'>;
   readonly clock: Clock;
   readonly tallies: Pick<SharedTallies, 'of'>;
-  /** Drops a revoked token from the cache, by the hex of its hash. */
+  /** Drops a revoked token from the cache. `hash` is the hash of the token, in hex. */
   readonly forget: (hash: string) => void;
   readonly audit: DeviceAudit;
 }
@@ -82,7 +82,9 @@ export class Collecting {
     };
   }
 
-  /** The code was sent again after its token was issued, so somebody else may have the code. The token is revoked. */
+  /**
+   * Drops the token from the cache. It was revoked because its code was sent again, so somebody else may have the code.
+   */
   async #forgetToken({ accountId }: DeviceRow, tokenId: TokenId): Promise<void> {
     const { store, forget } = this.#parts;
     const token = accountId && (await store.tokens.get(accountId, tokenId));
@@ -103,8 +105,9 @@ function parametersOf(request: CollectToken): { deviceCode: string; clientId: st
 }
 
 /**
- * A request with the wrong client id or verifier changes nothing. The interval is checked next: concurrent requests
- * come from one client, and only a later request after the redemption indicates theft.
+ * Decides the effect of a token request. A request with the wrong client id or verifier changes nothing. The interval
+ * is checked before a redeemed code: concurrent requests come from one client, and only a later request after the
+ * redemption indicates theft.
  */
 function judged(row: DeviceRow | undefined, clientId: string, verifier: string | undefined, now: Date): Verdict {
   if (!row || row.clientId !== clientId || !isOfStarter(row, verifier))

@@ -1,4 +1,4 @@
-// The device code as the credential of a request.
+// Reads the device code that a request sends as its credential.
 import { fault } from '../faults.ts';
 import { recogniseSecret } from '../identity/credentials.ts';
 

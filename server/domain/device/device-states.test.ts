@@ -51,7 +51,7 @@ async function opened() {
   return { clock, row, heard, states, read, signal };
 }
 
-/** Lets callbacks that are due run. */
+/** Lets pending callbacks run. */
 const turn = (): Promise<void> => new Promise(done => setImmediate(done));
 
 test('responds as soon as the notification of a change arrives', async () => {

@@ -1,4 +1,4 @@
-// The state of a device authorization for its program, which may wait for a change.
+// Returns the state of a device authorization to its program, which may wait for a change.
 import type { DeviceState, DeviceStatusQuery } from '../../../contract/device.ts';
 import type { DeviceRow } from '../../engines/store/rows/device.ts';
 import type { Store } from '../../engines/store/store.ts';

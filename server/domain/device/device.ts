@@ -10,7 +10,7 @@ import { DeviceAudit } from './device-audit.ts';
 import { DeviceStates } from './device-states.ts';
 import { Starting, type StartingParts } from './starting.ts';
 
-/** Kept for the audit log, and to recognise a code that is sent again. */
+/** How long expired authorizations are kept: for the audit log, and to recognise a code that is sent again. */
 const KEPT_MS = 24 * 3_600_000;
 const FORGET_MS = 600_000;
 

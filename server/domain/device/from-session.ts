@@ -6,7 +6,7 @@ export interface Peer {
   /** The other end of the connection: the caller, or a proxy in front of this service. */
   readonly address: string;
   readonly port?: number | undefined;
-  /** The client's address as the proxy reports it; without a proxy equal to `address`. */
+  /** The client's address as the proxy reports it. Without a proxy, the same as `address`. */
   readonly client: string;
 }
 
@@ -22,8 +22,9 @@ export interface FromSessionParts {
 }
 
 /**
- * Without a proxy in front, the peer is compared with the outgoing connections of sessions. Behind a proxy only the
- * address is known, and a session reaches the proxy from an address of this machine.
+ * Checks whether a session sent the request. Without a proxy in front, the peer is compared with the outgoing
+ * connections of sessions. Behind a proxy, only the address is known, and a session reaches the proxy from an address
+ * of this machine.
  */
 export const fromSession =
   ({ hasDeparture, isThisMachine }: FromSessionParts): IsFromSession =>

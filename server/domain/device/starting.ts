@@ -21,7 +21,7 @@ import type { DeviceAudit } from './device-audit.ts';
 
 const STARTS_PER_MINUTE = 30;
 const MINUTE_MS = 60_000;
-/** Maximum number of unexpired authorizations, of all clients together. */
+/** Maximum number of unexpired authorizations, across all clients. */
 export const LIVING_MAX = 10_000;
 const CODE_TRIES_MAX = 5;
 const USER_AGENT_CHARACTERS_MAX = 200;
@@ -87,7 +87,7 @@ export class Starting {
     };
   }
 
-  /** Two programs rarely get the same code; the second then gets another. */
+  /** Inserts the authorization. In the rare case that another program has the same user code, tries another one. */
   async #insert(start: Omit<DeviceRow, 'userCodeHash'>): Promise<{ row: DeviceRow; userCode: string }> {
     const { store, secret } = this.#parts;
     for (let attempt = 1; ; attempt += 1) {
@@ -126,7 +126,7 @@ function assertResource(resource: string | undefined, publicUrl: string): void {
   });
 }
 
-/** Removes characters that a page would not show, or that change the direction of the text beside them. */
+/** Removes characters that a page would not show, or that change the direction of adjacent text. */
 const shown = (text: string): string =>
   text
     .toWellFormed()

@@ -24,7 +24,7 @@ export const stateAt = (row: DeviceRow, now: Date): DeviceState => ({
   interval: row.intervalSeconds,
 });
 
-/** A request before this time respects the interval. */
+/** Returns the latest time of the previous request with which a request now respects the interval. */
 export const lastInTime = ({ intervalSeconds }: DeviceRow, now: Date): Date =>
   new Date(now.getTime() - intervalSeconds * 1000 + EARLY_MS);
 

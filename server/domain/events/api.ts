@@ -17,7 +17,7 @@ export interface Events {
   ): Promise<{ events: readonly SessionEvent[]; nextAfter?: string }>;
   /**
    * Yields stored events, then new ones. Yields at least every two seconds, with an empty list if nothing happened. The
-   * first step rejects if the caller may not read the events; the generator ends at once if no further event is
+   * first `next` rejects if the caller may not read the events. The generator ends at once if no further event is
    * possible.
    */
   follow(caller: AgentCaller, query: EventQuery, signal: AbortSignal): AsyncGenerator<readonly SessionEvent[], void>;

@@ -71,7 +71,7 @@ export class EventService implements Events, Closeable {
       // Reads at least once, because a stream without a read is answered with 204, which readers take for the end of
       // the session.
       do {
-        // The last event is always read, so that a stream of other types ends too.
+        // The type of the last event is always included, so that a stream of other types ends too.
         const sought = session && types ? [...types, LAST_TYPE] : types;
         const page = await this.#parts.events.read(caller.applicationId, filterOf(after, session, sought, BATCH));
         after = page.through;
@@ -107,7 +107,10 @@ const stopping = (): Error =>
     advice: 'Open the stream again in a few seconds, with the id of the last event in Last-Event-ID.',
   });
 
-/** `session` is the session as it was when the stream began. If it had already ended, only stored events remain. */
+/**
+ * Whether no more events of the session can follow this page. `session` is the session as it was when the stream began;
+ * if it had already ended, only stored events remain.
+ */
 const isLastPage = (page: Awaited<ReturnType<EventRows['read']>>, session: SessionRow | undefined): boolean =>
   session !== undefined && (page.events.some(({ type }) => type === LAST_TYPE) || (hasEnded(session) && !page.full));
 

@@ -13,7 +13,7 @@ export class Streams implements Closeable {
     return this.#closing.signal;
   }
 
-  /** Throws 429 if there are too many. Call `leave` when the stream ends. */
+  /** Counts a new stream. Throws 429 if the application has too many. Call `leave` when the stream ends. */
   enter(application: ApplicationId): { leave(): void } {
     const open = this.#open.get(application) ?? 0;
     if (open >= STREAMS_PER_APPLICATION_MAX)

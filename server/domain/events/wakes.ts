@@ -63,7 +63,7 @@ export class Wake {
     this.#sleep?.abort();
   }
 
-  /** Resolves if it has been woken since the last call, or when it is woken, or after `ms`. */
+  /** Resolves at once if `now` was called since the last call, otherwise on the next call of `now` or after `ms`. */
   async next(ms: number): Promise<void> {
     if (!this.#woken) {
       this.#sleep = new AbortController();

@@ -23,7 +23,7 @@ export interface ExtensionsParts {
   readonly packages: Pick<ExtensionPackages, 'inspect'>;
   readonly unpacking: Places;
   readonly clock: Clock;
-  /** An extension that no session used for this many days is deleted. */
+  /** An extension that no session has used for this many days is deleted. */
   readonly unusedDays: number;
 }
 
@@ -69,7 +69,7 @@ export class Extensions {
     return viewOf(row);
   }
 
-  /** Running sessions keep their copy. Later creates that name it are refused. */
+  /** Deletes an extension. Running sessions keep their copy. Later creates that name the extension are refused. */
   async remove(caller: AgentCaller, id: string): Promise<void> {
     const removed = isUuid(id) && (await this.#parts.rows.remove(caller.applicationId, id as ExtensionId));
     if (!removed) throw notFound('Extension', id);
@@ -88,7 +88,8 @@ export class Extensions {
   }
 
   /**
-   * Stores files with the same content only once. The row is written first, so that a file never exists without a row.
+   * Stores the file, unless a file with the same content is already stored. The row is written first, so that a file
+   * never exists without a row.
    */
   async #store(application: ApplicationId, file: IncomingPackage, now: Date): Promise<void> {
     const { rows, artifacts, keyOf } = this.#parts;

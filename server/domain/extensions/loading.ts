@@ -15,7 +15,7 @@ import type { LiveSession } from '../sessions/live.ts';
 import type { Watcher } from '../sessions/watchers.ts';
 
 const FIELD = 'extensionIds';
-/** Characters of the checksum: enough to be unique, and short because it is part of page URLs. */
+/** Characters of the checksum in a folder name: enough to be unique, and short because the name is part of page URLs. */
 const FOLDER_CHARACTERS = 32;
 
 export interface LoadingParts extends Pick<Runtime, 'clock' | 'log'> {
@@ -24,7 +24,7 @@ export interface LoadingParts extends Pick<Runtime, 'clock' | 'log'> {
   readonly keyOf: (application: ApplicationId, checksum: string) => ArtifactKey;
   readonly packages: Pick<ExtensionPackages, 'unpack' | 'folderIn'>;
   readonly unpacking: Places;
-  /** Without a jail, an extension could read the host's files. */
+  /** Whether browsers run in a jail. Without one, an extension could read the host's files. */
   readonly isJailed: boolean;
 }
 
@@ -86,7 +86,7 @@ const needsJail = () =>
     },
   );
 
-/** Two packages with the same Chromium extension id would replace each other. */
+/** Throws if two packages have the same Chromium extension id, because one would replace the other. */
 function assertDistinct(rows: readonly ExtensionRow[]): void {
   const owners = new Map<string, ExtensionRow>();
   for (const row of rows) {

@@ -5,7 +5,10 @@ export function contentDisposition(kind: 'attachment' | 'inline', name: string):
   return `${kind}; filename="${plain}"; filename*=UTF-8''${encoded(name)}`;
 }
 
-/** RFC 5987. Also escapes characters that `encodeURIComponent` leaves and the header may not contain. */
+/**
+ * Encodes a name according to RFC 5987. Also escapes the characters that `encodeURIComponent` leaves but the header may
+ * not contain.
+ */
 const encoded = (name: string): string =>
   encodeURIComponent(name.toWellFormed()).replace(
     /[!'()*]/g,

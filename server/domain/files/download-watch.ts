@@ -12,7 +12,7 @@ import type { LiveSession } from '../sessions/live.ts';
 import { downloadName } from './file-names.ts';
 import { type Keeper, overSessionLimit, TooMuch } from './keeper.ts';
 
-/** Maximum number of downloads of one session. Further downloads are cancelled. */
+/** Maximum number of downloads per session. Further downloads are cancelled. */
 const DOWNLOADS_MAX = 10_000;
 const RETRY_MS = 2_000;
 /**
@@ -30,8 +30,8 @@ const LOOK_MS = 1_000;
 /** A file can be missed while Chromium renames it, so it counts as absent only after this many looks. */
 const LOOKS_BEFORE_ABSENT = 2;
 /**
- * Number of looks for files of downloads that began while no server was connected. Such a file may appear a little
- * late.
+ * How many times to look for the files of downloads that began while no server was connected. Such a file may appear a
+ * little late.
  */
 const UNOBSERVED_LOOKS = 5;
 
@@ -141,7 +141,10 @@ export class DownloadWatch implements DownloadListener {
     });
   }
 
-  /** A file counts as unobserved if two looks find it: at the first, the browser's event may still be on its way. */
+  /**
+   * Finds downloads that no server observed. A file must be seen twice: at the first look, the browser's event may
+   * still be on its way.
+   */
   async #findUnobserved(): Promise<void> {
     const { keeper, live } = { keeper: this.#keeper, live: this.#live };
     let before = new Set<string>();
@@ -158,7 +161,8 @@ export class DownloadWatch implements DownloadListener {
   }
 
   /**
-   * The reason is determined at once, while the free space is still unchanged. It is stored when the database answers.
+   * Marks an interrupted download as failed. The reason is determined at once, while the free space is still unchanged,
+   * and stored as soon as the database responds.
    */
   #interrupted(known: Known, totalBytes: number): void {
     const why = this.#reasonOfInterruption(known, totalBytes);
@@ -166,13 +170,13 @@ export class DownloadWatch implements DownloadListener {
   }
 
   /**
-   * Chromium gives no reason, so the free space is checked. Data that Chromium has already deleted counts as used at
-   * that time.
+   * Returns the reason of an interruption. Chromium gives none, so the free space is checked. Data that Chromium has
+   * already deleted counts as used at the time of the interruption.
    */
   async #reasonOfInterruption({ row, receivedBytes }: Known, totalBytes: number): Promise<string> {
     const { keeper, live } = { keeper: this.#keeper, live: this.#live };
     try {
-      // In this order: a file that is still present after the measurement was present during it.
+      // The order matters: a file that is still present after the measurement was also present during the measurement.
       const free = await keeper.parts.staging.freeBytes();
       const seen = await keeper.look(live.box.folder, row.guid);
       keeper.parts.log.info('download.broke_off', { sessionId: live.id, free, seen, receivedBytes, totalBytes });

@@ -15,7 +15,7 @@ import type { Outbox } from './outbox.ts';
 import type { FileFinder, ServedFile } from './served-file.ts';
 
 const LIMIT_DEFAULT = 20;
-/** Maximum number of files of one session in an archive. */
+/** Maximum number of a session's files in one archive. */
 const ARCHIVED_MAX = 10_000;
 
 export interface DownloadsParts {
@@ -50,7 +50,7 @@ export class Downloads {
     return shown;
   }
 
-  /** A new signed link, for a viewer, who has no key. */
+  /** Returns a new signed link for a viewer, who has no key. */
   async linkTo(row: CompleteDownload): Promise<string> {
     const [shown] = await this.#shown(row.applicationId, [row]);
     if (!shown) throw notFound('Download', row.id);
@@ -122,7 +122,10 @@ export class Downloads {
     };
   }
 
-  /** A link of the object store if it can sign links and already has the file; otherwise one of this service. */
+  /**
+   * Returns a URL of the object store if the store can sign links and already has the file; otherwise a URL of this
+   * service.
+   */
   async #urlOf(row: CompleteDownload, isStored: boolean, expiresAt: Date): Promise<string> {
     const { artifacts, links } = this.#parts;
     const shown = { contentType: row.mimeType, contentDisposition: contentDisposition('attachment', row.filename) };

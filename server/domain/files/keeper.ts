@@ -15,7 +15,7 @@ import { mimeTypeOf, SNIFFED_BYTES } from './sniff.ts';
 import { guidsAmong, stateAmong } from './whole-files.ts';
 
 const READ_AT_ONCE_BYTES = 256 * 1024;
-/** Twice the number of downloads of a session, because partial files have two names for a moment. */
+/** Twice the maximum number of downloads per session, because a partial file has two names for a moment. */
 const NAMES_MAX = 20_000;
 
 export interface KeeperParts extends Pick<Runtime, 'clock' | 'log' | 'host'> {
@@ -26,7 +26,7 @@ export interface KeeperParts extends Pick<Runtime, 'clock' | 'log' | 'host'> {
   readonly outbox: Outbox;
   readonly keyOf: (application: ApplicationId, session: SessionId, download: DownloadId) => ArtifactKey;
   readonly limits: Pick<Limits, 'effective'>;
-  /** Maximum size of all downloads of one session. */
+  /** Maximum total size of the downloads of one session. */
   readonly sessionBytesMax: number;
   /** Name of the downloads folder within the session folder. */
   readonly downloadsFolder: string;
@@ -82,7 +82,7 @@ export class Keeper {
     return this.#complete(row, staged, mimeType ?? mimeTypeOf(head.bytes, row.filename));
   }
 
-  /** Moves a file that no other process has open. */
+  /** Stores a download by moving its file, which no other process has open. */
   async keepMoved(row: DownloadRow, path: string): Promise<CompleteDownload | undefined> {
     const { head, ...staged } = await this.parts.staging.moveIn(path, SNIFFED_BYTES);
     return this.#complete(row, staged, mimeTypeOf(head, row.filename));

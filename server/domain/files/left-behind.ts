@@ -43,7 +43,7 @@ export async function failPartial({ parts }: Keeper, session: SessionRow, whole:
       await events.append(session.id, { type: 'download.failed', at: clock.now(), actor: { kind: 'service' }, detail });
     }
   } catch (error) {
-    // `takeLeftBehind` marks them too.
+    // Not fatal: `takeLeftBehind` marks these downloads too.
     log.warn('downloads.not_marked', { sessionId: session.id, reason: reason(error) });
   }
 }

@@ -107,7 +107,7 @@ export class Outbox implements Closeable {
   }
 
   #begin(row: OutboxRow): void {
-    // Checked when it was posted; the store checks it again.
+    // The key was checked when the file was posted. The store checks it again.
     const key = row.key as ArtifactKey;
     const done = this.#store(row, key).finally(() => {
       this.#storing.delete(row.id);

@@ -10,7 +10,7 @@ import type { ApplicationId, SessionId } from '../../kit/ids.ts';
 import type { Runtime } from '../../kit/runtime.ts';
 import type { Outbox } from './outbox.ts';
 
-/** Maximum number of sessions in one run, and of keys in one request. A long backlog is removed in steps. */
+/** Maximum number of sessions per run, and of keys per request. A long backlog is removed in steps. */
 const BATCH = 100;
 const KEYS_AT_ONCE = 500;
 
@@ -31,7 +31,10 @@ export interface RetentionPeriods {
   readonly sessionsMs: number;
 }
 
-/** When the files and the row of a session that ends now are removed. A row is kept at least as long as its files. */
+/**
+ * Returns when the files and the row of a session that ended at `endedAt` are to be removed. A row is kept at least as
+ * long as its files.
+ */
 export const dueTimes = (
   { filesMs, sessionsMs }: RetentionPeriods,
   endedAt: Date,
@@ -40,7 +43,7 @@ export const dueTimes = (
   forgetDueAt: plus(endedAt, Math.max(filesMs, sessionsMs)),
 });
 
-/** What a run would remove now, at most one batch of each. */
+/** Returns the sessions whose files, and those whose rows, a run would remove now: at most one batch of each. */
 export async function sweepPlan({ rows, clock }: Pick<RetentionParts, 'rows' | 'clock'>): Promise<{
   readonly files: readonly ExpiredSession[];
   readonly sessions: readonly ExpiredSession[];

@@ -1,5 +1,6 @@
-// Files that callers upload into a running session. They are stored in the session's uploads folder, which the browser can
-// read but not write, and are removed with it. The row is kept, so that a caller that lost the answer can see what arrived.
+// Files that callers upload into a running session. They are stored in the session's uploads folder, which the browser
+// can read but not write, and are removed with it. The row is kept, so that a caller that lost the response can see
+// what arrived.
 import { readFile } from 'node:fs/promises';
 import type { UploadAnswer } from '../../../contract/files.ts';
 import type { Session } from '../../../contract/sessions.ts';
@@ -27,7 +28,7 @@ export interface UploadsParts {
   readonly lives: LiveSessions;
   readonly events: Pick<EventRows, 'append'>;
   readonly limits: Pick<Limits, 'effective'>;
-  /** Maximum size of all uploads of one session. */
+  /** Maximum total size of the uploads of one session. */
   readonly sessionBytesMax: number;
   readonly clock: Clock;
 }
@@ -38,7 +39,7 @@ export interface Uploader {
   readonly keyId?: KeyId;
 }
 
-/** How large a file may be, with the advice for the error if it is larger. */
+/** The maximum size of an upload, and the advice for the error if a file is larger. */
 export interface UploadRoom {
   readonly maxBytes: number;
   readonly advice: string;
@@ -63,7 +64,7 @@ export class Uploads {
     this.#parts = parts;
   }
 
-  /** Called before the body is read: whether an upload is allowed, and how large it may be. */
+  /** Checks whether an upload is allowed, and returns how large it may be. Called before the body is read. */
   async allow(caller: Uploader, id: string): Promise<UploadRoom> {
     const { row } = await this.#running(caller, id);
     const { rows, stored, limits, sessionBytesMax } = this.#parts;

@@ -9,7 +9,7 @@ import { failPartial } from './left-behind.ts';
 import type { Uploads } from './uploads.ts';
 import { wholeAmong } from './whole-files.ts';
 
-/** More entries than the folder of a box can have. */
+/** More entries than the downloads folder of a box can contain. */
 const NAMES_MAX = 1_000_000;
 
 export interface FilesWatcherParts {

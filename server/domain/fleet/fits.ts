@@ -1,5 +1,5 @@
-// Whether a host may join others. It must share their secret and their file storage, its clock must agree with theirs,
-// and they must be able to reach it. Each refusal says what to change.
+// Checks whether a host may join the other hosts. It must share their secret and their file storage, its clock must
+// agree with theirs, and they must be able to reach it. Each refusal says what to change.
 import type { JoiningHost, LivingHost } from '../../engines/store/rows/hosts.ts';
 import { Fault } from '../../kit/fault.ts';
 import { isLoopback } from '../../kit/loopback.ts';
@@ -15,7 +15,7 @@ export interface FileStorage {
 }
 
 /**
- * Returns the mark of the storage.
+ * Checks that the host may join, and returns the mark of the storage.
  * @throws Fault `fleet_refused`
  */
 export async function assertFits(
@@ -43,8 +43,8 @@ export async function assertFits(
 }
 
 /**
- * A host that is alone starts even if its storage cannot be reached, or if it keeps files on a disk that no other host
- * can use.
+ * Marks for a host that is alone. It starts even if its storage cannot be reached, or if it keeps files on a disk that
+ * no other host can use.
  */
 const NO_MARK = '';
 const DISK_MARK = 'disk';
@@ -80,7 +80,10 @@ function assertAgrees(own: JoiningHost, other: LivingHost): void {
     });
 }
 
-/** Processes of one installation on one machine, which share its folder and reach each other over Unix sockets. */
+/**
+ * Whether both are processes of one installation on one machine, which share its folder and reach each other over Unix
+ * sockets.
+ */
 const areProcesses = (own: Pick<JoiningHost, 'url'>, other: Pick<JoiningHost, 'url'>): boolean =>
   isSocket(own) && isSocket(other) && new URL(own.url).hash === new URL(other.url).hash;
 

@@ -16,7 +16,10 @@ export interface LeaseTimes {
   readonly restartMs: number;
 }
 
-/** Fractions of the lease time: the interval of renewals, and the time within which the database must answer. */
+/**
+ * Divisors of the lease time. They give the interval between renewals, and the time within which the database must
+ * respond.
+ */
 const RENEWALS = 6;
 const ANSWERS = 3;
 /**
@@ -45,7 +48,7 @@ export class Fleet implements Closeable {
   readonly #renewMs: number;
   #lease: Lease | undefined;
   #living: readonly LivingHost[] = [];
-  /** Sessions that were placed since the use of the hosts was last read. */
+  /** Sessions placed on each host since its use was last read. */
   readonly #placed = new Map<HostId, number>();
   #warm: () => number = () => 0;
   #fence: (why: string) => Promise<void> = async () => {};
@@ -91,7 +94,10 @@ export class Fleet implements Closeable {
     return this.#wasLost;
   }
 
-  /** `fence` ends all sessions of this host at once. It is called when the lease is gone. */
+  /**
+   * Sets the functions that the fleet needs. `fence` ends all sessions of this host at once; it is called when the
+   * lease is lost.
+   */
   begin(parts: { readonly warm: () => number; readonly fence: (why: string) => Promise<void> }): void {
     this.#warm = parts.warm;
     this.#fence = parts.fence;
@@ -102,7 +108,10 @@ export class Fleet implements Closeable {
     this.#looked = looked;
   }
 
-  /** Starts when the host joins, because the start of the other parts may take longer than a lease. */
+  /**
+   * Renews the lease at intervals. Starts when the host joins, because starting the other parts may take longer than a
+   * lease.
+   */
   async #keepRenewing(): Promise<void> {
     const { clock } = this.#parts;
     while (!this.#isClosed) {
@@ -122,7 +131,7 @@ export class Fleet implements Closeable {
       const renewed = await within(this.#answerMs, 'the lease to be renewed', () =>
         rows.renew(lease.row, this.leaseMs, this.#warm()),
       );
-      // A host that is leaving has already recorded this itself, and its sessions are left to its next process.
+      // A host that is leaving has already recorded that it leaves, and its sessions are left to its next process.
       if (this.#isClosed) return;
       if (!renewed) await this.#lost('another host took it as lost');
       else lease.untilMs = askedMs + this.leaseMs;
@@ -197,7 +206,7 @@ export class Fleet implements Closeable {
     await this.#look().catch(error => this.#parts.log.warn('fleet.not_read', { reason: reason(error) }));
   }
 
-  /** `away`: this host is restarting and keeps its sessions. `left`: it has no sessions. */
+  /** Gives up the lease. `away`: this host is restarting and keeps its sessions. `left`: it has no sessions. */
   async leave(how: 'away' | 'left'): Promise<void> {
     this.#stopRenewing();
     const { rows, log } = this.#parts;
@@ -226,7 +235,7 @@ export class Fleet implements Closeable {
     this.#looked();
   }
 
-  /** Ends the sessions first. The host then joins again as if it had none. */
+  /** Called when the lease is lost. Ends the sessions, then joins again as a host without sessions. */
   #lost(why: string): Promise<void> {
     this.#fencing ??= this.#endAndRejoin(why).finally(() => {
       this.#fencing = undefined;

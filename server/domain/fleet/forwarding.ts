@@ -18,17 +18,17 @@ export interface PassOptions {
   readonly body?: Buffer;
   /** Both hosts log the request with this id. */
   readonly requestId: string;
-  /** Called once with the head of the answer. Returns the response to which the answer is written. */
+  /** Called once, when the head of the response has arrived. Returns the response object to write to. */
   readonly begin: () => ServerResponse;
   /**
-   * The ticket of a create. Another host can also take a create, so a host that does not accept the connection is not
-   * waited for.
+   * The ticket of a create. Another host can also take a create, so the call does not wait for a host that does not
+   * accept the connection.
    */
   readonly ticket?: LineTicket;
 }
 
 /**
- * `refused`: the host does not admit the create, but another host may, or this host later; nothing was answered.
+ * `refused`: the host does not admit the create, but another host may, or the same host later; no response was sent.
  * `unreached`: the same, because the host does not accept connections.
  */
 export type PassOutcome = 'answered' | 'unreached' | { readonly refused: Refusal };
@@ -36,7 +36,7 @@ export type PassOutcome = 'answered' | 'unreached' | { readonly refused: Refusal
 export interface Forwarding {
   /** True if no other host is known, so that nothing has to be looked up. */
   readonly isAlone: boolean;
-  /** Notes a request that another host passed on. Throws if its token is not valid. */
+  /** Marks a request that another host passed on. Throws if its token is not valid. */
   admit(request: IncomingMessage): void;
   /** Returns the other host that owns the object. */
   elsewhere(kind: Owned, id: string, application?: string): Promise<Peer | undefined>;

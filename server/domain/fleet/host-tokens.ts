@@ -10,7 +10,7 @@ import type { Secret } from '../../kit/secret.ts';
 import { fault } from '../faults.ts';
 
 export const HOST_TOKEN_HEADER = 'x-berth-host-token';
-/** A host whose clock differs by more than five seconds is refused at its start. */
+/** Validity of a token. A host whose clock differs by more than five seconds is refused when it starts. */
 const VALID_MS = 15_000;
 const TOKEN_CHARS_MAX = 8192;
 
@@ -39,7 +39,10 @@ export class HostTokens {
     return `${Buffer.from(words).toString('base64url')}.${this.#sign(words)}`;
   }
 
-  /** @throws Fault `permission_denied` for a token that no host of this fleet made for this request. */
+  /**
+   * Returns where the request came from.
+   * @throws Fault `permission_denied` for a token that no host of this fleet made for this request.
+   */
   read(token: string, { method, path }: Passed): ForwardedFrom {
     const [encoded = '', signature = '', ...more] = token.length > TOKEN_CHARS_MAX ? [] : token.split('.');
     const words = Buffer.from(encoded, 'base64url').toString();

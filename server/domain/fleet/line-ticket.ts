@@ -7,10 +7,13 @@ import type { Refusal } from '../limits/refusals.ts';
 
 export const LINE_HEADER = 'x-berth-line';
 
-/** Without a place, the create has not waited, and comes after all waiters. */
+/** A ticket without a place is for a create that has not waited; it comes after all waiters. */
 export interface LineTicket extends Partial<Place> {
   readonly waitedMs: number;
-  /** Set if no host admits the create: the refusal is then reported in an answer that is not an HTTP error. */
+  /**
+   * Set if no host admits the create and the operation reports the refusal itself, in a response that is not an HTTP
+   * error.
+   */
   readonly refused?: Refusal;
 }
 
@@ -19,7 +22,10 @@ const noted = new WeakMap<object, LineTicket>();
 export const noteTicket = ({ headers }: Pick<IncomingMessage, 'headers'>, ticket: LineTicket): void =>
   void noted.set(headers, ticket);
 
-/** Returns undefined if the sender of the request does not keep its place. This host then keeps it. */
+/**
+ * Returns the ticket of a request. Undefined if the sender does not keep a place for the request; this host then keeps
+ * it.
+ */
 export function ticketOf(request: Pick<IncomingMessage, 'headers'>): LineTicket | undefined {
   const text = forwardedFrom(request) && request.headers[LINE_HEADER];
   return noted.get(request.headers) ?? (typeof text === 'string' ? parsed(text) : undefined);

@@ -1,6 +1,6 @@
-// Creates that are waiting in a fleet: one line over all hosts. The host to which the caller is connected keeps its
-// place in a row, and asks a host with room when it is its turn. Anything that may allow a create to be admitted is
-// announced to all hosts by NOTIFY, and checked every second.
+// Creates that are waiting in a fleet: one line for all hosts. The host to which the caller is connected keeps the
+// place of the create in a row, and asks a host with room when it is its turn. Anything that may allow a create to be
+// admitted is announced to all hosts by NOTIFY, and checked every second.
 import type { LineRows, WaitingCreate } from '../../engines/store/rows/line.ts';
 import { reason } from '../../kit/fault.ts';
 import type { ApplicationId } from '../../kit/ids.ts';
@@ -13,7 +13,8 @@ import type { LineTicket } from './line-ticket.ts';
 import { nextInLine } from './next-in-line.ts';
 
 /**
- * Also the interval at which rows are refreshed. The store ignores rows that have not been refreshed for five seconds.
+ * Interval at which waiting creates are checked and their rows refreshed. The store ignores rows that have not been
+ * refreshed for five seconds.
  */
 const RETRY_MS = 1_000;
 /** Ends of sessions within this time are announced together. */
@@ -46,7 +47,7 @@ export interface LineParts extends Pick<Runtime, 'host' | 'clock' | 'log'> {
 interface Waiter {
   readonly row: Omit<WaitingCreate, 'why' | 'refused'>;
   readonly sinceMs: number;
-  /** Resolves to the refusal, or undefined if it was admitted. */
+  /** Resolves to the refusal, or undefined if the create was admitted. */
   readonly attempt: (ticket: LineTicket) => Promise<Refusal | undefined>;
   readonly reject: (error: unknown) => void;
   refused: Refusal;
@@ -106,7 +107,10 @@ export class Line implements Closeable {
     }
   }
 
-  /** Called when a slot of this host may be free, or when a limit was raised. */
+  /**
+   * Announces that creates may be admitted now. Called when a slot of this host may have become free, or when a limit
+   * was raised.
+   */
   moved(): void {
     if (this.#parts.fleet.isAlone || this.#isTelling || this.#closing.signal.aborted) return;
     this.#isTelling = true;
@@ -133,7 +137,7 @@ export class Line implements Closeable {
     return this.#parts.rows.waitingOf(application);
   }
 
-  /** Rejects all waiters on this host, and admits no further ones. */
+  /** Rejects all waiters on this host, and accepts no more. */
   stop(why: () => Error): void {
     this.#closing.abort(new Error('the line is closing'));
     for (const waiter of this.#waiters.values()) leave(waiter, () => waiter.reject(why()));

@@ -1,5 +1,5 @@
-// Ends the sessions of a host whose lease has run out as ERROR / host_lost, and unlocks their contexts at the version
-// that was saved last. Any host can do this, from rows.
+// Ends the sessions of a host whose lease has expired as ERROR / host_lost, and unlocks their contexts at the last
+// saved version. Any host can do this, because it needs only the rows.
 import type { ContextUses } from '../../engines/store/rows/contexts.ts';
 import type { Hosts } from '../../engines/store/rows/hosts.ts';
 import type { SessionEnd } from '../../engines/store/rows/sessions.ts';
@@ -20,7 +20,7 @@ export interface LostHostsParts extends Pick<Runtime, 'clock' | 'log' | 'host'> 
   readonly endings: Pick<Endings, 'end'>;
 }
 
-/** A clock task. */
+/** The clock task that ends the sessions of lost hosts. */
 export async function endSessionsOfLostHosts(parts: LostHostsParts): Promise<{ lost: number; ended: number }> {
   const { fleet, rows, endings, log } = parts;
   if (!fleet.mayJudge) return { lost: 0, ended: 0 };

@@ -5,7 +5,10 @@ import type { ApplicationId } from '../../kit/ids.ts';
 
 export type Standing = Place & Pick<WaitingCreate, 'applicationId' | 'region' | 'why'>;
 
-/** `rows` are in the order of the line. `free` has the number of free slots in each region. */
+/**
+ * Returns the places of the creates to try now. `rows` are in the order of the line. `free` has the number of free
+ * slots in each region.
+ */
 export function nextInLine(rows: readonly Standing[], free: ReadonlyMap<string, number>): ReadonlySet<number> {
   const left = new Map(free);
   const next = new Set<number>();

@@ -4,7 +4,7 @@ import { parseJson } from '../../kit/foreign.ts';
 import { isObject } from '../../kit/json.ts';
 import { type Refusal, refusal, refusalFault, refusalFrom } from '../limits/refusals.ts';
 
-/** The refusal, in the answer to the host that passed the request on. */
+/** The header that carries the refusal, in the response to the host that passed the request on. */
 export const NOT_HERE_HEADER = 'x-berth-room-elsewhere';
 
 const noted = new WeakMap<object, Refusal>();
@@ -23,7 +23,7 @@ export const refusedHere = (what: unknown): Refusal | undefined =>
 
 export const refusalText = (refused: Refusal): string => JSON.stringify(refused);
 
-/** The refusal of a host of the previous version, which only reports that it is full. */
+/** The refusal to assume for a host of the previous version, which only reports that it is full. */
 const FULL = refusal('host', 0, 0);
 
 export function refusalIn(text: string): Refusal {

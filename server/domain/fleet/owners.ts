@@ -28,7 +28,8 @@ export class Owners {
   }
 
   /**
-   * `application` is that of the caller, if it is known. Objects of other applications are answered here, as missing.
+   * Returns the other host that owns the object. `application` is that of the caller, if it is known. Objects of other
+   * applications are treated as missing by this host.
    */
   async elsewhere(kind: Owned, named: string, application?: string): Promise<LivingHost | undefined> {
     const { fleet, host, isHere } = this.#parts;
@@ -58,8 +59,8 @@ export class Owners {
   readonly #known = new Set<HostId>();
 
   /**
-   * An unknown host may have joined a moment ago, so the hosts are read again, once for each unknown host. This is not
-   * repeated for a host that is gone.
+   * Reads the hosts again, because an unknown host may have just joined. This is done once per unknown host, so it is
+   * not repeated for a host that is gone.
    */
   async #mayHaveJoined(id: HostId): Promise<void> {
     if (this.#known.has(id)) return;

@@ -1,5 +1,5 @@
-// Which host should take a session: one with a free slot, in the requested region, least loaded first. Between equal
-// hosts, the host that was asked is preferred, because nothing has to be passed on, then one with a warm browser.
+// Chooses the host that should take a session: one with a free slot, in the requested region, least loaded first. Among
+// equal hosts, the host that was asked is preferred, because nothing has to be passed on, then one with a warm browser.
 import type { LivingHost } from '../../engines/store/rows/hosts.ts';
 import type { HostId } from '../../kit/ids.ts';
 
@@ -11,8 +11,8 @@ export interface Choice {
 }
 
 /**
- * Returns undefined if no host takes sessions. A host without a free slot is chosen only if no host has one; creates
- * then wait there.
+ * Returns the host that should take a session, or undefined if no host takes sessions. A host without a free slot is
+ * chosen only if no host has one; creates then wait there.
  */
 export function choose(hosts: readonly LivingHost[], { own, region, placed }: Choice): HostId | undefined {
   const open = hosts.filter(isOpen);

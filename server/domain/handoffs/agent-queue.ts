@@ -21,7 +21,7 @@ export class AgentQueue {
     this.#clock = clock;
   }
 
-  /** `handoff` is the id of the hand-off, if the person was asked. */
+  /** Decides what to do with a command of the agent. `handoff` is the id of the hand-off, if the person was asked. */
   judge(method: string, mode: AgentInput, handoff: string | undefined): InputVerdict {
     if (mode === 'refuse') return { refuse: refusal(method, 'the session is set to refuse input meanwhile', handoff) };
     if (this.#waiting.size >= WAITING_COMMANDS_MAX)

@@ -19,7 +19,7 @@ export class CdpHandoffs {
     this.#parts = parts;
   }
 
-  /** The answer to the command. Rejects with the message of a CDP error. */
+  /** Returns the result of the command. Rejects with the message for a CDP error. */
   async request(
     session: { readonly id: SessionId; readonly applicationId: ApplicationId },
     keyId: KeyId | undefined,
@@ -48,7 +48,7 @@ export class CdpHandoffs {
   }
 }
 
-/** A client has been let in by a signing key or an agent key. */
+/** Returns the requester. A client without a key id was admitted by a signing key. */
 const requesterOf = (keyId: KeyId | undefined): Requester => ({
   ...{ kind: keyId ? 'agent_key' : 'client', origin: 'cdp' },
   ...(keyId ? { id: keyId } : {}),

@@ -15,7 +15,7 @@ export interface Control {
   readonly allowedOrigins: readonly string[] | undefined;
 }
 
-/** Undefined while nobody has control. */
+/** Returns who has control. Undefined while nobody has control. */
 export function controlOf(row: HandoffRow): Control | undefined {
   const { id, origin, status, holder, fence, leaseExpiresAt, record, allowedOrigins } = row;
   if (status !== 'claimed' || holder === undefined || !leaseExpiresAt) return undefined;
@@ -24,7 +24,7 @@ export function controlOf(row: HandoffRow): Control | undefined {
   return { handoffId: id, isAsked, holder, fence, expiresAt: leaseExpiresAt, masks, allowedOrigins };
 }
 
-/** Frames inside a page may have any origin. */
+/** Lets pages navigate only to these origins. Frames inside a page may have any origin. */
 export const onlyOrigins = (origins: readonly string[]): NavigationRule => ({
   allows: (_hostname, frame, url) => frame === 'inner' || origins.includes(URL.parse(url)?.origin ?? ''),
   onRefused: () => {},

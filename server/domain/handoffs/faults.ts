@@ -1,4 +1,4 @@
-// The refusals of hand-offs.
+// The faults of the hand-off operations.
 import type { HandoffRow } from '../../engines/store/rows/handoffs.ts';
 import { fault } from '../faults.ts';
 

@@ -7,7 +7,7 @@ import { handoffClaimed } from './faults.ts';
 import type { Lease } from './lease.ts';
 import { isOpen } from './view.ts';
 
-/** A change on another host is seen by reading the row. */
+/** Changes on another host are detected by reading the row at this interval. */
 const POLL_MS = 2_000;
 
 export interface FollowedHandoffsParts {
@@ -24,13 +24,13 @@ export class FollowedHandoffs {
     this.#parts = parts;
   }
 
-  /** Returns the row when its status has changed, or the current row when the time is over. */
+  /** Returns the row once its status has changed, or the current row after `waitMs`. */
   async changed(row: HandoffRow, waitMs: number, signal: AbortSignal): Promise<HandoffRow> {
     return this.#until(row, waitMs, signal, now => !isOpen(now) || now.status !== row.status);
   }
 
   /**
-   * Returns the row when it has ended, or the current row when the time is over. Without a time, waits as long as the
+   * Returns the row once the hand-off has ended, or the current row after `waitMs`. By default, waits as long as the
    * hand-off is open.
    */
   async ended(row: HandoffRow, signal: AbortSignal, waitMs = Number.POSITIVE_INFINITY): Promise<HandoffRow> {

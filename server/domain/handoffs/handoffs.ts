@@ -48,7 +48,7 @@ export interface Shown {
   readonly source: RequestSource;
 }
 
-/** `browser` is a cookie that the answer sets, because this browser was the first to open the link. */
+/** `browser` is a cookie that the response sets, because this browser was the first to open the link. */
 export interface Opened<T> {
   readonly value: T;
   readonly browser?: { readonly secret: Secret; readonly until: Date };
@@ -119,7 +119,7 @@ export class Handoffs {
     return { value: await this.claimFor(row, claimer), ...(browser ? { browser } : {}) };
   }
 
-  /** The caller has verified who the claimer is. */
+  /** Claims the hand-off for a claimer whom the caller of this method has verified. */
   async claimFor(row: HandoffRow, claimer: Claimer): Promise<ClaimedHandoff> {
     const { row: claimed, token } = await this.#leaseOf(row).claim(row.id, claimer);
     const session = await this.#parts.store.sessions.byId(row.sessionId);
@@ -153,7 +153,7 @@ export class Handoffs {
     return handoffView(await this.#leaseOf(row).complete(row.id, row.fence, done, holderSource(row, shown)));
   }
 
-  /** With the lease token, control is given back instead. */
+  /** Cancels the hand-off. If the request carries the lease token, control is given back instead. */
   async cancel(shown: Shown, appId: string, id: string): Promise<Handoff> {
     if (hasLease(shown)) {
       const row = await this.#leased(shown, appId, id);
@@ -242,7 +242,7 @@ export class Handoffs {
     const other = isUuid(id)
       ? await this.#parts.store.handoffs.get(appId as ApplicationId, id as HandoffId)
       : undefined;
-    // The answer is the same whether the lease token was valid once or never.
+    // The error is the same whether the lease token was once valid or never.
     throw other ? staleFence(id) : notFound('Hand-off', id);
   }
 
@@ -291,7 +291,7 @@ export class Handoffs {
     return url && `${url.origin}${url.pathname}`.slice(0, URL_CHARS_MAX);
   }
 
-  /** Returns the address of the page that is shown first, if it is a web address. */
+  /** Returns the address of the page that is shown to the person first, if it is a web address. */
   async #pageOf({ sessionId, pageId }: HandoffRow): Promise<URL | undefined> {
     const { browser } = this.#parts.lives.get(sessionId) ?? {};
     const pages = (await browser?.listPages().catch(() => undefined)) ?? [];

@@ -38,7 +38,7 @@ export class LeaseChanges {
     this.#isLeft = true;
   }
 
-  /** `committed` is called with the result, and awaited, before the next change begins. */
+  /** Makes a change. `committed` is called with the result, and awaited, before the next change begins. */
   make<T>(work: Work<T>, committed: Committed<T> = () => {}): Promise<T> {
     return this.#inTurn(async (within, locked, open) => {
       if (!open || this.#isLeft || !isOver(open, this.#parts.clock.now())) return work(within, locked, open);
@@ -47,7 +47,7 @@ export class LeaseChanges {
     }, committed);
   }
 
-  /** For a change that ends what is over itself. */
+  /** Like `make`, but for a change that itself ends a hand-off whose time is over. */
   makeEnd<T>(work: Work<T>, committed: Committed<T> = () => {}): Promise<T> {
     return this.#inTurn(work, committed);
   }
@@ -68,7 +68,7 @@ export class LeaseChanges {
     return done;
   }
 
-  /** Settles a lease or a request that has run out without this having been recorded in time. */
+  /** Settles a lease or a request whose time ran out but whose end was not recorded. */
   async #settled(
     within: Atomic,
     fence: number,

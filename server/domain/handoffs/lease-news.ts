@@ -34,7 +34,7 @@ export class LeaseNews {
     this.#agents.clear();
   }
 
-  /** Called in the transaction of the change. */
+  /** Writes an audit entry. Called in the transaction of the change. */
   audit(
     within: Atomic,
     action: AuditAction,
@@ -55,7 +55,7 @@ export class LeaseNews {
     );
   }
 
-  /** Called after the commit. */
+  /** Records an event of the session. Called after the commit. */
   event(type: SessionEventType, detail: JsonObject, actor: Actor = { kind: 'viewer' }): void {
     const { events, clock, log } = this.#parts;
     events

@@ -21,9 +21,9 @@ export interface LeasedSession {
   readonly applicationId: ApplicationId;
   setCover(cover: Cover | undefined): void;
   readonly browser: {
-    /** Documents that the rule does not allow are not loaded until the result is closed. */
+    /** Blocks documents that the rule does not allow, until the result is closed. */
     guardNavigationsForNow(rule: NavigationRule): Promise<Closeable>;
-    /** Pages do not repeat to anybody what they have logged so far. */
+    /** Discards what pages have logged so far, so that it is not sent to anybody again. */
     forgetConsole(): Promise<void>;
   };
   hold(): { close(): void };
@@ -33,12 +33,12 @@ export interface LeasedSession {
 export interface Claimer {
   readonly kind: 'account' | 'link' | 'consumer';
   readonly id?: string;
-  /** For a consumer, the sign-in session with whose end the lease ends too. */
+  /** For a consumer, the sign-in session. The lease ends when this session ends. */
   readonly session?: ConsumerSessionId;
   readonly source: AuditSource;
 }
 
-/** The report of the person at the end. */
+/** The person's report at the end of the hand-off. */
 export interface Done {
   readonly outcome: 'completed' | 'declined' | 'failed';
   readonly note?: string;

@@ -9,16 +9,16 @@ import { AgentQueue } from './agent-queue.ts';
 import { type Control, controlOf, onlyOrigins } from './control.ts';
 import type { LeasedSession, LeaseParts } from './lease-parts.ts';
 
-/** A person whose live view has been closed for longer has left the hand-off. */
+/** A person whose live view has been closed for longer than this is considered to have left the hand-off. */
 export const GONE_MS = 60_000;
 /** A browser that hangs delays the end of a hand-off by no more than this. */
 const FORGET_MS = 2_000;
 
 export interface LeaseStateParts extends Pick<LeaseParts, 'clock'> {
   readonly session: LeasedSession;
-  /** Called when the time of the open hand-off, or of its lease, is over. */
+  /** Called when the time of the open hand-off or of its lease has run out. */
   readonly isDue: (row: HandoffRow) => void;
-  /** Called with the error of something that control goes on without. */
+  /** Called with an error that does not end control. */
   readonly failed: (error: unknown) => void;
 }
 
@@ -35,9 +35,9 @@ export class LeaseState {
   #guard: Closeable | undefined;
   #due: { close(): void } | undefined;
   #isClosed = false;
-  /** The masked hand-off is over, and the agent not let on yet. */
+  /** Whether the masked hand-off is over but the agent may not continue yet. */
   #isEnding = false;
-  /** Calls of `set`; the last one counts. */
+  /** Number of calls of `set`. Only the latest call takes effect. */
   #changes = 0;
 
   constructor(parts: LeaseStateParts) {
@@ -74,8 +74,8 @@ export class LeaseState {
   }
 
   /**
-   * What was committed. At the end of a masked hand-off pages forget what they have logged before anybody who hears it is let
-   * on, because Chromium sends it again to each channel that asks for it later.
+   * Applies the committed state. At the end of a masked hand-off, pages discard what they have logged before any client
+   * that could receive it is admitted, because Chromium sends the log again to each channel that asks for it later.
    */
   async set(row: HandoffRow | undefined): Promise<void> {
     const change = ++this.#changes;
@@ -106,7 +106,7 @@ export class LeaseState {
     for (const listener of [...this.#listeners]) listener();
   }
 
-  /** Control has ended in this process, before this is recorded. */
+  /** Ends control in this process, before the end is recorded. */
   dropControl(): void {
     this.#control = undefined;
     this.#due?.close();
@@ -121,7 +121,7 @@ export class LeaseState {
     if (!this.#control) this.#closeGuard();
   }
 
-  /** A live view of the person in control was opened. */
+  /** Called when a live view of the person in control is opened. Close the result when the view closes. */
   attached(): { close(): void } {
     this.#attached++;
     this.#goneAt = undefined;
@@ -134,12 +134,12 @@ export class LeaseState {
     };
   }
 
-  /** The person has renewed the lease, so they are present although no live view is open. */
+  /** Called when the person has renewed the lease: they are present even if no live view is open. */
   renewed(): void {
     if (this.#goneAt) this.#leaveSoon();
   }
 
-  /** From now on, nothing becomes due. */
+  /** Stops all timers: from now on, nothing becomes due. */
   stopWaiting(): void {
     this.#isClosed = true;
     this.#due?.close();

@@ -1,5 +1,5 @@
-// Control of one session by a person: a lease with a fence, in the open hand-off. There is one instance for each
-// session that is running on this host; the transactions decide.
+// Control of one session by a person: a lease with a fence, stored in the open hand-off. Each session that is running
+// on this host has one instance. Who has control is decided by the transactions.
 import { randomUUID } from 'node:crypto';
 import type { AuditAction } from '../../../contract/audit.ts';
 import type { Actor } from '../../engines/store/rows/events.ts';
@@ -98,7 +98,7 @@ export class Lease {
     return queue.judge(method, this.#agentInput, control.isAsked ? control.handoffId : undefined);
   }
 
-  /** A live view of the person in control was opened. */
+  /** Called when a live view of the person in control is opened. Close the result when the view closes. */
   attached(): { close(): void } {
     return this.#state.attached();
   }
@@ -106,19 +106,19 @@ export class Lease {
   // ---- a viewer who takes control unasked ------------------------------------------------------------------------------
 
   /**
-   * Undefined if another person has control, or is asked to take it. The fence is stored before this returns. A holder that
-   * takes control again gets a higher fence.
+   * Gives control to a viewer. Undefined if another person has control, or is asked to take it. The fence is stored
+   * before this returns. A holder that takes control again gets a higher fence.
    */
   take(holder: string): Promise<Control | undefined> {
     return this.#taken.take(holder);
   }
 
-  /** False if control has ended. */
+  /** Renews the lease of a viewer. False if control has ended. */
   renewTaken(control: Pick<Control, 'holder' | 'fence'>): Promise<boolean> {
     return this.#taken.renew(control);
   }
 
-  /** A viewer gives control back; a hand-off then waits for another person. */
+  /** Gives back the control of a viewer. A requested hand-off then waits for another person. */
   async giveBack(fence: number): Promise<void> {
     if (this.control?.fence !== fence) return;
     if (this.#settling.size > 0) await this.#inputSent();
@@ -146,7 +146,7 @@ export class Lease {
     return asked;
   }
 
-  /** The fence is committed, and the agent is held back, before this returns. */
+  /** Claims a hand-off. Before this returns, the fence is committed and the agent is held back. */
   async claim(id: HandoffId, claimer: Claimer): Promise<{ row: HandoffRow; token: Secret }> {
     const token = mint('handoff_lease');
     const row = await this.#changes.make(
@@ -213,7 +213,7 @@ export class Lease {
     return row;
   }
 
-  /** The person gives the lease back. The hand-off then waits for another person. */
+  /** Gives back the lease for the person. The hand-off then waits for another person. */
   async returnLease(id: HandoffId, fence: number, source: AuditSource): Promise<void> {
     if (this.open?.id !== id || this.control?.fence !== fence) throw staleFence(id);
     const actor = viewerOf(this.open);
@@ -254,7 +254,7 @@ export class Lease {
     await this.#return(row.fence, CLOCK, BY_CLOCK).catch(error => this.#lost(row, error));
   }
 
-  /** With `fence`, only a hand-off that is held under that fence is ended. Undefined: whoever has control. */
+  /** Ends the hand-off. With `fence`, only if it is held under that fence; without, whoever has control. */
   async #end(
     id: HandoffId,
     fence: number | undefined,
@@ -307,13 +307,16 @@ export class Lease {
     }
   }
 
-  /** The lease is over although the database could not be written: the next change there finds it expired. */
+  /**
+   * Ends the lease in this process if the database could not be written. The next change in the database finds it
+   * expired.
+   */
   async #lost({ fence }: HandoffRow, error: unknown): Promise<void> {
     this.#news.notWritten(error);
     if (this.control?.fence === fence) await this.#state.set(undefined);
   }
 
-  /** Limits how long a page that hangs can delay the end. */
+  /** Waits until the person's input has been sent. The wait is limited, because a page may hang. */
   async #inputSent(): Promise<void> {
     const all = Promise.all([...this.#settling].map(settled => settled()));
     await inTime(SETTLE_MS, 'the input of the person', () => all.then(() => {})).catch(() => {});

@@ -1,4 +1,4 @@
-// Requests of hand-offs, whether sent over the API, over CDP, or by an operation. Checks what a schema cannot express,
+// Requests for hand-offs, whether sent over the API, over CDP, or by an operation. Checks what a schema cannot express,
 // limits the time to the end of the session, and asks the lease of the session.
 import type { Warning } from '../../../contract/common.ts';
 import { OPEN_HANDOFFS_PER_CONSUMER_MAX } from '../../../contract/consumer-handoffs.ts';
@@ -64,7 +64,7 @@ export class HandoffRequests {
     if (lease.open) throw handoffExists(lease.open);
   }
 
-  /** `id` is the id of the new hand-off, for a requester that must find it again. */
+  /** Requests a hand-off. `id` is the id of the new hand-off, for a requester that must find it again. */
   async request(
     application: ApplicationId,
     sessionId: string,
@@ -122,7 +122,10 @@ export class HandoffRequests {
     return consumer.id;
   }
 
-  /** The secret is in the fragment, which browsers do not send to any server. */
+  /**
+   * Returns the address at which the hand-off is claimed. The secret is in the fragment, which browsers do not send to
+   * any server.
+   */
   #claimUrl(row: HandoffRow, secret: string | undefined): string | undefined {
     const { publicUrl } = this.#parts;
     if (row.claimableBy === 'end_user') return consumerHandoffPage(publicUrl, row);
@@ -142,7 +145,10 @@ export class HandoffRequests {
     return { expiresAt: end, warnings: [{ code: 'ttl_cut', path: 'ttlSeconds', message }] };
   }
 
-  /** The recording of a person's input is a file of the session, so the key needs the scope for files. */
+  /**
+   * Throws if the session's key does not have the scope for files: the recording of a person's input is a file of the
+   * session.
+   */
   async #assertMayKeep({ applicationId, keyId }: SessionRow): Promise<void> {
     const key: KeyRow | undefined = keyId && (await this.#parts.store.keys.get(applicationId, keyId as KeyId));
     if (!key?.scopes.includes('browsers:files')) throw scopeMissing(['browsers:files']);

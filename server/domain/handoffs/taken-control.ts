@@ -30,7 +30,7 @@ export class TakenControl {
     this.#parts = parts;
   }
 
-  /** Undefined if another person has control, or is asked to take it. */
+  /** Gives control to the viewer. Undefined if another person has control, or is asked to take it. */
   async take(holder: string): Promise<Control | undefined> {
     const { state, changes, news, session, clock } = this.#parts;
     const before = state.control?.holder;
@@ -55,7 +55,7 @@ export class TakenControl {
     return state.control;
   }
 
-  /** False if control has ended. */
+  /** Renews the lease. False if control has ended. */
   async renew({ holder, fence }: Pick<Control, 'holder' | 'fence'>): Promise<boolean> {
     const { state, changes, clock } = this.#parts;
     if (!state.isFresh(fence)) return false;
@@ -70,7 +70,7 @@ export class TakenControl {
     return row !== undefined && state.isFresh(fence);
   }
 
-  /** Control ends in this process even if the database cannot be written. */
+  /** Ends control, in this process even if the database cannot be written. */
   async end(
     fence: number,
     status: 'completed' | 'expired',

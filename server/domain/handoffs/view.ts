@@ -1,4 +1,4 @@
-// A hand-off in the form for callers.
+// The API representation of a hand-off.
 import type { Warning } from '../../../contract/common.ts';
 import type { Handoff } from '../../../contract/handoffs.ts';
 import type { HandoffRow } from '../../engines/store/rows/handoffs.ts';

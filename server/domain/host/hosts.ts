@@ -1,4 +1,4 @@
-// The hosts that share the database, as their operator sees and drains them in the console.
+// The hosts that share the database, as the operator sees and drains them in the console.
 import {
   type DrainHost,
   HOST_SESSIONS_MAX,

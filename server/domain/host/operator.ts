@@ -1,5 +1,5 @@
-// Who may see and change the machines: the account of the first start, with a credential that is not restricted to
-// applications.
+// Who may see and change the machines: the account that was created at the first start, with a credential that is not
+// restricted to applications.
 import type { Accounts } from '../../engines/store/rows/accounts.ts';
 import { fault } from '../faults.ts';
 import type { AccountCaller } from '../identity/caller.ts';

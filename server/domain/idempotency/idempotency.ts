@@ -15,7 +15,7 @@ export type { IdempotencyRun };
 const KEPT_MS = 24 * 60 * 60_000;
 /** How long an equal request waits for the first one. */
 const RUNNING_MAX_MS = 30_000;
-/** Interval at which a first request of another process is checked. */
+/** Interval at which the state of a first request in another process is read. */
 const LOOK_MS = 250;
 const SWEEP_BATCH = 1_000;
 
@@ -33,8 +33,8 @@ export interface Write {
 }
 
 /**
- * What the answer to an equal request is made from. Without `kept` the first run was interrupted after it created the
- * session.
+ * What the response to an equal request is made from. If `kept` is missing, the first run was interrupted after it had
+ * created the session.
  */
 export interface Again {
   readonly sessionId?: SessionId;
@@ -45,7 +45,7 @@ export interface IdempotencyParts {
   readonly rows: IdempotencyRows;
   /** A run of this host that is unknown to this process belongs to an earlier process and has ended. */
   readonly host: HostId;
-  /** Whether a host is still running. Runs on a host that is not have ended. */
+  /** Whether a host is still running. If it is not, its runs have ended. */
   readonly isLiving: (host: HostId) => boolean;
   readonly secret: Secret;
   readonly clock: Clock;
@@ -65,7 +65,10 @@ export class Idempotency {
     this.#parts = parts;
   }
 
-  /** Returns a run, which the caller must end, or the stored answer. Waits for an equal request that is running. */
+  /**
+   * Returns a run, which the caller must end, or what was stored for an equal request. Waits for an equal request that
+   * is running.
+   */
   async begin(write: Write, signal: AbortSignal): Promise<{ run: Run } | { again: Again }> {
     const { clock } = this.#parts;
     const deadlineMs = clock.monotonicMs() + RUNNING_MAX_MS;
@@ -82,7 +85,7 @@ export class Idempotency {
     }
   }
 
-  /** Equal requests have equal digests. Used for creates that are recognised without a key. */
+  /** Returns a digest that is the same for equal requests. Used for creates that are recognised without a key. */
   digestOf(operation: string, body: unknown): Buffer {
     return requestDigest(this.#parts.secret, [operation, body]);
   }
@@ -156,7 +159,7 @@ export class Idempotency {
   }
 }
 
-/** The first request with a key. Exactly one of its three methods is called. */
+/** The run of the first request with a key. The caller must call exactly one of `keep`, `release` and `abandon`. */
 export class Run {
   readonly row: IdempotencyRun;
   readonly #rows: IdempotencyRows;
@@ -168,17 +171,17 @@ export class Run {
     this.#forget = forget;
   }
 
-  /** The request took effect: equal requests get this answer. */
+  /** Called if the request took effect. Equal requests get a response made from `kept`. */
   keep(kept: JsonObject): Promise<void> {
     return this.#end(() => this.#rows.keep(this.row, kept));
   }
 
-  /** The request was refused and had no effect, so the key can be used again. */
+  /** Called if the request was refused and had no effect. The key can then be used again. */
   release(): Promise<void> {
     return this.#end(() => this.#rows.release(this.row));
   }
 
-  /** It is unknown whether the request took effect: the row decides, as after a crash. */
+  /** Called if it is unknown whether the request took effect. The row then decides, as after a crash. */
   abandon(): void {
     this.#forget();
   }

@@ -1,10 +1,10 @@
-// A keyed digest that identifies a request that must not be stored.
+// A keyed digest that identifies a request without storing its content.
 import { createHmac } from 'node:crypto';
 import type { Secret } from '../../kit/secret.ts';
 
 /**
- * Keyed, because a body may contain a password that could be guessed from a plain digest. The order of fields does not
- * matter.
+ * Returns the digest of a request. It is keyed, because a body may contain a password that could be guessed from a
+ * plain digest. The order of fields does not matter.
  */
 export const requestDigest = (secret: Secret, request: unknown): Buffer =>
   createHmac('sha256', secret.reveal())

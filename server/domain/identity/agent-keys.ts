@@ -36,7 +36,7 @@ export interface AgentKeysParts {
   readonly cursors: Cursors;
   readonly applications: Applications;
   readonly audit: Pick<Audit, 'record'>;
-  /** Called with the hex of the hash of each credential that changed. Other processes get revocations from the store. */
+  /** Called with the hash of each credential that changed, in hex. Other processes get revocations from the store. */
   readonly onCredentialChanged: (hash: string, keeps?: boolean) => void;
 }
 
@@ -161,7 +161,9 @@ export class AgentKeys {
     if (!isEnded) throw notFound('Agent key', keyId);
   }
 
-  /** Issues a new key with the same rights. The old one expires after the grace period, or at once if that is 0. */
+  /**
+   * Issues a new key with the same rights. The old one expires after the grace period, or at once if the period is 0.
+   */
   async rotate(caller: AccountCaller, appId: string, keyId: string, request: RotateAgentKey): Promise<IssuedAgentKey> {
     const { id } = await this.#parts.applications.require(caller, appId, 'agentKeys');
     const old = await this.#requireActive(id, keyId);

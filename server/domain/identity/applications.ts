@@ -30,7 +30,7 @@ export interface ApplicationsParts {
   readonly clock: Clock;
   readonly cursors: Cursors;
   readonly audit: Pick<Audit, 'record'>;
-  /** Called with the hex of the hash of a token whose applications have changed. */
+  /** Called with the hash of a token whose applications have changed, in hex. */
   readonly onCredentialChanged: (hash: string) => void;
 }
 
@@ -128,7 +128,7 @@ export class Applications {
 
   /**
    * Returns the application if the role of the caller has this right. An application that the caller cannot access is
-   * not found (404).
+   * treated as not found (404).
    */
   async require(caller: AccountCaller, id: string, right: Right): Promise<MemberApplication> {
     const row = await this.#accessible(caller, id);
@@ -156,7 +156,10 @@ export class Applications {
     return this.#store.applications.get(applicationId, accountId);
   }
 
-  /** A restricted token names at most 50 applications, so they are read one by one. */
+  /**
+   * Returns the applications among these that the account can access. A restricted token names at most 50 applications,
+   * so they are read one by one.
+   */
   async #accessibleAmong(
     accountId: AccountId,
     ids: ReadonlySet<ApplicationId>,
@@ -168,7 +171,7 @@ export class Applications {
     return rows.filter(row => row !== undefined);
   }
 
-  /** The cached caller of this token does not have the new application yet. */
+  /** Drops the token from the cache, because its cached caller does not have the new application yet. */
   async #forget(account: AccountId, id: TokenId): Promise<void> {
     const token = await this.#store.tokens.get(account, id);
     if (token) this.#onCredentialChanged(token.hash.toString('hex'));

@@ -15,7 +15,7 @@ import type {
 export interface RequestSource {
   readonly ip: string;
   readonly userAgent?: string;
-  /** Absent for connections that are not requests of the API. */
+  /** Absent for connections that are not API requests. */
   readonly requestId?: string;
 }
 
@@ -48,7 +48,7 @@ export interface SessionProof {
 export interface AccountCaller {
   readonly kind: 'account';
   readonly accountId: AccountId;
-  /** The proof of the account. */
+  /** The credential with which the account was authenticated. */
   readonly via: TokenProof | SessionProof;
   /** All scopes for a human session. They are limited by the role of the account. */
   readonly scopes: ReadonlySet<string>;

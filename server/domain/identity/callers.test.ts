@@ -55,7 +55,7 @@ const SESSION: HumanSessionRow & { strongestAcr: 'phr' } = {
   strongestAcr: 'phr',
 };
 
-/** A store with one key and one token. It counts reads, and its answers can be delayed. */
+/** A store with one key and one token. It counts reads, and its responses can be delayed. */
 async function setup({ key = KEY as KeyRow | undefined, wait = async () => {} } = {}) {
   const seen = {
     reads: 0,

@@ -20,7 +20,7 @@ import { parseNotice } from './notices.ts';
 const CACHED_MS = 30_000;
 const CACHED_MAX = 10_000;
 const TOUCH_EVERY_MS = 60_000;
-/** A session of a person ends when it has not been used for this long (platform contract 5.4). */
+/** A person's session ends when it has not been used for this long (platform contract 5.4). */
 export const SESSION_IDLE_MS = 12 * 3600 * 1000;
 const USER_AGENT_CHARACTERS_MAX = 256;
 
@@ -28,7 +28,7 @@ const USER_AGENT_CHARACTERS_MAX = 256;
 export interface Presented {
   readonly authorization?: string | undefined;
   readonly apiKey?: string | undefined;
-  /** The sign-in cookie, of a person or a consumer. Ignored if one of the headers has a credential. */
+  /** The sign-in cookie of a person or a consumer. Ignored if one of the headers has a credential. */
   readonly cookie?: string | undefined;
   /** The other end of the connection: the caller, or a proxy in front of the service. */
   readonly peer?: { readonly address: string; readonly port: number | undefined };
@@ -68,7 +68,7 @@ const ACCEPTED: Readonly<Record<Accepted, readonly CredentialKind[]>> = {
   agentKeyOrAccount: ['agent_key', 'personal_token', 'developer_token', 'human_session'],
 };
 
-/** Records findings about credentials. */
+/** Records notable uses of credentials. */
 export interface Notices {
   /** An agent key was sent from an address that is not allowed for it. */
   refused(caller: Sourceless<AgentCaller>, source: RequestSource): void;
@@ -84,9 +84,7 @@ export class Callers implements Closeable {
   readonly #notices: Notices;
   readonly #known = new Map<string, Known>();
   #listening: Closeable | undefined;
-  /**
-   * Incremented by each revocation. A row that was read from the database before a revocation is not cached after it.
-   */
+  /** Incremented by each revocation. A row that was read before a revocation is not put into the cache after it. */
   #revocations = 0;
 
   private constructor(store: CredentialStore, clock: Clock, log: Log, notices: Notices) {
@@ -130,7 +128,7 @@ export class Callers implements Closeable {
     return caller as CallerOf[Kind]; // Its kind is the credential's, which was compared above.
   }
 
-  /** Drops a credential from the cache, by its hash in hex. */
+  /** Drops a credential from the cache. `hash` is in hex. */
   forget(hash: string): void {
     this.#revocations += 1;
     this.#known.delete(hash);
@@ -141,7 +139,10 @@ export class Callers implements Closeable {
     this.#known.clear();
   }
 
-  /** Only active credentials are cached, so that an expired one takes the same path, and time, as an unknown one. */
+  /**
+   * Finds a credential. Only active ones are cached, so that an expired one takes the same path, and the same time, as
+   * an unknown one.
+   */
   async #find(credential: Credential): Promise<Known | undefined> {
     const name = credential.hash.toString('hex');
     const known = this.#known.get(name);

@@ -1,4 +1,4 @@
-// Address ranges (CIDR) that a credential may be used from.
+// Address ranges (CIDR) from which a credential may be used.
 import { BlockList, isIP } from 'node:net';
 
 export interface Range {
@@ -28,7 +28,7 @@ export function covers(ranges: readonly string[], text: string): boolean {
   return list.check(range.address, range.family);
 }
 
-/** Whether two addresses are in the same network of a household or company: /24 of IPv4, /48 of IPv6. */
+/** Whether two addresses are in the same network, such as that of a household or company: /24 for IPv4, /48 for IPv6. */
 export function sameNetwork(one: string, other: string): boolean {
   const plain = one.replace(/^::ffff:(?=\d+\.)/i, '');
   return isIP(plain) !== 0 && allows([`${plain}/${isIP(plain) === 4 ? 24 : 48}`], other);

@@ -1,5 +1,5 @@
-// The address of the client that sent a request. Trusted proxies report it in X-Forwarded-For; the header is ignored
-// from everyone else.
+// Determines the address of the client that sent a request. Trusted proxies report it in X-Forwarded-For; the header is
+// ignored from everyone else.
 import { isIP } from 'node:net';
 import { allows } from './cidr.ts';
 
@@ -10,7 +10,10 @@ export interface Connection {
   readonly forwardedFor: string | readonly string[] | undefined;
 }
 
-/** Reads the header from right to left, up to the first hop that is not a trusted proxy. */
+/**
+ * Returns the address of the client: reads the header from right to left, up to the first hop that is not a trusted
+ * proxy.
+ */
 export function clientAddress(
   { remoteAddress = '', forwardedFor = '' }: Connection,
   trusted: readonly string[],
@@ -27,7 +30,7 @@ export function clientAddress(
   return client;
 }
 
-/** Removes a port, which some proxies add, and the IPv6 form of IPv4 addresses. */
+/** Removes the port, which some proxies add, and the IPv6 prefix `::ffff:` of IPv4 addresses. */
 const plain = (text: string): string =>
   text
     .replace(/^\[(.*)\](?::\d+)?$/, '$1')

@@ -1,5 +1,5 @@
-// The refusals of credentials. Malformed, unknown, expired and revoked credentials get the same answer, so that the
-// answer reveals nothing.
+// The faults for credentials. Malformed, unknown, expired and revoked credentials get the same response, so that it
+// reveals nothing.
 import { fault } from '../faults.ts';
 
 /** The kinds of credential that operations accept: see `Credential` in contract/operation.ts. */

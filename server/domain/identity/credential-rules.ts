@@ -11,7 +11,7 @@ export function statusOf({ revokedAt, expiresAt }: CredentialRow, now: Date): St
   return expiresAt && expiresAt <= now ? 'expired' : 'active';
 }
 
-/** The fields that both views have. The hash is never included. */
+/** Returns the fields that the views of keys and tokens share. The hash is never included. */
 export const credentialView = <Id extends string>(row: CredentialRow & { readonly id: Id }, now: Date) => ({
   id: row.id,
   name: row.name,
@@ -34,7 +34,7 @@ export function futureEnd(text: string | undefined, now: Date): Date | undefined
   return end;
 }
 
-/** A new expiry time must not be later than the current one: a credential cannot be extended. */
+/** Parses a new expiry time, which must not be later than the current one: a credential cannot be extended. */
 export function earlierEnd(text: string | undefined, current: Date | undefined, now: Date): Date | undefined {
   const end = futureEnd(text, now);
   if (end && current && end > current)

@@ -1,10 +1,11 @@
-// The format of credentials: creates, recognises and hashes them. callers.ts checks whether one is valid.
+// The format of credentials: creates, recognises and hashes them. Whether a credential is valid is checked in
+// callers.ts.
 import { createHash, randomBytes } from 'node:crypto';
 import { crc32 } from 'node:zlib';
 import { Secret } from '../../kit/secret.ts';
 
 export type CredentialKind = 'agent_key' | 'personal_token' | 'developer_token' | 'human_session' | 'consumer_session';
-/** Secrets of the same format that are used once and do not authenticate a caller. */
+/** The kinds of secrets that have the same format, are used once, and do not authenticate a caller. */
 export type SecretKind =
   | 'invitation'
   | 'device_code'
@@ -63,7 +64,9 @@ export function mint(kind: CredentialKind | SecretKind): Minted {
   return { hash: hashOf(text), text: new Secret(text), prefix: text.slice(0, SHOWN_CHARACTERS) };
 }
 
-/** Undefined for a text that was never issued: the checksum detects typing errors without a query. */
+/**
+ * Parses a credential. Undefined for a text that was never issued: the checksum detects typing errors without a query.
+ */
 export function recognise(text: string): Credential | undefined {
   const kind = KINDS.get(prefixOf(text) ?? '');
   return kind && { kind, hash: hashOf(text) };
@@ -83,7 +86,7 @@ function prefixOf(text: string): string | undefined {
 
 const hashOf = (text: string): Buffer => createHash('sha256').update(text).digest();
 
-/** CRC-32 in base 62, as other services do it, so that secret scanners can verify a match. */
+/** CRC-32 in base 62, as in the tokens of other services, so that secret scanners can verify a match. */
 function checksum(body: string): string {
   let rest = crc32(body);
   let text = '';

@@ -1,5 +1,5 @@
-// List cursors, which mark where the next list page begins. Opaque, signed, and valid for one list and one owner for a
-// day.
+// List cursors, which mark where the next list page begins. They are opaque, signed, and valid for one list and one
+// owner for a day.
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import { type Clock, plus } from '../../kit/clock.ts';
 import type { Secret } from '../../kit/secret.ts';
@@ -8,7 +8,7 @@ import { invalidRequest } from '../faults.ts';
 const LIFE_MS = 24 * 3600 * 1000;
 const SIGNATURE_BYTES = 16;
 
-/** The list that a cursor belongs to. Cursors of other lists or owners are refused. */
+/** The list that a cursor belongs to. A cursor is refused for any other list or owner. */
 export interface ListName {
   readonly list: string;
   readonly owner: string;
@@ -54,7 +54,7 @@ const badCursor = (): Error =>
     { path: 'cursor', message: 'is not a cursor of this list, or is older than 24 hours; start again without it' },
   ]);
 
-/** Makes a list page from rows that were read with `limit + 1`. */
+/** Makes a list page from rows. Up to `limit + 1` rows were read, to see whether there is a next page. */
 export function pageOf<Row extends { readonly id: string }, View>(
   rows: readonly Row[],
   limit: number,

@@ -18,9 +18,9 @@ export interface FirstStart {
   readonly application?: ApplicationRow;
   /** Present only on the start that created the key, because only its hash is stored. */
   readonly key?: Secret;
-  /** Present under the same condition. Signs in to the console for a day. */
+  /** Present only with `key`. Signs in to the console for a day. */
   readonly consoleToken?: Secret;
-  /** Present under the same condition. With it, the first person makes this account their own, once, within a day. */
+  /** Present only with `key`. With it, the first person can make this account their own, once, within a day. */
   readonly setUpSecret?: Secret;
 }
 
@@ -46,7 +46,7 @@ export async function firstStart(parts: FirstStartParts): Promise<FirstStart> {
   };
 }
 
-/** A token for a link to the console. */
+/** Returns the request for a token that a link to the console carries. */
 export const consoleTokenRequest = (clock: Clock): CreateToken => ({
   name: 'Console link',
   scopes: [...CONSOLE_SCOPES],

@@ -4,7 +4,7 @@ import { ANY_OPERATION, type Grant } from '../../../contract/grants.ts';
 import { invalidRequest } from '../faults.ts';
 import { assertInputSchema } from './input-schema.ts';
 
-/** The operation in which the caller chooses the steps. */
+/** The operation in which the calling agent chooses the steps. */
 const STEPS = 'browser.steps';
 
 export function cleanGrants(grants: readonly Grant[] = []): Grant[] {

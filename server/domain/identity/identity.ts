@@ -27,7 +27,7 @@ export interface Identity extends Closeable {
   readonly tokens: Tokens;
   readonly keyUses: KeyUses;
   readonly tasks: readonly Task[];
-  /** Drops a credential from the cache of this process, by its hash in hex. */
+  /** Drops a credential from the cache of this process. `hash` is in hex. */
   forget(hash: string): void;
 }
 

@@ -1,4 +1,4 @@
-// Checks the form of a JSON Schema that a caller sent: keywords of 2020-12 with values of the right kind, within
+// Checks the form of a JSON Schema that a caller sent: keywords of draft 2020-12 with values of the right kind, within
 // bounds. None of its patterns is run here.
 import {
   INPUT_SCHEMA_BYTES_MAX,
@@ -9,11 +9,10 @@ import { isObject, type Json, type JsonObject } from '../../kit/json.ts';
 import { fault } from '../faults.ts';
 
 /**
- * Maximum number of schemas with which one value may have to be compared. Each schema counts as often as it is referred
- * to.
+ * Maximum number of schemas with which one value may have to be compared. A schema is counted once per reference to it.
  */
 const SCHEMAS_MAX = 5_000;
-/** Maximum depth of nested references. Thousands would use up the stack. */
+/** Maximum depth of nested references. Thousands of levels would overflow the stack. */
 const REFERENCES_MAX = 50;
 const DIALECT = 'https://json-schema.org/draft/2020-12/schema';
 const TYPES = ['null', 'boolean', 'object', 'array', 'number', 'integer', 'string'];
@@ -21,14 +20,20 @@ const DEFINITION = /^#\/\$defs\/([A-Za-z0-9._-]+)$/;
 
 type Check = (value: Json, path: string, schemas: Schemas) => void;
 
-/** @throws Fault `invalid_schema`, which names the path and what was expected. */
+/**
+ * Throws unless the schema is supported and within bounds.
+ * @throws Fault `invalid_schema`, which names the path and what was expected.
+ */
 export function assertInputSchema(schema: JsonObject, path: string, bytesMax = INPUT_SCHEMA_BYTES_MAX): void {
   if (Buffer.byteLength(JSON.stringify(schema)) > bytesMax) throw invalid(path, `is larger than ${bytesMax} bytes`);
   assertStorable(schema, path, INPUT_SCHEMA_DEPTH_MAX);
   new Schemas(schema).count(schema, path);
 }
 
-/** PostgreSQL cannot store NUL or half of a surrogate pair in JSON, and JSON has no infinite numbers. */
+/**
+ * Throws for values that cannot be stored: PostgreSQL cannot store NUL or half of a surrogate pair in JSON, and JSON
+ * has no infinite numbers.
+ */
 function assertStorable(value: Json, path: string, levels: number): void {
   if (typeof value === 'string') assertText(value, path);
   if (typeof value === 'number' && !Number.isFinite(value)) throw invalid(path, 'is too large a number');
@@ -46,18 +51,18 @@ function assertText(text: string, path: string): void {
 
 interface Counted {
   readonly schemas: number;
-  /** Depth of nested references from this definition on, including the one that leads to it. */
+  /** Depth of nested references below this definition, including the reference to the definition itself. */
   readonly height: number;
 }
 
-/** Counts the schemas of a document, including those that it refers to. Every schema is checked in the process. */
+/** Counts the schemas of a document, including those that it refers to. Checks every schema while counting. */
 class Schemas {
   readonly #definitions: JsonObject;
   readonly #known = new Map<string, Counted | 'counting'>();
   #counted = 0;
   /** Number of nested references that lead to the schema that is being counted. */
   #references = 0;
-  /** Height of the definition that is being counted, as far as it has been read. */
+  /** Height of the definition that is being counted, based on what has been read so far. */
   #height = 0;
 
   constructor(document: JsonObject) {
@@ -77,7 +82,7 @@ class Schemas {
     return this.#counted - before;
   }
 
-  /** A schema that refers to itself, directly or through others, is refused. */
+  /** Counts the schema that a reference names. Refuses a schema that refers to itself, directly or through others. */
   refer(name: string, path: string): void {
     const known = this.#known.get(name);
     if (known === 'counting') throw invalid(path, 'refers to a schema that contains it');
@@ -196,8 +201,8 @@ function isRegularExpression(source: string): boolean {
 }
 
 /**
- * A pattern with lookaround or references cannot be matched in linear time. In a character class, these characters are
- * literal.
+ * Whether a pattern has lookaround or references, so that it cannot be matched in linear time. In a character class,
+ * these characters are literal.
  */
 function hasLookaroundOrReference(source: string): boolean {
   const outsideClasses = source.replace(/\\[^1-9k]/g, '').replace(/\[(?:\\.|[^\]\\])*\]/g, '');

@@ -1,5 +1,5 @@
-// Sockets and streams that were opened with agent keys. They are closed when their key is revoked (here or in another
-// process) or expires. Also checks whether addresses that were issued to a key are still valid.
+// Tracks sockets and streams that were opened with agent keys, and closes them when their key is revoked (here or in
+// another process) or expires. Also checks whether addresses that were issued to a key are still valid.
 import type { KeyRow } from '../../engines/store/rows/credentials.ts';
 import type { Store } from '../../engines/store/store.ts';
 import { reason } from '../../kit/fault.ts';
@@ -24,7 +24,7 @@ interface Entry extends UsedKey {
   readonly ends: Set<() => void>;
   row: KeyRow | undefined;
   readAtMs: number;
-  /** The cached row may be outdated. */
+  /** Whether the cached row may be outdated. */
   stale: boolean;
 }
 
@@ -35,7 +35,7 @@ export interface KeyUsesParts extends Pick<Runtime, 'clock' | 'log'> {
 export class KeyUses {
   readonly #parts: KeyUsesParts;
   readonly #entries = new Map<KeyId, Entry>();
-  /** Incremented by each change of a key. A row that was read before a change is not used after it. */
+  /** Incremented by each change of a key. A row that was read before a change is not used afterwards. */
   #changes = 0;
 
   constructor(parts: KeyUsesParts) {
@@ -59,7 +59,7 @@ export class KeyUses {
     return { close: () => void entry.ends.delete(end) };
   }
 
-  /** Called when a key has changed or ended. With `keeps`, its open connections stay open. */
+  /** Called when a key has changed or ended. With `keeps`, the open connections of the key stay open. */
   changed(hash: string, keeps: boolean): void {
     this.#changes += 1;
     for (const entry of this.#entries.values()) {
@@ -77,7 +77,7 @@ export class KeyUses {
     void this.tend();
   }
 
-  /** Closes the connections of keys that have ended. A key that cannot be read now is read again at the next call. */
+  /** Closes the connections of keys that have ended. If a key cannot be read now, the next call tries again. */
   async tend(): Promise<{ ended: number }> {
     let count = 0;
     for (const entry of [...this.#entries.values()]) {

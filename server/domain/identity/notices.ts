@@ -3,7 +3,7 @@
 export interface Notice {
   /** The hash of the credential, in hex. */
   readonly hash: string;
-  /** Open connections of the key stay open. */
+  /** Whether open connections of the key stay open. */
   readonly keeps: boolean;
 }
 

@@ -1,4 +1,4 @@
-// A page of a short list that is ordered by ids and read whole.
+// Makes a page of a short list that is ordered by id and has been read completely.
 import { type Cursors, type ListName, pageOf } from './cursors.ts';
 
 export interface PageWanted {

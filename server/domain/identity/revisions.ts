@@ -1,7 +1,7 @@
-// The revision in `If-Match` that a change is based on.
+// Parses the revision in `If-Match` on which a change is based.
 import { preconditionFailed, preconditionRequired } from '../faults.ts';
 
-/** The revision in an `If-Match` header such as `"3"`, or the current one for `*`. */
+/** Returns the revision in an `If-Match` header such as `"3"`, or the current one for `*`. */
 export function revisionFrom(ifMatch: string | undefined, current: number): number {
   if (ifMatch === undefined || ifMatch.trim() === '') throw preconditionRequired();
   if (ifMatch.trim() === '*') return current;

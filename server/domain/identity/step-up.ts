@@ -4,7 +4,10 @@ import { ACRS, STEP_UP_MAX_AGE_SECONDS } from '../../../contract/sign-in.ts';
 import { fault } from '../faults.ts';
 import type { AccountCaller, ConsumerCaller } from './caller.ts';
 
-/** @throws Fault `insufficient_user_authentication`. A token never satisfies the requirement. */
+/**
+ * Throws unless the person has proved who they are as required. A token never satisfies the requirement.
+ * @throws Fault `insufficient_user_authentication`
+ */
 export function assertSteppedUp(
   { kind, via }: Pick<AccountCaller, 'kind' | 'via'> | Pick<ConsumerCaller, 'kind' | 'via'>,
   now: Date,

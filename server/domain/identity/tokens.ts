@@ -39,7 +39,7 @@ export interface TokensParts {
   readonly cursors: Cursors;
   readonly applications: Applications;
   readonly audit: Pick<Audit, 'record'>;
-  /** Called with the hex of the hash of each revoked token. */
+  /** Called with the hash of each revoked token, in hex. */
   readonly onCredentialChanged: (hash: string) => void;
   readonly tallies: Pick<SharedTallies, 'of'>;
 }
@@ -92,7 +92,10 @@ export class Tokens {
     return { row, token: text };
   }
 
-  /** A restricted token lists itself and the tokens it has issued; other tokens list all of the account. */
+  /**
+   * Lists tokens. A restricted token lists itself and the tokens it has issued; any other caller lists all tokens of
+   * the account.
+   */
   async list(caller: AccountCaller, { limit = PAGE_LIMIT_DEFAULT, cursor }: PageQuery): Promise<TokenPage> {
     const { accountId } = caller;
     const restricted = caller.applicationIds ? tokenOf(caller) : undefined;
@@ -111,14 +114,20 @@ export class Tokens {
     );
   }
 
-  /** @throws Fault `not_found` for a person who signed in, because there is no token. */
+  /**
+   * Returns the token that was sent.
+   * @throws Fault `not_found` for a person who signed in, because there is no token.
+   */
   async current(caller: AccountCaller): Promise<Token> {
     const id = tokenOf(caller);
     if (!id) throw notAToken();
     return this.#view(await this.#get(caller.accountId, id));
   }
 
-  /** A token may revoke itself. Revoking others requires the scope; a restricted token may revoke only those it issued. */
+  /**
+   * Revokes a token. A token may revoke itself. Revoking others requires the scope; a restricted token may revoke only
+   * those it issued.
+   */
   async revoke(caller: AccountCaller, id: string): Promise<void> {
     const { accountId } = caller;
     const tokenId = tokenOf(caller);
@@ -144,7 +153,7 @@ export class Tokens {
     if (!(await this.#revoke(row, source))) throw notFound('Token', id);
   }
 
-  /** Returns false if the token has already ended. */
+  /** Revokes a token. Returns false if it has already ended. */
   async #revoke(row: TokenRow, source: AuditSource): Promise<boolean> {
     const now = this.#parts.clock.now();
     const isEnded = await this.#parts.store.atomically(async within => {
@@ -167,7 +176,7 @@ export class Tokens {
     await this.#parts.audit.record(entry, within);
   }
 
-  /** The applications that a new token is restricted to: the requested ones, or those of the caller. */
+  /** Returns the applications to which a new token is restricted: the requested ones, or those of the caller. */
   async #restriction(caller: AccountCaller, asked: readonly string[] | undefined): Promise<string[] | undefined> {
     if (!asked) return caller.applicationIds ? [...caller.applicationIds] : undefined;
     const accessible = await Promise.all(asked.map(id => this.#parts.applications.canAccess(caller, id)));

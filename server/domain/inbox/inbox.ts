@@ -16,7 +16,7 @@ import { invalidRequest } from '../faults.ts';
 import type { Following } from '../following.ts';
 import type { HumanCaller } from '../identity/caller.ts';
 
-/** Changes are announced. Polling covers a member whose role was changed, and an announcement that was lost. */
+/** Changes are announced. Polling covers a member whose role was changed, and a lost announcement. */
 const LOOK_MS = 15_000;
 const STATE_CHARACTERS = 22;
 

@@ -12,14 +12,14 @@ const LOOK_MS = 100;
  * ones are waited for.
  */
 const QUIET_MS = 500;
-/** Maximum number of files of one call. */
+/** Maximum number of files per call. */
 export const DOWNLOADS_MAX = 100;
 const NAME_SHOWN = 100;
 
 export interface AwaitedDownloadsParts {
   readonly rows: Pick<DownloadRows, 'ofSession'>;
   readonly clock: Clock;
-  /** Throws the fault of a session that is no longer running. */
+  /** Throws if the session is no longer running. */
   readonly assertRunning: (session: SessionId) => Promise<void>;
 }
 
@@ -52,8 +52,8 @@ export class AwaitedDownloads {
   }
 
   /**
-   * Resolves when all files that began since the last wait are complete and no further ones begin, or with the error
-   * that prevents this.
+   * Resolves when all downloads that began since the last wait are complete and no further ones begin, or with the
+   * error that prevents this.
    */
   async next({ session, untilMs, signal }: Waiting): Promise<Arrived> {
     const { rows, clock, assertRunning } = this.#parts;
@@ -82,7 +82,7 @@ export class AwaitedDownloads {
   }
 }
 
-/** Without links, because new links are made whenever the output is shown. */
+/** Describes a file for the output. Contains no links, because new ones are made whenever the output is shown. */
 const described = ({ id, sessionId, filename, mimeType, size, checksum, createdAt }: DownloadRow): JsonObject => ({
   ...{ id, sessionId, filename, mimeType: mimeType ?? null, size: size ?? null, checksum: checksum ?? null },
   createdAt: createdAt.toISOString(),

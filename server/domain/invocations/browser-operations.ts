@@ -1,4 +1,4 @@
-// Runs operations of the kind `browser`: performs the steps of their binding, filled in from the input, in a session
+// Runs operations of the kind `browser`: performs the steps of their binding, filled in with the input, in a session
 // that is created for the call.
 
 import type { SchemaIssue } from '../../engines/schemas/validate-job.ts';
@@ -43,7 +43,7 @@ export class BrowserOperations {
     return problem === undefined;
   }
 
-  /** Throws the fault with which the session is refused. */
+  /** Prepares the call. Throws the fault if its session is refused. */
   async prepare(
     caller: AgentCaller,
     operation: BrowserCallable,
@@ -64,7 +64,8 @@ export class BrowserOperations {
   }
 
   /**
-   * The output without its files must match the schema. If it does not and the effect is `read`, the call has failed.
+   * Validates the output, without its files, against the schema. If it does not match and the effect is `read`, the
+   * call has failed.
    */
   async #checked(operation: BrowserCallable, application: ApplicationId, outcome: Outcome): Promise<Outcome> {
     if (outcome.state !== 'succeeded') return outcome;
@@ -86,7 +87,9 @@ export class BrowserOperations {
     return { ...kept, ...(isValid ? {} : { outputInvalid: true }), ...(isNotKept ? { isNotKept } : {}) };
   }
 
-  /** If the schema cannot be applied in time, the output counts as one that does not match. */
+  /**
+   * Whether the output matches the schema. If the schema cannot be applied in time, the output counts as not matching.
+   */
   async #matches(output: JsonObject, schema: JsonObject, application: ApplicationId): Promise<boolean> {
     const [issues = []] = await this.#parts.validate(output, [schema], application).catch(() => [[NOT_APPLIED]]);
     return issues.length === 0;
@@ -101,5 +104,5 @@ function fieldsIn({ results }: JsonObject): JsonObject {
   return Object.assign({}, ...all.map(result => (isObject(result) && isObject(result.fields) ? result.fields : {})));
 }
 
-/** A copy that consists of JSON only. */
+/** Returns a copy that consists of JSON values only. */
 const plain = (value: object): JsonObject => JSON.parse(JSON.stringify(value));

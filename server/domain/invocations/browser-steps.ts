@@ -21,7 +21,7 @@ export type GivenStep = Static<typeof StepSchema>;
 
 const QUALITY_DEFAULT = 80;
 
-/** Throws `400 invalid_request`, which names each field that a step lacks or does not use. */
+/** Throws `400 invalid_request` with each field that a step lacks or does not use. */
 export function assertSteps(steps: readonly GivenStep[]): void {
   const issues = stepIssues(steps, 'input.steps');
   if (issues.length > 0) throw invalidRequest(issues);
@@ -30,7 +30,7 @@ export function assertSteps(steps: readonly GivenStep[]): void {
 /** The part of a step that is checked here: the names of its fields, its files, and what is typed. */
 type AnyStep = Pick<GivenStep, 'do' | 'files' | 'credential' | 'field' | 'totp'> & { readonly value?: unknown };
 
-/** `at`: the path of the list of steps. */
+/** Returns what is wrong with the steps. `at` is the path of the list of steps. */
 export function stepIssues(steps: readonly AnyStep[], at: string): Issue[] {
   const issues = steps.flatMap((step, index): Issue[] => {
     const path = `${at}.${index}`;
@@ -59,7 +59,7 @@ export function stepIssues(steps: readonly AnyStep[], at: string): Issue[] {
   const [extra] = people.slice(STEP_HANDOFFS_MAX);
   if (extra !== undefined)
     issues.push({ path: extra, message: `is one hand-off too many; a call asks at most ${STEP_HANDOFFS_MAX} times` });
-  // Text that was typed is hidden from everybody, so nobody can take control of its pages.
+  // Text that was typed is hidden from everybody, so nobody can take control of the pages that contain it.
   const [first] = people;
   if (first !== undefined && steps.some(({ credential, totp }) => credential !== undefined || totp !== undefined))
     issues.push({ path: first, message: 'is not possible in steps that type credentials; make two calls' });
@@ -134,7 +134,7 @@ export type Downloaded = ReadonlyMap<number, readonly JsonObject[]>;
 /** The hand-off of each `handoff` step, by the number of the step. */
 export type HandedOver = ReadonlyMap<number, Pick<HandoffRow, 'id' | 'note'>>;
 
-/** Steps of the driver, and the hand-off that follows them. */
+/** Steps for the driver, and the hand-off that follows them. */
 export interface StepsPart {
   readonly steps: readonly GivenStep[];
   readonly handoff?: GivenStep;
@@ -157,7 +157,7 @@ export function partsOf(steps: readonly GivenStep[]): readonly StepsPart[] {
   return [...parts, { steps: open }];
 }
 
-/** The results in the form of the output, and their files in the order of `artifacts`. */
+/** Returns the results in the form of the output, and their files in the order of `artifacts`. */
 export function steppedOutput(
   given: readonly GivenStep[],
   { results, ...place }: Stepped,

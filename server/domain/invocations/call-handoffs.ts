@@ -1,4 +1,4 @@
-// Hand-offs that are requested by calls: by the operation `browser.handoff`, and by the step `handoff` of other calls.
+// Hand-offs that calls request: the operation `browser.handoff`, and the step `handoff` of other calls.
 import type { Static } from 'typebox';
 import type { HandoffTerms } from '../../../contract/handoffs.ts';
 import type { InvocationError } from '../../../contract/invocations.ts';
@@ -33,8 +33,8 @@ export class CallHandoffs {
   }
 
   /**
-   * Throws the fault with which the hand-off is refused. An interrupted attempt is continued: its hand-off is still
-   * waiting, or has ended.
+   * Prepares the call. Throws the fault if the hand-off is refused. An interrupted attempt is continued: its hand-off
+   * is still waiting, or has ended.
    */
   async prepare(caller: AgentCaller, id: InvocationId, given: JsonObject): Promise<Prepared> {
     const { sessions, requests } = this.#parts;
@@ -50,7 +50,7 @@ export class CallHandoffs {
   }
 
   /**
-   * Performs the step of a call. Returns the hand-off when it has ended. Throws the fault with which the hand-off is
+   * Performs the `handoff` step of a call. Returns the hand-off when it has ended. Throws the fault if the hand-off is
    * refused.
    */
   async step(caller: AgentCaller, session: SessionId, step: GivenStep, signal: AbortSignal): Promise<HandoffRow> {
@@ -126,7 +126,7 @@ function outcomeOf(row: HandoffRow): Outcome {
   };
 }
 
-/** Returns undefined if the person has completed the hand-off, so that the steps continue. */
+/** Returns why the call fails after a hand-off. Undefined if the person has completed it, so that the steps continue. */
 export function failedHandoff(row: HandoffRow, step: number): NoSuccess | undefined {
   const { id: handoffId, status, note } = row;
   if (status === 'completed') return undefined;

@@ -11,13 +11,13 @@ import { handoffSeconds, sessionSeconds } from './managed.ts';
  */
 const ESTIMATED_BYTES = 50_000_000;
 
-/** The use for which a call in a session of its own holds credit. */
+/** Returns the use for which a call in a session of its own holds credit. */
 export const estimateOf = (timeoutMs: number) => ({
   browserSeconds: sessionSeconds(timeoutMs),
   egressBytes: ESTIMATED_BYTES,
 });
 
-/** The members of an input that determine how long its session lives. */
+/** The members of an input that determine how long the session of the call lives. */
 interface Charged {
   readonly timeoutMs?: unknown;
   readonly sessionId?: unknown;
@@ -25,9 +25,9 @@ interface Charged {
 }
 
 /**
- * Micro-credits to hold: price plus rate times time limit, or `maxCost` if that is less. A call in a session that the
- * caller names holds only the price, because that session pays for itself. Throws if `maxCost` does not cover one
- * second.
+ * Returns the micro-credits to hold: price plus rate times time limit, or `maxCost` if that is less. A call in a
+ * session that the caller names holds only the price, because that session pays for itself. Throws if `maxCost` does
+ * not cover one second.
  */
 export function reservationOf(rates: CreditRates, price: number, input: Charged, maxCost: number | undefined): number {
   if (!isEnforced(rates)) return 0;
@@ -43,7 +43,7 @@ export function reservationOf(rates: CreditRates, price: number, input: Charged,
   return Math.min(estimate, maxCost ?? estimate);
 }
 
-/** Micro-credits to hold for a call that has only a price. Throws if `maxCost` is less. */
+/** Returns the micro-credits to hold for a call that has only a price. Throws if `maxCost` is less. */
 export function priceOf(rates: CreditRates, price: number, maxCost: number | undefined): number {
   if (!isEnforced(rates)) return 0;
   if (maxCost !== undefined && maxCost < price)
@@ -61,9 +61,9 @@ export interface Ended {
 }
 
 /**
- * Micro-credits to capture: for a success, price and meters; for a failure after the start, the meters without the
- * price; 0 if nothing was started. Never more than was held. Undefined if the outcome is unknown, in which case
- * everything stays held.
+ * Returns the micro-credits to capture. After a success, these are price and meters; after a failure once the call had
+ * started, the meters without the price; 0 if nothing was started. Never more than was held. Undefined if the outcome
+ * is unknown, in which case everything stays held.
  */
 export function capturedOf(rates: CreditRates, { state, phase, metered, reserved, price }: Ended) {
   if (state === 'ambiguous') return undefined;

@@ -38,9 +38,12 @@ import { RECEIPT_TYPE, receiptPayload } from './receipt.ts';
 
 /** Maximum number of attempts of an invocation whose effect is `read`. */
 const ATTEMPTS_MAX = 3;
-/** Maximum number of attempts of any other invocation, which is sent again only with the same key for its service. */
+/**
+ * Maximum number of attempts of any other invocation. It is sent again only if the service gets the same idempotency
+ * key.
+ */
 const KEYED_ATTEMPTS_MAX = 2;
-/** How long effects in progress may take when the service is stopping, so that their ends are known. */
+/** How long effects in progress may take when the service is stopping, so that their outcomes are known. */
 const LEAVE_MS = 5_000;
 const RECOVERED_AT_ONCE = 10;
 const COST_LOOK_MS = 250;
@@ -105,7 +108,7 @@ export class Executions {
     this.#parts = parts;
   }
 
-  /** Inserts and starts an invocation, which `recover` leaves alone during that time. */
+  /** Runs `work`, which inserts and starts an invocation. Meanwhile, `recover` ignores this invocation. */
   async holding<T>(id: InvocationId, work: () => Promise<T>): Promise<T> {
     this.#held.add(id);
     try {
@@ -116,7 +119,7 @@ export class Executions {
   }
 
   /**
-   * Starts an accepted invocation. Throws the fault with which its session is refused; then nothing was started, and
+   * Starts an accepted invocation. Throws the fault if its session is refused; in this case nothing was started, and
    * the row is still `accepted`.
    */
   async start(caller: AgentCaller, row: InvocationRow, operation: CallableOperation, input: JsonObject): Promise<void> {
@@ -165,7 +168,7 @@ export class Executions {
   }
 
   /**
-   * Resolves when the invocation has ended, with its row if the end was written here. Resolves at once if the
+   * Resolves when the invocation has ended, with its row if this process wrote the end. Resolves at once if the
    * invocation is not running in this process.
    */
   ended(id: InvocationId): Promise<InvocationRow | undefined> {
@@ -191,7 +194,10 @@ export class Executions {
     await this.#end({ row, end: this.#endOf(row, { state, error }, kept) });
   }
 
-  /** A clock task: writes ends that could not be written, and takes over invocations that an earlier process left. */
+  /**
+   * A clock task: writes ends that could not be written before, and takes over invocations that an earlier process
+   * left.
+   */
   async recover(): Promise<{ recovered: number }> {
     for (const ending of [...this.#unwritten.values()]) await this.#write(ending);
     if (this.#isClosed) return { recovered: 0 };
@@ -204,7 +210,7 @@ export class Executions {
   }
 
   /**
-   * Waits for effects in progress for a short time. Invocations that are still running then are left to the next
+   * Waits a short time for effects in progress. Invocations that are still running afterwards are left to the next
    * process, which runs reads again.
    */
   async close(): Promise<void> {
@@ -245,7 +251,7 @@ export class Executions {
     }
   }
 
-  /** Returns the ended row if the end was written. */
+  /** Runs the invocation. Returns the ended row if the end was written. */
   async #run(row: InvocationRow, prepared: Prepared, abort: AbortController): Promise<InvocationRow | undefined> {
     const recorded = prepared.session ? { recorded: prepared.session.recorded } : {};
     const { signal } = abort;
@@ -263,7 +269,7 @@ export class Executions {
       return await this.#end({ row, end, ...recorded });
     } finally {
       over.abort();
-      // A service that is stopping leaves the session, like the invocation, to the next process.
+      // If the service is stopping, the session is left to the next process, like the invocation.
       if (!this.#isClosed) void this.#release(prepared);
     }
   }
@@ -300,7 +306,10 @@ export class Executions {
     };
   }
 
-  /** The use of a session that the caller named is not metered here, because that session pays for itself. */
+  /**
+   * Returns what the call has used. The use of a session that the caller named is not metered here, because that
+   * session pays for itself.
+   */
   #meteredOf(session: Prepared['session'], until: Date): Metered {
     if (!session?.ownSince) return { seconds: 0, bytes: 0 };
     return { seconds: startedSeconds(session.ownSince, until), bytes: this.#parts.bytesOf(session.id) ?? 0 };
@@ -327,7 +336,10 @@ export class Executions {
     return this.#write(ending);
   }
 
-  /** If this fails, the task tries again. Returns the ended row if the end was written now. */
+  /**
+   * Writes the end of an invocation. If this fails, the clock task tries again. Returns the ended row if the end was
+   * written now.
+   */
   async #write({ row, end, recorded, upstream }: Ending): Promise<InvocationRow | undefined> {
     const { rows, sign, issuer, log, clock, receiptOf, endUserOf, handoffs } = this.#parts;
     try {
@@ -380,7 +392,9 @@ export class Executions {
   }
 }
 
-/** The invocation waits for a row, so the next process continues to wait, however often the service restarts. */
+/**
+ * Whether the invocation waits for a row. The next process then continues to wait, however often the service restarts.
+ */
 const isContinued = ({ kind, operationId }: InvocationRow): boolean =>
   kind === 'managed' && operationId === ('browser.handoff' satisfies ManagedOperationId);
 
@@ -417,7 +431,7 @@ const CHANGED: InvocationError = {
   phase: 'before',
 };
 
-/** A key as caller, without a request. */
+/** Returns a key as a caller, without a request. */
 export const callerOf = ({ id, applicationId, scopes }: KeyRow): AgentCaller => ({
   ...{ kind: 'agentKey', applicationId, keyId: id, scopes: new Set(scopes) },
   source: { ip: '' },

@@ -20,7 +20,7 @@ const EXTENSIONS: Readonly<Record<string, string>> = {
   'application/pdf': 'pdf',
 };
 
-/** The data of a file that is stored in the row. */
+/** The data about a file that is stored in the row. */
 type StoredFile = {
   readonly mimeType: string;
   readonly size: number;
@@ -44,7 +44,7 @@ export class InvocationFiles {
     this.#parts = parts;
   }
 
-  /** Resolves when the files are durable. A repeated attempt replaces them. */
+  /** Stores the files. Resolves when they are durable. A repeated attempt replaces them. */
   async keep(
     { id, applicationId }: Pick<InvocationRow, 'id' | 'applicationId'>,
     files: readonly NewFile[],
@@ -64,7 +64,7 @@ export class InvocationFiles {
     return kept;
   }
 
-  /** The output with new links to its files. */
+  /** Returns the output with new links to its files. */
   shown(row: InvocationRow): JsonObject | undefined {
     const output = this.#withDownloads(row);
     const files = filesOf(row);
@@ -76,7 +76,7 @@ export class InvocationFiles {
     };
   }
 
-  /** Files that the browser downloaded stay with the other downloads of the session. */
+  /** Adds links to files that the browser downloaded, which are kept with the other downloads of the session. */
   #withDownloads({ kind, applicationId, output }: InvocationRow): JsonObject | undefined {
     if (kind === 'http' || !Array.isArray(output?.downloads)) return output;
     const linked = (file: Json): Json => {
@@ -101,7 +101,10 @@ export class InvocationFiles {
     };
   };
 
-  /** Removes outputs whose time is over. The files are removed before the row, so an interrupted run can be repeated. */
+  /**
+   * Removes outputs whose retention period is over. The files are removed before the row, so an interrupted run can be
+   * repeated.
+   */
   async forgetOld(now: Date, batch: number): Promise<number> {
     const { rows, outbox, keyOf } = this.#parts;
     const due = await rows.outputDue(now, batch);
@@ -120,13 +123,16 @@ export class InvocationFiles {
   }
 }
 
-/** The name of a file in keys and links. For the first file, it is the id alone. */
+/** Returns the name of a file in keys and links. For the first file, it is the id alone. */
 const partOf = (id: InvocationId, index: number): string => (index === 0 ? id : `${id}-${index}`);
 const PART = /^([0-9a-f-]{36})(?:-([1-9][0-9]?))?$/;
 
 export const OUTPUT_MS = OUTPUT_DAYS * 24 * 3_600_000;
 
-/** The output of an HTTP operation is the answer of a service, which may have members with the same names. */
+/**
+ * Returns the files that an invocation stored. None for an HTTP operation: its output is the response of a service,
+ * which may have members with the same names.
+ */
 function filesOf({ kind, output }: InvocationRow): readonly StoredFile[] {
   if (kind === 'http') return [];
   const { artifact, artifacts } = output ?? {};

@@ -110,9 +110,7 @@ export interface InvocationsParts {
 
 export class Invocations {
   readonly #parts: InvocationsParts;
-  /**
-   * Equal concurrent calls are checked one after the other, so that they do not fill the queue of the worker threads.
-   */
+  /** Equal concurrent calls are checked one after another, so that they do not fill the queue of the worker threads. */
   readonly #checks = new Turns<string>();
 
   constructor(parts: InvocationsParts) {
@@ -282,7 +280,7 @@ export class Invocations {
   ): Promise<Invocation> {
     assertOwn(caller, appId);
     const row = await this.#waited(() => this.#own(caller, id), id, waitSeconds, signal);
-    // Until the end, the input is stored for another attempt, and cannot be read by callers.
+    // Until the invocation ends, the input is stored for another attempt, and callers cannot read it.
     if (row.inputUntil === undefined || !row.sealedInput) return this.#shown(row);
     return { ...this.#shown(row), input: await this.#parts.openInput(row) };
   }
@@ -407,7 +405,10 @@ export class Invocations {
     return { row: inserted.existing, existing: true };
   }
 
-  /** If the session is refused, nothing was started: the row is withdrawn, and the key can be used again. */
+  /**
+   * Starts the invocation. If its session is refused, nothing was started: the row is withdrawn, and the key can be
+   * used again.
+   */
   async #start(caller: AgentCaller, { operation }: Granted, row: InvocationRow, input: JsonObject): Promise<void> {
     try {
       await this.#parts.executions.start(caller, row, operation, input);
@@ -418,8 +419,8 @@ export class Invocations {
   }
 
   /**
-   * Returns the invocation when it has ended, when the time is up, or when the caller has disconnected. With `isOwn`,
-   * it was started here for this caller, so its row is not read before its end.
+   * Returns the invocation when it has ended, when the time is up, or when the caller has disconnected. `isOwn`: the
+   * invocation was started here for this caller, so its row is not read before it ends.
    */
   async #waited(
     look: () => Promise<InvocationRow>,
@@ -442,7 +443,7 @@ export class Invocations {
     }
   }
 
-  /** Waits until the invocation may have ended. Its row, if this process has just written the end. */
+  /** Waits until the invocation may have ended. Returns its row if this process has just written the end. */
   async #ends(id: InvocationId, atMostMs: number, signal: AbortSignal): Promise<InvocationRow | undefined> {
     const { clock, executions } = this.#parts;
     const isHere = executions.isRunning(id);
@@ -458,7 +459,7 @@ export class Invocations {
     return invocationView(row, this.#parts.files.shown(row));
   }
 
-  /** Invocations of other keys are not found. */
+  /** Returns an invocation of the caller's key. Those of other keys are treated as not found. */
   async #own({ applicationId, keyId }: AgentCaller, id: string): Promise<InvocationRow> {
     const row = isUuid(id) ? await this.#parts.rows.get(applicationId, id as InvocationId) : undefined;
     if (row?.keyId !== keyId) throw notFound('Invocation', id);
@@ -466,7 +467,7 @@ export class Invocations {
   }
 }
 
-/** Whether a call creates a session, unless it names one. */
+/** Whether a call creates a session if it names none. */
 const hasOwnSession = ({ kind, id }: CallableOperation): boolean =>
   kind !== 'http' && id !== 'browser.handoff' && !isMemoryOperation(id);
 
@@ -476,7 +477,7 @@ const endUserIn = ({ kind, id }: CallableOperation, input: JsonObject): EndUser 
     ? (input.endUser as unknown as EndUser) // Validated against the schema of the operation.
     : undefined;
 
-/** A call without a browser holds its price. */
+/** Returns the amount that a call holds. Without a browser, this is its price. */
 function reservedFor(operation: CallableOperation, rates: CreditRates, { input, maxCost }: InvokeOperation): number {
   const {
     kind,
@@ -516,7 +517,7 @@ function digestIn(input: JsonObject): string {
 
 const inInput = ({ path, message }: SchemaIssue) => ({ path: path === '' ? 'input' : `input.${path}`, message });
 
-/** Only the grant determines which credentials the steps of an agent may name. */
+/** Throws if the steps name a credential that the grant does not list. The grant alone decides. */
 function assertCredentials({ credentials = [] }: GrantRow, id: BrowserOperationId, input: JsonObject): void {
   if (id !== 'browser.steps') return;
   const { steps } = input as { readonly steps: readonly GivenStep[] }; // Validated against the schema of the operation.

@@ -40,7 +40,7 @@ import { firstBytes } from './first-bytes.ts';
 import type { NewFile, NoSuccess, Outcome, Prepared } from './prepared.ts';
 import type { PageTyping } from './typing.ts';
 
-/** Names the invocation that a session was created for. */
+/** The metadata field of a session that names the invocation for which it was created. */
 export const INVOCATION_METADATA = 'invocationId';
 /** The session may live this much longer than the call, because it has to start first. */
 const SESSION_SPARE_MS = 60_000;
@@ -53,7 +53,7 @@ const SESSIONS_OF_ONE_MAX = 10;
 type InputOf<Id extends BrowserOperationId> = Static<(typeof MANAGED_OPERATIONS)[Id]['input']>;
 /** Operations that open a page, or use the page of a session. */
 type PageOperationId = Exclude<BrowserOperationId, 'browser.handoff'>;
-/** Captures one thing from a page. */
+/** Operations that capture one thing from a page. */
 type CapturingOperationId = Exclude<PageOperationId, 'browser.steps'>;
 type ProducingOperationId = Exclude<CapturingOperationId, 'browser.download'>;
 type AnyInput = { [Id in PageOperationId]: InputOf<Id> }[PageOperationId];
@@ -61,7 +61,7 @@ type AnyInput = { [Id in PageOperationId]: InputOf<Id> }[PageOperationId];
 /** The session in which a call runs. */
 interface Place {
   readonly sessionId: SessionId;
-  /** Created for the call, so it is released afterwards. */
+  /** Whether the session was created for the call, so that it is released afterwards. */
   readonly isOwn: boolean;
   readonly recorded: boolean;
   readonly createdAt: Date;
@@ -140,7 +140,7 @@ export class ManagedOperations {
       throw invalidRequest([{ path: `input.${unused}`, message: 'has no effect with sessionId; omit it' }]);
   }
 
-  /** Throws the refusal of the session if there is one. */
+  /** Prepares the call. Throws the fault if its session is refused. */
   async prepare(
     caller: AgentCaller,
     operation: BrowserOperationId,
@@ -177,7 +177,10 @@ export class ManagedOperations {
     return { sessionId: session.id as SessionId, isOwn: true, recorded: true, ...timesOf(session), ...typed };
   }
 
-  /** Throws DriveFailed, or `handoff_claimed` if the driver failed because a person had taken control. */
+  /**
+   * Runs the operation. Throws DriveFailed, or `handoff_claimed` if the driver failed because a person had taken
+   * control.
+   */
   async #run(caller: AgentCaller, operation: PageOperationId, given: JsonObject, at: Running): Promise<Outcome> {
     if (operation === 'browser.steps') return this.#runSteps(caller, given as InputOf<'browser.steps'>, at);
     try {
@@ -227,8 +230,8 @@ export class ManagedOperations {
   }
 
   /**
-   * If a step fails, the call has failed, and the steps before it were done. After any other error, the effect is
-   * unknown.
+   * Runs the steps. If a step fails, the call has failed, and the earlier steps have taken effect. After any other
+   * error, the effect is unknown.
    */
   async #runSteps(caller: AgentCaller, input: InputOf<'browser.steps'>, at: Running): Promise<Outcome> {
     const { isDriveFailed, addressOf, typing } = this.#parts;
@@ -297,7 +300,10 @@ export class ManagedOperations {
     return { stepped: { ...place, results }, downloaded, handedOver };
   }
 
-  /** `details.step` is the number of the step, from 0; absent if the page could not be opened before the first one. */
+  /**
+   * Describes a failed step. `details.step` is its number, from 0; absent if the page could not be opened before the
+   * first step.
+   */
   #failedStep(session: SessionId, { why, message, details }: DriveFailed): NoSuccess {
     const code = CODES[why] ?? 'not_possible';
     const error: InvocationError = { code, message, retryable: false, phase: 'during', details };
@@ -375,7 +381,7 @@ const timesOf = ({ createdAt, startedAt }: SessionView) => ({
   ...{ createdAt: new Date(createdAt), startedAt: new Date(startedAt) },
 });
 
-/** The time that is added to the life of the session for the hand-offs among its steps. */
+/** Returns the seconds by which the hand-offs among the steps extend the life of the session. */
 export function handoffSeconds(input: object): number {
   const steps: readonly unknown[] = 'steps' in input && Array.isArray(input.steps) ? input.steps : [];
   const asked = steps.filter(isObject).filter(step => step.do === 'handoff');
@@ -385,7 +391,7 @@ export function handoffSeconds(input: object): number {
   );
 }
 
-/** The longest life of the session of a call without hand-offs, in seconds. */
+/** Returns the maximum life, in seconds, of the session of a call without hand-offs. */
 export const sessionSeconds = (timeoutMs: number): number =>
   Math.max(SESSION_SECONDS_MIN, Math.ceil((Math.min(timeoutMs, OPERATION_TIMEOUT_MS_MAX) + SESSION_SPARE_MS) / 1000));
 
@@ -393,7 +399,10 @@ function assertMayConnect(scopes: AgentCaller['scopes']): void {
   if (!scopes.has('browsers:connect')) throw scopeMissing(['browsers:connect']);
 }
 
-/** The session has no keepAlive, so it ends with its client if the service is killed. */
+/**
+ * Returns the create request for the session of a call. It does not set keepAlive, so the session ends with its client
+ * if the service is killed.
+ */
 function sessionBody(id: InvocationId, input: AnyInput): CreateSession {
   const { timeoutMs = TIMEOUT_MS_DEFAULT, viewport, contextId, proxies } = input;
   const { allowedDomains, networkPolicy, userAgent, locale, timezoneId } = input;
@@ -412,7 +421,7 @@ const present = <Fields extends object>(
   // The filter guarantees the type.
   Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as never;
 
-/** Which page to open, and how long to wait. */
+/** Returns which page to open, and how long to wait. */
 function visitOf(input: AnyInput): Omit<Capture, 'wanted'> {
   const { url, waitUntil = 'load', timeoutMs = TIMEOUT_MS_DEFAULT, acceptStatus = [] } = input;
   const how = { waitUntil, timeoutMs, acceptStatus };
@@ -431,14 +440,17 @@ const FAILED_STEP: ReadonlySet<string> = new Set(Object.keys(CODES));
 
 const isDownload = (step: GivenStep): boolean => step.do === 'download';
 
-/** A summary of what the earlier parts of a call did. */
+/** Summarises what the earlier parts of a call did. */
 const beforeOf = (results: readonly StepResult[]) => ({
   steps: results.length,
   bytes: results.reduce((sum, { bytes }) => sum + (bytes?.byteLength ?? 0), 0),
   hasTyped: results.some(({ do: step }) => step === 'type'),
 });
 
-/** `step` is the number of the step, if the call has steps. */
+/**
+ * Describes the failure of a call whose downloads did not arrive. `step` is the number of the step, if the call has
+ * steps.
+ */
 const notArrived = ({ code, message }: Pick<InvocationError, 'code' | 'message'>, step?: number): NoSuccess => ({
   state: 'failed',
   error: {

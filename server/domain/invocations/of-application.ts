@@ -31,7 +31,7 @@ export class InvocationsOfApplication {
     this.#parts = parts;
   }
 
-  /** Newest first, without input, output and receipt. */
+  /** Lists invocations, newest first, without input, output and receipt. */
   async list(caller: AccountCaller, appId: string, query: ApplicationInvocationListQuery): Promise<InvocationPage> {
     const { rows, applications, cursors } = this.#parts;
     const { id } = await applications.require(caller, appId, 'read');
@@ -49,7 +49,10 @@ export class InvocationsOfApplication {
     return pageOf(found, limit, summary, last => cursors.after(name, last));
   }
 
-  /** Includes the receipt. Input and output are included while they are stored, if the caller may read them. */
+  /**
+   * Returns an invocation with its receipt. Input and output are included while they are stored, if the caller may read
+   * them.
+   */
   async read(caller: AccountCaller, appId: string, id: string): Promise<Invocation> {
     const { rows, applications, files, openInput } = this.#parts;
     const application = await applications.require(caller, appId, 'read');

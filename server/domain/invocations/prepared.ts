@@ -28,7 +28,7 @@ export interface Success extends Common {
   /** When the output is removed. */
   readonly outputUntil?: Date;
   readonly outputInvalid?: boolean;
-  /** Neither the output nor its digest is stored: only a caller that waits for the end gets the output. */
+  /** If set, neither the output nor its digest is stored, and only a caller that waits for the end gets the output. */
   readonly isNotKept?: boolean;
   /** Stored as `artifact` in the output. */
   readonly file?: NewFile;

@@ -1,4 +1,4 @@
-// The content of receipts. Pure. Personal data stays out: input and output are digests.
+// The content of receipts. Pure. Contains no personal data: input and output are included only as digests.
 import type { HandoffRow } from '../../engines/store/rows/handoffs.ts';
 import type { InvocationRow } from '../../engines/store/rows/invocations.ts';
 import { canonicalJson } from '../../kit/canonical-json.ts';
@@ -15,11 +15,11 @@ export interface ReceiptFacts {
   readonly outputDigest?: string;
   readonly errorCode?: string;
   readonly meters: JsonObject;
-  /** Micro-credits. If absent, everything stays held. */
+  /** The captured micro-credits. If absent, the whole amount stays held. */
   readonly captured?: number;
   /** Whether the session was recorded. Absent if there was no session. */
   readonly recorded?: boolean;
-  /** The hand-offs of its session while the call was running. */
+  /** The hand-offs in the session of the call while the call was running. */
   readonly handoffs?: readonly HandoffRow[];
   /** Only for a call that a person approved: `{jobId, digest, preparedAt, approval}`. */
   readonly action?: JsonObject;
@@ -29,7 +29,7 @@ export interface ReceiptFacts {
   readonly upstream?: { readonly host?: string; readonly status?: number };
 }
 
-/** Registered claims, and the facts under `berth` (platform contract 8.5). */
+/** Returns the payload of a receipt: registered claims, and the facts under `berth` (platform contract 8.5). */
 export function receiptPayload(row: InvocationRow, facts: ReceiptFacts): Buffer {
   const { receiptId, issuer, endedAt, status, outputDigest, errorCode, meters, captured } = facts;
   const { recorded, upstream, action, endUser, handoffs = [] } = facts;
@@ -64,7 +64,7 @@ export function receiptPayload(row: InvocationRow, facts: ReceiptFacts): Buffer 
   return Buffer.from(canonicalJson(claims));
 }
 
-/** Who had control, and when. Contains nothing of what was asked or answered. */
+/** Returns who had control, and when, but nothing of what the person was asked or replied. */
 function controlIn({ id, origin, record, holderKind, holderId, claimedAt, endedAt }: HandoffRow): JsonObject[] {
   if (!claimedAt || !holderKind) return [];
   return [

@@ -37,7 +37,7 @@ export interface PageTypingParts {
 /** A user name that is an ordinary word is not redacted, because texts would become unreadable. */
 const NAME_CHARACTERS_MIN = 6;
 const ORDINARY = /^\p{L}*$/u;
-/** A message of this length was cut where it was created. */
+/** A message of this length was truncated where it was created. */
 const MESSAGE_CHARACTERS_MAX = 2_000;
 
 export class PageTyping {
@@ -53,7 +53,7 @@ export class PageTyping {
     return parts.length === 0 ? undefined : this.#parts.credentials.open(application, parts);
   }
 
-  /** Carries out the requests of the driver. */
+  /** Returns the helper that carries out the requests of the driver. */
   helper(session: SessionId, steps: readonly GivenStep[], opened: OpenedCredentials): Helper {
     return async help => {
       const page = this.#parts.pageOf(session);

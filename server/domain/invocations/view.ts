@@ -12,7 +12,7 @@ export const STATES: Readonly<Record<InvocationStatus, readonly InvocationState[
   cancelled: ['cancelled'],
 };
 
-/** `output` includes links to its files. */
+/** Converts an invocation to its API representation. `output` includes links to its files. */
 export function invocationView(row: InvocationRow, output?: JsonObject): Invocation {
   const { id, operationId, operationRevision, effect, inputDigest, outputDigest, attempts, sessionId, receipt } = row;
   const { metadata, error, startedAt, endedAt, keyId } = row;
@@ -51,5 +51,5 @@ function retentionIn({ outputUntil, inputUntil }: InvocationRow): Pick<Invocatio
   };
 }
 
-/** Written by executions.ts. */
+/** The error was written by executions.ts, so it has the right type. */
 const errorIn = (error: JsonObject) => error as unknown as NonNullable<Invocation['error']>;

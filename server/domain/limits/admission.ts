@@ -18,7 +18,8 @@ export interface Quota {
 }
 
 /**
- * The terms of one create under these limits. Throws if the requested time limit is not allowed, whatever else is free.
+ * Returns the terms of one create under these limits. Throws if the requested time limit is not allowed, even if slots
+ * are free.
  */
 export const termsOf = (
   limits: BrowserLimits,
@@ -32,7 +33,7 @@ export const termsOf = (
   },
 });
 
-/** Why a create was refused with this use, which has reached a limit. */
+/** Returns why a create was refused. `use` is the use that has reached a limit. */
 export function refusalOf(limits: BrowserLimits, use: ApplicationUse, createdAt: Date): Refusal {
   const { maxConcurrent, maxCreatesPerMinute, egressBytesPerDay } = limits;
   if (use.egressBytes >= egressBytesPerDay)
@@ -41,7 +42,7 @@ export function refusalOf(limits: BrowserLimits, use: ApplicationUse, createdAt:
   return refusal('minute', maxCreatesPerMinute, use.created, secondsToWindow(use, createdAt));
 }
 
-/** What is left after a create that was placed with this use. */
+/** Returns what is left of the limits after a create. `use` is the use before the create. */
 export function quotaOf(limits: BrowserLimits, use: ApplicationUse, createdAt: Date): Quota {
   const { maxConcurrent, maxCreatesPerMinute } = limits;
   const concurrent = { limit: maxConcurrent, remaining: maxConcurrent - use.living - 1 };

@@ -18,7 +18,10 @@ export function configuredLimits({ browsers }: JsonObject): BrowserLimits {
   return limits;
 }
 
-/** A default time limit above the maximum is reduced to the maximum. */
+/**
+ * Applies the operator's ceiling to configured limits. A default time limit above the maximum is reduced to the
+ * maximum.
+ */
 export function effectiveLimits(configured: BrowserLimits, ceiling: SomeBrowserLimits): BrowserLimits {
   const capped = { ...configured };
   for (const name of NAMES) capped[name] = Math.min(configured[name], ceiling[name] ?? Number.POSITIVE_INFINITY);
@@ -26,8 +29,8 @@ export function effectiveLimits(configured: BrowserLimits, ceiling: SomeBrowserL
 }
 
 /**
- * Configured limits that would not have the requested effect: limits above the ceiling, unless they were configured
- * before the operator lowered it, and a default time limit above the maximum.
+ * Returns an issue for each requested limit that would not take effect: limits above the ceiling, unless they were
+ * configured before the operator lowered it, and a default time limit above the maximum.
  */
 export function ineffective(
   asked: SomeBrowserLimits,

@@ -1,6 +1,6 @@
-// Limits the requests of each credential across all hosts of a fleet. A host takes a twentieth of the requests of a
-// minute from the shared bucket at once and admits requests from that share. The database is therefore queried once for
-// many requests, and usually before the share is used up. A host that is alone counts in memory.
+// Limits the requests of each credential across all hosts of a fleet. A host takes requests from the shared bucket in
+// shares, each a twentieth of the requests per minute, and admits requests from its share. The database is therefore
+// queried once for many requests, and usually before the share is used up. A host that is alone counts in memory.
 import type { RequestRateRows } from '../../engines/store/rows/request-rates.ts';
 import { reason } from '../../kit/fault.ts';
 import type { Runtime } from '../../kit/runtime.ts';
@@ -9,7 +9,10 @@ import { type CountedCredential, idOf, RequestRates, type RequestsPerMinute, rat
 const SHARE = 1 / 20;
 /** The fraction of a share below which the next share is requested. */
 const REFILL_AT = 1 / 4;
-/** By then the shared bucket is full again, so tokens that were taken earlier no longer count. */
+/**
+ * How long a share is valid. After this time the shared bucket is full again, so tokens that were taken earlier no
+ * longer count.
+ */
 const KEPT_MS = 60_000;
 const CREDENTIALS_MAX = 10_000;
 const SWEEP_MS = 600_000;
@@ -23,7 +26,7 @@ export interface FleetRatesParts extends Pick<Runtime, 'clock' | 'log'> {
 interface Share {
   tokens: number;
   takenMs: number;
-  /** The shared bucket is empty until then. */
+  /** The time until which the shared bucket is empty. */
   emptyUntilMs: number;
   asking?: Promise<void>;
 }
@@ -31,7 +34,7 @@ interface Share {
 export class FleetRates {
   readonly #parts: FleetRatesParts;
   readonly #alone: RequestRates;
-  /** The credential with the oldest latest request is first. */
+  /** Shares by credential, ordered by the latest request, oldest first. */
   readonly #shares = new Map<string, Share>();
   #sweptMs: number;
 
@@ -41,7 +44,7 @@ export class FleetRates {
     this.#sweptMs = parts.clock.monotonicMs();
   }
 
-  /** Counts a request of a valid credential, or throws `rate_limited`. */
+  /** Counts a request with a valid credential, or throws `rate_limited`. */
   async take(credential: CountedCredential, isWrite: boolean): Promise<void> {
     if (this.#parts.isAlone()) return this.#alone.take(credential, isWrite);
     const what = isWrite ? 'writes' : 'reads';

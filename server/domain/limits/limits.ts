@@ -46,7 +46,7 @@ export class Limits {
     return this.#view(await this.#row(id));
   }
 
-  /** A limit below the present use prevents new sessions; running ones continue. */
+  /** Replaces the limits. A limit below the current use prevents new sessions; running ones continue. */
   async replace(
     caller: AccountCaller,
     appId: string,

@@ -20,7 +20,7 @@ interface More {
   readonly most?: number;
 }
 
-/** Simulates the answers of the database: free slots on the host and for each application. */
+/** Simulates the responses of the database: free slots on the host and for each application. */
 class Room {
   readonly clock = new TestClock();
   readonly queue = new AdmissionQueue<string>(this.clock);

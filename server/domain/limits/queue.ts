@@ -28,7 +28,7 @@ export interface QueueRequest<T> {
 interface Queue<T> {
   readonly application: ApplicationId;
   readonly waiters: Waiter<T>[];
-  /** The latest refusal of its head. */
+  /** The latest refusal of the create at the head. */
   refused: Refusal;
 }
 
@@ -37,7 +37,10 @@ interface Waiter<T> {
   readonly attempt: () => Promise<Attempt<T>>;
   readonly sinceMs: number;
   readonly done: PromiseWithResolvers<Outcome<T>>;
-  /** Its attempt is running. A timeout or disconnect during the attempt takes effect only if the attempt is refused. */
+  /**
+   * Whether an attempt for this create is running. A timeout or disconnect during the attempt takes effect only if the
+   * attempt is refused.
+   */
   isTrying: boolean;
   leave?: () => void;
 }
@@ -67,8 +70,8 @@ export class AdmissionQueue<T> {
   }
 
   /**
-   * Attempts at once, and again while the create waits. No later create that needs the same slot is admitted first.
-   * Rejects when the caller disconnects, when the attempt rejects, and when the queue is closed.
+   * Makes an attempt at once, and further ones while the create waits. No later create that needs the same slot is
+   * admitted first. Rejects if the caller disconnects, if an attempt rejects, or if the queue is closed.
    */
   async enter(request: QueueRequest<T>): Promise<Outcome<T>> {
     const sinceMs = this.#clock.monotonicMs();
@@ -113,8 +116,8 @@ export class AdmissionQueue<T> {
   }
 
   /**
-   * The refusal of a create that is ahead of a new one: a create of the same application, or of any application that is
-   * waiting for a slot of this host.
+   * Returns the refusal of a create that is ahead of a new one: a create of the same application, or of any application
+   * that is waiting for a slot of this host.
    */
   #ahead(application: ApplicationId): Refusal | undefined {
     const own = this.#queues.get(application);
@@ -180,7 +183,7 @@ export class AdmissionQueue<T> {
     this.#retrying = undefined;
   }
 
-  /** One round at a time, to keep the order. A call during a round causes another one. */
+  /** Serves the queues. Only one round runs at a time, to keep the order; a call during a round causes another round. */
   async #serve(): Promise<void> {
     this.#serveAgain = true;
     if (this.#isServing) return;
@@ -205,7 +208,10 @@ export class AdmissionQueue<T> {
     }
   }
 
-  /** False if the attempt was refused; the create stays at the head. */
+  /**
+   * Makes an attempt for the head of a queue. Returns false if the attempt was refused; the create then stays at the
+   * head.
+   */
   async #try(queue: Queue<T>, head: Waiter<T>): Promise<boolean> {
     head.isTrying = true;
     try {

@@ -9,8 +9,8 @@ export const RETRY_AFTER_SECONDS = 5;
 const REASONS = ['concurrent', 'minute', 'egress', 'line', 'host'] as const;
 
 /**
- * What is full: the sessions of the application, its creates per minute, its bytes of the day, its queue, or the slots
- * of this host.
+ * Which limit has been reached: the sessions of the application, its creates per minute, its bytes per day, its queue,
+ * or the slots of this host.
  */
 export interface Refusal {
   readonly why: (typeof REASONS)[number];
@@ -22,7 +22,7 @@ export interface Refusal {
 /** How long and where a create waited in the queue before it was refused. */
 export interface Waited {
   readonly waitedMs: number;
-  /** Its position when it left the queue; 1 is the head. */
+  /** The position of the create when it left the queue; 1 is the head. */
   readonly position: number;
   /** The length of the queue at that time, including this create. */
   readonly waiting: number;

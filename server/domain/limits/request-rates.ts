@@ -1,4 +1,4 @@
-// Limits the requests of each credential: a token bucket for its reads and one for its writes. Counted in this process.
+// Limits the requests per credential, with one token bucket for reads and one for writes. Counted in this process.
 import type { Clock } from '../../kit/clock.ts';
 import { fault } from '../faults.ts';
 import type { AccountCaller, AgentCaller, ConsumerCaller } from '../identity/caller.ts';
@@ -6,10 +6,10 @@ import type { AccountCaller, AgentCaller, ConsumerCaller } from '../identity/cal
 /** The maximum number of credentials of each kind. Above it, the least recently used credential is removed. */
 const CREDENTIALS_MAX = 10_000;
 const MINUTE_MS = 60_000;
-/** Tolerance for sums of fractions. */
+/** Tolerance for rounding errors in sums of fractions. */
 const INEXACT_MS = 0.001;
 
-/** Each is also the largest burst after a minute without requests. */
+/** Each number is also the largest burst after a minute without requests. */
 export interface RequestsPerMinute {
   readonly reads: number;
   readonly writes: number;
@@ -20,7 +20,7 @@ export type CountedCredential =
   | Pick<AccountCaller | ConsumerCaller, 'kind' | 'via'>;
 
 export interface RateLimiter {
-  /** Counts a request of a valid credential, or throws `rate_limited`. */
+  /** Counts a request with a valid credential, or throws `rate_limited`. */
   take(credential: CountedCredential, isWrite: boolean): void | Promise<void>;
 }
 
@@ -35,7 +35,7 @@ export class RequestRates implements RateLimiter {
     this.#clock = clock;
   }
 
-  /** Counts a request of a valid credential, or throws `rate_limited`. */
+  /** Counts a request with a valid credential, or throws `rate_limited`. */
   take(credential: CountedCredential, isWrite: boolean): void {
     const buckets = isWrite ? this.#writes : this.#reads;
     buckets.take(idOf(credential), this.#clock.monotonicMs());

@@ -11,8 +11,8 @@ import { Tally, type TallyOptions, tooManyAttempts } from './tally.ts';
 const ROWS_MAX = 100_000;
 const SWEEP_MS = 60_000;
 /**
- * After a refusal of the database, attempts are refused for this long without another query. Short, because attempts
- * that succeed are taken back.
+ * After the database has refused an attempt, further attempts are refused for this long without another query. Short,
+ * because attempts that succeed are taken back.
  */
 const REFUSED_MS = 1_000;
 const REFUSED_MAX = 10_000;
@@ -46,7 +46,7 @@ export class SharedTallies {
     });
   }
 
-  /** Undefined if only this host counts. */
+  /** Counts an attempt in the database. Undefined if only this host counts. */
   async #count(options: SharedTallyOptions, name: CountedName): Promise<CountedAttempt | undefined> {
     const { rows, isAlone } = this.#parts;
     if (isAlone()) return undefined;
@@ -81,7 +81,7 @@ export class SharedTally {
   readonly #clock: Clock;
   readonly #ofFleet: OfFleet;
   readonly #here: Tally;
-  /** Refusals of the database, oldest first. */
+  /** Refusals by the database, oldest first. */
   readonly #refused = new Map<string, { readonly atMs: number; readonly waitMs: number }>();
 
   constructor(options: SharedTallyOptions, clock: Clock, ofFleet: OfFleet) {

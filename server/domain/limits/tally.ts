@@ -1,8 +1,8 @@
-// Limits the attempts of an address, an account or an application within a period. Counted in this process.
+// Limits the attempts per address, account or application within a period. Counted in this process.
 import type { Clock } from '../../kit/clock.ts';
 import { fault } from '../faults.ts';
 
-/** The maximum number of names. Above it, the name with the oldest latest attempt is removed. */
+/** The maximum number of names. Above it, the name whose latest attempt is the oldest is removed. */
 const NAMES_MAX = 10_000;
 
 export interface TallyOptions {

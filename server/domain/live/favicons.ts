@@ -44,7 +44,7 @@ export class Favicons {
 
 const LESS_THAN = 0x3c;
 
-/** Undefined if it is larger than ICON_BYTES_MAX. */
+/** Reads the whole icon. Undefined if it is larger than ICON_BYTES_MAX. */
 async function readAll(target: ObservedTarget, handle: string): Promise<Buffer | undefined> {
   const chunks: Buffer[] = [];
   for (let size = 0; size <= ICON_BYTES_MAX; ) {

@@ -11,9 +11,9 @@ import type { Runtime } from '../../kit/runtime.ts';
 import { SingleFlight } from '../../kit/single-flight.ts';
 import { fault } from '../faults.ts';
 
-/** Includes Chromium's start and some 700 files, on a busy machine. */
+/** Time limit for creating a folder: Chromium's start and reading some 700 files, on a busy machine. */
 const BUILD_MS = 60_000;
-/** The newest, and those that sessions still need after an upgrade of Chromium. */
+/** Maximum number of versions to keep: the newest, and those that sessions still need after an upgrade of Chromium. */
 const VERSIONS_MAX = 3;
 const FOLDER = /^[\w.-]{1,64}$/;
 const COMPRESSED = /\.(?:js|css|html|json|svg|md)$/;
@@ -82,7 +82,7 @@ export class FrontEnd {
     }
   }
 
-  /** Atomic: the folder is renamed when it is complete. */
+  /** Writes the folder atomically: it is renamed when it is complete. */
   async #write(name: string, files: ReadonlyMap<string, Buffer>): Promise<void> {
     const { folder } = this.#parts;
     const fresh = join(folder, '.new');
@@ -107,7 +107,7 @@ export class FrontEnd {
   }
 }
 
-/** `Chrome/156.0.1.2` → `156.0.1.2`. */
+/** Returns the name of the folder for a product: `Chrome/156.0.1.2` → `156.0.1.2`. */
 const nameOf = (product: string): string =>
   product
     .slice(product.indexOf('/') + 1)

@@ -74,7 +74,10 @@ export class LiveLinks {
   }
 }
 
-/** The content is authentic, so anything unexpected comes from another version of Berth. */
+/**
+ * Returns the claims in the token. The content is authentic, so anything unexpected comes from another version of
+ * Berth.
+ */
 function claimsOf(value: unknown): LinkClaims | undefined {
   const [session, right, page, expires, epoch, keyId, handoffId, fence]: unknown[] = Array.isArray(value) ? value : [];
   if (typeof session !== 'string' || !isUuid(session) || (right !== 'view' && right !== 'control')) return undefined;

@@ -63,7 +63,7 @@ export interface Offer {
 
 export class LiveView implements Watcher {
   readonly name = 'live';
-  /** An adopted session may be in a masked hand-off. */
+  /** This watcher attends before the others, because an adopted session may be in a masked hand-off. */
   readonly attendsFirst = true;
   readonly #parts: LiveViewParts;
   readonly #leases = new Map<SessionId, Lease>();
@@ -120,7 +120,7 @@ export class LiveView implements Watcher {
     };
   }
 
-  /** The address for the person who has this lease. */
+  /** Returns the live view address for the person who has this lease. */
   leasedUrl(row: HandoffRow, until: Date): string {
     const epoch = this.#epochs.get(row.sessionId) ?? 0;
     const lease = { handoffId: row.id, fence: row.fence };
@@ -228,7 +228,7 @@ export class LiveView implements Watcher {
     return listen(this.#left, session, leave);
   }
 
-  /** All viewers of a session share one `Viewing`. */
+  /** Returns the `Viewing` of the session, which all its viewers share. */
   view(live: LiveSession): { viewing: Viewing; close(): Promise<void> } {
     const { watchPage, clock } = this.#parts;
     const shared = this.#viewings.get(live.id) ?? { viewing: new Viewing(live, watchPage, clock), viewers: 0 };

@@ -1,4 +1,4 @@
-// Functions that run in a page on behalf of a viewer, in the frame under the mouse or with the selection.
+// Functions that run in a page on behalf of a viewer: in the frame under the mouse, or for the selected text.
 import type { SelectState } from '../../../contract/live-messages.ts';
 import type { ObservedTarget } from '../../engines/browser/observation.ts';
 import { boundedText } from '../../kit/foreign.ts';
@@ -8,7 +8,10 @@ const OPTIONS_MAX = 5_000;
 const LABEL_CHARACTERS_MAX = 200;
 const COPY_CHARACTERS_MAX = 1_000_000;
 
-/** If the element is a frame, the frame is returned, and the function is called again inside it. */
+/**
+ * Finds the element at a point. If the element is a frame, the frame is returned, and the function is called again
+ * inside it.
+ */
 const UNDER = `  let element = document.elementFromPoint(x, y);
   while (element?.shadowRoot) {
     const inner = element.shadowRoot.elementFromPoint(x, y);
@@ -73,7 +76,7 @@ export async function cursorAt(worlds: PageWorlds, x: number, y: number): Promis
   return typeof value === 'string' && /^[a-z-]{1,20}$/.test(value) ? value : 'default';
 }
 
-/** The text that is selected when the page handles the copy or cut event that `act` triggers. */
+/** Returns the text that is selected when the page handles the copy or cut event that `act` triggers. */
 export async function textTakenBy(worlds: PageWorlds, act: () => Promise<unknown>): Promise<string> {
   const frames = await worlds.frames();
   await Promise.all(frames.map(frame => worlds.ask(frame, LISTEN, [], true)));

@@ -4,7 +4,10 @@
 import type { ObservedTarget } from '../../engines/browser/observation.ts';
 import type { JsonObject } from '../../kit/json.ts';
 
-/** A busy page answers late. Without an answer, no list is opened and nothing is copied. */
+/**
+ * How long to wait for a response of the page, which may be busy. Without a response, no list is opened and nothing is
+ * copied.
+ */
 const ASK_MS = 2_000;
 const WORLD = 'berth-live';
 /** Limits on the depth and the number of frames that are searched. */
@@ -52,7 +55,7 @@ export class PageWorlds {
     return found.flat().slice(0, FRAMES_MAX);
   }
 
-  /** Calls a function in the frame. An empty object if it failed. */
+  /** Calls a function in the frame. Returns an empty object if the call failed. */
   async ask(frame: Frame, source: string, args: Args, byValue: boolean): Promise<JsonObject> {
     const expression = `(${source})(${args.map(arg => JSON.stringify(arg)).join(', ')})`;
     for (const isLast of [false, true])
@@ -121,7 +124,10 @@ export class PageWorlds {
     return executionContextId;
   }
 
-  /** Any change of frames clears the cache, because a context id may then refer to another world. */
+  /**
+   * Caches the worlds of a target. Any change of its frames clears the cache, because a context id may then refer to
+   * another world.
+   */
   #listenTo(target: ObservedTarget): Map<string, number> {
     const known = new Map<string, number>();
     this.#worlds.set(target, known);

@@ -16,8 +16,8 @@ type Input<Type extends DriveMessage['type']> = Extract<DriveMessage, { type: Ty
 /** A page that hangs or shows a dialog must not delay the next click for longer than this. */
 const MOUSE_ANSWER_MS = 1_000;
 /**
- * The maximum number of queued inputs of one page. More are dropped: the page hangs, and the viewer no longer expects
- * them to take effect.
+ * Maximum number of queued inputs per page. Further inputs are dropped: the page hangs, and the viewer no longer
+ * expects them to take effect.
  */
 const WAITING_INPUT_MAX = 1_000;
 const CURSOR_EVERY_MS = 100;
@@ -27,7 +27,7 @@ const DIALOG_CHARS_MAX = 10_000;
 const NAVIGABLE = /^(https?:\/\/|about:blank$)/i;
 
 export interface OpenDialog extends DialogState {
-  /** It opened in a masked hand-off, so its text may repeat what the person typed. */
+  /** Whether the dialog opened in a masked hand-off, so that its text may repeat what the person typed. */
   readonly isCovered: boolean;
 }
 
@@ -69,11 +69,11 @@ export class ViewedPage implements Closeable {
   #moved: Promise<void> | undefined;
   #nextMove: JsonObject | undefined;
   #cursorAsked = 0;
-  /** Input queued behind the step that is running. Undefined if none is running. */
+  /** Input queued behind the step that is running. Undefined if no step is running. */
   #waiting: Array<() => Promise<void> | void> | undefined;
   /** The newest move with the left button pressed. */
   #dragged: JsonObject | undefined;
-  /** The press opened the list of a select, so the page must not get the release. */
+  /** Whether the press opened the list of a select, so that the page must not get the release. */
   #swallowsRelease = false;
 
   constructor({ target, remoteFrames, isCovered, changed }: ViewedPageParts) {
@@ -184,7 +184,7 @@ export class ViewedPage implements Closeable {
     return text;
   }
 
-  /** Opens a URL. False if a viewer may not open it. */
+  /** Opens a URL. Returns false if viewers may not open it. */
   navigate(url: string): boolean {
     if (!NAVIGABLE.test(url)) return false;
     this.#target.post('Page.navigate', { url });
@@ -228,8 +228,8 @@ export class ViewedPage implements Closeable {
   }
 
   /**
-   * Screencast pictures do not contain the popup list of a `select` element, so pressing on one opens a list in the
-   * live view instead.
+   * Handles a press of the left button. Screencast frames do not contain the popup list of a `select` element, so
+   * pressing on one opens a list in the live view instead.
    */
   async #press(event: JsonObject): Promise<void> {
     this.#flushMove();
@@ -243,8 +243,8 @@ export class ViewedPage implements Closeable {
   }
 
   /**
-   * Chromium starts a drag after the page has handled the press and the moves, and drops only where the mouse has been
-   * moved twice. A release that is sent earlier ends the drag without a drop.
+   * Handles a release of the left button. Chromium starts a drag after the page has handled the press and the moves,
+   * and drops only where the mouse has been moved twice. A release that is sent too early ends the drag without a drop.
    */
   async #release(event: JsonObject): Promise<void> {
     if (this.#swallowsRelease) {
@@ -260,7 +260,7 @@ export class ViewedPage implements Closeable {
     this.#target.post(MOUSE, event);
   }
 
-  /** At most one move is unacknowledged. Of the moves that arrive until then, only the newest is sent. */
+  /** Sends a move. At most one move is unacknowledged: of those that arrive meanwhile, only the newest is sent. */
   #move(event: JsonObject): void {
     if (event.button === 'left') this.#dragged = event;
     this.#nextMove = event;
@@ -288,7 +288,10 @@ export class ViewedPage implements Closeable {
     await this.#target.send(MOUSE, event, MOUSE_ANSWER_MS).catch(() => {});
   }
 
-  /** Does not wait for the response: a click that opens a dialog is acknowledged only when the dialog is closed. */
+  /**
+   * Sends input without waiting for the response: a click that opens a dialog is acknowledged only when the dialog is
+   * closed.
+   */
   #input(method: string, params: JsonObject): void {
     this.#inOrder(() => this.#target.post(method, params));
   }
@@ -373,7 +376,10 @@ const COMMANDS: Readonly<Record<string, string>> = {
 };
 const [CTRL, META, SHIFT] = [2, 4, 8];
 
-/** Without a window system, Chromium does not derive editing commands from keys, so they are sent with the key. */
+/**
+ * Returns the editing commands for a key. Without a window system, Chromium does not derive them from keys, so they are
+ * sent with the key.
+ */
 function commandsOf(key: string, modifiers: number, mac: boolean): string[] {
   const shortcut = (modifiers & ~SHIFT) === (mac ? META : CTRL);
   if (!shortcut) return [];

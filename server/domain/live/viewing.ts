@@ -1,5 +1,5 @@
-// The live view's observation of one session: its pages, their state, and the newest picture of each. Starts with the first
-// viewer and ends with the last, so that a session without viewers has no overhead.
+// The live view's observation of one session: its pages, their state, and the newest screencast frame of each. Starts
+// with the first viewer and ends with the last, so that a session without viewers has no overhead.
 import type { TabState } from '../../../contract/live-messages.ts';
 import type { ObservedTarget } from '../../engines/browser/observation.ts';
 import type { Clock } from '../../kit/clock.ts';
@@ -18,9 +18,12 @@ export interface Picture {
   readonly unmasked: Buffer;
   /** The whole picture is masked for everyone except the person who has control in a hand-off. */
   readonly isCovered: boolean;
-  /** All of it is masked, for everybody but who has control: the page is not recorded, so what is to be masked is not known. */
+  /**
+   * The whole picture is masked for everyone except the person who has control: the page is not recorded, so it is
+   * unknown what must be masked.
+   */
   readonly isUnknown: boolean;
-  /** Size of the page that it shows, in CSS pixels. */
+  /** Size of the shown page, in CSS pixels. */
   readonly width: number;
   readonly height: number;
 }
@@ -31,7 +34,10 @@ export interface OpenedPage {
   readonly openerId: string | undefined;
 }
 
-/** Delivers pictures of a page when it changes, beginning with the newest. Shares the recorder's capture if there is one. */
+/**
+ * Delivers screencast frames of a page: the newest at once, then one whenever the page changes. Shares the recorder's
+ * capture if there is one.
+ */
 export type WatchPage = (session: SessionId, target: ObservedTarget, seen: (picture: Picture) => void) => Closeable;
 
 export class Viewing implements Closeable {
@@ -145,7 +151,7 @@ export class Viewing implements Closeable {
     return new Map([...this.#frames].filter(frame => pageOf(frame) === page).map(frame => [frame.id, frame]));
   }
 
-  /** One read at a time; changes during the delay are included in it. */
+  /** Reads the tabs after a delay. Only one read is pending at a time; it includes changes during the delay. */
   #readTabs(): Promise<void> {
     this.#reading ??= this.#clock
       .sleep(this.#infos.length === 0 ? 0 : TABS_SETTLE_MS, this.#closing.signal)

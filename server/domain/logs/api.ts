@@ -29,7 +29,7 @@ export interface Logs {
   list(caller: AgentCaller, session: string, query: LogQuery & { readonly limit: number }): Promise<LogPage>;
   /**
    * Yields the stored entries and then new ones, at least every two seconds. Yields an empty list if there are none.
-   * The first step rejects if the caller may not follow the log. Returns at once if no more entries will follow.
+   * The first `next` rejects if the caller may not follow the log. Returns at once if no more entries will follow.
    */
   follow(
     caller: AgentCaller,

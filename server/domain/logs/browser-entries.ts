@@ -7,7 +7,10 @@ import { networkParams } from './network-entries.ts';
 import { pageParams } from './page-entries.ts';
 import { numberAt, objectAt, textAt, type UntrustedObject } from './values.ts';
 
-/** A timestamp later than now, or earlier than the longest session, was forged by a page and is replaced. */
+/**
+ * A timestamp more than `AHEAD_MS` in the future, or more than `BEHIND_MS` (longer than any session) in the past, was
+ * forged by a page and is replaced.
+ */
 const AHEAD_MS = 1_000;
 const BEHIND_MS = 7 * 3_600_000;
 /** The number of requests whose body bytes are counted at the same time. */
@@ -39,7 +42,7 @@ export class BrowserEntries {
   /** Offset from Chromium's monotonic time, which network events use, to wall-clock time. */
   #offsetMs: number | undefined;
 
-  /** How an event becomes an entry of each kind. */
+  /** Converts an event into an entry, by kind. */
   readonly #make: Readonly<Record<BrowserKind, Make>> = {
     console: (method, params, nowMs) => {
       const said = consoleEntry(method, params);
@@ -87,7 +90,10 @@ export class BrowserEntries {
 const requestIdOf = (params: UntrustedObject): string =>
   (textAt(params, 'requestId') ?? '').slice(0, REQUEST_ID_CHARS_MAX);
 
-/** Keeps microseconds, so that an event that is read twice gets the same time. */
+/**
+ * Replaces a timestamp that cannot be right. Keeps microseconds, so that an event that is read twice gets the same
+ * time.
+ */
 const plausible = (at: number, nowMs: number): number =>
   at <= nowMs + AHEAD_MS && at >= nowMs - BEHIND_MS ? Math.round(at * 1000) / 1000 : nowMs;
 

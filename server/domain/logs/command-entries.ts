@@ -1,5 +1,5 @@
-// Which commands of clients are logged, and which fields of each command and of its answer. Typed text and arguments are
-// never logged.
+// Which commands of clients are logged, and which fields of each command and of its response. Typed text and arguments
+// are never logged.
 import { isObject, type JsonObject } from '../../kit/json.ts';
 import { remoteObject, text } from './console-entries.ts';
 import { scanExpression } from './expression.ts';
@@ -109,14 +109,14 @@ export const LOGGED_COMMANDS: ReadonlySet<string> = new Set(Object.keys(KEPT));
 
 export const commandParams = (method: string, params: UntrustedObject): JsonObject => KEPT[method]?.(params) ?? {};
 
-/** Named keys such as Enter are logged. Characters would reveal what was typed. */
+/** Returns a named key such as Enter. Characters are not logged, because they would reveal what was typed. */
 function key(params: UntrustedObject): JsonObject {
   const named = textAt(params, 'key');
   if (named !== undefined && named.length > 1 && /^[A-Z][A-Za-z0-9]+$/.test(named)) return { key: named };
   return named === undefined ? {} : { key: REDACTED };
 }
 
-/** Only the kind of the argument. */
+/** Returns only the kind of the argument. */
 function argument(given: unknown): JsonObject {
   if (!isObject(given)) return {};
   if (given.objectId !== undefined) return { objectId: REDACTED };
@@ -125,13 +125,13 @@ function argument(given: unknown): JsonObject {
 }
 
 /**
- * Whether all text in the answer must be redacted. Always true for function calls, because their result depends on the
- * arguments.
+ * Whether all text in the response must be redacted. Always true for function calls, because their result depends on
+ * the arguments.
  */
 export const answersSecrets = (method: string, params: UntrustedObject): boolean =>
   method === FUNCTION_METHOD || ASKS_FOR_SECRETS.test(textAt(params, 'expression') ?? '');
 
-/** The logged fields of an answer. `answer` is the parsed message. */
+/** Returns the logged fields of a response. `answer` is the parsed message. */
 export function commandResult(method: string, isSecret: boolean, answer: UntrustedObject): JsonObject {
   const error = objectAt(answer, 'error');
   if (error)
@@ -170,7 +170,7 @@ function withException(thrown: UntrustedObject, isSecret: boolean): JsonObject {
   return { exception: isSecret ? withoutText(exception) : remoteObject(exception) };
 }
 
-/** Only the type, and values that reveal nothing: booleans and null. */
+/** Keeps only the type, and values that reveal nothing: booleans and null. */
 function withoutText(object: UntrustedObject): JsonObject {
   const { value } = object;
   const isPlain = typeof value === 'boolean' || value === null;

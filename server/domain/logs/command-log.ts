@@ -30,7 +30,7 @@ const TYPING_COMMANDS: ReadonlySet<string> = new Set([
 
 export interface CommandLogParts {
   readonly log: SessionLog;
-  /** The number of the page that a target is, or that it belongs to. */
+  /** Returns the number of the page that a target is or belongs to. */
   readonly pageOf: (targetId: string) => number | undefined;
   readonly clock: Clock;
 }
@@ -119,7 +119,7 @@ export class CommandLog implements CommandTap {
     }
   }
 
-  /** Some clients insert text one character at a time. */
+  /** Remembers inserted text. Some clients insert text one character at a time. */
   #inserted(channel: string, text: string): void {
     const { typed } = this.#parts.log;
     if ([...text].length === 1) return typed.key(channel, text);

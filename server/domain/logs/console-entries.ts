@@ -1,4 +1,4 @@
-// Log entries of the console: calls of the console API, exceptions, and messages of the browser.
+// Log entries for the console: calls to the console API, exceptions, and messages from the browser.
 import { isObject, type Json, type JsonObject } from '../../kit/json.ts';
 import type { LogEntry } from './entry.ts';
 import { capped, redactText, redactUrl } from './redact.ts';
@@ -95,7 +95,7 @@ function shownPreview(preview: UntrustedObject): JsonObject {
   };
 }
 
-/** Name and value are redacted together, so that `{password: …}` is recognised. */
+/** Formats a property. Name and value are redacted together, so that `{password: …}` is recognised. */
 function property(entry: UntrustedObject): JsonObject {
   const name = capped(textAt(entry, 'name') ?? '', PROPERTY_CHARS_MAX);
   const value = textAt(entry, 'value')?.slice(0, 2 * PROPERTY_CHARS_MAX);

@@ -3,7 +3,7 @@
 import { CUT, capped, REDACTED, redactText } from './redact.ts';
 
 const EXPRESSION_CHARS_MAX = 2_048;
-/** Longer expressions are libraries that are injected into the page. */
+/** Longer expressions are not scanned: they are libraries that are injected into the page. */
 const SCANNED_CHARS_MAX = 64 * 1024;
 const LONG_NUMBERS = /\b\d{6,}\b/g;
 /** After these, a slash starts a regular expression; elsewhere it is a division. */
@@ -36,7 +36,10 @@ class Scan {
     this.#text = text;
   }
 
-  /** Undefined if a string, comment or regular expression is not terminated, so that the result would be unreliable. */
+  /**
+   * Returns the redacted expression. Undefined if a string, comment or regular expression is not terminated, so that
+   * the result would be unreliable.
+   */
   run(): string | undefined {
     while (this.#at < this.#text.length) if (!this.#step()) return undefined;
     return this.#out;
@@ -73,7 +76,8 @@ class Scan {
       else if (character === '\n' && quote !== '`') return false;
       else if (character === quote) {
         const inner = this.#text.slice(from, at);
-        // The end of a template that contains a template is not searched for: the rest is redacted.
+        // A template literal may contain another one. The end of the outer one is not searched for: the rest is
+        // redacted.
         if (quote === '`' && inner.includes('${') && this.#text.indexOf('`', at + 1) >= 0) return this.#redactRest();
         this.quoted.push(unescaped(inner));
         this.#out += inner === '' ? quote + quote : quote + REDACTED + quote;

@@ -27,7 +27,7 @@ interface Pair {
 }
 
 const UNKNOWN_MIME = 'x-unknown';
-/** The range of dates (ECMA-262, time values). */
+/** The largest time value of a date, positive or negative (ECMA-262). */
 const DATE_MS_MAX = 8.64e15;
 
 export function harEntry(hop: Hop): HarEntry {
@@ -112,7 +112,10 @@ interface Timings {
   readonly _blocked_queueing?: number;
 }
 
-/** In milliseconds. As HAR requires, `connect` includes `ssl`, and -1 means that the step did not occur. */
+/**
+ * Returns the timings in milliseconds. As HAR requires, `connect` includes `ssl`, and -1 means that the step did not
+ * occur.
+ */
 function timingsOf(hop: Hop): Timings {
   const sentSeconds = numberAt(hop.sent, 'timestamp');
   const endSeconds = numberAt(hop.finished, 'timestamp') ?? numberAt(hop.failed, 'timestamp');
@@ -156,7 +159,10 @@ function queryOf(url: string): Pair[] {
   return [...new URL(url).searchParams].map(([name, value]) => ({ name, value }));
 }
 
-/** HAR requires a valid URL. The redaction marks are escaped; if the host was redacted, no part of the URL is used. */
+/**
+ * Returns a valid URL, as HAR requires. The redaction marks are escaped; if the host was redacted, no part of the URL
+ * is used.
+ */
 function harUrl(said: string): string {
   const url = marked(said);
   return URL.canParse(url) ? url : 'about:redacted';

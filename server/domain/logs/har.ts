@@ -5,7 +5,10 @@ import type { LogEntry } from './entry.ts';
 import { type HarEntry, type Hop, harEntry, startedMs } from './har-entry.ts';
 import { objectAt, textAt } from './values.ts';
 
-/** The events that contain the sent headers arrive slightly later. After this many entries they have arrived. */
+/**
+ * The events that contain the sent headers arrive slightly later. They are expected to have arrived after this many
+ * further entries.
+ */
 const SETTLING_ENTRIES = 200;
 /** The number of unfinished requests that are kept at once. If there are more, the oldest are written unfinished. */
 const OPEN_MAX = 5_000;
@@ -59,7 +62,7 @@ export class HarAssembly {
     return this.#settled();
   }
 
-  /** The unfinished requests. */
+  /** Returns the unfinished requests. */
   rest(): HarEntry[] {
     return [...this.#chains.keys()].flatMap(id => this.#finish(id));
   }

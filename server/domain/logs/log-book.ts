@@ -56,7 +56,7 @@ export class LogBook {
     log?.add({ at, kind: 'page', method: 'Page.navigationBlocked', ...place, params });
   }
 
-  /** Run by a clock task. */
+  /** Writes the new entries of all logs. Run by a clock task. */
   async write(): Promise<{ failed: number }> {
     await Promise.all([...this.#open.values()].map(log => log.write()));
     return { failed: 0 };
@@ -64,8 +64,8 @@ export class LogBook {
 }
 
 /**
- * The time up to which console messages are stored, according to the last chunk: the time of its last console message,
- * or else its start.
+ * Returns the time up to which console messages are stored, according to the last chunk: the time of its last console
+ * message, or else its start.
  */
 function consoleUntil(lines: readonly string[]): number {
   const entries = lines.map(entryOf).filter(entry => entry !== undefined);

@@ -121,7 +121,7 @@ export class LogService implements Logs, Closeable {
     }
   }
 
-  /** Stored lines after `after`. Chunks without an entry of these kinds are skipped. */
+  /** Yields the stored lines after `after`. Chunks without an entry of these kinds are skipped. */
   async *#lines(
     { applicationId, id }: SessionRow,
     after: number,

@@ -1,4 +1,4 @@
-// Log entries of network events: the fields that a HAR file needs, without bodies, cookies and credentials.
+// Log entries for network events: the fields that a HAR file needs, without bodies, cookies and credentials.
 import { isObject, type JsonObject } from '../../kit/json.ts';
 import { capped, redactHeaders, redactUrl } from './redact.ts';
 import { objectAt, plain, textAt, type UntrustedObject } from './values.ts';
@@ -68,7 +68,10 @@ const KEPT: Readonly<Record<string, Keep>> = {
   'Network.webSocketClosed': params => plain(params, ['timestamp']),
 };
 
-/** Undefined for events that are not logged, such as the frequent `Network.dataReceived`. */
+/**
+ * Returns the logged fields of an event. Undefined for events that are not logged, such as the frequent
+ * `Network.dataReceived`.
+ */
 export function networkParams(method: string, params: UntrustedObject): JsonObject | undefined {
   const keep = KEPT[method];
   if (!keep) return undefined;
@@ -100,7 +103,7 @@ function response(received: UntrustedObject | undefined): JsonObject {
   };
 }
 
-/** The URL of the initiating script, without the rest of the stack. */
+/** Returns the URL of the initiating script, without the rest of the stack. */
 function initiator(params: UntrustedObject): JsonObject {
   const by = objectAt(params, 'initiator');
   if (!by) return {};

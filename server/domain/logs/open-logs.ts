@@ -9,7 +9,7 @@ import { LogBook } from './log-book.ts';
 import { LogService } from './logs.ts';
 import { logWatcher } from './watcher.ts';
 
-/** A server that is killed loses about this much of a log. */
+/** Interval between writes. A server that is killed loses the entries of about one interval. */
 const WRITE_MS = 1_000;
 const FORGET_MS = 3_600_000;
 

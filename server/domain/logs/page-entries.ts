@@ -1,10 +1,10 @@
-// Log entries of pages: navigations, loads, dialogs and crashes.
+// Log entries for pages: navigations, loads, dialogs and crashes.
 import type { JsonObject } from '../../kit/json.ts';
 import { text } from './console-entries.ts';
 import { redactUrl } from './redact.ts';
 import { objectAt, plain, textAt, type UntrustedObject } from './values.ts';
 
-/** Undefined for events that are not logged. */
+/** Returns the logged fields of an event. Undefined for events that are not logged. */
 export function pageParams(method: string, params: UntrustedObject): JsonObject | undefined {
   switch (method) {
     case 'Page.frameNavigated':

@@ -17,13 +17,13 @@ const HEADER_NAME_CHARS_MAX = 256;
 const HEADERS_MAX = 100;
 const DATA_URL_CHARS = 64;
 
-/** Compared without case and punctuation. */
+/** Names of secrets, compared without case and punctuation. */
 const SECRET_NAMES =
   /^(x?(access|refresh|id|auth|csrf|xsrf|api|session|security|bearer|oauth|reset|login|magic|invite|verification|device|client|private|signing|app)*(token|secret|password|passwd|passphrase|pwd|passcode|apikey|key|jwt|signature|credentials?|assertion|sessionid|sid|auth|authorization|code|otp|pin|nonce|verifier))$|^(token|secret|pass|pw|sig|hmac|samlresponse|samlrequest|relaystate|phpsessid|jsessionid|aspsessionid|codeverifier|xamzsignature|xamzcredential|xamzsecuritytoken|xgoogsignature|xgoogcredential|awsaccesskeyid|ticket|session|state)$/;
 /** Matched anywhere in a name. */
 const SECRET_PARTS = /token|secret|passw|apikey|credential|signature|sessionid/;
 
-/** Secret as a URL parameter, but common words in text. */
+/** Names that are secret as a URL parameter, but common words in text. */
 const ORDINARY_IN_TEXT = /^(code|state|key|auth|session|nonce|pin|ticket|verifier|assertion|credentials?)$/i;
 const NAME_CHARS_MAX = 128;
 
@@ -105,7 +105,7 @@ function decoded(text: string): string {
   }
 }
 
-/** Names are kept, so that readers see that there was a credential. */
+/** Redacts secrets in header values. Names are kept, so that readers see that there was a credential. */
 export function redactHeaders(headers: Readonly<Record<string, unknown>>): Record<string, string> {
   const kept: Record<string, string> = {};
   for (const [said, value] of Object.entries(headers).slice(0, HEADERS_MAX)) {

@@ -30,7 +30,7 @@ interface Line {
 
 interface Dropped {
   readonly reason: DropReason;
-  /** Since the last marker. */
+  /** Number of entries dropped since the last marker. */
   count: number;
   fromMs: number;
   markers: number;
@@ -161,7 +161,7 @@ export class SessionLog {
     this.#chunks = this.#chunks.filter(chunk => chunk.isDirty || !chunk.isFull);
   }
 
-  /** Commands are added when they are answered, so entries of one write are sorted by time. */
+  /** Numbers the pending entries. Commands are added when their responses arrive, so the entries are sorted by time. */
   #number(): void {
     // Limits the memory while the database is unavailable: entries beyond the limit are dropped before they are numbered.
     if (this.#chunks.filter(chunk => chunk.isFull).length > 2 * (WAITING_BYTES_MAX / CHUNK_BYTES)) return;

@@ -1,10 +1,11 @@
-// What is left out of the log while a person has control in a masked hand-off, and of the requests that began during
-// it. What the person typed may be in the query of an address, or in a text of the page.
+// Decides what to leave out of the log: of all entries while a person has control in a masked hand-off, and of the
+// entries for requests that began during that time. What the person typed may be in the query of an address, or in text
+// of the page.
 import type { Json, JsonObject } from '../../kit/json.ts';
 import { isObject } from '../../kit/json.ts';
 import { textAt, type UntrustedObject } from './values.ts';
 
-/** The number of requests that began in a hand-off and are remembered. */
+/** Maximum number of remembered requests that began in a hand-off. */
 const REMEMBERED_MAX = 10_000;
 const REQUEST_ID_CHARS_MAX = 200;
 const ADDRESS = /^[a-z][a-z0-9+.-]*:/i;
@@ -15,7 +16,7 @@ const HEADERS = /headers$/i;
 export class TypedRequests {
   readonly #ids = new Set<string>();
 
-  /** `isCovered` means that the hand-off is in progress. */
+  /** Whether the event, or its request, began in a hand-off. `isCovered`: the hand-off is in progress. */
   isTyped(params: UntrustedObject, isCovered: boolean): boolean {
     const id = textAt(params, 'requestId')?.slice(0, REQUEST_ID_CHARS_MAX);
     if (isCovered && id !== undefined) this.#remember(id);

@@ -11,7 +11,10 @@ const CHARS_MIN = 6;
 const CHARS_MAX = 512;
 const LEAVES_MAX = 200;
 const ADDRESS = /^[a-z][a-z0-9+.-]*:\/\/|^(?:[a-z0-9-]+\.)+[a-z]{2,}(?:[:/]|$)/i;
-/** Selectors, paths and code are passed to functions too, and must not be redacted in URLs. */
+/**
+ * Matches passed text that is redacted. Selectors, paths and code are also passed to functions, and must not be
+ * redacted in URLs.
+ */
 const PASSED = /^(?=.*[\d!@$%^&*+?~])[^/<>{}[\]();=#.\s][^/<>{}[\]();]*$/u;
 const ORDINARY = /^[\p{L}\s.,'’-]*$/u;
 

@@ -19,12 +19,12 @@ const NO_BODIES = { maxTotalBufferSize: 0, maxResourceBufferSize: 0, maxPostData
 export interface LogWatcherParts {
   readonly book: LogBook;
   readonly pages: PageNumbers;
-  /** Pages can detect that the console is observed, so the operator can turn it off. */
+  /** Whether to log the console. Pages can detect that it is observed, so the operator can turn this off. */
   readonly console: boolean;
   readonly clock: Clock;
 }
 
-/** What the log observes. */
+/** The parts of a session that the log uses. */
 export interface ObservedSession {
   readonly browser: Pick<LiveSession['browser'], 'observe'>;
   tap: LiveSession['tap'];
@@ -51,7 +51,8 @@ async function listen(parts: LogWatcherParts, live: ObservedSession, row: Sessio
   live.tap = new CommandLog({ log, pageOf, clock: parts.clock });
   await live.browser.observe({ target: target => recorder.attach(target) });
   return {
-    // Channels are not detached: they end with the browser, or an adopting process detaches them. A dead browser would not answer.
+    // Channels are not detached here: a dead browser would not respond. They end with the browser, or an adopting
+    // process detaches them.
     leave: () => {
       recorder.stop();
       return parts.book.end(row.id);

@@ -14,7 +14,7 @@ import { fault } from '../faults.ts';
 
 const SEND_EVERY_MS = 5_000;
 const BATCH = 20;
-/** For this long no other process sends the e-mail. Longer than an attempt can take. */
+/** How long an attempt keeps other processes from sending the e-mail. Longer than an attempt can take. */
 const ATTEMPT_MS = 60_000;
 /** The time limit of an attempt. */
 const SEND_MS = 45_000;
@@ -34,7 +34,10 @@ export interface Letter {
   readonly to: string;
   readonly subject: string;
   readonly text: string;
-  /** The e-mail announces items that are waiting for its reader. It is not sent if none of them is still waiting. */
+  /**
+   * Whether the e-mail announces items that are waiting for its recipient. It is then sent only if at least one of them
+   * is still waiting.
+   */
   readonly tellsOfWaiting?: boolean;
 }
 
@@ -56,13 +59,19 @@ export class Mail {
     this.tasks = [...(parts.sender ? [this.#sending(parts.sender)] : []), forget];
   }
 
-  /** Resolves when the row is durable. @throws Fault `rate_limited` for too many e-mails to one address. */
+  /**
+   * Queues an e-mail. Resolves when the row is durable.
+   * @throws Fault `rate_limited` for too many e-mails to one address.
+   */
   async queue(letter: Letter): Promise<void> {
     await this.write(letter, this.#parts.store.mails);
     this.send();
   }
 
-  /** Writes the e-mail in a transaction, after which the caller calls `send`. @throws Fault `rate_limited` */
+  /**
+   * Writes the e-mail in a transaction, after which the caller calls `send`.
+   * @throws Fault `rate_limited`
+   */
   async write(
     { id, to, subject, text, tellsOfWaiting }: Letter,
     mails: Pick<Mails, 'count' | 'insert'>,

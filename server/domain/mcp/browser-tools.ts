@@ -46,7 +46,7 @@ export interface BrowserToolsParts {
   readonly addressOf: (caller: AgentCaller, id: SessionId) => string;
 }
 
-/** `line` is set in a fleet if another host may answer the request when this one has no room. */
+/** `line` is set in a fleet if another host may handle the request when this one has no room. */
 export type ToolOptions = Pick<CreateOptions, 'signal' | 'line'>;
 
 export class BrowserTools {
@@ -56,7 +56,10 @@ export class BrowserTools {
     this.#parts = parts;
   }
 
-  /** The input has been validated for this tool. A failure is returned as a result that describes it for the model. */
+  /**
+   * Calls a tool. The input has been validated for it. A failure is returned as a result that describes it for the
+   * model.
+   */
   async call(caller: AgentCaller, name: BrowserToolName, input: unknown, options: ToolOptions): Promise<ToolResult> {
     return this.#shownRefusals(() => {
       assertScope(caller, name);
@@ -64,7 +67,7 @@ export class BrowserTools {
     });
   }
 
-  /** Continues after the person was shown the address of a hand-off. */
+  /** Continues a call after the person was shown the address of a hand-off. */
   resume(caller: AgentCaller, id: string, answer: PersonAnswer, signal: AbortSignal): Promise<ToolResult> {
     const { handOvers } = this.#parts;
     return this.#shownRefusals(async () => {
@@ -74,7 +77,10 @@ export class BrowserTools {
     });
   }
 
-  /** The session of a call without `sessionId`: the only one that this key has open. */
+  /**
+   * Returns the session for a call without `sessionId`: the only one that this key has open. Undefined if there is none
+   * or more than one.
+   */
   async onlySession(caller: AgentCaller): Promise<string | undefined> {
     const [only, ...more] = await this.#opened(caller);
     return more.length === 0 ? only?.id : undefined;
@@ -161,7 +167,7 @@ export class BrowserTools {
     }
   }
 
-  /** The session of a call. A session that has ended is reported and never replaced by a new one. */
+  /** Returns the session for a call. A session that has ended is reported and never replaced by a new one. */
   async #session(caller: AgentCaller, input: unknown): Promise<SessionView> {
     const { sessionId } = input as { readonly sessionId?: string };
     if (sessionId !== undefined) return this.#assertRunning(caller, sessionId);

@@ -62,11 +62,11 @@ const COMMANDS: { readonly [Name in PageTool]: CommandOf<Name> } = {
   browser_resize: ({ width, height }) => ({ do: 'resize', width, height }),
 };
 
-/** The input has been validated for this tool. */
+/** Returns the driver command for a tool call. The input has been validated for this tool. */
 export const commandOf = async (name: PageTool, input: unknown, files: ReadFiles): Promise<Command> =>
   COMMANDS[name](input as never, files);
 
-/** Models often leave out the scheme. */
+/** Adds the scheme to a URL. Models often leave it out. */
 const absolute = (url: string): string =>
   /^[a-z][a-z0-9+.-]*:/i.test(url) && !/^[^/:]+:\d/.test(url) ? url : withScheme(url);
 

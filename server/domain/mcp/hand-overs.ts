@@ -21,13 +21,13 @@ export interface HandOversParts {
   readonly publicUrl: string;
 }
 
-/** Beyond this number, a repeated call requests a new hand-off. */
+/** Maximum number of remembered hand-offs. Beyond it, a repeated call requests a new hand-off. */
 const UNREPORTED_MAX = 1_000;
 
 export class HandOvers {
   readonly #parts: HandOversParts;
   /**
-   * The hand-off of each session whose end has not been reported yet. Lost if the process ends; a repeated call then
+   * The hand-off of each session, until its end has been reported. Lost if the process ends; a repeated call then
    * requests a new hand-off.
    */
   readonly #unreported = new Map<SessionId, HandoffId>();
@@ -62,8 +62,8 @@ export class HandOvers {
   }
 
   /**
-   * Anyone who has the link can claim the hand-off, once, in one browser. Without `link`, a member who signs in can
-   * claim it.
+   * Requests a new hand-off. Anyone who has the link can claim it, once, in one browser. Without `link`, a member who
+   * signs in can claim it.
    */
   async #asked(
     caller: AgentCaller,
@@ -140,7 +140,7 @@ export class HandOvers {
   }
 }
 
-/** More than one, because a viewer may have taken control since then. */
+/** How many of the newest hand-offs are searched. More than one, because a viewer may have taken control since then. */
 const NEWEST_LOOKED_AT = 20;
 
 function described(row: HandoffRow): ToolResult {

@@ -1,4 +1,5 @@
-// Operations as tools: called, prepared for approval by a person, and followed while a person is needed.
+// Offers operations as tools: calls them, prepares them for approval by a person, and follows them while a person is
+// needed.
 import { randomUUID } from 'node:crypto';
 import { buffer } from 'node:stream/consumers';
 import type { Action, EndUser } from '../../../contract/actions.ts';
@@ -16,7 +17,7 @@ import type { AgentCaller } from '../identity/caller.ts';
 import type { Invocations } from '../invocations/invocations.ts';
 import { type Pending, type PersonAnswer, refusedResult, type ToolImage, type ToolResult } from './tool-result.ts';
 
-/** Longer than most calls take. */
+/** How long to wait for a call. Longer than most calls take. */
 const CALL_WAIT_SECONDS = 55;
 /** A hand-off that a step requests is noticed within this time. */
 const LOOK_SECONDS = 2;
@@ -52,7 +53,7 @@ export class OperationTools {
     return caller.scopes.has('operations:invoke') ? this.#parts.invocations.callable(caller) : [];
   }
 
-  /** A refusal is returned as a result that describes it for the model. */
+  /** Calls an operation. A refusal is returned as a result that describes it for the model. */
   call(caller: AgentCaller, operation: AgentOperation, call: OperationCall): Promise<ToolResult> {
     return refusalsShown(async () => {
       if (operation.approval !== 'none') return this.#prepare(caller, operation, call);
@@ -71,7 +72,7 @@ export class OperationTools {
     });
   }
 
-  /** Continues after the person was shown the address. */
+  /** Continues a call after the person was shown the address. */
   resume(caller: AgentCaller, { kind, id }: Pending, answer: PersonAnswer, signal: AbortSignal): Promise<ToolResult> {
     return refusalsShown(async () => {
       if (answer === 'accept') return this.#result(caller, kind, id, PERSON_WAIT_SECONDS_MAX, signal);
@@ -92,7 +93,7 @@ export class OperationTools {
     });
   }
 
-  /** The tool `berth_result`. */
+  /** Implements the tool `berth_result`. */
   result(
     caller: AgentCaller,
     { jobId, invocationId, seconds = PERSON_WAIT_SECONDS_MAX }: ResultInput,
@@ -156,7 +157,7 @@ export class OperationTools {
     return this.#parts.invocations.read(caller, caller.applicationId, id, seconds, signal);
   }
 
-  /** Returns the invocation when it has ended, when a person is asked, or when the time is over. */
+  /** Returns the invocation when it has ended, when a person is asked, or when the time is up. */
   async #untilAsked(caller: AgentCaller, started: Invocation, signal: AbortSignal): Promise<Invocation> {
     let now = started;
     for (let waited = 0; waited < CALL_WAIT_SECONDS && !now.endedAt && !signal.aborted; waited += LOOK_SECONDS) {
@@ -191,7 +192,7 @@ export class OperationTools {
     };
   }
 
-  /** A picture that the invocation produced, for models that accept images. */
+  /** Returns the image that the invocation produced, for models that accept images. */
   async #imageOf(caller: AgentCaller, { id, output = {} }: Invocation): Promise<ToolImage | undefined> {
     if (!('artifact' in output)) return undefined;
     const file = await this.#parts.invocations.file(caller, id);

@@ -35,7 +35,7 @@ const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
 /** An invitation that has ended is listed for this long, then removed. */
 const LISTED_AFTER_END_MS = 90 * DAY_MS;
-/** Attempts of one account to accept invitations that it cannot accept. */
+/** Limits how often an account may fail to accept an invitation. */
 const FAILURES = {
   name: 'invitations.account',
   what: 'Failed acceptances',
@@ -136,7 +136,10 @@ export class Invitations {
     });
   }
 
-  /** If the verified address of the account was not invited, the invitation does not exist for it. */
+  /**
+   * Accepts an invitation. If the verified address of the account was not invited, the invitation is treated as not
+   * found.
+   */
   async accept(caller: HumanCaller, { token }: AcceptInvitation): Promise<AcceptedInvitation> {
     const { store } = this.#parts;
     const takeBack = await this.#failures.take(caller.accountId);
@@ -154,7 +157,7 @@ export class Invitations {
     return { applicationId: row.applicationId, role };
   }
 
-  /** Undefined if the invitation is no longer pending. */
+  /** Accepts the invitation and returns the role. Undefined if the invitation is no longer pending. */
   #accept(caller: HumanCaller, row: InvitationRow): Promise<Role | undefined> {
     const { store, clock } = this.#parts;
     return store.atomically(async within => {
@@ -166,7 +169,9 @@ export class Invitations {
     });
   }
 
-  /** The address that a pending invitation was sent to. A person with its secret may register with this address. */
+  /**
+   * Returns the address that a pending invitation was sent to. A person with its secret may register with this address.
+   */
   async invitedEmail(secret: string): Promise<string | undefined> {
     const row = await this.#find(secret);
     return row && this.#statusOf(row) === 'pending' ? row.email : undefined;
@@ -212,7 +217,10 @@ export class Invitations {
   }
 }
 
-/** Called while the application is locked, so that a member who has lost the right in the meantime cannot invite. */
+/**
+ * Throws if the invitation is not allowed. Called while the application is locked, so that a member who has lost the
+ * right in the meantime cannot invite.
+ */
 function assertMayInvite({ role, pending, recent }: InvitingState, row: InvitationRow): void {
   if (!role) throw notFound('Application', row.applicationId);
   if (!mayGive(role, row.role)) throw roleMissing(ROLE_NEEDED[row.role === 'owner' ? 'owners' : 'members']);

@@ -131,7 +131,10 @@ export class Members {
   }
 }
 
-/** Members have no ids of their own, so a cursor contains the time and the account. */
+/**
+ * Returns the position of a member for a cursor. Members have no ids of their own, so it consists of the time and the
+ * account.
+ */
 const positionOf = ({ joinedAt, accountId }: MemberRow): string => `${joinedAt.getTime()}/${accountId}`;
 
 function positionIn(text: string): Pick<MemberRow, 'joinedAt' | 'accountId'> {

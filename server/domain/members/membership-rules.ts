@@ -12,7 +12,10 @@ export interface AskedChange {
   readonly assertSteppedUp: () => void;
 }
 
-/** @throws Fault. */
+/**
+ * Checks that the change is allowed.
+ * @throws Fault if it is not.
+ */
 export function assertMayChange(
   { by, member, owners }: MembershipState,
   { account, role, isOwn, assertSteppedUp }: AskedChange,

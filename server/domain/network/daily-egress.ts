@@ -41,15 +41,15 @@ export class DailyEgress implements Watcher {
   }
 
   /**
-   * The bytes that an earlier process counted for an adopted session are already in the database. The new proxy starts
-   * at 0.
+   * Starts counting a session. The bytes that an earlier process counted for an adopted session are already in the
+   * database, and the new proxy starts at 0.
    */
   async attend({ id, egress }: Pick<LiveSession, 'id' | 'egress'>, row: Pick<SessionRow, 'applicationId'>) {
     this.#sessions.set(id, { id, application: row.applicationId, egress, bytes: 0 });
     return undefined;
   }
 
-  /** Also counts the bytes that the browser transferred while it was being closed. */
+  /** Stops counting a session. The bytes that the browser transferred while it was being closed are counted too. */
   async salvage({ id }: Pick<SessionRow, 'id'>): Promise<void> {
     this.#leave(id);
   }
@@ -59,8 +59,8 @@ export class DailyEgress implements Watcher {
   }
 
   /**
-   * Writes the new bytes, and ends the sessions of applications that have used up their day. Returns the number of
-   * ended sessions.
+   * Writes the new bytes, and ends the sessions of applications that have used up their daily bytes. Returns the number
+   * of ended sessions.
    */
   async count(): Promise<{ ended: number }> {
     const { rows, clock } = this.#parts;

@@ -6,7 +6,10 @@ import { invalidRequest } from '../faults.ts';
 const WRITTEN = /^[\p{L}\p{N}\p{M}._-]+$/u;
 const NAME_CHARACTERS_MAX = 253;
 
-/** Undefined if it is not a host name but has a scheme, path, port or wildcard. A leading `*.` is redundant and removed. */
+/**
+ * Normalises a host name. Undefined if the text has a scheme, path, port or wildcard. A leading `*.` is redundant and
+ * removed.
+ */
 export function hostName(entry: string): string | undefined {
   const text = entry.replace(/^\*\./, '').replace(/\.$/, '');
   const url = WRITTEN.test(text) ? URL.parse(`http://${text}/`) : undefined;

@@ -1,6 +1,6 @@
-// Records refusals by the network of a session as events. Equal refusals are counted and reported at most once a
-// second. The number of entries and events is limited. Refusals beyond the limits are counted under `(others)` and
-// reported at the end.
+// Records refused connections, refused navigations and proxy failures of a session as events. Equal ones are counted
+// and reported at most once a second. The number of entries and events is limited. Refusals beyond the limits are
+// counted under `(others)` and reported at the end.
 import type { EventRows, SessionEventType } from '../../engines/store/rows/events.ts';
 import { reason } from '../../kit/fault.ts';
 import type { SessionId } from '../../kit/ids.ts';
@@ -10,7 +10,7 @@ import type { SecretTexts } from '../../kit/secret-texts.ts';
 const REPORT_MS = 1_000;
 /** Distinct refusals that are counted separately; further ones are counted as OTHERS. */
 const KINDS_MAX = 500;
-/** The maximum number of events of one session. After that, nothing is reported until the end. */
+/** Maximum number of events per session. Beyond it, nothing is reported until the end. */
 const EVENTS_MAX = 300;
 const OTHERS = '(others)';
 
@@ -19,7 +19,7 @@ export type NetworkEvent = Extract<SessionEventType, 'network.refused' | 'naviga
 export interface LedgerParts extends Pick<Runtime, 'clock' | 'log'> {
   readonly session: SessionId;
   readonly events: Pick<EventRows, 'append'>;
-  /** A page can make a host name of what was typed into it. */
+  /** Removes secrets, because a page can build a host name from text that was typed into it. */
   readonly secrets: Pick<SecretTexts, 'cleanAll'>;
 }
 

@@ -44,10 +44,10 @@ export interface NetworkEngine {
   readonly usedUp: EgressPolicy;
   readonly pools: readonly ProxyPool[];
   readonly blocksAds: boolean;
-  /** Browsers run in a jail, so that the proxy is their only way out. */
+  /** Whether browsers run in a jail, where the proxy is their only way out. */
   readonly jailed: boolean;
   patternError(pattern: string): string | undefined;
-  /** The problem with a proxy, or undefined if it works. */
+  /** Tests a proxy. Resolves with the problem, or with undefined if the proxy works. */
   probe(
     by: RouteBy,
     signal: AbortSignal,
@@ -74,12 +74,12 @@ export interface NetworkParts extends Pick<Runtime, 'clock' | 'log'> {
   readonly events: Pick<EventRows, 'append'>;
   readonly seal: RouteSeal;
   readonly end: (id: SessionId, end: SessionEnd) => Promise<unknown>;
-  /** Adds an entry to the log of the session. */
+  /** Adds the blocked navigation to the log of the session. */
   readonly blocked: (id: SessionId, attempt: BlockedNavigation) => void;
 }
 
 interface StoredNetwork {
-  /** Rules for everything that leaves the browser. */
+  /** Rules for all traffic that leaves the browser. */
   readonly hosts?: HostRules | undefined;
   /** Rules for documents (pages and frames) only. */
   readonly documents?: HostRules | undefined;
@@ -124,7 +124,10 @@ export class Network implements Watcher {
     };
   }
 
-  /** Sets the time zone of the operator's proxy when the browser starts, like a time zone that the caller requests. */
+  /**
+   * Returns the time zone of the operator's proxy as an environment variable for the start of the browser, as for a
+   * time zone that the caller requests.
+   */
   async prepare(row: SessionRow): Promise<Preparation | undefined> {
     const { timeZone } = storedNetwork(row);
     return timeZone === undefined ? undefined : { env: { TZ: timeZone } };
@@ -133,7 +136,8 @@ export class Network implements Watcher {
   async attend(live: LiveSession, row: SessionRow): Promise<Attendance> {
     const { engine, events, clock, log } = this.#parts;
     const ledger = new Ledger({ session: row.id, events, secrets: live.secrets, clock, log });
-    // No navigation can leave before the network is opened. Most sessions have no rules, and do not wait here.
+    // Until the network is opened, no navigation can leave the browser. Most sessions have no rules and do not wait
+    // here.
     const { domains, documents } = storedNetwork(row);
     if (domains || documents) await this.#guard(live, { domains, documents }, ledger);
     const policy = engine.policy(await this.#policyOptions(row));
@@ -151,7 +155,7 @@ export class Network implements Watcher {
     };
   }
 
-  /** Saves the bytes that were transferred while the browser was being closed. */
+  /** Saves the number of bytes that were transferred while the browser was being closed. */
   async salvage(row: SessionRow): Promise<void> {
     const meter = this.#meters.get(row.id);
     this.#meters.delete(row.id);
@@ -176,7 +180,8 @@ export class Network implements Watcher {
       default: otherwise,
     };
     if (rules.deny.length === 0 && rules.default === 'allow') return undefined;
-    // Rules for documents are enforced in the browser. Rules for everything need the jail, where the proxy is the only way out.
+    // Rules for documents are enforced in the browser. Rules for all traffic need the jail, where the proxy is the only
+    // way out.
     if (!subresources) return { documents: rules };
     if (!this.#parts.engine.jailed) throw unavailable(path, 'runs browsers without a jail, and could not enforce it');
     return { hosts: rules };

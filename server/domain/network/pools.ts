@@ -10,7 +10,7 @@ export interface RouteBy {
   readonly port: number;
   readonly username?: string | undefined;
   readonly password?: string | undefined;
-  /** Configured by the operator. */
+  /** Whether the operator configured this proxy. */
   readonly trusted: boolean;
 }
 
@@ -21,7 +21,7 @@ export interface ProxyPool {
   readonly country: string;
   readonly state?: string | undefined;
   readonly city?: string | undefined;
-  /** One member is chosen for each session, and the choice does not change. */
+  /** One of them is chosen for each session, and the choice does not change. */
   readonly proxies: readonly [RouteBy, ...RouteBy[]];
   /** The time zone of sessions whose connections all go through this pool, unless they set their own. */
   readonly timeZone?: string | undefined;
@@ -33,10 +33,10 @@ export interface Place {
   readonly city?: string | undefined;
 }
 
-/** The country that `proxies: true` selects if there is a pool; otherwise the first pool is used. */
+/** The country that `proxies: true` selects if there is a pool for it. Otherwise the first pool is used. */
 const COUNTRY_DEFAULT = 'US';
 
-/** The first pool that states every requested part, or undefined. */
+/** Returns the first pool that matches every requested part of the place, or undefined. */
 export function poolFor(pools: readonly ProxyPool[], place: Place | undefined): ProxyPool | undefined {
   if (!place) return pools.find(pool => pool.country === COUNTRY_DEFAULT) ?? pools[0];
   return pools.find(
@@ -47,13 +47,13 @@ export function poolFor(pools: readonly ProxyPool[], place: Place | undefined): 
   );
 }
 
-/** Compares without case and separators, because official clients write NEW_YORK for New York. */
+/** Compares names, ignoring case and separators, because official clients write NEW_YORK for New York. */
 const same = (stated: string | undefined, asked: string): boolean =>
   stated !== undefined && plainWords(stated) === plainWords(asked);
 
 const plainWords = (text: string): string => text.toLowerCase().replaceAll(/[_\s-]+/g, ' ');
 
-/** Depends only on the session, so all rules of a session use the same member. */
+/** Chooses a member of the pool by the session id only, so that all rules of a session use the same member. */
 export function memberFor(pool: ProxyPool, session: SessionId): RouteBy {
   const index = createHash('sha256').update(session).digest().readUInt32BE() % pool.proxies.length;
   return pool.proxies[index] ?? pool.proxies[0];

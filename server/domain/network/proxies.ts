@@ -1,5 +1,5 @@
-// Converts the proxy rules of a create into the routes of its session. All rules are validated and all pools found before
-// anything is started. Routes contain passwords, so they are stored encrypted only.
+// Converts the proxy rules of a create into the routes of its session. Before anything is started, all rules are
+// validated and a pool is found for each. Routes contain passwords, so they are stored only in encrypted form.
 import type { Issue } from '../../../contract/common.ts';
 import type { CreateSession } from '../../../contract/sessions.ts';
 import type { SessionId } from '../../kit/ids.ts';
@@ -17,7 +17,7 @@ type External = Extract<Rule, { type: 'external' }>;
 
 export interface ProxyParts {
   readonly pools: readonly ProxyPool[];
-  /** The problem with a pattern, or undefined. */
+  /** Returns the problem with a pattern, or undefined if it is valid. */
   readonly patternError: (pattern: string) => string | undefined;
 }
 
@@ -52,7 +52,10 @@ function refuseBadPatterns(rules: readonly Rule[], { patternError }: ProxyParts)
   if (issues.length > 0) throw invalidRequest(issues);
 }
 
-/** Throws if there is no pool. A direct connection would reveal the address of the host. */
+/**
+ * Returns the pool for the rule. Throws if there is none, because a direct connection would reveal the address of the
+ * host.
+ */
 function requirePool(rule: Extract<Rule, { type: 'browserbase' }>, index: number, { pools }: ProxyParts): ProxyPool {
   const pool = poolFor(pools, rule.geolocation);
   if (pool) return pool;
@@ -80,7 +83,7 @@ function external({ server, username, password }: External, index: number): Rout
   return { name: `proxies.${index}`, ...read, ...user, trusted: false };
 }
 
-/** The parts of a proxy address, or what is wrong with it. */
+/** Parses a proxy address. Returns a description of the problem if it is not valid. */
 export function readServer(text: string): Pick<RouteBy, 'scheme' | 'hostname' | 'port'> | string {
   const [, scheme, rest] = /^(https?|socks5):\/\/([^/?#\s]+)\/?$/i.exec(text) ?? [];
   if (!scheme || !rest)

@@ -1,5 +1,5 @@
-// Six-digit codes sent by e-mail, to sign in and to verify an address. A ticket has one code, five tries and ten
-// minutes.
+// Six-digit codes sent by e-mail, to sign in and to verify an address. Each ticket has one code, allows five attempts
+// and expires after ten minutes.
 import { createHash, randomInt, timingSafeEqual } from 'node:crypto';
 import { CODE_MINUTES } from '../../../contract/sign-in.ts';
 import type { TicketRow } from '../../engines/store/rows/sign-in-tickets.ts';
@@ -33,7 +33,7 @@ export class EmailCodes {
     this.#parts = parts;
   }
 
-  /** If there is no account, no e-mail is sent, and the answer is the same. */
+  /** Sends a code. If there is no account, no e-mail is sent, but the response is the same. */
   async send(email: string, accountId: AccountId | undefined): Promise<TicketId> {
     const { store, clock, mail } = this.#parts;
     const now = clock.now();
@@ -50,7 +50,10 @@ export class EmailCodes {
     return id;
   }
 
-  /** Consumes the ticket. @throws Fault `sign_in_failed`. */
+  /**
+   * Verifies the code and consumes the ticket.
+   * @throws Fault `sign_in_failed`.
+   */
   async accept(ticket: string, code: string): Promise<TicketRow & { readonly accountId: AccountId }> {
     const { store, clock } = this.#parts;
     const now = clock.now();

@@ -1,4 +1,5 @@
-// The refusals of sign-in. They do not say what was wrong, so that they reveal nothing about accounts.
+// The errors with which a sign-in is refused. They do not say what was wrong, so that they reveal nothing about
+// accounts.
 import { fault } from '../faults.ts';
 
 export const wrongPassword = (): Error =>

@@ -12,7 +12,7 @@ import type { HumanCaller, RequestSource } from '../identity/caller.ts';
 import { SESSION_IDLE_MS } from '../identity/callers.ts';
 import { mint } from '../identity/credentials.ts';
 
-/** The longest life of a session (platform contract 5.4). */
+/** The maximum lifetime of a session (platform contract 5.4). */
 export const SESSION_LIFE_MS = 7 * 24 * 3600 * 1000;
 
 export interface HumanSessionsParts {
@@ -45,8 +45,8 @@ export class HumanSessions {
   }
 
   /**
-   * Returns the new cookie after a proof. The session has the strength of this proof. A stronger but older proof does
-   * not count for a step-up.
+   * Renews the session after a proof and returns its new cookie. The session takes the strength of this proof: a
+   * stronger but older proof does not count for a step-up.
    */
   async renew({ accountId, via }: HumanCaller, acr: Acr): Promise<Secret> {
     const now = this.#parts.clock.now();
@@ -77,7 +77,7 @@ export class HumanSessions {
     this.#dropped(ended);
   }
 
-  /** Signs all other browsers of the person out. */
+  /** Signs the person out in all other browsers. */
   async endAllOthers(caller: HumanCaller): Promise<void> {
     const { accountId, via } = caller;
     const { store, clock, audit } = this.#parts;
@@ -90,12 +90,12 @@ export class HumanSessions {
     this.#dropped(ended);
   }
 
-  /** Ends all sessions of the account except this one, or all if none is given. */
+  /** Ends all sessions of the account except `allBut`, or all of them if it is undefined. */
   async endOthers(accountId: AccountId, allBut: HumanSessionId | undefined): Promise<void> {
     this.#dropped(await this.#parts.store.humanSessions.revoke(accountId, { allBut }, this.#parts.clock.now()));
   }
 
-  /** Removes the account's sessions from the caches, because the proofs that it can give have changed. */
+  /** Removes the account's sessions from the caches, because the proofs that the account can give have changed. */
   async refresh(accountId: AccountId): Promise<void> {
     this.#dropped(await this.#parts.store.humanSessions.announce(accountId));
   }

@@ -15,7 +15,7 @@ import { SecondFactors, type SecondFactorsParts } from './second-factors.ts';
 import { type Registration, SignIn } from './sign-in.ts';
 
 const FORGET_TICKETS_MS = 3_600_000;
-/** Expired tickets are kept for this long, because the codes per hour are counted from them. */
+/** Expired tickets are kept for this long, because the limit on codes per hour counts them. */
 const TICKETS_KEPT_MS = 24 * 3_600_000;
 
 export interface PeopleDeps {

@@ -78,7 +78,7 @@ export class OwnAccount {
     return this.read(caller);
   }
 
-  /** Returns the new cookie. */
+  /** Verifies a proof and returns the new cookie. */
   async stepUp(caller: HumanCaller, proof: StepUp, origin: URL): Promise<Secret> {
     const takeBack = await this.#failures.take(caller.accountId);
     const acr = await this.#prove(caller.accountId, proof, origin);
@@ -110,7 +110,10 @@ export class OwnAccount {
     return this.#parts.passkeys.beginAuthentication(origin, accountId);
   }
 
-  /** Signs out all other browsers, because a password is often changed after somebody else has learned it. */
+  /**
+   * Changes the password and signs out all other browsers, because a password is often changed after somebody else has
+   * learned it.
+   */
   async changePassword(caller: HumanCaller, password: string): Promise<CurrentAccount> {
     const { store, clock, passwords, sessions } = this.#parts;
     const passwordHash = await passwords.hash(password);
@@ -124,7 +127,7 @@ export class OwnAccount {
     return this.#parts.passkeys.beginRegistration(await this.#get(accountId), origin);
   }
 
-  /** Adds a passkey, which is a proof with user verification. Returns the new cookie. */
+  /** Adds a passkey, which counts as a proof with user verification. Returns the new cookie. */
   async addPasskey(
     caller: HumanCaller,
     given: { readonly ticket: string; readonly name: string; readonly response: JsonObject },

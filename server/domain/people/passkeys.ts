@@ -66,7 +66,7 @@ export class Passkeys {
     return this.#ticket(await this.#parts.webauthn.authenticationChallenge(partyOf(origin), allowed), account);
   }
 
-  /** The account whose passkey signed the challenge. If `account` is given, only that account is accepted. */
+  /** Returns the account whose passkey signed the challenge. If `account` is given, only that account is accepted. */
   async authenticate(origin: URL, ticket: string, response: JsonObject, account?: AccountId): Promise<AccountId> {
     const { store, clock, webauthn } = this.#parts;
     const { challenge } = await this.#take(ticket, account);
@@ -105,7 +105,10 @@ export class Passkeys {
   }
 }
 
-/** A passkey is bound to a host name. Browsers offer no passkeys for an IP address. */
+/**
+ * Returns the relying party. Throws for an IP address: a passkey is bound to a host name, and browsers offer none for
+ * an IP address.
+ */
 export function partyOf({ origin, hostname }: URL): engine.RelyingParty {
   if (isIP(hostname.replace(/^\[|\]$/g, '')) === 0) return { origin, id: hostname };
   throw fault('feature_unavailable', `Passkeys need a host name, and this page has the address ${hostname}.`, {

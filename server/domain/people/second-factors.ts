@@ -1,4 +1,4 @@
-// Codes of an authenticator app, and recovery codes in case the app is lost.
+// Codes from an authenticator app, and recovery codes in case the app is lost.
 import { createHash, randomBytes } from 'node:crypto';
 import type { newSeed, stepOf } from '../../engines/authenticators/one-time-codes.ts';
 import type { AccountRow } from '../../engines/store/rows/accounts.ts';
@@ -44,7 +44,9 @@ export class SecondFactors {
     return { secret: seed.reveal(), uri: uriFor(account.email ?? account.name).reveal() };
   }
 
-  /** Accepts a code of the new seed; from then on codes are required. Returns the recovery codes. */
+  /**
+   * Accepts a code that was generated from the new seed. From then on, codes are required. Returns the recovery codes.
+   */
   async confirm(account: AccountRow, code: string): Promise<string[]> {
     if (!account.totpSealed || account.totpEnabledAt)
       throw notReady('There is no new authenticator app to confirm.', 'Begin with POST /v1/account/totp.');
@@ -73,7 +75,7 @@ export class SecondFactors {
     if (!(await store.accounts.spendRecoveryCode(account.id, hashOf(code), clock.now()))) throw signInFailed('code');
   }
 
-  /** Each code is accepted once. Codes of steps before the last accepted one are refused. */
+  /** Accepts each code once. Codes of time steps before the last accepted one are refused. */
   async #acceptTotp({ id, totpSealed }: AccountRow, code: string): Promise<void> {
     const { seal, totp, store, clock } = this.#parts;
     const seed = totpSealed === undefined ? undefined : new Secret(await seal.open(totpSealed, id));

@@ -1,4 +1,4 @@
-// The secret of a link with which a person takes over an account, once: the account of the first start, or an account
+// Secrets for single-use links with which a person takes over an account: the one created at the first start, or one
 // whose password was lost. The secret is in the fragment of the link, which browsers never send to a server.
 import { createHash, randomBytes } from 'node:crypto';
 import type { Store } from '../../engines/store/store.ts';
@@ -10,7 +10,7 @@ export const SET_UP_LINK_HOURS = 24;
 const LIFE_MS = SET_UP_LINK_HOURS * 3_600_000;
 const SECRET_BYTES = 32;
 
-/** Used by the first start and the command line, so no caller is checked. */
+/** Creates the secret of a new link. Called at the first start and by the command line, so no caller is checked. */
 export async function newSetUpSecret(
   store: Pick<Store, 'signInTickets'>,
   clock: Clock,

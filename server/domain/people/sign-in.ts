@@ -26,7 +26,7 @@ import type { SecondFactors } from './second-factors.ts';
 import { digestOf } from './set-up-links.ts';
 
 const MINUTE_MS = 60_000;
-/** For one account from one address. */
+/** The limit on failed sign-ins to one account from one address. */
 const FAILURES_OF_ACCOUNT = {
   name: 'sign_in.account',
   what: 'Failed sign-ins',
@@ -34,7 +34,7 @@ const FAILURES_OF_ACCOUNT = {
   withinMs: 10 * MINUTE_MS,
   scope: 'account',
 } as const;
-/** For all accounts from one address. */
+/** The limit on failed sign-ins to all accounts from one address. */
 const FAILURES_OF_ADDRESS = {
   name: 'sign_in.address',
   what: 'Failed sign-ins',
@@ -42,7 +42,7 @@ const FAILURES_OF_ADDRESS = {
   withinMs: 10 * MINUTE_MS,
   scope: 'address',
 } as const;
-/** Codes, challenges and registrations that one address may request. */
+/** The limit on codes, challenges and registrations that one address may request. */
 const REQUESTS_OF_ADDRESS = {
   name: 'sign_in.requests',
   what: 'Requests',
@@ -71,7 +71,7 @@ export interface SignInParts {
   readonly passkeys: Passkeys;
   readonly sessions: HumanSessions;
   readonly tallies: Pick<SharedTallies, 'of'>;
-  /** The address that an invitation was sent to, if it is still pending. */
+  /** Returns the e-mail address that an invitation was sent to, if the invitation is still pending. */
   readonly invitedEmail: (secret: string) => Promise<string | undefined>;
 }
 
@@ -246,8 +246,8 @@ export class SignIn {
   }
 
   /**
-   * Limits the failures for this name from this address, and for the address. Concurrent attempts count as failures. One for
-   * which there was no place has had no effect, and does not count.
+   * Limits the failed attempts for this name from this address, and for the address. Attempts in progress count as
+   * failures. An attempt for which there was no place has had no effect and does not count.
    */
   async #limited<T>(name: string, source: RequestSource, attempt: () => Promise<T>): Promise<T> {
     const takeBack = await takeAll([this.#ofAddress, source.ip], [this.#ofAccount, `${name} ${source.ip}`]);

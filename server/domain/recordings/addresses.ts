@@ -33,8 +33,8 @@ export class Addresses {
   }
 
   /**
-   * An address of the store itself if the store has addresses, except in playlists, which must stay the same between
-   * requests.
+   * Returns an address in the artifact store itself if the store can issue one. In playlists, the address is always one
+   * of this server, because it must stay the same between requests.
    */
   async of(app: ApplicationId, stored: Stored, expiresAt: Date): Promise<string> {
     const { links, artifacts } = this.#parts;

@@ -9,7 +9,9 @@ export interface Recordings {
     sessionId: string,
   ): Promise<{ pages: Array<Omit<Replay, 'url'>>; notRecorded?: NotRecorded[]; status?: 'pending' }>;
   playlist(caller: AgentCaller, sessionId: string, pageId: string): Promise<string>;
-  /** The newest picture of the session, or the last one after its end. Undefined if no picture was taken. */
+  /**
+   * The newest picture of the session or, after the session has ended, the last one. Undefined if no picture was taken.
+   */
   picture(caller: AgentCaller, sessionId: string): Promise<Buffer | undefined>;
   askForFiles(caller: AgentCaller, sessionId: string): Promise<RecordingDownload[]>;
   files(caller: AgentCaller, sessionId: string): Promise<RecordingDownload[]>;

@@ -14,7 +14,7 @@ import type { RecordingKeys, RecordingStorage } from './storage.ts';
 
 const BATCH = 10;
 const TRIES_MAX = 5;
-/** A file waits at most this long for segments that cannot be stored. */
+/** The maximum time that a file waits for segments that have not been stored. */
 const STORED_WITHIN_MS = 15 * 60_000;
 
 export interface AssemblerParts extends Pick<Runtime, 'clock' | 'log' | 'host'> {
@@ -39,7 +39,7 @@ export class Assembler {
     this.#parts = parts;
   }
 
-  /** Assembles one file at a time, because none is urgent and each reads much data. */
+  /** Assembles the files one at a time, because none is urgent and each requires much data to be read. */
   async tend(): Promise<{ assembled: number; failed: number }> {
     const { rows, host } = this.#parts;
     const did = { assembled: 0, failed: 0 };
@@ -68,7 +68,7 @@ export class Assembler {
     }
   }
 
-  /** False if the last segments may not be stored yet. */
+  /** Whether all segments have been stored, or have been waited for long enough. */
   async #isStored({ sessionId, page, requestedAt }: RecordingFileRow): Promise<boolean> {
     const pages = await this.#parts.rows.pages(sessionId);
     if (pages.find(one => one.page === page)?.stored) return true;
@@ -91,7 +91,9 @@ export class Assembler {
     return size;
   }
 
-  /** A file has one frame size. If the page had several, smaller segments are encoded again on the largest canvas. */
+  /**
+   * A file has one frame size. If the page had several sizes, smaller segments are encoded again on the largest canvas.
+   */
   async #enlarged(
     film: Film,
     run: number | undefined,
@@ -149,7 +151,7 @@ const canvasOf = (segments: readonly SegmentRow[]) => ({
   height: Math.max(...segments.map(({ height }) => height)),
 });
 
-/** During a gap, the last picture before it is held. Before the first segment, the first picture is held. */
+/** During a gap, the last frame before it is held. Before the first segment, the first frame is held. */
 function piecesOf(segments: readonly SegmentRow[], fragments?: ReadonlyMap<number, Fragment>): Mp4Segment[] {
   return segments.map((segment, index) => {
     const next = segments[index + 1];

@@ -1,7 +1,7 @@
 // The HLS playlist of one page (RFC 8216): append-only while it grows, complete once everything is stored. Pure.
 import type { SegmentRow } from '../../engines/store/rows/recordings.ts';
 
-/** Recordings that are stored have segments of this length, even if new segments are shorter. */
+/** Existing recordings may have segments of this length, even if new segments are shorter. */
 const TARGET_MIN_SECONDS = 6;
 
 export interface PlaylistParams {
@@ -17,7 +17,7 @@ export interface PlaylistParams {
 }
 
 export function playlist({ segments, segmentMs, startedAt, isWhole, initUrl, segmentUrl }: PlaylistParams): string {
-  // The same for as long as the playlist grows, so it does not depend on the segments.
+  // The target duration must not change while the playlist grows, so it does not depend on the segments.
   const targetSeconds = Math.max(TARGET_MIN_SECONDS, Math.ceil(segmentMs / 1000));
   const lines = [
     '#EXTM3U',

@@ -191,8 +191,8 @@ export class RecordingService implements Recordings {
   }
 
   /**
-   * Segments that are not encoded in time follow in a later response. False if an ended session still has segments to
-   * store.
+   * Waits for the segments of the session. Segments that are not encoded in time follow in a later response. Returns
+   * false if an ended session still has segments to store.
    */
   async #lookAt(session: SessionRow): Promise<boolean> {
     if (hasEnded(session)) return !this.#isKept(session) || this.#isSettled(session);
@@ -269,8 +269,8 @@ const noReplay = (why: 'disabled' | 'none' | 'expired') =>
   fault('replay_not_found', 'Replay not found', { details: { reason: why } });
 
 /**
- * Hidden periods are included up to the last stored segment, and missing periods also after it. `untilMs` is the end of
- * the session, or now.
+ * Returns the gaps in the recording of a page. Hidden periods are included up to the last stored segment, and missing
+ * periods also after it. `untilMs` is the end of the session, or now.
  */
 const gapsOf = (spans: readonly SpanRow[], { page, lengthMs }: Shown, startTimeMs: number, untilMs: number) =>
   spans

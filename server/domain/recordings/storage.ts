@@ -36,8 +36,9 @@ export class RecordingStorage implements RecordingSink {
   }
 
   /**
-   * Undefined if the session was deleted together with its recording, or if its files are due for deletion. Data of
-   * such a session that a killed server left behind is not stored, because nothing would delete it.
+   * The application of the session. Undefined if the session was deleted together with its recording, or if its files
+   * are due for deletion. Data of such a session that a killed server left behind is not stored, because nothing would
+   * delete it.
    */
   applicationOf(session: string): Promise<ApplicationId | undefined> {
     const { retention, clock } = this.#parts;
@@ -84,14 +85,14 @@ export class RecordingStorage implements RecordingSink {
     this.#applications.delete(session);
   }
 
-  /** Called for each segment, so the result is cached while the session is being recorded. */
+  /** The application of a session that is being recorded. Cached, because this is called for each segment. */
   async #recordedBy(session: string): Promise<ApplicationId | undefined> {
     const known = this.#applications.get(session) ?? (await this.applicationOf(session));
     if (known) this.#applications.set(session, known);
     return known;
   }
 
-  /** The number of the run. Segments of one size share an init segment. */
+  /** Returns the number of the run with this init segment. All segments of one size share it. */
   async #run(app: ApplicationId, session: SessionId, page: number, init: Buffer): Promise<number> {
     const { rows, artifacts, keys } = this.#parts;
     const checksum = createHash('sha256').update(init).digest('hex');

@@ -1,5 +1,5 @@
-// Records sessions that have recording turned on, from before the first client until after the last one, and continues
-// recordings of an earlier process.
+// Records sessions for which recording is turned on, from before the first client connects until after the last one
+// disconnects, and continues recordings of an earlier process.
 import type { Recorder, Shortfall } from '../../engines/recorder/recorder.ts';
 import type { EventRows } from '../../engines/store/rows/events.ts';
 import type { RecordingRows } from '../../engines/store/rows/recordings.ts';
@@ -45,7 +45,7 @@ async function attend(parts: RecordingWatcherParts, live: LiveSession, row: Sess
   const shortfalls = new Shortfalls(parts, row.id);
   const { secrets } = live;
   const recording = await recorder.record({ session: row.id, masks: masksOf(row), secrets, short: shortfalls.tell });
-  // Registered before the first picture, because an adopted session may be in a hand-off.
+  // Registered before the first frame, because an adopted session may be in a hand-off.
   const covering = live.onCover(cover => {
     recording.hidePages(cover).catch(error => log.warn('recording.cover_failed', { reason: reason(error) }));
   });

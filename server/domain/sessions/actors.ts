@@ -1,4 +1,4 @@
-// For the event list: the actor of each end reason, and a description of the reason.
+// The actor and the description of each end reason, for the event list.
 import { END_REASONS, type EndReason } from '../../../contract/sessions.ts';
 import type { Actor } from '../../engines/store/rows/events.ts';
 import type { SessionEnd } from '../../engines/store/rows/sessions.ts';

@@ -15,10 +15,10 @@ import type { Endings } from './endings.ts';
 import { isExclusive } from './exclusive.ts';
 import type { Watchers } from './watchers.ts';
 
-/** The number of browsers that are adopted at the same time. */
+/** The maximum number of browsers that are adopted at the same time. */
 const AT_ONCE = 8;
 
-/** A new process has no record of what was typed, so it could not mask it. */
+/** Why an exclusive session is not adopted: a new process has no record of what was typed, so it could not mask it. */
 const NOT_MASKED = 'the service had typed credentials into its pages';
 
 export interface AdoptParts extends Pick<Runtime, 'clock' | 'log' | 'host'> {
@@ -91,7 +91,10 @@ const endOfLost = (row: SessionRow, refused: string | undefined): SessionEnd => 
 /** A box that was started for its session has the id of the session. A box from the warm pool has another id. */
 const boxIdOf = (row: SessionRow): SessionId => (typeof row.box?.id === 'string' ? (row.box.id as SessionId) : row.id);
 
-/** Reads what engines/slots wrote into the row. Undefined for anything else, which cannot be adopted. */
+/**
+ * Reads the box record that engines/slots wrote into the row. Undefined if the row contains anything else, because such
+ * a box cannot be adopted.
+ */
 function boxRecordOf(box: JsonObject | undefined): BoxRecord | undefined {
   if (!box) return undefined;
   const { form, slot, pid, startTicks, bootId } = box;

@@ -8,7 +8,7 @@ import { reason } from '../../kit/fault.ts';
 import { boundedText, parseJson } from '../../kit/foreign.ts';
 import type { SessionId } from '../../kit/ids.ts';
 
-/** A server that has been running for this long after an adoption was not ended by it. */
+/** A server that is still running this long after an adoption is stable: the adoption has not ended it. */
 export const STABLE_MS = 30_000;
 /**
  * A server may also be ended by a cause that leaves no note (SIGKILL, out of memory, power loss), but not this often in
@@ -73,7 +73,7 @@ export class AdoptionNotes {
     if (id && note) this.#write(id, { ...note, ended: boundedText(reason(error), REASON_CHARS_MAX) });
   }
 
-  /** Called when the process stops normally, because then no adoption has ended it. */
+  /** Called when the process stops normally. Removes the notes, because no adoption has ended the process. */
   close(): void {
     this.#closing.abort(new Error('the service is stopping'));
     for (const id of [...this.#open.keys()]) this.settle(id);
@@ -89,8 +89,8 @@ export class AdoptionNotes {
   }
 
   /**
-   * Synchronous, because no request is waiting during the start, and an asynchronous write would not complete while the
-   * process exits.
+   * Synchronous, because an asynchronous write would not complete while the process exits. During the start, no request
+   * has to wait for it.
    */
   #write(id: SessionId, note: Note): void {
     writeFileSync(this.#pathOf(id), JSON.stringify(note), { mode: 0o600 });

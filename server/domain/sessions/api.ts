@@ -1,4 +1,4 @@
-// The interface of the session domain and its values. Implemented by sessions.ts.
+// The interface of the session domain, and the types that it uses. Implemented by sessions.ts.
 
 import type { Warning } from '../../../contract/common.ts';
 import type { CreateSession, ProjectUsage, Session } from '../../../contract/sessions.ts';
@@ -20,7 +20,7 @@ export interface SessionRequest {
   readonly keepAlive: boolean;
   /** One of our own regions. If absent, the default region applies. */
   readonly region?: string;
-  /** A region name of official clients that is not ours. Kept for the compatibility mount. */
+  /** A region name that official clients use and that is not one of ours. Kept for the compatibility mount. */
   readonly regionAsked?: string;
   readonly userMetadata: JsonObject;
   readonly settings: KeptSettings;
@@ -94,7 +94,7 @@ export interface CreatedSession {
 
 export interface Sessions {
   create(caller: AgentCaller, request: SessionRequest, options: CreateOptions): Promise<CreatedSession>;
-  /** The session of an earlier create, returned as that create returns it: once its browser is running. */
+  /** Returns the session of an earlier create once its browser is running, as that create does. */
   again(caller: AgentCaller, id: SessionId): Promise<SessionView>;
   list(caller: AgentCaller, query: SessionListQuery): Promise<{ sessions: SessionView[]; nextBefore?: string }>;
   read(caller: AgentCaller, id: string): Promise<SessionView>;

@@ -3,7 +3,10 @@ import type { ReadOnlyMount } from '../../engines/slots/slots.ts';
 import type { SessionEnd } from '../../engines/store/rows/sessions.ts';
 import type { LaunchSettings } from './settings.ts';
 
-/** Time for commands to a browser whose end has been decided. A create may wait 15 s for what is saved in this time. */
+/**
+ * The time limit for commands to a browser whose end has been decided. A create may wait 15 s for the data that is
+ * saved in this time.
+ */
 export const BEFORE_SHUT_DOWN_MS = 10_000;
 export const SHUT_DOWN_MS = 6_000;
 
@@ -16,7 +19,7 @@ export interface Preparation extends Omit<LaunchSettings, 'locale'> {
 /** The box's own folder: `/session` in a jail. */
 export interface FillPlace {
   readonly folder: string;
-  /** The user id that must own the files. Undefined for the user of the server. */
+  /** The user id that must own the files. If undefined, the user of the server owns them. */
   readonly uid: number | undefined;
 }
 
@@ -36,7 +39,7 @@ export interface Attendance {
 }
 
 export interface Remains {
-  /** Untrusted: never follow a link in it. */
+  /** Untrusted: never follow a symbolic link in it. */
   readonly folder: string;
   /** The uploads of the session, which only the server writes. */
   readonly uploads: string;

@@ -81,7 +81,7 @@ export class BringUp {
         pool.noteStart(true);
         return booted;
       } catch (error) {
-        // What a caller has put into the browser, such as an extension, may keep it from starting.
+        // Something that the caller has put into the browser, such as an extension, may have kept it from starting.
         if (!isItsOwn && !isCallerGone(signal)) pool.noteStart(false);
         throw error;
       }
@@ -98,7 +98,7 @@ export class BringUp {
     return warm;
   }
 
-  /** Called before anything is sent to a browser that was started for the session. */
+  /** Records the box in the row. Called before anything is sent to a browser that was started for the session. */
   #note(row: SessionRow, box: Box): Promise<void> {
     this.#tellOf(row, box);
     return this.#parts.rows.setBox(row.id, noteOf(box), this.#parts.clock.now());

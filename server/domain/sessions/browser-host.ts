@@ -24,7 +24,7 @@ export type { BoxRecord, Browser };
 
 /** The egress proxy of one browser. */
 export interface SessionEgress extends Closeable {
-  /** Assigns the browser to a session. The session's own connect address then leads to it. */
+  /** Assigns the browser to a session. The session's own connect address is then routed back to this server. */
   assign(session: SessionId): void;
   /** Opens the network with this policy. Before this, no address can be reached. */
   open(policy: EgressPolicy, listener: EgressListener): void;

@@ -45,8 +45,8 @@ export class Connect {
   }
 
   /**
-   * The live session. Throws 401 for a bad key, 403 if the session is exclusive, 404 if unknown, 410 if ended, 503 if
-   * not ready.
+   * Returns the live session. Throws 401 for a bad key, 403 if the session is exclusive, 404 if it is unknown, 410 if
+   * it has ended, 503 if it is not ready.
    */
   async open(id: string, presented: PresentedToConnect): Promise<Opened> {
     const { row, keyId } = await this.#authorized(id, presented);

@@ -1,5 +1,5 @@
-// A create, from top to bottom: check, wait for admission, place the row, start the browser, respond. Also the response
-// to a repeated create, and how creates end when the service stops.
+// All steps of a create: check, wait for admission, place the row, start the browser, respond. Also the response to a
+// repeated create, and how creates end when the service stops.
 
 import { catalogueEntry, isErrorCode } from '../../../contract/errors.ts';
 import { type BrowserLimits, WAIT_MAX_SECONDS } from '../../../contract/limits.ts';
@@ -124,7 +124,7 @@ export class Creates {
 
   // ---- admission -----------------------------------------------------------------------------------------------------
 
-  /** Places the session, at once or after waiting in the queue. Throws the refusal. */
+  /** Places the session, at once or after waiting in the queue. Throws a fault if the create is refused. */
   async #admit(caller: AgentCaller, options: CreateOptions, attempt: () => Promise<Attempt<PlacedSession>>) {
     const { queue, limits, refused } = this.#parts;
     const { signal, waitSeconds, line } = options;
@@ -143,7 +143,7 @@ export class Creates {
     throw refusalFault(outcome.refused, outcome.waited);
   }
 
-  /** One attempt: the transaction that counts, decides and inserts. */
+  /** Makes one attempt to place the session: the transaction that counts, decides and inserts. */
   async #place(
     row: NewSession,
     { timeout }: SessionRequest,
@@ -185,7 +185,7 @@ export class Creates {
     return { got: { row: placed, ...(use ? { quota: quotaOf(limitsIn(use), use, createdAt) } : {}) } };
   }
 
-  /** A new row for each attempt, because the times count from the placement. */
+  /** Creates a new row for each attempt, because the times count from the placement. */
   #newRow(
     caller: AgentCaller,
     request: SessionRequest,
@@ -254,7 +254,7 @@ export class Creates {
     });
   }
 
-  /** If the end cannot be written now, it is written later: see Endings. */
+  /** Ends a session that failed to start. If the end cannot be written now, it is written later: see Endings. */
   async #endFailed(id: SessionId, detail: string): Promise<void> {
     const end = { status: 'ERROR', reason: 'start_failed', detail } as const;
     await this.#parts.endings.end(id, end).catch(() => {});
@@ -262,7 +262,7 @@ export class Creates {
 
   // ---- a repeated create --------------------------------------------------------------------------------------------
 
-  /** The session of an earlier create, returned as that create returned it: once its browser is running. */
+  /** Returns the session of an earlier create once its browser is running, as that create did. */
   async again(caller: AgentCaller, id: SessionId): Promise<SessionView> {
     const { starting, rows } = this.#parts;
     await starting.wait(id);
@@ -296,8 +296,8 @@ export class Creates {
   }
 
   /**
-   * The next server does not adopt a browser that is still starting. Such a browser gets a short time and is then
-   * ended.
+   * Gives browsers that are still starting a short time and then ends them, because the next server does not adopt a
+   * browser that is still starting.
    */
   async finish(): Promise<void> {
     const { starting, endings } = this.#parts;
@@ -308,10 +308,15 @@ export class Creates {
   }
 }
 
-/** Without the ceiling of the operator, because the slots of the host are counted separately. */
+/**
+ * The limits of the application without the operator's ceiling, because the slots of the host are counted separately.
+ */
 const limitsIn = ({ configured }: Pick<ApplicationUse, 'configured'>): BrowserLimits =>
   effectiveLimits(configuredLimits(configured), {});
 
-/** Whether the request itself is at fault, which became apparent only when the browser was started. */
+/**
+ * Whether the error means that the request itself is invalid, although this was found only when the browser was
+ * started.
+ */
 const isRefusal = (error: unknown): boolean =>
   isFault(error) && isErrorCode(error.code) && catalogueEntry(error.code).status < 500;

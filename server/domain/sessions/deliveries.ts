@@ -6,7 +6,7 @@ import { reason } from '../../kit/fault.ts';
 import type { KeyId, SessionId } from '../../kit/ids.ts';
 import type { Runtime } from '../../kit/runtime.ts';
 
-/** After this, official clients no longer send a create again. */
+/** Official clients do not send a create again after this time. */
 const RESEND_MS = 120_000;
 
 /** A create that its client sends again after a lost response. */
@@ -30,7 +30,7 @@ export class Deliveries {
     this.#parts = parts;
   }
 
-  /** Called before the first request. Responses that the previous process had not sent are lost. */
+  /** Called before the first request. Marks the responses that the previous process had not sent as lost. */
   async recover(): Promise<void> {
     const lost = await this.#parts.rows.loseAnswers(this.#parts.host);
     if (lost > 0) this.#parts.log.info('session.answers_lost', { lost });
@@ -43,7 +43,7 @@ export class Deliveries {
     });
   }
 
-  /** The open session whose response this client did not receive. This request now delivers it. */
+  /** Returns the open session whose response this client did not receive, so that this request delivers it. */
   async claim(key: KeyId, { digest, isResend }: Delivery): Promise<SessionRow | undefined> {
     if (!isResend) return undefined;
     await Promise.all(this.#writing);
@@ -51,7 +51,8 @@ export class Deliveries {
   }
 
   /**
-   * If the write fails the response still counts as undelivered: at worst a repeated request creates another session.
+   * If the write fails, the response still counts as undelivered. At worst, a repeated request then creates another
+   * session.
    */
   async #write(id: SessionId, delivered: boolean): Promise<void> {
     await this.#parts.rows.answered(id, delivered).catch(error => {

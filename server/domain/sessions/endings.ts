@@ -114,8 +114,8 @@ export class Endings {
   }
 
   /**
-   * Called when another host has ended the row because it considered this host lost. What is still running here is
-   * ended without an event.
+   * Called when another host has ended the session in its row because it considered this host lost. What is still
+   * running here is ended without an event.
    */
   async #endedBefore(id: SessionId): Promise<SessionRow | undefined> {
     const { rows, lives, starting, watchers, log } = this.#parts;
@@ -145,8 +145,8 @@ export class Endings {
 }
 
 /**
- * The pipe often breaks shortly before the box reports its end. Only the box can report the reason, so it gets a moment
- * to do so.
+ * Waits briefly for the box to report its end. The pipe often breaks shortly before that, and only the box can report
+ * the reason.
  */
 async function endOfBox(live: LiveSession, seen: Pick<BoxEnd, 'why' | 'detail'>): Promise<SessionEnd> {
   const box = await within(BOX_VERDICT_MS, 'the box to be seen gone', () => live.box.gone).catch(() => undefined);

@@ -1,6 +1,6 @@
-// Ends the sessions that are due: time limits, clients that did not connect or return in time, ends that were decided
-// but not completed, and changes that could not be written while the database was unavailable. Due times are stored in
-// the rows, so it may run at any time.
+// Ends the sessions that are due: those past their time limit, those whose clients did not connect or return in time,
+// and those whose end was decided but not completed. Also writes changes that could not be written while the database
+// was unavailable. Due times are stored in the rows, so the task may run at any time.
 
 import type { SessionEnd, SessionRow, SessionRows } from '../../engines/store/rows/sessions.ts';
 import type { Runtime } from '../../kit/runtime.ts';

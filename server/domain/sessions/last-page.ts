@@ -11,7 +11,7 @@ import type { Attendance } from './attendance.ts';
 import type { LiveSession } from './live.ts';
 import type { Watcher } from './watchers.ts';
 
-/** A process that is killed loses the changes of this interval. */
+/** How often changed pages are saved. A process that is killed loses the changes since the last save. */
 export const LAST_PAGE_SAVE_MS = 2_000;
 /** How many times a title is read after a new address. Most pages set it within the first seconds. */
 const TITLE_READS = 3;
@@ -31,7 +31,7 @@ interface Reading {
   page?: ChangedPage;
   readsLeft: number;
   saved?: LastPageRow;
-  /** The address as the browser reported it. */
+  /** The address in the saved row, as the browser reported it. */
   savedUrl?: string;
   /** The address at the end of a hand-off in which the session was hidden. */
   hiddenUrl?: string;
@@ -46,7 +46,10 @@ export class LastPages implements Watcher {
     this.#rows = rows;
   }
 
-  /** After a browser has died, its last address is still known, but its title is not. */
+  /**
+   * Tracks the last page of the session. After a browser has died, its last address is still known, but its title is
+   * not.
+   */
   async attend(live: Watched): Promise<Attendance> {
     const reading: Reading = { live, readsLeft: 0 };
     this.#readings.set(live.id, reading);
@@ -94,7 +97,7 @@ export class LastPages implements Watcher {
   }
 }
 
-/** Whether the page is due to be read. Counts down the reads after each new address. */
+/** Whether the page is due to be read. Each call counts as one of the reads after a new address. */
 function isDue(reading: Reading): boolean {
   const page = reading.live.browser.changedPage;
   if (page === undefined) return false;
@@ -106,12 +109,12 @@ function isDue(reading: Reading): boolean {
   return reading.readsLeft >= 0;
 }
 
-/** Removes NUL characters, because PostgreSQL cannot store them in a text. */
+/** Reads the title and returns the redacted row, without NUL characters, which PostgreSQL cannot store in a text. */
 async function pageOf({ live, hiddenUrl }: Reading, page: ChangedPage): Promise<LastPageRow> {
   const { id, browser, secrets, cover } = live;
   const isHidden = cover !== undefined || page.url === hiddenUrl;
   const read = within(TITLE_MS, 'the title of the last page', () => browser.titleOf(page));
-  // A page may write what a person types into its title and its address.
+  // A page may copy what a person types into its title or its address.
   const title = isHidden ? undefined : await read.catch(() => undefined);
   const shown = title === undefined || isAddress(title, page.url) ? '' : secrets.clean(title);
   const pageTitle = boundedText(shown, TITLE_CHARACTERS_MAX);
@@ -122,7 +125,7 @@ async function pageOf({ live, hiddenUrl }: Reading, page: ChangedPage): Promise<
   };
 }
 
-/** If a page has no title, Chromium reports its address without the scheme. */
+/** Whether the title is only the address. If a page has no title, Chromium reports its address without the scheme. */
 function isAddress(title: string, url: string): boolean {
   const host = URL.parse(url)?.host;
   return host !== undefined && (title === host || title.startsWith(`${host}/`));

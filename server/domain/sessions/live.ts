@@ -71,7 +71,7 @@ export class LiveSession {
   readonly egress: SessionEgress;
   /** Receives the commands of clients; set before the first client connects. */
   tap: CommandTap | undefined;
-  /** Secrets that the service typed into its pages. They are shown to nobody. */
+  /** Secrets that the service typed into pages of the session. They are shown to nobody. */
   readonly secrets = new SecretTexts();
   /** Filled by the watcher that listens to the browser. */
   readonly responseTypes = new ResponseTypes();
@@ -131,7 +131,7 @@ export class LiveSession {
     return { close: () => void this.#coverListeners.delete(listener) };
   }
 
-  /** Until the hold is closed, and for the grace period after that, the session does not end for lack of a client. */
+  /** Keeps a session without clients from ending until the hold is closed, and for the grace period after that. */
   hold(): { close(): void } {
     this.#holds++;
     let isHeld = true;
@@ -160,7 +160,7 @@ export class LiveSession {
     if (client.counts) this.presence.came();
   }
 
-  /** `why` is a description, if the client did not disconnect by itself. */
+  /** `why` describes the reason if the client did not disconnect by itself. */
   detach(client: AttachedClient, why?: string): void {
     if (!this.#clients.delete(client)) return;
     if (client.counts && !this.#leaving) this.presence.left(why);
@@ -174,7 +174,7 @@ export class LiveSession {
   async close(end: SessionEnd, salvage: (remains: Remains) => Promise<void>): Promise<void> {
     const trace = this.#trace;
     await trace.during('session.close_clients', () => this.#closeClients(clientCloseOf(end)));
-    // A dead browser does not answer, so pending calls are rejected at once.
+    // A dead browser does not respond, so pending calls are rejected at once.
     if (this.#browserIsDead) await this.browser.close();
     else
       await trace.during('session.last_words', () =>

@@ -50,8 +50,8 @@ export class SessionPages {
   }
 
   /**
-   * The number of the page, or of the page that a frame or worker belongs to. Undefined if there is no page, and beyond
-   * PAGES_MAX.
+   * The number of the page, or of the page that a frame or worker belongs to. Undefined if there is no page, or if the
+   * page is beyond PAGES_MAX.
    */
   of(target: ObservedTarget): number | undefined {
     let page: ObservedTarget | undefined = target;

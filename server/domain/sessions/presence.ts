@@ -38,7 +38,7 @@ export class Presence {
     this.#write(() => this.#parts.rows.clientCame(this.#id, now, clients));
   }
 
-  /** `why` is a description, if the client did not disconnect by itself. */
+  /** `why` describes the reason if the client did not disconnect by itself. */
   left(why?: string): void {
     this.#count--;
     const [now, clients] = [this.#parts.clock.now(), this.#count];
@@ -49,7 +49,8 @@ export class Presence {
   }
 
   /**
-   * When the grace period ends for a session without clients that was held until now, in milliseconds since the epoch.
+   * Called when a hold is closed. Starts the grace period of a session without clients, and returns when it ends, in
+   * milliseconds since the epoch.
    */
   graceFromNow(): number {
     const { clock, graceMs, lookIn } = this.#parts;

@@ -1,4 +1,4 @@
-// The metadata query and the list of statuses, row by row.
+// Table-driven tests for the metadata query and the list of statuses.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { isFault } from '../../kit/fault.ts';

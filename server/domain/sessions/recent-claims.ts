@@ -3,7 +3,10 @@
 import type { Clock } from '../../kit/clock.ts';
 
 const WINDOW_MS = 10_000;
-/** Fewer claims come from a person, or from a program that creates a few sessions and then works with them. */
+/**
+ * Fewer claims than this may come from a person, or from a program that creates a few sessions and then works with
+ * them.
+ */
 const CONTINUOUS_FROM = 5;
 
 export class RecentClaims {

@@ -1,5 +1,5 @@
-// Remembers the content types of document responses. Chromium reports a download without its type, but reports the response
-// that becomes the download before it.
+// Remembers the content types of document responses. Chromium reports a download without its type, but before that it
+// reports the response that becomes the download.
 import { objectAt, textAt, type UntrustedObject } from '../logs/values.ts';
 
 /** The number of most recent documents that are kept. */

@@ -19,7 +19,7 @@ export const MOVES = {
   ERROR: [],
 } as const satisfies Record<SessionStatus, readonly SessionStatus[]>;
 
-/** The session. Throws `not_found` if the application has no session with this id. */
+/** Returns the session. Throws `not_found` if the application has no session with this id. */
 export async function requireSession(
   rows: Pick<SessionRows, 'get'>,
   application: ApplicationId,
@@ -69,7 +69,7 @@ export function viewOf(row: SessionRow, connect?: ConnectFields): SessionView {
   };
 }
 
-/** The warnings of the create, from the row. */
+/** Reads the warnings of the create from the row. */
 export function warningsOf({ settings: { warnings } }: SessionRow): Warning[] {
   return (Array.isArray(warnings) ? warnings : []).filter(isObject).flatMap(one => {
     const [code, path, message] = [textAt(one, 'code'), textAt(one, 'path'), textAt(one, 'message')];
@@ -77,7 +77,7 @@ export function warningsOf({ settings: { warnings } }: SessionRow): Warning[] {
   });
 }
 
-/** Stored by the watcher of contexts. Lists show it too, so it is read from the row. */
+/** The context, as the context watcher stored it. Lists include it too, so it is read from the row. */
 function contextOf({ settings: { context } }: SessionRow): { contextId?: string } {
   const id = typeof context === 'object' && context !== null && 'id' in context ? context.id : undefined;
   return typeof id === 'string' ? { contextId: id } : {};

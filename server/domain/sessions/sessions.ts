@@ -128,7 +128,7 @@ export class SessionService implements Sessions {
     throw sessionNotRunning(row.id, current?.status ?? row.status);
   }
 
-  /** `timeout` counts from the creation, as in a create. */
+  /** Returns the new end of the session. `timeout` counts from the creation, as in a create. */
   async #newEnd(row: SessionRow, timeout: number, now: Date): Promise<Date> {
     const limits = await this.#parts.limits.effective(row.applicationId);
     const expiresAt = plus(row.createdAt, 1000 * timeoutSeconds(limits, timeout));
@@ -142,7 +142,7 @@ export class SessionService implements Sessions {
   }
 }
 
-/** Ids have been validated by the contract. */
+/** Converts a query to a filter. Ids have been validated by the contract. */
 const filterOf = (query: SessionListQuery): Omit<SessionFilter, 'limit'> => ({
   ...(query.status === undefined ? {} : { statuses: parseStatuses(query.status) }),
   ...(query.endReason === undefined ? {} : { endReasons: parseEndReasons(query.endReason) }),

@@ -11,13 +11,13 @@ export interface LaunchSettings {
   /** Absent: `chromium`. */
   readonly engine?: Engine;
   /**
-   * More than a switch: Chromium also needs an environment variable and a file of texts, which is created for the
+   * Takes more than a switch: Chromium also needs an environment variable and a file of texts, which is created for the
    * locale.
    */
   readonly locale?: string;
   readonly env?: Readonly<Record<string, string>>;
   readonly switches?: readonly string[];
-  /** Managed policies in addition to those of every browser. */
+  /** Managed policies in addition to those that every browser has. */
   readonly policies?: JsonObject;
 }
 
@@ -93,10 +93,10 @@ export type SettingsAt<P extends Place> = Readonly<Pick<BrowserSettings, NameAt<
 
 const KEPT_AT: ReadonlySet<Place> = new Set(['launch', 'claim', 'watcher']);
 
-/** The part of a session's settings that its row stores as given. */
+/** The settings of a session that its row stores as given. */
 export type KeptSettings = SettingsAt<'launch' | 'claim' | 'watcher'>;
 
-/** The same table, for loops: with this type, the entry of any name accepts the value of that name. */
+/** The same table with a type for loops, in which the entry for any name accepts the value for that name. */
 const TABLE: { readonly [N in Name]: AnySetting<Values[N]> } = SETTINGS;
 const NAMES = Object.keys(SETTINGS) as readonly Name[]; // TypeScript widens the keys
 
@@ -108,7 +108,7 @@ interface AnySetting<Value> {
   readonly lacks?: Lacks;
 }
 
-/** The given settings that take effect in one of these places. */
+/** Returns the given settings that take effect in one of these places. */
 export function settingsAt<P extends Place>(settings: BrowserSettings, ...places: readonly P[]): SettingsAt<P> {
   const names = NAMES.filter(name => settings[name] !== undefined && places.some(place => place === TABLE[name].at));
   return Object.fromEntries(names.map(name => [name, settings[name]])) as SettingsAt<P>; // TypeScript widens the keys
@@ -121,14 +121,17 @@ const DEFAULTS: JsonObject = {
   ...{ recordSession: true, logSession: true, maskInputs: 'password', takeover: 'queue' },
 };
 
-/** The settings in the row that callers gave and that take effect, with the defaults for the others. */
+/** Returns the settings in the row that the caller gave and that take effect, with the defaults for all others. */
 export function effectiveSettings(kept: JsonObject): JsonObject {
   const names = NAMES.filter(name => KEPT_AT.has(TABLE[name].at) && kept[name] !== undefined);
   const viewport = { ...VIEWPORT_DEFAULT, ...(isObject(kept.viewport) ? kept.viewport : {}) };
   return { ...DEFAULTS, ...Object.fromEntries(names.map(name => [name, kept[name]])), viewport };
 }
 
-/** Given settings that have no effect or are refused, in the order of the table. `false` requests nothing. */
+/**
+ * Returns the given settings that have no effect or are refused, in the order of the table. `false` counts as not
+ * given.
+ */
 export const settingsWithoutEffect = (settings: BrowserSettings) =>
   NAMES.flatMap(name => {
     const { at, warning } = TABLE[name];
@@ -136,7 +139,7 @@ export const settingsWithoutEffect = (settings: BrowserSettings) =>
     return warning && isAsked ? [{ name, code: warning, isRefused: at === 'refused' }] : [];
   });
 
-/** Given settings that this engine does not support. `false` and an empty list request nothing. */
+/** Returns the given settings that this engine does not support. `false` and an empty list count as not given. */
 export const settingsThatEngineLacks = (settings: BrowserSettings, engine: Engine) =>
   NAMES.flatMap(name => {
     const [value, why] = [settings[name], TABLE[name].lacks?.[engine]];
@@ -168,7 +171,7 @@ function claimOf<N extends Name>(name: N, kept: Partial<Values>): Partial<ClaimS
 }
 
 /**
- * Joins launch settings. If a variable or policy has several values, the last one is used. Unset settings are omitted.
+ * Merges launch settings. If a variable or policy has several values, the last one is used. Unset settings are omitted.
  */
 export function joinLaunchSettings(parts: readonly LaunchSettings[]): LaunchSettings {
   const engine = parts.find(part => part.engine !== undefined)?.engine;
@@ -188,5 +191,5 @@ export function joinLaunchSettings(parts: readonly LaunchSettings[]): LaunchSett
 /** The launch settings of an empty create on an installation with this engine. */
 export const defaultLaunch = (engine: Engine): LaunchSettings => launchSettings({ engine });
 
-/** Equal for equal settings, because members are always in the order above. */
+/** Returns a text that is equal for equal settings, because members are always in the order above. */
 export const fingerprint = (launch: LaunchSettings): string => JSON.stringify(launch);

@@ -47,7 +47,7 @@ export class Signing {
     return given.length === expected.length && timingSafeEqual(given, expected) ? agentKey : undefined;
   }
 
-  /** Undefined if this caller may not connect. */
+  /** The connect fields. Undefined if this caller may not connect. */
   fieldsFor({ scopes, keyId }: AgentCaller, id: SessionId): ConnectFields | undefined {
     return scopes.has(CONNECT_SCOPE) ? this.fieldsOf(id, keyId) : undefined;
   }

@@ -43,7 +43,10 @@ interface Coming {
 }
 
 export interface WarmPoolParts extends Pick<Runtime, 'clock' | 'log'> {
-  /** The number of browsers with the settings of an empty create. At most the same number has recent settings. */
+  /**
+   * The number of warm browsers with the settings of an empty create, and the maximum number with recently requested
+   * settings.
+   */
   readonly size: number;
   /** The launch settings of an empty create. */
   readonly usual: LaunchSettings;
@@ -88,7 +91,7 @@ export class WarmPool {
     return this.#parts.claims.areContinuous;
   }
 
-  /** Whether starts succeed. */
+  /** Whether browsers start, with a description. */
   get health(): { ok: boolean; detail: string } {
     const { size, clock } = this.#parts;
     const isPast = size === 0 && (!this.#failedAt || plus(this.#failedAt, FAILED_MS) < clock.now());
@@ -99,7 +102,7 @@ export class WarmPool {
     };
   }
 
-  /** Notes whether a browser started, ahead or for a create. */
+  /** Records whether a browser started, either ahead of time or for a create. */
   noteStart(isGood: boolean): void {
     this.#failures = isGood ? 0 : this.#failures + 1;
     if (!isGood) this.#failedAt = this.#parts.clock.now();
@@ -149,8 +152,8 @@ export class WarmPool {
 
   /**
    * Claims the oldest matching browser that is being started, which is ready sooner than a new one. A browser with low
-   * priority can be claimed only when its box is running, because its priority cannot be raised earlier. Undefined also
-   * if the start fails.
+   * priority can be claimed only when its box is running, because its priority cannot be raised earlier. Undefined if
+   * there is no such browser, or if the start fails.
    */
   async #takeComing(print: string, signal: AbortSignal): Promise<Booted | undefined> {
     const coming = this.#coming.find(one => one.print === print && !one.isPromised && (one.box || !one.background));
@@ -162,7 +165,7 @@ export class WarmPool {
       return await within(START_MS, 'a browser that is coming', () => coming.arrived.promise, signal);
     } catch (error) {
       coming.isPromised = false;
-      // The browser may have started in the meantime.
+      // Closes the browser, which may have started in the meantime.
       void coming.arrived.promise.then(booted => booted?.scope.close());
       throw error;
     }
@@ -174,9 +177,9 @@ export class WarmPool {
   }
 
   /**
-   * One browser is started at a time, and none while a session is being started, because the session needs the
-   * processor time. Under continuous demand every create would then have to start its own browser. Therefore each
-   * processor then starts one, including browsers for creates.
+   * Whether there is a processor for another start. One browser is started at a time, and none while a session is being
+   * started, because the session needs the processor time. Under continuous demand, every create would then have to
+   * start its own browser, so each processor starts one instead, including browsers for creates.
    */
   #hasProcessor(): boolean {
     const { starting, claims, processors } = this.#parts;
@@ -224,7 +227,7 @@ export class WarmPool {
     }
   }
 
-  /** A browser that dies while it is waiting is removed at once, so that no session gets it. */
+  /** Adds a browser to the pool. If it dies while it is waiting, it is removed at once, so that no session gets it. */
   #keep(waiting: Waiting): void {
     this.#waiting.push(waiting);
     const { box, browser, scope } = waiting.booted;

@@ -13,13 +13,15 @@ import type { Attendance, Preparation, Remains } from './attendance.ts';
 import type { LiveSession } from './live.ts';
 import { joinLaunchSettings } from './settings.ts';
 
-/** In this time files are only moved. Longer work is done later from rows. */
+/** The time limit for `salvage`, which only moves files. Longer work is done later from rows. */
 const SALVAGE_MS = 30_000;
 
 export interface Watcher {
   /** The key of the watcher's part of `SessionRow.settings`. */
   readonly name: string;
-  /** The others attend when it has: it says what they must hide from the first moment on. */
+  /**
+   * If true, the other watchers attend only after this one, because it determines what they must hide from the start.
+   */
   readonly attendsFirst?: true;
   /**
    * Called before the row is written, to check what the create requests. Throws the fault that is returned to the
@@ -37,9 +39,9 @@ export interface Watcher {
    */
   prepare?(row: SessionRow, signal: AbortSignal): Promise<Preparation | undefined>;
   /**
-   * Called when the browser runs and before a client connects, also after an adoption. Watchers are called concurrently
-   * in order, after those that attend first: what one does before its first await is done before the next is called. A
-   * failure fails the start.
+   * Called when the browser runs and before a client connects, also after an adoption. After those that attend first,
+   * watchers are called in order and run concurrently: what one does before its first await is done before the next is
+   * called. If one fails, the start fails.
    */
   attend?(live: LiveSession, row: SessionRow, signal: AbortSignal): Promise<Attendance | undefined>;
   /**
@@ -49,8 +51,8 @@ export interface Watcher {
    */
   salvage?(row: SessionRow, remains: Remains): Promise<void>;
   /**
-   * Called when the row has its final status. The call may be missed after a crash, so required work must also be found
-   * from rows.
+   * Called when the row has its final status. The call may be missed after a crash, so rows must also show which
+   * required work is left.
    */
   ended?(row: SessionRow): void;
   /** Fields that the watcher adds to `GET /sessions/{id}`. */

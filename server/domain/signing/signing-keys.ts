@@ -32,7 +32,7 @@ export interface SigningKeysParts {
     readonly signBytes: typeof signBytes;
     readonly verified: typeof verified;
   };
-  /** The owner, in the vault, of data that belongs to no application. */
+  /** The owner to which the vault assigns data that belongs to no application. */
   readonly installation: string;
   readonly clock: Clock;
   readonly log: Log;
@@ -59,7 +59,7 @@ export class SigningKeys {
     return { kid: signer.kid, sign: bytes => this.#parts.engine.signBytes(signer, bytes) };
   }
 
-  /** The signed payload. Undefined if none of our keys signed it as this type. */
+  /** Verifies a signature and returns the payload. Undefined if none of our keys signed it as this type. */
   async verified(jws: string, typ: string): Promise<Buffer | undefined> {
     const keys = await this.#keys();
     return this.#parts.engine.verified(jws, typ, new Map(keys.map(({ kid, jwk }) => [kid, jwk])));
@@ -81,7 +81,8 @@ export class SigningKeys {
   }
 
   /**
-   * The public keys are derived from the sealed private ones, so that a key inserted into the database is not trusted.
+   * Returns the public keys. They are derived from the sealed private ones, so that a key inserted into the database is
+   * not trusted.
    */
   async #keys(): Promise<ReadonlyArray<PublicKey & { readonly retiredAt?: Date }>> {
     const rows = await this.#parts.store.signingKeys.all();
@@ -117,7 +118,7 @@ export class SigningKeys {
     return this.#signer;
   }
 
-  /** The active key. Created at its first use. */
+  /** Returns the active key, which is created when it is first used. */
   async #standing(): Promise<SigningKeyRow> {
     const { signingKeys } = this.#parts.store;
     const standing = await signingKeys.active();

@@ -14,7 +14,7 @@ export type Auth = NonNullable<HttpBinding['auth']>;
 
 export interface CallCredential {
   readonly headers: Readonly<Record<string, string>>;
-  /** Texts that an answer must not show. */
+  /** Texts that a response must not show. */
   readonly secrets: readonly string[];
 }
 
@@ -41,7 +41,7 @@ export class CallCredentials {
     this.#parts = parts;
   }
 
-  /** A description of what is wrong with a binding to this host, or undefined. */
+  /** Returns a description of what is wrong with a binding to this host, or undefined if the binding is valid. */
   async problem(application: ApplicationId, auth: Auth, host: string): Promise<string | undefined> {
     const row = await this.#parts.rows.get(application, auth.credentialId);
     return row ? this.#problemOf(row, auth, host) : `names the credential ${auth.credentialId}, which does not exist`;
@@ -64,7 +64,7 @@ export class CallCredentials {
     await this.#parts.rows.count({ ...use, day: utcDay(now) }, now);
   }
 
-  /** A clock task. Writes an audit entry for each operation and key that used a credential on a day that is over. */
+  /** A clock task. For each past day, writes an audit entry for each operation and key that used a credential. */
   async recordUses(): Promise<{ recorded: number }> {
     const { rows, audit, clock } = this.#parts;
     const uses = await rows.takeUses(utcDay(clock.now()), BATCH);

@@ -16,9 +16,9 @@ interface Field {
 
 const TEXT_MAX = 8_192;
 const SECRET_MIN = 8;
-/** A shorter password could not be removed from answers that echo it. */
+/** A shorter password could not be removed from responses that echo it. */
 const PASSWORD_MIN = 4;
-/** Without line breaks and other control characters. */
+/** A text without line breaks and other control characters. */
 const LINE = /^[^\p{Cc}]*$/u;
 const PEM = /^-----BEGIN [A-Z0-9 ]+-----\r?\n[A-Za-z0-9+/=\r\n:,. -]+-----END [A-Z0-9 ]+-----\s*$/;
 const BASE64 = /^[A-Za-z0-9+/]*={0,2}$/;
@@ -44,7 +44,7 @@ const FIELDS: Readonly<Record<StoredCredentialType, readonly Field[]>> = {
   ],
 };
 
-/** What is wrong with the value, field by field. */
+/** Returns what is wrong with the value, field by field. */
 export function valueIssues(type: StoredCredentialType, value: CredentialValue): Issue[] {
   const fields = FIELDS[type];
   const known = new Set(fields.map(({ name }) => name as string));
@@ -66,7 +66,7 @@ function problemOf({ least, most, isOptional, form }: Field, text: string | unde
   return form && !form.test(text) ? 'does not have the expected form' : undefined;
 }
 
-/** Texts that must not appear anywhere. */
+/** Returns the secret texts of a value, which must not appear anywhere. */
 export const secretsIn = (type: StoredCredentialType, value: CredentialValue): string[] => {
   const { key, password, totpSeed, clientSecret, pem, base64, username, clientId } = value;
   const pair =

@@ -9,7 +9,7 @@ import { Secret } from '../../kit/secret.ts';
 import { missing } from './call-credentials.ts';
 import type { ValueSeal } from './stored-credentials.ts';
 
-/** One text of a credential. */
+/** One part of a credential, as a text that can be typed. */
 export interface CredentialPart {
   readonly credential: string;
   readonly part: 'username' | 'password' | 'totp';
@@ -36,7 +36,7 @@ export const credentialsIn = (steps: readonly Fill[]): readonly string[] => [
   ...new Set(partsIn(steps).map(({ credential }) => credential)),
 ];
 
-/** A `fill` must specify what is typed in exactly one way. */
+/** Checks that a `fill` specifies in exactly one way what is typed. */
 export function fillIssues(step: Fill, path: string): Issue[] {
   const { value, credential, field, totp } = step;
   if (step.do !== 'fill') return [];
@@ -50,7 +50,7 @@ export function fillIssues(step: Fill, path: string): Issue[] {
   return [];
 }
 
-/** What a call may type. The values are those at the time of `open`. */
+/** The credentials that a call may type, with their values at the time of `open`. */
 export interface OpenedCredentials {
   readonly ids: readonly string[];
   textOf(part: CredentialPart): TypedText;
@@ -65,7 +65,7 @@ export interface TypedText {
 export interface TypedCredentialsParts {
   readonly rows: Pick<StoredCredentialRows, 'get'>;
   readonly seal: Pick<ValueSeal, 'open'>;
-  /** The one-time code of a base32 seed. Throws if the seed is not valid. */
+  /** Returns the one-time code for a base32 seed. Throws if the seed is not valid. */
   readonly codeOf: (seed: Secret, now: Date) => Secret;
   readonly clock: Clock;
 }

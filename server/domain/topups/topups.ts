@@ -74,7 +74,7 @@ export class TopUps {
     };
   }
 
-  /** `hasKey` tells whether the request has an Idempotency-Key. A token can never buy. */
+  /** Opens a checkout. `hasKey` tells whether the request has an Idempotency-Key. A token can never buy. */
   async open(caller: AccountCaller, request: OpenCheckout, hasKey: boolean): Promise<Checkout> {
     const { store, audit, clock, packs, secret } = this.#parts;
     const application = await this.#owned(caller, request.applicationId);
@@ -108,7 +108,7 @@ export class TopUps {
     );
   }
 
-  /** Reads a checkout. Waits until its status differs from `since`. */
+  /** Reads a checkout. Waits up to `wait` seconds until its status differs from `since`. */
   async read(
     caller: AccountCaller,
     id: string,
@@ -180,7 +180,7 @@ export interface ConfirmingParts {
   readonly clock: Clock;
 }
 
-/** Called when the operator has received the money. Credits the account, once. */
+/** Called when the operator has received the money. Adds the credit to the account exactly once. */
 export async function confirmCheckout(
   { store, audit, clock }: ConfirmingParts,
   id: string,

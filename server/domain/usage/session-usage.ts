@@ -9,7 +9,10 @@ import type { SessionView } from '../sessions/api.ts';
 import type { LiveSession } from '../sessions/live.ts';
 import type { Watcher } from '../sessions/watchers.ts';
 
-/** A process that is killed loses the bytes of this interval. The kernel keeps the rest with the box. */
+/**
+ * How often usage is saved. A process that is killed loses the bytes counted since the last save. The kernel keeps the
+ * other values with the box.
+ */
 export const USAGE_SAVE_MS = 10_000;
 
 export interface SessionUsageParts {
@@ -62,7 +65,7 @@ export class SessionUsage implements Watcher {
     await this.#save([counted.final]);
   }
 
-  /** A session whose start failed has no final usage. */
+  /** Forgets a session whose start failed, because it has no final usage. */
   ended({ id }: Pick<SessionRow, 'id'>): void {
     if (!this.#sessions.get(id)?.final) this.#sessions.delete(id);
   }

@@ -21,7 +21,7 @@ import { quantile } from './quantile.ts';
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
-/** A transaction of the previous hour may be committed late. */
+/** An hour is summed only this long after its end, because a transaction may be committed late. */
 const SUM_AFTER_MS = 300_000;
 const HOURS_PER_SUM = 24;
 /** The maximum number of sums in one run. A server that was stopped for a long time catches up in several runs. */
@@ -110,7 +110,7 @@ export class Usage {
   }
 }
 
-/** Full steps that contain the period. */
+/** Extends the period to full steps. */
 function periodOf({ from, to }: UsageQuery, now: Date, stepMs: number): { from: Date; to: Date } {
   const end = to === undefined ? now : new Date(to);
   const begin = from === undefined ? plus(end, -USAGE_DEFAULT_DAYS * DAY_MS) : new Date(from);

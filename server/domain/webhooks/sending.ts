@@ -13,7 +13,7 @@ import { signedContent } from './message.ts';
 import { DISABLED_AFTER_MS, pauseAfter } from './retries.ts';
 import { SEND_TASK } from './writing.ts';
 
-/** From the connection to the end of the response, in real time. */
+/** The time limit for an attempt, from the connection to the end of the response, in real time. */
 const ATTEMPT_MS = 15_000;
 /** During this time no other process sends the delivery. Longer than an attempt can take. */
 const RESERVED_MS = 60_000;
@@ -23,8 +23,8 @@ const LANES_MAX = 64;
 /** Leaves lanes to other applications if all endpoints of one application are slow. */
 const LANES_PER_APPLICATION_MAX = 8;
 /**
- * After this many, the lane is given to the webhook whose last turn was the longest ago. A failure also ends the lane,
- * because the endpoint may be slow.
+ * After this many deliveries, the lane is given to the webhook whose last turn was the longest ago. A failure also ends
+ * the lane, because the endpoint may be slow.
  */
 const DELIVERIES_PER_LANE = 50;
 const DUE_AT_ONCE = 500;
@@ -48,7 +48,7 @@ interface Lane {
 export class Sending implements Closeable {
   readonly #parts: SendingParts;
   readonly #lanes = new Map<WebhookId, Lane>();
-  /** The number of the last turn of each webhook that has had one and has deliveries due. */
+  /** The number of the last turn of each webhook with deliveries that are due, or 0 before its first turn. */
   #turns = new Map<WebhookId, number>();
   #turn = 0;
   readonly #closing = new AbortController();
@@ -79,8 +79,8 @@ export class Sending implements Closeable {
   }
 
   /**
-   * Webhooks whose last turn was the longest ago come first, so that a slow endpoint with many deliveries does not keep
-   * its lane.
+   * Sorts webhooks by their last turn, the longest ago first, so that a slow endpoint with many deliveries does not
+   * keep its lane.
    */
   #inTurn(due: readonly Due[]): readonly Due[] {
     const turnOf = ({ webhookId }: Due): number => this.#turns.get(webhookId) ?? 0;

@@ -1,4 +1,5 @@
-// Tests how many events are read for a webhook, and what follows from it. The acceptance tests cover the database.
+// Tests how many events are read for a webhook, and what the task does as a result. The acceptance tests cover the
+// database.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { WAITING_DELIVERIES_MAX } from '../../../contract/webhooks.ts';

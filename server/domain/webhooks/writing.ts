@@ -56,7 +56,9 @@ export class Writing {
     return { written: isWritten ? found.events.length : 0, isFull: isWritten && found.full };
   }
 
-  /** Ids in the order of the events, although they are created in the same millisecond. */
+  /**
+   * The ids are sorted, so that they are in the order of the events although they are created in the same millisecond.
+   */
   #deliveries(webhook: WebhookRow, events: readonly SessionEventRow[]) {
     const now = this.#parts.clock.now();
     const ids = events.map(() => newId<DeliveryId>(now)).sort();

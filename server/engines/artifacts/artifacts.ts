@@ -7,7 +7,7 @@ import type { ArtifactKey, ArtifactPrefix } from './keys.ts';
 
 export type { Stored };
 
-/** Both inclusive, as in HTTP. Must be inside the object. */
+/** Both positions are inclusive, as in HTTP, and must be inside the object. */
 export interface ByteRange {
   readonly first: number;
   readonly last: number;

@@ -11,7 +11,10 @@ import { type ArtifactKey, type ArtifactPrefix, asKey } from './keys.ts';
 
 const READ_CHUNK_BYTES = 256 * 1024;
 
-/** `process` is the number of this process if several use the folder. Each process has its own unfinished files. */
+/**
+ * `process` is the number of this process if several processes use the folder. Each process has its own unfinished
+ * files.
+ */
 export async function openDisk(folder: string, process = 1): Promise<Artifacts> {
   const disk = new Disk(folder, process === 1 ? 'incoming' : `incoming-${process}`);
   await disk.createFolders();

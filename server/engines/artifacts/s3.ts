@@ -28,7 +28,7 @@ const CONCURRENT_PARTS = 2;
 const DELETE_BATCH_KEYS = 1000;
 const READ_CHUNK_BYTES = 1024 ** 2;
 const CONNECT_MS = 5_000;
-/** Limit between two reads, not of the whole transfer. */
+/** The time limit between two reads, not for the whole transfer. */
 const SOCKET_IDLE_MS = 30_000;
 const ATTEMPTS = 3;
 /** An upload that is older than this has been abandoned. */

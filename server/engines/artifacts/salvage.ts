@@ -66,7 +66,7 @@ export class SalvagedFiles {
     return join(this.#folder, session);
   }
 
-  /** The file belongs to the user of the box, who may have removed all permissions from it. */
+  /** Makes the file accessible. It belongs to the user of the box, who may have removed all permissions from it. */
   async #takeOwnership(path: string): Promise<void> {
     if (process.getuid?.() === 0) await chown(path, 0, process.getgid?.() ?? 0);
     await chmod(path, 0o600);

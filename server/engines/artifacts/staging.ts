@@ -66,7 +66,7 @@ export class Staging {
     }
   }
 
-  /** Free bytes of the disk of this folder, which is also the disk of the sessions. */
+  /** Returns the number of free bytes on the disk of this folder, which is also the disk of the sessions. */
   async freeBytes(): Promise<number> {
     const { bavail, bsize } = await statfs(this.#folder);
     return bavail * bsize;
@@ -98,7 +98,7 @@ export class Staging {
     await rm(this.pathOf(name), { force: true });
   }
 
-  /** Must be called at the start, before anything is written here. */
+  /** Removes all files except these. Must be called at the start, before anything is written here. */
   async removeExcept(names: ReadonlySet<string>): Promise<number> {
     const left = (await readdir(this.#folder)).filter(name => NAME.test(name) && !names.has(name));
     for (const name of left) await this.remove(name);

@@ -20,7 +20,7 @@ export const newSeed = (): NewSeed => {
   return { seed: new Secret(base32), uriFor: account => new Secret(totpOf(base32, account).toString()) };
 };
 
-/** The time step of the code. Undefined if the code is wrong. */
+/** Returns the time step of the code. Undefined if the code is wrong. */
 export function stepOf(seed: Secret, code: string, now: Date): number | undefined {
   const delta = totpOf(seed.reveal()).validate({ token: code, timestamp: now.getTime(), window: WINDOW_STEPS });
   return delta === null ? undefined : Math.floor(now.getTime() / 1000 / PERIOD_SECONDS) + delta;

@@ -1,11 +1,11 @@
-// The fields of a browser's `credential.toJSON()`: bounded texts. Everything else is dropped.
+// Reads the fields of a browser's `credential.toJSON()` as bounded texts. Everything else is dropped.
 import type { AuthenticationResponseJSON, RegistrationResponseJSON } from '@simplewebauthn/server';
 import { isObject } from '../../kit/json.ts';
 
 const TEXT_CHARACTERS_MAX = 16 * 1024;
 const TRANSPORTS = ['ble', 'cable', 'hybrid', 'internal', 'nfc', 'smart-card', 'usb'] as const;
 
-/** Undefined for anything else. */
+/** Undefined if the value is anything else. */
 export function readRegistration(json: unknown): RegistrationResponseJSON | undefined {
   const credential = readCredential(json);
   const { clientDataJSON, attestationObject, transports } = Object(credential?.response);
@@ -18,7 +18,7 @@ export function readRegistration(json: unknown): RegistrationResponseJSON | unde
   };
 }
 
-/** Undefined for anything else. */
+/** Undefined if the value is anything else. */
 export function readAuthentication(json: unknown): AuthenticationResponseJSON | undefined {
   const credential = readCredential(json);
   const { clientDataJSON, authenticatorData, signature, userHandle } = Object(credential?.response);

@@ -1,4 +1,4 @@
-// Passkeys (WebAuthn level 3). The answer of an authenticator is untrusted until the library has verified it. The
+// Passkeys (WebAuthn level 3). The response of an authenticator is untrusted until the library has verified it. The
 // library is loaded when it is first used, because most installations never need it.
 import type { AuthenticationResponseJSON, RegistrationResponseJSON } from '@simplewebauthn/server';
 
@@ -46,7 +46,7 @@ export async function registrationChallenge(
   return { challenge: options.challenge, publicKey: { ...options } };
 }
 
-/** Undefined if the answer cannot be verified. */
+/** Undefined if the response cannot be verified. */
 export async function verifyRegistration(
   party: RelyingParty,
   challenge: string,
@@ -99,7 +99,7 @@ export async function signingChallenge(
   return { challenge: options.challenge, publicKey: { ...options } };
 }
 
-/** The new counter of the passkey. Undefined if the answer cannot be verified. */
+/** The new counter of the passkey. Undefined if the response cannot be verified. */
 export async function verifyAuthentication(
   party: RelyingParty,
   challenge: string,
@@ -125,7 +125,7 @@ const named = ({ credentialId, transports }: StoredPasskey) => ({
   transports: [...transports],
 });
 
-/** The library throws for answers that are malformed or cannot be verified. Callers treat both alike. */
+/** The library throws for responses that are malformed or cannot be verified. Callers treat both alike. */
 async function orUndefined<T>(work: () => Promise<T>): Promise<T | undefined> {
   try {
     return await work();

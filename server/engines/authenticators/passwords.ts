@@ -1,4 +1,4 @@
-// Passwords as Argon2id hashes in PHC format. Computing a hash takes 64 MiB and some tens of milliseconds of a thread
+// Passwords as Argon2id hashes in PHC format. Computing a hash takes 64 MiB and some tens of milliseconds on a thread
 // of Node's pool, so the number of running and waiting computations is limited.
 import { argon2, randomBytes, timingSafeEqual } from 'node:crypto';
 import { Places } from '../../kit/places.ts';
@@ -37,7 +37,10 @@ export class Passwords {
     return `$argon2id$v=19$m=${memory},t=${passes},p=${parallelism}$${plain(salt)}$${plain(tag)}`;
   }
 
-  /** Without a hash, takes the same time and returns false. @throws PlacesFull if too many computations are waiting. */
+  /**
+   * Checks a password. If there is no hash, takes the same time and returns false.
+   * @throws PlacesFull if too many computations are waiting.
+   */
   async matches(password: string, phc: string | undefined): Promise<boolean> {
     this.#unusable ??= this.hash(randomBytes(SALT_BYTES).toString('hex'));
     const [, memory, passes, parallelism, salt = '', tag = ''] = PHC.exec(phc ?? (await this.#unusable)) ?? [];

@@ -1,7 +1,7 @@
 // The public key of a passkey as a JWK, so that its signatures can be verified by software that does not support COSE
 // keys.
 
-/** Includes the algorithm of its signatures. */
+/** A public key, including the algorithm of the signatures. */
 export type PasskeyJwk =
   | { readonly kty: 'EC'; readonly crv: 'P-256'; readonly alg: 'ES256'; readonly x: string; readonly y: string }
   | { readonly kty: 'OKP'; readonly crv: 'Ed25519'; readonly alg: 'EdDSA'; readonly x: string }
@@ -17,7 +17,7 @@ const ML_DSA: ReadonlyMap<unknown, 'ML-DSA-44' | 'ML-DSA-65' | 'ML-DSA-87'> = ne
   [-50, 'ML-DSA-87'],
 ]);
 
-/** Undefined for keys of types that cannot be registered. */
+/** Converts a COSE key. Undefined for keys of types that cannot be registered. */
 export async function passkeyJwk(cose: Uint8Array): Promise<PasskeyJwk | undefined> {
   const { decodeCredentialPublicKey } = await import('@simplewebauthn/server/helpers');
   const key = decodeCredentialPublicKey(new Uint8Array(cose)) as unknown as ReadonlyMap<number, unknown>;

@@ -98,7 +98,7 @@ async function openZip(path: string): Promise<ZipFile> {
   }
 }
 
-/** The entries by name. @throws Fault unless all entries are regular files with unique names. */
+/** Returns the entries by name. @throws Fault unless all entries are regular files with unique names. */
 async function entriesOf(zip: ZipFile): Promise<Map<string, Entry>> {
   if (zip.entryCount > ENTRIES_MAX + 1) throw damaged(`it has ${zip.entryCount} entries`);
   const entries = new Map<string, Entry>();
@@ -122,8 +122,8 @@ async function textOf(zip: ZipFile, entry: Entry | undefined): Promise<string> {
 }
 
 /**
- * The bytes of an entry. The stream fails if there are more or fewer bytes than declared. An error that occurs before
- * the first read is reported by that read.
+ * Opens the bytes of an entry. The stream fails if there are more or fewer bytes than declared. An error that occurs
+ * before the first read is reported by that read.
  */
 async function bytesOf(zip: ZipFile, entry: Entry): Promise<Readable> {
   const stream = await zip.openReadStreamPromise(entry);
@@ -177,7 +177,7 @@ async function writeEntry(
   if (!(await lstat(target)).isFile()) throw damaged(`${path} is no file`);
 }
 
-/** Errors of the zip reader mean that the backup is damaged. Errors of the disk do not. */
+/** Errors from the zip reader mean that the backup is damaged. Disk errors do not. */
 function asDamage(error: unknown): unknown {
   const isOfDisk = error instanceof Error && 'syscall' in error;
   return error instanceof Fault || isOfDisk ? error : damaged(reason(error));

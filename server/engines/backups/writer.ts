@@ -27,7 +27,7 @@ const FAST = 1;
 export interface Content extends Omit<FileEntry, 'size' | 'sha256'> {
   /** The approximate size. */
   readonly expectedBytes: number;
-  /** Whether compression makes the bytes smaller. */
+  /** Whether the bytes are worth compressing. */
   readonly compress: boolean;
   readonly bytes: AsyncIterable<Uint8Array> | Iterable<Uint8Array>;
 }
@@ -59,12 +59,12 @@ export class BackupWriter {
     }
   }
 
-  /** A folder is added once. If it is added again, the first entry counts. */
+  /** Adds a folder. If the folder has already been added, the first entry is kept. */
   addFolder(folder: FolderEntry): void {
     if (!this.#folders.has(folder.path)) this.#folders.set(folder.path, folder);
   }
 
-  /** Resolves when the bytes have been read. Only one call at a time is allowed. */
+  /** Adds a file. Resolves when its bytes have been read. Only one call at a time is allowed. */
   async add({ bytes, expectedBytes, compress, ...file }: Content): Promise<void> {
     if (this.#entries.length >= ENTRIES_MAX) throw new Error(`a backup has at most ${ENTRIES_MAX} files`);
     const { stream, read } = digested(bytes);
@@ -129,7 +129,10 @@ function digested(bytes: Content['bytes']) {
   return { stream: Readable.from(through(), { objectMode: false }), read: promise };
 }
 
-/** Resolves with the digest of all bytes except the last ones, which the digest will replace. */
+/**
+ * Writes the archive. Resolves with the digest of all bytes before the placeholder at the end, which the digest will
+ * replace.
+ */
 async function writeDigested(stream: AsyncIterable<Uint8Array | string>, file: FileHandle): Promise<string> {
   const hash = createHash('sha256');
   let held = Buffer.alloc(0);

@@ -1,5 +1,5 @@
-// The interface of the rest of the server to one running Chromium: opens clients on it, sends commands, and reports
-// failure. engines/slots starts the process; this file communicates with it over the two FIFOs.
+// The interface through which the rest of the server uses one running Chromium: opens clients on it, sends commands,
+// and reports failure. engines/slots starts the process; this file communicates with it over the two FIFOs.
 
 import { appendFileSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -21,14 +21,20 @@ import { Observation, type ObservedTarget, type Observer } from './observation.t
 import { PageAttachment } from './page-attachment.ts';
 import { DOWNLOADS } from './policies.ts';
 
-/** Limit from the first byte to the first page. Below the 30 s limit of a create. */
+/** The time limit from the first byte to the first page. Below the 30 s limit for a create. */
 const READY_MS = 25_000;
 /** A page that does not respond within this time is withheld from the client that is connecting. */
 const PROBE_MS = 2_500;
 const DETACH_MS = 5_000;
-/** A page that does not answer within this time, such as one with a dialog, still does it before any later command. */
+/**
+ * How long to wait until a page has forgotten its log. A page that does not respond in time, such as one with a dialog,
+ * still forgets it before it handles any later command.
+ */
 const FORGET_MS = 1_000;
-/** What was logged, by scripts and by the browser, is sent again to each channel that enables the domain later. */
+/**
+ * Commands that discard what scripts and the browser have logged. Chromium would send it again to each channel that
+ * enables the domain later.
+ */
 const FORGET_COMMANDS = ['Runtime.discardConsoleEntries', 'Log.clear'];
 
 export interface BrowserPipes {
@@ -54,7 +60,7 @@ export interface PageInfo {
   readonly title: string;
   /** Empty if the page has no icon or does not respond. */
   readonly faviconUrl: string;
-  /** Whether it answered within half a second. */
+  /** Whether the page responded within half a second. */
   readonly isResponsive: boolean;
 }
 
@@ -115,7 +121,7 @@ export class Browser implements Closeable {
   /** Connects to a Chromium that was just started. Resolves when its first page exists. */
   static async connect(pipes: BrowserPipes, log: Log, signal: AbortSignal): Promise<Browser> {
     const browser = new Browser(pipes, log);
-    // When many browsers start at once, most of the time passes before the first answer arrives.
+    // When many browsers start at once, most of the time passes before the first response arrives.
     return browser.#ready(signal, () => browser.#openControl(READY_MS));
   }
 
@@ -147,13 +153,13 @@ export class Browser implements Closeable {
     return this.#mux.failed;
   }
 
-  /** Browser contexts that clients created and that still exist. */
+  /** Returns the browser contexts that clients created and that still exist. */
   async contextIds(): Promise<readonly string[]> {
     const { browserContextIds } = await this.#control.send('Target.getBrowserContexts');
     return Array.isArray(browserContextIds) ? browserContextIds.filter(id => typeof id === 'string') : [];
   }
 
-  /** Applies the session's settings to a new browser context before the client that created it gets the answer. */
+  /** Applies the session's settings to a new browser context before the client that created it gets the response. */
   async prepareContext(contextId: string): Promise<void> {
     await this.captureDownloads(contextId);
     await this.#control.grantGeolocation(contextId);
@@ -180,7 +186,10 @@ export class Browser implements Closeable {
     return this.#pipes.uploadsInBox;
   }
 
-  /** Replaces the path in a client's setDownloadBehavior, which names a folder on the client's machine. */
+  /**
+   * The folder that replaces the path in a client's setDownloadBehavior, because that path names a folder on the
+   * client's machine.
+   */
   get downloadFolder(): string {
     return `${this.#pipes.folderInBox}/${DOWNLOADS}`;
   }
@@ -191,8 +200,8 @@ export class Browser implements Closeable {
   }
 
   /**
-   * Chromium does not report which context a download belongs to, so the command is sent to each. It fails for a
-   * finished download.
+   * Cancels a download. Chromium does not report which context a download belongs to, so the command is sent to each.
+   * The command fails if the download has finished.
    */
   async cancelDownload(guid: string): Promise<void> {
     const contexts = await this.contextIds();
@@ -268,7 +277,7 @@ export class Browser implements Closeable {
     return textAt(await this.#control.send('Target.createTarget', { url: 'about:blank' }), 'targetId');
   }
 
-  /** The page with a web address whose address changed last. A new object after each change. */
+  /** The page with a web address whose address was the last to change. A new object is created for each change. */
   get changedPage(): ChangedPage | undefined {
     return this.#control.changedPage;
   }
@@ -300,7 +309,10 @@ export class Browser implements Closeable {
     };
   }
 
-  /** Makes every page, frame and worker forget its console messages. When it resolves, none of those are on their way. */
+  /**
+   * Makes every page, frame and worker forget its console messages. After it resolves, none of these messages are in
+   * transit.
+   */
   async forgetConsole(): Promise<void> {
     const answers: Array<Promise<unknown>> = [];
     const target = (one: ObservedTarget): void => {
@@ -409,7 +421,10 @@ export class Browser implements Closeable {
     return this.#control.pages.find(page => page.contextId !== undefined && !own.has(page.contextId))?.contextId;
   }
 
-  /** Clients read `contexts()[0].pages()[0]` right after connecting, so the default context needs a page that answers. */
+  /**
+   * Ensures that the default context has a page that responds, because clients read `contexts()[0].pages()[0]` right
+   * after connecting.
+   */
   async #ensurePage(stuck: readonly Page[]): Promise<void> {
     const inDefault = this.#control.pages.some(
       page => page.contextId === this.#defaultContextId && !stuck.includes(page),
@@ -440,7 +455,7 @@ export class Browser implements Closeable {
 
   /**
    * Detaching a channel resets the download behavior that it set, and a download that starts then would be lost. So the
-   * commands to capture downloads follow in the same write, and Chromium handles both without a gap.
+   * commands that capture downloads follow in the same write, and Chromium handles both without a gap.
    */
   async #detachChannels(channels: readonly string[]): Promise<void> {
     const contexts = await this.contextIds().catch(() => []); // the browser may be exiting
@@ -477,8 +492,8 @@ export class Browser implements Closeable {
   }
 
   /**
-   * Written before the first byte of a client is forwarded, because targets that are held by channels of a dead server
-   * make the browser hang.
+   * Notes a channel that was opened or detached. Written before the first byte of a client is forwarded, because
+   * targets that are held by channels of a dead server make the browser hang.
    */
   #appendNote(line: string): void {
     appendFileSync(join(this.#pipes.notes, 'channels'), `${line}\n`, { mode: 0o600 });

@@ -1,4 +1,4 @@
-// Sends commands on the server's own channels and matches answers to them. Every command has a time limit.
+// Sends commands on the server's own channels and matches responses to them. Every command has a time limit.
 
 import { reason } from '../../kit/fault.ts';
 import type { JsonObject } from '../../kit/json.ts';
@@ -16,7 +16,7 @@ import {
 import { type Channel, type Mux, ProtocolFailure } from './mux.ts';
 
 export const COMMAND_MS = 15_000;
-/** Most answers have some hundred bytes, and a browser with 3,300 cookies of 4 KB answers with 14 MB. */
+/** Most responses have some hundred bytes, but a browser with 3,300 cookies of 4 KB responds with 14 MB. */
 const ANSWER_BYTES_MAX = 16 * 1024 ** 2;
 const LONG_ANSWERS: ReadonlyMap<string, number> = new Map([['Page.captureScreenshot', 64 * 1024 ** 2]]);
 
@@ -30,7 +30,7 @@ export class CommandSender {
     this.#mux = mux;
   }
 
-  /** Rejects if the answer is longer than `mostBytes`: it is not parsed then. */
+  /** Sends a command. Rejects if the response is longer than `mostBytes`, and does not parse it then. */
   send(
     channel: Channel,
     method: string,
@@ -66,7 +66,10 @@ export class CommandSender {
   }
 }
 
-/** An answer that is too long or cannot be parsed becomes an error, so that the caller does not wait until the timeout. */
+/**
+ * Parses a response. If it is too long or cannot be parsed, it becomes an error, so that the caller does not wait until
+ * the timeout.
+ */
 function readAnswer(id: number, message: Buffer, mostBytes: number): Incoming {
   try {
     if (message.length > mostBytes) throw new Error(`the answer has ${message.length} bytes, more than ${mostBytes}`);

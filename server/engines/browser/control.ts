@@ -62,7 +62,7 @@ export class Control implements ChannelOwner {
     this.#asker = new CommandSender(mux);
   }
 
-  /** `firstAnswerMs` is the time limit for the first answer, which is longer for a browser that was just started. */
+  /** `firstAnswerMs` is the time limit for the first response, which is longer for a browser that was just started. */
   async open(beforeUse: (channelId: string) => void, firstAnswerMs?: number): Promise<void> {
     this.#root = await this.#mux.attachToBrowser(this, beforeUse, firstAnswerMs);
     // Pages are attached one by one as they are discovered. With auto-attach each `window.open` would wait for us, and
@@ -84,7 +84,7 @@ export class Control implements ChannelOwner {
     return [...this.#pages.values()];
   }
 
-  /** The page with a web address whose address changed last. A new object after each change. */
+  /** The page with a web address whose address was the last to change. A new object is created for each change. */
   get changedPage(): ChangedPage | undefined {
     return this.#changedPage;
   }
@@ -124,8 +124,8 @@ export class Control implements ChannelOwner {
   }
 
   /**
-   * Waits until the page's renderer has run a no-op. False if the page is closed or remains unresponsive. Callers share
-   * one probe.
+   * Waits until the page's renderer has run a no-op. False if the page is closed or remains unresponsive. Concurrent
+   * callers share one probe.
    */
   waitForResponse(page: Page): Promise<boolean> {
     return this.#probes.run(page.targetId, async () => {
@@ -167,7 +167,10 @@ export class Control implements ChannelOwner {
     });
   }
 
-  /** Runs in the page, which may be hostile and return anything. Only http and https URLs are accepted. */
+  /**
+   * Reads the icon of a page, and whether the page responds. The script runs in the page, which may be hostile and
+   * return anything. Only http and https URLs are accepted.
+   */
   async askPage(targetId: string): Promise<{ readonly faviconUrl: string; readonly isResponsive: boolean }> {
     const page = this.#pages.get(targetId);
     if (!page) return { faviconUrl: '', isResponsive: false };
@@ -265,7 +268,7 @@ export class Control implements ChannelOwner {
     await this.send('Emulation.setGeolocationOverride', { ...this.#geolocation }, channel).catch(() => {});
   }
 
-  /** Chromium reveals the pages of a tab only to a channel that is attached to the tab. */
+  /** Returns the pages of a tab. Chromium reveals them only to a channel that is attached to the tab. */
   async #pagesIn(tabId: string): Promise<ReadonlySet<string>> {
     const { sessionId } = await this.send('Target.attachToTarget', { targetId: tabId, flatten: true });
     const channel = typeof sessionId === 'string' ? this.#mux.find(sessionId) : undefined;

@@ -8,7 +8,7 @@ export interface ReadMessage {
   readonly read: Envelope | { readonly error: string; readonly code: number; readonly id: number | undefined };
 }
 
-/** `of` is the session that the message is for. The buffer is detached afterwards. The result contains it again. */
+/** Parses a message for the session `of`. The buffer is detached by the call. The result contains it again. */
 export type ReadLongMessage = (message: Buffer, of: string) => Promise<ReadMessage>;
 
 /** Reading the largest message takes 1 s. */

@@ -1,7 +1,7 @@
 // Reads the outer members of one CDP message from a client (id, method, sessionId) and skips nested values without
 // parsing them. It accepts a subset of what Chromium accepts, so that both always see the same message: strict JSON, no
-// NUL (it would end the message early on the pipe), no duplicate member. Chromium answers a message that it cannot parse
-// without an id, and such an answer cannot be assigned to a client, so no such message is forwarded.
+// NUL (it would end the message early on the pipe), no duplicate member. If Chromium cannot parse a message, its
+// response has no id and cannot be assigned to a client, so no such message is forwarded.
 import { parseJson } from '../../kit/foreign.ts';
 import { matchesAt } from './matches-at.ts';
 import { INVALID_REQUEST, PARSE_ERROR } from './messages.ts';
@@ -36,7 +36,7 @@ const CLOSE = 0x7d;
 const OPEN_LIST = 0x5b;
 const CLOSE_LIST = 0x5d;
 const MEMBERS_MAX = 16;
-/** Deeper than in any real command. Chromium itself stops at 300. */
+/** Maximum nesting depth. No real command nests as deeply, and Chromium's own limit is 300. */
 const DEPTH_MAX = 250;
 /** Chromium reads ids of 32 bits. */
 const ID_MAX = 2 ** 31 - 1;

@@ -30,19 +30,21 @@ export class Extensions {
     this.#folders.set(name, folder).set(folder, folder);
   }
 
-  /** The folder of an extension of this session, by its path or its name. Undefined for any other path. */
+  /**
+   * Returns the folder of one of this session's extensions, given its path or its name. Undefined for any other path.
+   */
   folderOf(path: string): string | undefined {
     return this.#folders.get(path);
   }
 
-  /** Throws `extension_not_loaded` with Chromium's message. */
+  /** Loads the extension. Throws `extension_not_loaded` with Chromium's message. */
   async load(folder: string, hasServiceWorker: boolean): Promise<LoadedExtension> {
     const { id } = await this.#control.send('Extensions.loadUnpacked', { path: folder }).catch(throwRefusal);
     if (typeof id !== 'string') throw new Error('Chromium returned no id for the extension');
     return { id, isWorkerRunning: !hasServiceWorker || (await this.#isWorkerRunning(id)) };
   }
 
-  /** Chromium's ids of the session's own extensions that are currently loaded. */
+  /** Returns the ids that Chromium assigned to those of the session's own extensions that are currently loaded. */
   async loadedIds(): Promise<readonly string[]> {
     const { extensions } = await this.#control.send('Extensions.getExtensions');
     const all = Array.isArray(extensions) ? extensions.filter(isObject) : [];
@@ -67,7 +69,7 @@ export class Extensions {
   }
 }
 
-/** Only an error answer from Chromium becomes a fault. Other errors, such as a timeout, are thrown unchanged. */
+/** Throws a fault only for an error response from Chromium. Other errors, such as a timeout, are thrown unchanged. */
 function throwRefusal(error: unknown): never {
   if (error instanceof ProtocolFailure) throw new Fault('extension_not_loaded', error.message, { cause: error });
   throw error;

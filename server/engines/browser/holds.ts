@@ -29,9 +29,9 @@ interface Waiting {
 }
 
 export class Holds {
-  /** Channels of clients on which new targets are attached and held, with the filter. */
+  /** The client channels on which new targets are attached and held, with the filter of each. */
   readonly #holding = new Map<Channel, { client: object; filter: readonly JsonObject[] }>();
-  /** Channels of clients on targets, by target id. */
+  /** The clients' channels to each target, by target id. */
   readonly #held = new Map<string, Map<Channel, Held>>();
   /** Targets that we hold, by the id of our channel. */
   readonly #waiting = new Map<string, Waiting>();
@@ -54,16 +54,16 @@ export class Holds {
   }
 
   /**
-   * Whether the target of a client's channel is a worker. Channels on a worker are not ordered among each other. Our
-   * resume may overtake earlier commands of the client, so for workers we wait for the answer to the client's resume.
-   * For pages we do not wait, because a page answers later than that, and a window opened without an opener never
-   * answers.
+   * Whether the target of a client's channel is a worker. The order of messages on different channels to one worker is
+   * not guaranteed. Our resume may overtake earlier commands of the client, so for workers we wait for the response to
+   * the client's resume. For pages we do not wait, because a page responds later than that, and a window opened without
+   * an opener never responds.
    */
   isWorker(channel: Channel): boolean {
     return WORKERS.has(this.#findHeld(channel)?.type ?? '');
   }
 
-  /** Called when a client has resumed a target. For a worker, called when the answer has arrived. */
+  /** Called when a client has resumed a target. For a worker, called when the response has arrived. */
   resumed(channel: Channel): void {
     const held = this.#findHeld(channel);
     if (!held) return;

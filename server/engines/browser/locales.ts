@@ -8,7 +8,7 @@ import { SingleFlight } from '../../kit/single-flight.ts';
 import { type SharedFolder, SharedFolders } from './shared-folders.ts';
 
 const ENGLISH = 'en-US';
-/** The limit of folders that no browser uses. They contain hard links to one file and take almost no disk space. */
+/** Maximum number of folders that no browser uses. They contain hard links to one file and take almost no disk space. */
 const UNUSED_LOCALES_MAX = 16;
 
 export interface LocaleFolder {

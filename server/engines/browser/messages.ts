@@ -1,5 +1,6 @@
-// Reads the parts of Chromium's messages that routing needs, without parsing them: `sessionId` is the last member of every
-// message on a channel, `id` the first of every answer, `method` the first of every event (measured on Chromium 156).
+// Reads the parts of Chromium's messages that routing needs, without parsing them: `sessionId` is the last member of
+// every message on a channel, `id` the first of every response, `method` the first of every event (measured on Chromium
+// 156).
 
 import { parseJson } from '../../kit/foreign.ts';
 import { isObject, type JsonObject } from '../../kit/json.ts';
@@ -14,7 +15,7 @@ const CLOSE = 0x7d;
 const ANSWER_HEAD = Buffer.from('{"id":');
 const TARGET_EVENT_HEAD = Buffer.from('{"method":"Target.');
 
-/** The id of the channel of a message, or undefined for the root of the pipe. */
+/** Returns the id of the channel that a message belongs to, or undefined for the root of the pipe. */
 export function channelOf(message: Buffer): string | undefined {
   const at = message.length - SUFFIX_BYTES;
   if (at < 1 || message[message.length - 1] !== CLOSE || message[message.length - 2] !== QUOTE) return undefined;
@@ -23,7 +24,8 @@ export function channelOf(message: Buffer): string | undefined {
 }
 
 /**
- * The message without its `sessionId`, as on the root of a connection. Changes the buffer, which is not used elsewhere.
+ * Returns the message without its `sessionId`, as it would be sent on the root channel of a connection. Changes the
+ * buffer, which is not used elsewhere.
  */
 export function withoutChannel(message: Buffer): Buffer {
   const comma = message.length - SUFFIX_BYTES - 1;
@@ -31,7 +33,7 @@ export function withoutChannel(message: Buffer): Buffer {
   return message.subarray(0, comma + 1);
 }
 
-/** The id of an answer, or undefined for an event. */
+/** Returns the id of a response, or undefined for an event. */
 export function answerId(message: Buffer): number | undefined {
   if (!matchesAt(message, 0, ANSWER_HEAD)) return undefined;
   let at = ANSWER_HEAD.length;
@@ -68,7 +70,7 @@ export interface ProtocolError {
   readonly message: string;
 }
 
-/** A parsed answer or event of the browser. */
+/** A parsed response or event from the browser. */
 export interface Incoming {
   readonly id?: number;
   readonly method?: string;
@@ -76,11 +78,13 @@ export interface Incoming {
   readonly result?: JsonObject;
   readonly error?: ProtocolError;
   readonly sessionId?: string;
-  /** The decoded picture of a screencast frame. If set, `params.data` is empty. */
+  /** The decoded image of a screencast frame. If set, `params.data` is empty. */
   readonly picture?: Buffer;
 }
 
-/** Throws on an invalid message: a fragment right after a pipe was adopted, or the output of a broken browser. */
+/**
+ * Throws on an invalid message, such as a fragment right after a pipe was adopted, or the output of a broken browser.
+ */
 export function parseIncoming(message: Buffer): Incoming {
   if (message.length > PARSED_BYTES_MAX)
     throw new Error(
@@ -110,7 +114,7 @@ const isError = (value: unknown): boolean =>
   isObject(value) && typeof value.code === 'number' && typeof value.message === 'string';
 
 /**
- * Like parseIncoming, but decodes the picture of a screencast frame directly from the bytes. Two strings of half a
+ * Like parseIncoming, but decodes the image of a screencast frame directly from the bytes. Two strings of half a
  * megabyte per frame would keep the garbage collector busy (measured: most of the cost of recording).
  */
 export function parseEvent(message: Buffer): Incoming {
@@ -138,13 +142,13 @@ function base64In(message: Buffer, from: number, to: number): Buffer | undefined
 }
 
 /**
- * Whether an event is too long to be parsed, which would hold up the other sessions of the process: a page may log a value of
- * hundreds of megabytes. Pictures are decoded without being parsed.
+ * Whether an event is too long to be parsed. Parsing it would hold up the other sessions of the process: a page may log
+ * a value of hundreds of megabytes. Screencast frames are decoded without being parsed.
  */
 export const isLongEvent = (message: Buffer): boolean =>
   message.length > EVENT_BYTES_MAX && !isScreencastFrame(message) && answerId(message) === undefined;
 
-/** What is told of a long event. Undefined for all but calls of the console. */
+/** Returns the event that replaces a long console call. Undefined for any other long event. */
 export function withoutContent(message: Buffer): Incoming | undefined {
   if (!matchesAt(message, 0, CONSOLE_HEAD)) return undefined;
   const tail = message.toString('latin1', Math.max(0, message.length - TAIL_BYTES));
@@ -162,12 +166,12 @@ export function withoutContent(message: Buffer): Incoming | undefined {
 
 export const encode = (message: object): Buffer => Buffer.from(JSON.stringify(message));
 
-/** The longest message that is parsed. Pictures of 8000 x 8000 pixels are shorter. */
+/** The longest message that is parsed. Images of 8000 x 8000 pixels are shorter. */
 const PARSED_BYTES_MAX = 64 * 1024 ** 2;
 const EVENT_BYTES_MAX = 4 * 1024 ** 2;
 const CONSOLE_HEAD = Buffer.from('{"method":"Runtime.consoleAPICalled"');
 const TIMESTAMP = '"timestamp":';
-/** Contains the time of a call of the console: only its stack follows. */
+/** The end of a message that contains the time of a console call: only the call's stack follows the time. */
 const TAIL_BYTES = 64 * 1024;
 
 /** CDP's code for an unknown session. */

@@ -67,17 +67,17 @@ export type Verdict =
 export interface Policy {
   /** Only these methods are parsed and judged; all others are forwarded as the same bytes. */
   readonly watched: ReadonlySet<string>;
-  /** Whether another method must currently be judged. */
+  /** Whether a method that is not in `watched` must currently be judged. */
   isWatched?(method: string): boolean;
   judge(command: Command): Verdict | Promise<Verdict>;
   /** Called with every event that is sent to the client. */
   onEvent?(event: Buffer): void;
   /**
-   * The form in which the client currently receives an event. Undefined if the client does not receive it. The result
-   * ends with the same channel.
+   * Returns an event in the form in which the client currently receives it, or undefined if the client does not receive
+   * it. The result ends with the same `sessionId`.
    */
   filterEvent?(event: Buffer): Buffer | undefined;
-  /** Takes the events that were withheld from the client, in the form in which it now receives them. */
+  /** Removes and returns the events that were withheld from the client, in the form in which it now receives them. */
   takeKept?(): readonly Buffer[];
 }
 
@@ -101,11 +101,11 @@ export interface TappedCommand {
   readonly targetIds: readonly string[];
 }
 
-/** Observes some commands and their answers. It must not throw or block. */
+/** Observes some commands and their responses. It must not throw or block. */
 export interface CommandTap {
   /** The commands to observe. */
   readonly methods: ReadonlySet<string>;
-  /** Returns a listener for the answer. The client receives the answer too. */
+  /** Returns a listener for the response. The client receives the response too. */
   onCommand(command: TappedCommand): ((answer: Buffer) => void) | undefined;
 }
 
@@ -140,7 +140,7 @@ export class MuxClient implements ChannelOwner {
     this.#setRoot(await this.#mux.attachToBrowser(this, beforeUse));
   }
 
-  /** Uses the channel of one page as the root. The client cannot reach the browser itself. */
+  /** Uses the client's channel to one page as its root. The client cannot reach the browser itself. */
   openOnPage(page: Channel): void {
     this.#isOnPage = true;
     this.#setRoot(page);
@@ -260,8 +260,8 @@ export class MuxClient implements ChannelOwner {
   }
 
   /**
-   * Chromium sends no more frames of a screencast until a frame is acknowledged, so a dropped frame is acknowledged for
-   * the client.
+   * Drops an event. Chromium sends no more frames of a screencast until a frame is acknowledged, so a dropped frame is
+   * acknowledged for the client.
    */
   #dropEvent(channel: Channel, message: Buffer): void {
     if (!isScreencastFrame(message)) return;
@@ -319,7 +319,10 @@ export class MuxClient implements ChannelOwner {
       .catch(error => this.#listener.failed(error));
   }
 
-  /** The message is encoded again from the parsed value, so that exactly what was judged is sent. */
+  /**
+   * Executes a judged command. The message is encoded again from the parsed value, so that exactly what was judged is
+   * sent.
+   */
   #execute(channel: Channel, envelope: Envelope, message: Buffer, params: JsonObject, verdict: Verdict): void {
     const { id, method } = envelope;
     if ('defer' in verdict) return this.#executeLater(channel, envelope, message, params, verdict.defer);

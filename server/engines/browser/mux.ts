@@ -1,6 +1,6 @@
 // Routes messages between one browser's pipe and its channels. Each client has its own root channel
 // (`Target.attachToBrowserTarget`), so ids need no rewriting and a message is forwarded as the same bytes. The root of
-// the pipe is used only to attach and detach. Chromium's answers for unknown sessions arrive there without a channel.
+// the pipe is used only to attach and detach. Chromium's responses for unknown sessions arrive there without a channel.
 
 import { randomInt } from 'node:crypto';
 import type { OnFailure } from '../../kit/guard.ts';
@@ -22,24 +22,24 @@ import { Pipe } from './pipe.ts';
 
 const ROOT_ANSWER_MS = 15_000;
 /**
- * The maximum number of messages of one browser that cannot be handled. Chromium itself sends none. Beyond this number
+ * Maximum number of messages from one browser that could not be handled. Chromium itself sends none. Beyond this number
  * the browser is compromised or broken.
  */
 const UNREADABLE_MAX = 100;
 /** Limit of open channels of one browser: those of the server and of all clients, to pages, frames and workers. */
 const CHANNELS_MAX = 20_000;
 /**
- * Root ids start at a random number, so that they differ from those of a previous process whose answers may still
+ * Root ids start at a random number, so that they differ from those of a previous process whose responses may still
  * arrive.
  */
 const ROOT_ID_BASE_MAX = 1_000_000_000;
 
-/** Receives the answer to a command and returns the answer that the client gets. */
+/** Receives the response to a command and returns the response that the client gets. */
 export type OnAnswer = (answer: Incoming) => Incoming | Promise<Incoming>;
 
 /**
- * Marks commands that remain pending after a crash of their target, because they revive the page and Chromium answers
- * them.
+ * Marks commands that remain pending after a crash of their target, because they revive the page and Chromium responds
+ * to them.
  */
 export const keepAfterCrash: OnAnswer = answer => answer;
 
@@ -49,13 +49,13 @@ export interface Channel extends OverridingChannel {
   readonly parent: Channel | undefined;
   /** Unanswered commands, by id. */
   readonly pending: Map<number, OnAnswer | undefined>;
-  /** Additional listeners for answers, by the id of the command. */
+  /** Additional listeners for responses, by the id of the command. */
   answerTaps?: Map<number, (answer: Buffer) => void>;
 }
 
 export interface ChannelOwner {
   incoming(channel: Channel, message: Buffer): void;
-  /** Called when the browser will not answer this command. The owner then gets an error. */
+  /** Called when the browser will not respond to this command. The owner then gets an error. */
   fail(channel: Channel, id: number, message: string, onAnswer: OnAnswer | undefined): void;
   /** Called when all messages of one read have been delivered. */
   batchEnd(): void;
@@ -76,7 +76,9 @@ export class Mux implements Closeable {
   readonly #rootPending = new Map<number, (answer: Incoming) => void>();
   readonly #failed = Promise.withResolvers<Error>();
   #rootId = randomInt(ROOT_ID_BASE_MAX);
-  /** Below the ids of clients. Answers to these commands are ignored. */
+  /**
+   * The id of the server's last own command. These ids are below those of clients, and responses to them are ignored.
+   */
   #ownId = -ROOT_ID_BASE_MAX;
   readonly #batchOwners = new Set<ChannelOwner>();
   readonly #onUnreadable: OnFailure;
@@ -102,7 +104,7 @@ export class Mux implements Closeable {
       this.#failed.resolve(new Error(`${UNREADABLE_MAX} messages of the browser could not be handled`));
   }
 
-  /** Resolves when the pipe breaks. */
+  /** Resolves when the pipe breaks or UNREADABLE_MAX is reached. */
   get failed(): Promise<Error> {
     return this.#failed.promise;
   }
@@ -154,7 +156,7 @@ export class Mux implements Closeable {
         for (const message of overrideCommands(channel, () => --this.#ownId, name)) this.#pipe.send([message]);
   }
 
-  /** Removes a channel and its children. Their pending commands are answered with an error. */
+  /** Removes a channel and its children. Their pending commands fail with an error. */
   drop(channel: Channel): void {
     const gone = new Set([channel]);
     // A channel is opened after its parent.
@@ -165,7 +167,7 @@ export class Mux implements Closeable {
     }
   }
 
-  /** A crashed target never answers, so its pending commands are answered with an error. */
+  /** Fails the pending commands of a crashed target, because it never responds. */
   targetCrashed(targetId: string): void {
     for (const channel of this.#channels.values())
       if (channel.targetId === targetId) this.failPending(channel, 'Target crashed', keepAfterCrash);
@@ -241,7 +243,7 @@ export class Mux implements Closeable {
   }
 }
 
-/** An error answer in the browser's format, in the form in which the owner of the channel receives it. */
+/** Returns an error response in the browser's format, in the form in which the owner of the channel receives it. */
 export function errorAnswer(channel: Channel | undefined, id: number, message: string, code = SERVER_ERROR): Buffer {
   const error = { code, message };
   return encode(channel?.parent ? { id, error, sessionId: channel.id } : { id, error });
@@ -250,6 +252,8 @@ export function errorAnswer(channel: Channel | undefined, id: number, message: s
 export const noSuchSession = (id: number): Buffer =>
   encode({ id, error: { code: NO_SUCH_SESSION, message: 'Session with given id not found.' } });
 
-/** A message in the form in which the owner of the channel receives it: without `sessionId` on its root channel. */
+/**
+ * Returns a message in the form in which the owner of the channel receives it: without `sessionId` on its root channel.
+ */
 export const asSeenByOwner = (channel: Channel, message: Buffer): Buffer =>
   channel.parent ? message : withoutChannel(message);

@@ -1,7 +1,7 @@
-// Restricts the hosts of documents: of main frames and, if the rule requires it, of inner frames. Chromium pauses every
-// document request on this channel, which is the last one before the network, whatever started it: pages, popups and
-// redirects. A page that was loaded without the network, such as from a service worker, is checked afterwards and
-// cleared if it is not allowed.
+// Restricts the hosts from which documents are loaded in main frames and, if the rule requires it, in inner frames.
+// Chromium pauses every document request on this channel as the last step before the network, whatever started the
+// request: a page, a popup or a redirect. A page that was loaded without the network, such as from a service worker, is
+// checked afterwards and cleared if it is not allowed.
 import { type JsonObject, objectAt, textAt } from '../../kit/json.ts';
 import { CommandSender } from './command-sender.ts';
 import { type Incoming, SERVER_ERROR } from './messages.ts';
@@ -83,7 +83,7 @@ export class NavigationGuard implements ChannelOwner {
     const hostname = hostOf(url);
     const isAllowed = (frame: 'main' | 'inner'): boolean =>
       hostname === undefined || this.#rule.allows(hostname, frame, url);
-    // Nothing is sent until the request is continued. If continuing fails, the request or the browser is gone.
+    // The request is not sent until it is continued. If continuing fails, the request or the browser is gone.
     try {
       const allowed =
         (isAllowed('main') && isAllowed('inner')) ||
@@ -95,7 +95,10 @@ export class NavigationGuard implements ChannelOwner {
     } catch {}
   }
 
-  /** The id of a main frame is the id of its target. Queried each time, because the events about it may arrive later. */
+  /**
+   * Whether a frame is a main frame, whose id is the id of its target. Queried each time, because events about the
+   * target may arrive later.
+   */
   async #isMainFrame(root: Channel, frameId: string): Promise<boolean> {
     try {
       const found = await this.#asker.send(root, 'Target.getTargetInfo', { targetId: frameId });
@@ -106,8 +109,8 @@ export class NavigationGuard implements ChannelOwner {
   }
 
   /**
-   * Checks a page after it has loaded, because documents from a service worker, from a client that fulfils requests, or
-   * from a blob make no network request.
+   * Checks a page after it has loaded, because documents that come from a service worker, a client that fulfils
+   * requests, or a blob cause no network request.
    */
   async #checkPage(params: JsonObject | undefined): Promise<void> {
     const info = objectAt(params, 'targetInfo');
@@ -147,14 +150,14 @@ export class NavigationGuard implements ChannelOwner {
     }
   }
 
-  /** The host of a URL that a main frame may not load. Undefined if it may load the URL. */
+  /** Returns the host of a URL that a main frame may not load. Undefined if it may load the URL. */
   #refusedHost(url: string | undefined): string | undefined {
     const hostname = hostOf(url);
     return hostname === undefined || this.#rule.allows(hostname, 'main', url ?? '') ? undefined : hostname;
   }
 }
 
-/** The host in the format that rules use. Undefined for a URL without a host. */
+/** Returns the host in the format that rules use. Undefined for a URL without a host. */
 function hostOf(address: string | undefined): string | undefined {
   const url = URL.parse(address ?? '');
   if (!url || !WITH_HOST.has(url.protocol)) return undefined;

@@ -14,7 +14,7 @@ export type TargetKind = 'page' | 'iframe' | 'worker' | 'shared_worker' | 'servi
 const ROOT_KINDS: readonly TargetKind[] = ['page', 'service_worker', 'shared_worker'];
 const CHILD_KINDS: readonly TargetKind[] = ['iframe', 'worker'];
 
-/** `picture` is the decoded picture of a screencast frame. */
+/** `picture` is the decoded image of a screencast frame. */
 export type OnEvent = (method: string, params: JsonObject, picture?: Buffer) => void;
 
 /** One target. Commands that an observer sends in its `target` callback take effect before the first script runs. */
@@ -27,11 +27,11 @@ export interface ObservedTarget {
   readonly url: string;
   /** The page or frame that contains this frame or worker. */
   readonly parent: ObservedTarget | undefined;
-  /** Whether we were attached before its first script, so that no event was missed. */
+  /** Whether we were attached before the target's first script, so that no event was missed. */
   readonly isNew: boolean;
   readonly isGone: boolean;
   send(method: string, params?: JsonObject, ms?: number): Promise<JsonObject>;
-  /** Sends a command and ignores the answer and errors. */
+  /** Sends a command and ignores the response and errors. */
   post(method: string, params?: JsonObject): void;
   on(listener: OnEvent): Closeable;
   /** Calls the listener once when the target is closed, or at once if it has already been closed. */

@@ -28,7 +28,10 @@ const OTHER_OVERRIDES: ReadonlySet<string> = new Set([
 /** Longer commands are not kept. No usual override is that long. */
 const BYTES_MAX = 16 * 1024;
 
-/** The name of the override: the method that sets it, also if `method` clears it. Undefined for other methods. */
+/**
+ * Returns the name of an override, which is the method that sets it, even if `method` clears it. Undefined for other
+ * methods.
+ */
 export function overrideOf(method: string): string | undefined {
   if (OTHER_OVERRIDES.has(method) || method.startsWith('Emulation.set')) return method;
   return method.startsWith('Emulation.clear') ? method.replace('.clear', '.set') : undefined;
@@ -43,7 +46,7 @@ export function noteOverride(channel: OverridingChannel, method: string, message
   if (message.length <= BYTES_MAX) channel.overrides.set(name, Buffer.from(message));
 }
 
-/** The remembered commands with new ids. If `name` is given, only the commands of this override. */
+/** Returns the remembered commands with new ids. If `name` is given, only the commands for this override. */
 export function overrideCommands(channel: OverridingChannel, newId: () => number, name?: string): readonly Buffer[] {
   const wanted = [...(channel.overrides ?? [])].filter(([one]) => name === undefined || one === name);
   return wanted.flatMap(([, message]) => {

@@ -10,7 +10,10 @@ import { wholeBufferOf } from '../../kit/whole-buffer.ts';
 export const INCOMING_BYTES_MAX = 256 * 1024 ** 2;
 /** Chromium 156 closes its pipe at a message of 110 MiB. A message of 99 MiB passes. */
 export const OUTGOING_BYTES_MAX = 96 * 1024 ** 2;
-/** Limit of bytes that wait for a slow browser. Beyond it commands of clients are refused. Larger than any one message. */
+/**
+ * Maximum number of bytes that wait for a slow browser. Beyond it, commands from clients are refused. Larger than any
+ * one message.
+ */
 export const OUTGOING_WAITING_BYTES_MAX = 128 * 1024 ** 2;
 const WAITING_BYTES_FULL = 4 * 1024 ** 2;
 const READ_BUFFER_BYTES = 1024 ** 2;
@@ -72,7 +75,7 @@ export class Pipe {
     this.#incoming.resume();
   }
 
-  /** Whether so many bytes are waiting for Chromium that clients should pause. */
+  /** Whether so many bytes are waiting to be sent to Chromium that clients should pause. */
   get isFull(): boolean {
     return this.#outgoing.writableLength > WAITING_BYTES_FULL;
   }
@@ -183,7 +186,7 @@ export class Pipe {
     this.#freeParts();
   }
 
-  /** Frees the memory at once. If large messages are left to the garbage collector, the number of its pauses doubles. */
+  /** Frees the memory at once. Leaving large messages to the garbage collector doubles the number of its pauses. */
   #freeParts(): void {
     for (const part of this.#parts) for (const buffer of wholeBufferOf(part)) buffer.transfer(0);
     this.#parts.length = 0;
@@ -191,7 +194,7 @@ export class Pipe {
   }
 }
 
-/** O_RDWR, so that neither side reads end-of-file while the other is being replaced. */
+/** Opens a FIFO with O_RDWR, so that neither side reads end-of-file while the other is being replaced. */
 function openFifo(path: string, options: object): Socket {
   const descriptor = openSync(path, constants.O_RDWR | constants.O_NONBLOCK);
   return new Socket({ fd: descriptor, ...options });

@@ -8,7 +8,7 @@ import type { Clock } from '../../kit/clock.ts';
 import type { JsonObject } from '../../kit/json.ts';
 import { type SharedFolder, SharedFolders } from './shared-folders.ts';
 
-/** Folders of downloads and uploads in the box. `file:` URLs in these two folders may be opened. */
+/** Folders for downloads and uploads in the box. `file:` URLs in these two folders may be opened. */
 export const DOWNLOADS = 'downloads';
 export const UPLOADS_IN_BOX = '/tmp/.uploads';
 
@@ -39,7 +39,7 @@ const POLICIES = {
   AlwaysOpenPdfExternally: true, // PDFs are downloaded, not shown in the tab
 } as const;
 
-/** Limits of policy folders that no browser uses. Certificates make some of them large. */
+/** Limits on the policy folders that no browser uses. Certificates make some of them large. */
 const UNUSED_POLICIES_MAX = 16;
 const UNUSED_POLICY_BYTES_MAX = 64 * 1024 ** 2;
 const FILE = join('policies', 'managed', 'berth.json');
@@ -59,7 +59,7 @@ export class PolicyFolders {
     });
   }
 
-  /** `extra` contains policies in addition to those of every browser. */
+  /** Prepares a folder for the policies of every browser and those in `extra`. */
   prepare(extra: JsonObject = {}): Promise<SharedFolder> {
     const text = `${JSON.stringify({ ...POLICIES, ...extra }, undefined, 2)}\n`;
     const name = createHash('sha256').update(text).digest('hex').slice(0, 32);

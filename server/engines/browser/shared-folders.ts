@@ -11,7 +11,7 @@ const REMOVED_PER_USE_MAX = 32;
 export interface SharedFoldersOptions {
   /** The folder that contains the shared folders and nothing else. */
   readonly parent: string;
-  /** Limit of folders that no browser uses. */
+  /** Maximum number of folders that no browser uses. */
   readonly unusedMax: number;
   readonly unusedBytesMax: number;
   readonly bytesOf: (folder: string) => Promise<number>;
@@ -38,7 +38,10 @@ export class SharedFolders {
     this.#countedSinceMs = parts.clock.now().getTime();
   }
 
-  /** `fill` writes the files of the folder. It is called for each use and may find the files of earlier calls. */
+  /**
+   * Returns the folder for this name. `fill` writes its files. `fill` is called for each use and may find the files of
+   * earlier calls.
+   */
   async use(name: string, fill: (folder: string) => Promise<void>): Promise<SharedFolder> {
     const path = join(this.#options.parent, name);
     this.#useCounts.set(name, (this.#useCounts.get(name) ?? 0) + 1);

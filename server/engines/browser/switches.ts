@@ -12,7 +12,7 @@ export interface SwitchOptions {
   readonly sandbox: boolean;
 }
 
-/** A renderer that Chromium starts in advance for the next page. */
+/** The feature that makes Chromium start a renderer in advance for the next page. */
 export const SPARE_RENDERER = 'SpareRendererForSitePerProcess';
 
 const DISABLED_FEATURES = [
@@ -56,8 +56,8 @@ const ALWAYS = [
 ];
 
 /**
- * The identity that `chromium` reports by default and headless shell does not. `version` has the form `Chromium
- * 156.0.8078.79`.
+ * Returns switches for the identity that `chromium` reports by default and headless shell does not. `version` has the
+ * form `Chromium 156.0.8078.79`.
  */
 export function shellIdentity(version: string): readonly string[] {
   const major = /(\d+)\./.exec(version)?.[1];

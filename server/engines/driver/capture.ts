@@ -1,5 +1,5 @@
-// Captures a page for an operation: opens its address if one is given, and takes a picture, a PDF, text or values from
-// it.
+// Captures a page for an operation: opens its URL if one is given, and takes a screenshot, a PDF, text or values from
+// the page.
 import type { Page, Response } from 'playwright-core';
 import { type Capture, type Captured, DriveFailed, type Wanted } from './command.ts';
 
@@ -17,8 +17,9 @@ const VALUES_MAX = 100;
 const VALUE_CHARACTERS_MAX = 20_000;
 
 /**
- * Throws DriveFailed. The whole capture has one deadline, because `title`, `evaluate` and `pdf` have no timeout of
- * their own, and a page can hang after it has loaded.
+ * Captures a page. The whole capture has one deadline, because `title`, `evaluate` and `pdf` have no timeout of their
+ * own, and a page can hang after it has loaded.
+ * Throws DriveFailed.
  */
 export async function capture(page: Page, order: Capture): Promise<Captured> {
   page.setDefaultTimeout(order.timeoutMs);
@@ -29,7 +30,7 @@ export async function capture(page: Page, order: Capture): Promise<Captured> {
   }
 }
 
-/** Throws DriveFailed `timeout`. */
+/** Waits for work to finish. Throws DriveFailed `timeout` after `ms` milliseconds. */
 export async function within<T>(ms: number, work: Promise<T>): Promise<T> {
   const { promise: late, reject } = Promise.withResolvers<never>();
   const timer = setTimeout(() => reject(new DriveFailed('timeout', `The page did not respond within ${ms} ms.`)), ms);
@@ -58,7 +59,10 @@ export const pageOf = async (page: Page, status?: number): Promise<Pick<Captured
 
 type Visit = Required<Pick<Capture, 'url' | 'waitUntil' | 'timeoutMs' | 'acceptStatus'>>;
 
-/** Returns the status of the page. Throws DriveFailed for an error page, unless its status is accepted. */
+/**
+ * Opens the URL and returns the HTTP status of the page. Throws DriveFailed for an error page, unless its status is
+ * accepted.
+ */
 export async function visit(
   page: Page,
   { url, waitUntil, timeoutMs, acceptStatus }: Visit,
@@ -70,7 +74,7 @@ export async function visit(
   throw new DriveFailed('page', `The page answered with the status ${status}.`, { pageStatus: status, url: place });
 }
 
-/** Visits the address of a file. Such an address does not load: its navigation ends when the download begins. */
+/** Visits the URL of a file. Such a URL does not load as a page: its navigation ends when the download begins. */
 async function visitFile(page: Page, order: Visit): Promise<number | undefined> {
   try {
     return await visit(page, order);
@@ -194,7 +198,7 @@ function fileOf(bytes: Buffer, mimeType: string): Pick<Captured, 'bytes' | 'mime
   return { bytes: new Uint8Array(bytes), mimeType };
 }
 
-/** Read from the header of the file. */
+/** Reads the size of an image from its header. */
 function sizeOf(bytes: Buffer, format: 'png' | 'jpeg'): { width: number; height: number } {
   if (format === 'png') return { width: bytes.readUInt32BE(16), height: bytes.readUInt32BE(20) };
   for (let at = 2; at + 9 < bytes.length; at += 2 + bytes.readUInt16BE(at + 2)) {

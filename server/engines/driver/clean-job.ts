@@ -1,5 +1,5 @@
-// Removes what the service typed from the results of steps. Runs in a worker thread, because the results are texts of
-// pages and can be long.
+// Removes what the service typed from the results of steps. Runs in a worker thread, because the results contain text
+// from pages and can be long.
 import { withoutSecrets } from '../../kit/without-secrets.ts';
 import type { Job } from '../../kit/worker-pool.ts';
 import type { Stepped, StepResult } from './command.ts';
@@ -11,7 +11,7 @@ export interface CleanInput {
 }
 
 const LIMIT_MS = 20_000;
-/** The shortest limit at which texts are cut when they are read. A text of at least this length may have been cut. */
+/** The lowest limit at which text is cut when it is read. A text of at least this length may have been cut. */
 const CUT_CHARACTERS = 300;
 
 export const CLEAN_STEPS: Job<CleanInput, Stepped> = {

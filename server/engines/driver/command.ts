@@ -1,6 +1,6 @@
 // The commands of the driver and their results, as sent between the main thread and the driver's threads.
 
-/** An element of the page: a reference from the newest snapshot, such as `e12`. */
+/** An element of the page: its reference in the newest snapshot, such as `e12`. */
 export type Ref = string;
 
 export interface FileContent {
@@ -71,8 +71,8 @@ export interface Capture {
 export interface Steps extends Omit<Capture, 'wanted'> {
   readonly steps: readonly Step[];
   /**
-   * What earlier commands of the same call did: the number of their steps, the bytes of their files, and whether one of
-   * them typed.
+   * What earlier commands of the same call did: the number of their steps, the total size of their files in bytes, and
+   * whether any of them typed.
    */
   readonly before?: { readonly steps: number; readonly bytes: number; readonly hasTyped: boolean };
 }
@@ -103,7 +103,7 @@ export interface StepResult extends Omit<Captured, 'url' | 'title' | 'status'> {
 }
 
 export interface Stepped extends Pick<Captured, 'url' | 'title' | 'status'> {
-  /** One for each step. */
+  /** One result for each step. */
   readonly results: readonly StepResult[];
 }
 
@@ -124,8 +124,8 @@ export type Wanted =
     }
   | { readonly kind: 'html' | 'text' | 'links'; readonly selector?: string }
   /**
-   * Clicks the element. Without a selector, the file is at the URL that is opened. Whoever watches the browser sees the
-   * download.
+   * Clicks the element. Without a selector, downloads the file at the URL that is opened. Whoever watches the browser
+   * sees the download.
    */
   | { readonly kind: 'download'; readonly selector?: string }
   | {
@@ -169,7 +169,7 @@ export interface CommandResult {
   /** Absent while a dialog is open, because it blocks the page. */
   readonly page?: PageState;
   readonly tabs: readonly Tab[];
-  /** An open dialog or file chooser, which must be answered first. */
+  /** Describes the open dialog or file chooser that must be answered first. */
   readonly blockedBy?: string;
   /** Set only for `capture`. */
   readonly captured?: Captured;
@@ -203,7 +203,9 @@ export interface Order {
   readonly command: Command;
 }
 
-/** `closed`: the session whose connection to the browser was closed. */
+/**
+ * A message from a driver thread to the main thread. `closed`: the session whose connection to the browser was closed.
+ */
 export type ThreadMessage =
   | { readonly id: number; readonly result: CommandResult }
   | {
@@ -216,15 +218,15 @@ export type ThreadMessage =
   | { readonly closed: string };
 
 /**
- * What a step needs to be done outside the driver. `type`: type the text of this step into the element that has the
- * attribute `mark`. `cover`: hide fields and texts that show what was typed. `uncover`: show them again, and fail if
- * one was visible in between.
+ * What a step needs done outside the driver. `type`: type the text of this step into the element that has the attribute
+ * `mark`. `cover`: hide fields and texts that show what was typed. `uncover`: show them again, and fail if any of them
+ * was visible in between.
  */
 export type Help =
   | { readonly do: 'type'; readonly step: number; readonly mark: string }
   | { readonly do: 'cover' | 'uncover' };
 
-/** Throws DriveFailed. */
+/** Does what a step needs outside the driver. Throws DriveFailed. */
 export type Helper = (help: Help) => Promise<void>;
 
 /** Sent to the thread in reply to `asks`. */

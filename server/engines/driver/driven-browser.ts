@@ -1,5 +1,5 @@
-// One session's browser as Playwright sees it, in a thread of the driver: the current tab, and what blocks it (a
-// dialog, a file chooser). Text of a page is cut at a named limit before it is used.
+// One session's browser as Playwright sees it, in a thread of the driver: the current tab, and the dialog or file
+// chooser that blocks it. Text from a page is cut at a named limit before it is used.
 import {
   type Browser,
   type BrowserContext,
@@ -24,8 +24,8 @@ const URL_CHARACTERS_MAX = 2_000;
 const TABS_SHOWN = 50;
 const MESSAGE_CHARACTERS_MAX = 500;
 /**
- * Playwright writes no files when downloads are left to the browser (`noDefaults`). A folder that cannot exist makes
- * sure of that.
+ * A folder that cannot exist, to be certain that Playwright writes no files. It should write none anyway when downloads
+ * are left to the browser (`noDefaults`).
  */
 const NO_FOLDER = '/dev/null/none';
 
@@ -60,7 +60,8 @@ export class DrivenBrowser implements Acting {
   #onDialog = Promise.withResolvers<void>();
   #isCapturing = false;
   /**
-   * Set when the page requests another document during a command. Resolves when that document has arrived or failed.
+   * Set when the page requests another document during a command. The promise resolves when that document has arrived
+   * or failed.
    */
   #leading: PromiseWithResolvers<void> | undefined;
 
@@ -137,7 +138,7 @@ export class DrivenBrowser implements Acting {
     return this.#context.pages();
   }
 
-  /** The current tab; a new one if all were closed. */
+  /** Returns the current tab, or a new one if all tabs were closed. */
   async page(): Promise<Page> {
     if (this.#page && !this.#page.isClosed()) return this.#page;
     this.#page = this.#context.pages().at(-1) ?? (await this.#context.newPage());
@@ -244,7 +245,7 @@ export class DrivenBrowser implements Acting {
   }
 }
 
-/** Requests the title again only if the current tab is not in `tabs`. */
+/** Returns the URL and title of the page. Requests the title only if the current tab is not in `tabs`. */
 async function placeOf(page: Page, tabs: readonly Tab[]): Promise<Pick<PageState, 'url' | 'title'>> {
   const title = tabs.find(({ isCurrent }) => isCurrent)?.title ?? (await titleOf(page));
   return { url: cut(page.url(), URL_CHARACTERS_MAX), title };
@@ -261,11 +262,11 @@ function isOfPage(page: Page, request: Request): boolean {
   }
 }
 
-/** Empty for a page that does not answer in time. */
+/** Returns the title of a page, or an empty string if the page does not respond in time. */
 const titleOf = async (page: Page): Promise<string> =>
   cut(await Promise.race([page.title().catch(() => ''), wait(TITLE_MS).then(() => '')]), TITLE_CHARACTERS_MAX);
 
-/** Also resolves if the page navigates away. */
+/** Resolves when the page has drawn once, or when it navigates away. */
 const drawn = (page: Page): Promise<unknown> => page.evaluate(DRAWN).catch(() => {});
 const DRAWN = 'new Promise(resolve => requestAnimationFrame(() => setTimeout(resolve)))';
 

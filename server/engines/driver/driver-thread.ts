@@ -35,7 +35,7 @@ async function perform({ id, session, address, command }: Order): Promise<void> 
   }
 }
 
-/** Asks the main thread for help. Rejects if that fails. */
+/** Asks the main thread for help. Rejects if the main thread fails to help. */
 function ask(of: number, help: Help): Promise<void> {
   lastAsked += 1;
   const answer = Promise.withResolvers<void>();

@@ -1,6 +1,6 @@
 // Drives browsers for agents that use MCP and not CDP. Playwright runs in threads of its own and connects to a session
-// as any client does. Page content is parsed there and not in the main thread. A thread that does not answer in time is
-// replaced: the next command connects again, and only references from earlier snapshots are lost.
+// as any client does. Page content is parsed there and not in the main thread. A thread that does not respond in time
+// is replaced: the next command connects again, and only references from earlier snapshots are lost.
 import { Worker } from 'node:worker_threads';
 import type { Log } from '../../kit/log.ts';
 import type { Closeable } from '../../kit/scope.ts';
@@ -18,10 +18,13 @@ import {
 export interface DriverLimits {
   /** A thread with Playwright uses about 95 MiB. */
   readonly threads: number;
-  /** The most commands of one session that may be queued. */
+  /** Maximum number of queued commands per session. */
   readonly waitingOfOne: number;
   readonly heapMb: number;
-  /** A command that takes longer ends its thread. Each command has a shorter limit of its own in perform.ts. */
+  /**
+   * A command that takes longer ends its thread. Most commands have a shorter limit of their own in perform.ts,
+   * capture.ts or steps.ts.
+   */
   readonly commandMs: number;
   /** A connection without commands is closed after this time. */
   readonly idleMs: number;
@@ -80,7 +83,10 @@ export class Driver implements Closeable {
     this.#limits = { ...DRIVER_LIMITS, ...limits };
   }
 
-  /** Throws DriveFailed. `help` performs the parts of steps that must be done outside the driver. */
+  /**
+   * Runs a command in the session's browser. `help` performs the parts of steps that must be done outside the driver.
+   * Throws DriveFailed.
+   */
   async run(target: Target, command: Command, help: Helper = noHelp): Promise<CommandResult> {
     if (this.#isClosed) throw new DriveFailed('connection', 'The service is stopping.');
     const driven = this.#drivenOf(target.session);
@@ -109,7 +115,7 @@ export class Driver implements Closeable {
     const leave: Leave = { leave: session };
     driven.thread.worker.postMessage(leave);
     if (driven.thread.sessions.size > 0) return;
-    // A page that hangs leaves its command pending. Such a thread is not reused for other sessions.
+    // A page that hangs leaves its command pending. The thread of such a page is not reused for other sessions.
     if (driven.thread.pending.size > 0) void this.#end(driven.thread, 'connection', SESSION_ENDED);
     else this.#endLater(driven.thread);
   }

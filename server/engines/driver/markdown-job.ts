@@ -1,5 +1,5 @@
-// Converts the HTML of a page to Markdown in a worker thread. With `isWhole`, all of it is converted; otherwise its
-// main content, if there is one.
+// Converts the HTML of a page to Markdown in a worker thread. Converts the whole page if `isWhole` is set or if no main
+// content is found, otherwise only the main content.
 import { Readability } from '@mozilla/readability';
 import { parseHTML } from 'linkedom';
 import TurndownService from 'turndown';
@@ -27,7 +27,9 @@ export function work({ html, url, isWhole }: MarkdownInput): string {
   return turndown.turndown((isWhole ? undefined : articleOf(document)) ?? whole).trim();
 }
 
-/** Changes the document. linkedom's document has the members that Readability uses. */
+/**
+ * Extracts the main content as HTML. Changes the document. linkedom's document has the members that Readability uses.
+ */
 function articleOf(document: unknown): string | undefined {
   const article = new Readability(document as never, { maxElemsToParse: ELEMENTS_MAX }).parse();
   if (!article?.content || (article.textContent ?? '').length < ARTICLE_CHARACTERS_MIN) return undefined;

@@ -14,7 +14,7 @@ const LINES_MAX = 200;
 const LINE_CHARACTERS_MAX = 1_000;
 const WAIT_FOR_TEXT_MS = 30_000;
 
-/** What the commands need from their browser. */
+/** What the commands need from the browser in which they run. */
 export interface Acting {
   readonly pages: readonly Page[];
   page(): Promise<Page>;
@@ -35,7 +35,7 @@ type Performers = {
 };
 
 export const perform = (on: Acting, command: Command, help: Helper): Promise<Said> =>
-  // Each performer accepts the commands of its own name.
+  // Each function in PERFORMERS accepts only the command after which it is named.
   (PERFORMERS[command.do] as (on: Acting, command: Command, help: Helper) => Promise<Said>)(on, command, help);
 
 const PERFORMERS: Performers = {
@@ -247,7 +247,7 @@ function tabAt(on: Acting, index: number): Page {
 
 const cut = (text: string): string => text.slice(0, TEXT_CHARACTERS_MAX).toWellFormed();
 
-/** The newest lines. */
+/** Returns the newest lines, shortened. */
 function lines(all: readonly string[]): string {
   const shown = all.slice(-LINES_MAX).map(line => line.slice(0, LINE_CHARACTERS_MAX));
   const left = all.length - shown.length;

@@ -19,12 +19,12 @@ const BLAMED = new Set<unknown>(['command', 'page', 'timeout', 'refused']);
 /** Lets Playwright's own timeouts come first, because they say what was waited for. */
 const SPARE_MS = 500;
 
-/** The total size of the pictures and PDF files of one call. */
+/** Maximum total size of the screenshots and PDF files of one call. */
 const BYTES_MAX = 100 * 1024 ** 2;
 
 const NOTHING = { steps: 0, bytes: 0, hasTyped: false };
 
-/** How far a call has come in its steps. */
+/** Tracks which step of a call is running. */
 class Progress {
   /** -1 before the first step. */
   step = -1;
@@ -45,8 +45,9 @@ class Progress {
 }
 
 /**
- * Throws DriveFailed. If a step failed, `details.step` is its number, from 0. All steps share one deadline, because
- * some of Playwright's functions have no timeout and a page can hang.
+ * Performs the steps of an operation. All steps share one deadline, because some of Playwright's functions have no
+ * timeout and a page can hang.
+ * Throws DriveFailed. If a step failed, `details.step` is its number, from 0.
  */
 export async function runSteps(page: Page, order: Steps, help: Helper): Promise<Stepped> {
   const progress = new Progress(order.timeoutMs);
@@ -99,7 +100,7 @@ async function type(page: Page, selector: string, typed: (mark: string) => Promi
 const isPicture = (step: Step): step is Extract<Step, { do: 'take' }> =>
   step.do === 'take' && (step.wanted.kind === 'screenshot' || step.wanted.kind === 'pdf');
 
-/** Hides what was typed while a picture or PDF file is taken. */
+/** Hides what was typed while a screenshot or PDF file is taken. */
 async function covered(help: Helper, take: () => Promise<StepResult>): Promise<StepResult> {
   await help({ do: 'cover' });
   const taken = await take().catch(async error => {

@@ -1,6 +1,6 @@
-// Reads a list of ad hosts: hosts files, plain names, and rules of Adblock Plus about whole hosts (`||ads.test^`,
-// `@@||good.test^`). Other rules are skipped, because the proxy sees neither paths nor the page of a request. A library
-// parses the rules of Adblock Plus.
+// Reads a list of ad hosts: hosts files, plain names, and Adblock Plus rules for whole hosts (`||ads.test^`,
+// `@@||good.test^`). Other rules are skipped, because the proxy sees neither the path of a request nor the page that
+// sent it. A library parses the Adblock Plus rules.
 import { isIP } from 'node:net';
 import { domainToASCII } from 'node:url';
 import { type HostMatcher, hostMatcher } from './host-rules.ts';
@@ -9,7 +9,7 @@ export interface AdHosts {
   /** Whether a host serves advertisements. */
   readonly blocks: HostMatcher;
   readonly rules: number;
-  /** Lines that were skipped because they are not about whole hosts. */
+  /** The number of lines that were skipped because they do not concern whole hosts. */
   readonly leftOut: number;
 }
 

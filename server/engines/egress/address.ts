@@ -5,7 +5,7 @@ import { isIP } from 'node:net';
 export interface Address {
   readonly family: 4 | 6;
   readonly bytes: Uint8Array;
-  /** In a form that `net.connect` accepts. */
+  /** The address in a form that `net.connect` accepts. */
   readonly text: string;
 }
 
@@ -28,7 +28,7 @@ export interface Range {
 const MAPPED_PREFIX = Uint8Array.of(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff);
 const MAPPED_BITS = 96;
 
-/** Undefined for names, zone ids, brackets, and short or octal forms. */
+/** Parses an IP address. Undefined for names, zone ids, brackets, and short or octal forms. */
 export function parseAddress(text: string): Address | undefined {
   const family = isIP(text);
   if (family === 4) return address4(bytesOf4(text));

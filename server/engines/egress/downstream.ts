@@ -6,8 +6,8 @@ import type { BigReads } from './big-reads.ts';
 const BUFFER_BYTES_FIRST = 16 * 1024;
 const BUFFER_BYTES_SMALL = 64 * 1024;
 /**
- * For a large body this buffer takes half the CPU time per byte of the small one (measured). Still larger buffers take
- * more time again.
+ * Size of the large buffer. With it, a large body takes half as much CPU time per byte as with the small one
+ * (measured). Even larger buffers are slower again.
  */
 const BUFFER_BYTES_BIG = 512 * 1024;
 const GROWTH = 4;
@@ -30,7 +30,7 @@ export class Downstream {
     return this.#buffer;
   }
 
-  /** `onWritable` is called when reading may continue. */
+  /** Starts writing to the browser. `onWritable` is called when reading may continue. */
   open(browser: Socket, onWritable: () => void): void {
     this.#browser = browser;
     this.#onWritable = onWritable;
@@ -38,7 +38,7 @@ export class Downstream {
     this.#early = undefined;
   }
 
-  /** Returns whether reading may continue now. */
+  /** Writes a chunk. Returns whether reading may continue now. */
   write(chunk: Uint8Array): boolean {
     const browser = this.#browser;
     if (!browser) {
@@ -49,13 +49,13 @@ export class Downstream {
     browser.write(chunk, () => {
       if (waiting) this.#onWritable();
     });
-    // The kernel has not taken all of it yet, so the buffer is still in use.
+    // The kernel has not yet taken the whole chunk, so the buffer is still in use.
     waiting = browser.writableLength > 0;
     if (!waiting && chunk.length === this.#buffer.length) this.#grow();
     return !waiting;
   }
 
-  /** Call when nothing more is read. Idempotent. */
+  /** Call when nothing more will be read. Idempotent. */
   close(): void {
     if (this.#isBig) this.#bigReads.release();
     this.#isBig = false;

@@ -34,7 +34,9 @@ export interface EgressOptions extends Pick<Runtime, 'clock' | 'log'> {
 }
 
 export interface EgressListener {
-  /** What the log shows of a text with a host name, which a page can make of what it must not tell. */
+  /**
+   * Returns the text that the log shows in place of a text with a host name. A page can put secrets into a host name.
+   */
   shown?(text: string): string;
   refused?(refusal: Refusal): void;
   proxyFailed?(failure: ProxyFailure): void;
@@ -72,7 +74,7 @@ export interface Egress extends Closeable {
   counters(): EgressCounters;
   /** Replaces the listener. */
   listen(listener: EgressListener): void;
-  /** Applies to open connections too. */
+  /** Replaces the policy. The new policy applies to open connections too. */
   replacePolicy(policy: EgressPolicy): void;
   /** Closes every connection. New connections are closed at once. */
   close(): Promise<void>;
@@ -223,7 +225,7 @@ class SessionEgress implements Egress {
 
   #onConnect(request: IncomingMessage, stream: Duplex, head: Buffer): void {
     const forwarder = stream instanceof Socket ? this.#browser.get(stream) : undefined;
-    // Otherwise the responses to pending requests would end up inside the tunnel.
+    // Checked because the responses to pending requests would otherwise end up inside the tunnel.
     if (!(stream instanceof Socket) || !forwarder || forwarder.inFlight > 0) {
       stream.destroy();
       return;

@@ -34,7 +34,7 @@ export class Forwarder {
     return this.#inFlight;
   }
 
-  /** `onFailure` is called before the browser gets the error. */
+  /** Forwards one plain request. `onFailure` is called before the browser gets the error. */
   forward(
     request: IncomingMessage,
     response: ServerResponse,
@@ -60,8 +60,8 @@ export class Forwarder {
   }
 
   /**
-   * The HTTP proxy that gets the request with the whole URL. Undefined for a direct connection, and for SOCKS, which
-   * the gate connects through.
+   * Returns the HTTP proxy that gets the request with the whole URL. Undefined for a direct connection, and for a SOCKS
+   * proxy, through which the gate connects.
    */
   #httpProxy({ target }: AbsoluteTarget): Upstream | undefined {
     const upstream = this.#gate.route(target);
@@ -142,7 +142,10 @@ export class Forwarder {
   }
 }
 
-/** Writing it sends the head without a body. `flushHeaders` would encode bytes above 127 as UTF-8 a second time. */
+/**
+ * An empty chunk. Writing it sends the head without a body. `flushHeaders` would encode bytes above 127 as UTF-8 a
+ * second time.
+ */
 const NOTHING = Buffer.alloc(0);
 
 interface Exchange {
@@ -154,7 +157,10 @@ interface Exchange {
   readonly fail: (error: unknown) => void;
 }
 
-/** Not `pipeline`, which would destroy the browser's connection on an error before the error is sent. */
+/**
+ * Sends the request body. Does not use `pipeline`, which would destroy the browser's connection on an error before the
+ * error is sent.
+ */
 function sendBody(request: IncomingMessage, outgoing: ClientRequest): void {
   outgoing.write(NOTHING);
   request.pipe(outgoing);
@@ -219,7 +225,7 @@ function stream({ incoming, response }: ProxiedResponse): void {
   pipeline(incoming, response, () => {});
 }
 
-/** Reuses the read memory. When no stream holds data any more, the kernel has copied it. */
+/** Reuses the read buffer. Once no stream holds data any more, the kernel has copied it all. */
 function reuseMemory(incoming: IncomingMessage, response: ServerResponse): void {
   const { socket } = incoming;
   if (!(socket instanceof RequestSocket)) return;
@@ -228,8 +234,8 @@ function reuseMemory(incoming: IncomingMessage, response: ServerResponse): void 
 }
 
 /**
- * Sends an error to the browser. A refusal is answered with a page. A network failure looks as it would without a proxy: the
- * connection is closed, and the browser reports a network error.
+ * Sends an error to the browser. A refusal is reported as a page. A network failure looks as it would without a proxy:
+ * the connection is closed, and the browser reports a network error.
  */
 export function sendAnswer(request: IncomingMessage, response: ServerResponse, error: unknown): void {
   if (response.headersSent || response.destroyed) {
@@ -272,8 +278,9 @@ function endingOf(error: unknown): Ending {
 const MALFORMED_HEAD = 'HTTP/1.1 502 \0\r\n\r\n';
 
 /**
- * The interim response carries the name of the failure for debugging. It also tells the browser that a response has begun.
- * Without it the browser would repeat a request on a reused connection, and the server could act twice.
+ * Sends an interim response and ends the connection. The interim response carries the name of the failure for
+ * debugging, and tells the browser that a response has begun. Otherwise the browser would repeat a request on a reused
+ * connection, and the server could act twice.
  */
 function abortConnection(browser: Socket, { header }: Answer, ending: Ending): void {
   if (!browser.writable) {

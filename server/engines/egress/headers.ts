@@ -66,7 +66,7 @@ function values(raw: RawHeaders, lowerName: string): readonly string[] {
 /** For other methods without Content-Length, Node sends a chunked body. */
 const METHODS_WITHOUT_BODY = new Set(['GET', 'HEAD', 'DELETE', 'OPTIONS', 'TRACE', 'CONNECT']);
 
-/** The headers of a request as they are sent to its server. */
+/** Returns the headers of a request as they are sent to its server. */
 export function requestHeaders(method: string, host: string, raw: RawHeaders): string[] {
   const rest = endToEnd(raw, 'host');
   const body = framing(raw);

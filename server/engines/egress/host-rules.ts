@@ -33,7 +33,10 @@ export const listed =
     return false;
   };
 
-/** `a.b.test`, `b.test`, `test`. For an address the parents are meaningless, but no valid entry can match them. */
+/**
+ * Yields a name and its parents: `a.b.test`, `b.test`, `test`. For an address the parents are meaningless, but no valid
+ * entry can match them.
+ */
 function* withParents(hostname: string): Generator<string> {
   for (let rest = hostname; ; ) {
     yield rest;

@@ -13,7 +13,7 @@ const AUTHENTICATION_REQUIRED = 407;
 export const authorityOf = ({ hostname, port }: Pick<Target, 'hostname' | 'port'>): string =>
   hostname.includes(':') ? `[${hostname}]:${port}` : `${hostname}:${port}`;
 
-/** Undefined for a proxy without credentials. */
+/** Returns the value of the Proxy-Authorization header. Undefined for a proxy without credentials. */
 export function proxyAuthorization({ credentials }: Upstream): string | undefined {
   if (!credentials) return undefined;
   return `Basic ${Buffer.from(`${credentials.username}:${credentials.password.reveal()}`).toString('base64')}`;
@@ -25,7 +25,10 @@ export async function askForTunnel(socket: Socket, upstream: Upstream, target: T
   if (status < 200 || status > 299) throw new Failed('host_not_reached');
 }
 
-/** Sends CONNECT and returns the status. Some proxies just close the connection if they cannot reach the host. */
+/**
+ * Sends CONNECT and returns the status of the response. Some proxies just close the connection if they cannot reach the
+ * host.
+ */
 export async function connectStatus(socket: Socket, upstream: Upstream, target: Target): Promise<number> {
   const authority = authorityOf(target);
   const user = proxyAuthorization(upstream);

@@ -7,7 +7,7 @@ export interface EgressLimits {
   readonly requestsPerConnectionMax: number;
   /** Connections with a read buffer of 512 KiB. The others have at most 64 KiB. */
   readonly bigReadsMax: number;
-  /** Head of a request or a response. The same as Chromium's limit for responses. */
+  /** Bytes in the head of a request or a response. The same as Chromium's limit for responses. */
   readonly headBytesMax: number;
   /** From the first byte of a request to the end of its head. */
   readonly headMs: number;
@@ -22,12 +22,12 @@ export interface EgressLimits {
   readonly addressesMax: number;
   /** A connection without traffic in either direction is closed after this time. */
   readonly idleMs: number;
-  /** Replaces `idleMs` for a connection that one side has ended. */
+  /** Replaces `idleMs` for a connection of which one side has ended. */
   readonly halfClosedIdleMs: number;
   /** How often idle connections are closed. */
   readonly sweepMs: number;
   readonly tlsHandshakeMs: number;
-  /** Refusals written to the log of the server, for each session. All are counted. */
+  /** Maximum number of refusals per session that are written to the server log. All refusals are counted. */
   readonly refusalsLoggedMax: number;
 }
 

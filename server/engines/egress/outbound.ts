@@ -10,7 +10,7 @@ export interface OutboundConnection {
   readonly socket: Socket;
   /** The requested host. */
   readonly hostname: string;
-  /** The connected address: of the host, or of the proxy. */
+  /** The connected address, which is that of the host or that of the proxy. */
   readonly address: Address;
   readonly port: number;
   /** The local address. */
@@ -19,7 +19,7 @@ export interface OutboundConnection {
 }
 
 interface Watched extends OutboundConnection {
-  /** Bytes in both directions at the last check, and the time since which their number has not changed. */
+  /** The number of bytes in both directions at the last check. It has not changed since `sinceMs`. */
   bytes: number;
   sinceMs: number;
 }
@@ -57,7 +57,7 @@ export class OutboundConnections {
     return this.#opened;
   }
 
-  /** From the session to the outside, including the overhead of HTTP and TLS. */
+  /** Bytes sent from the session to the outside, including the overhead of HTTP and TLS. */
   get bytesUp(): number {
     return sum(this.#open, connection => connection.socket.bytesWritten, this.#closedUp);
   }

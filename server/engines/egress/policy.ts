@@ -6,9 +6,9 @@ import type { ThisMachine } from './this-machine.ts';
 import type { Upstream } from './upstream.ts';
 
 export interface EgressPolicy {
-  /** The rule that refuses a host, before it is resolved. Undefined if the host is allowed. */
+  /** Returns the rule that refuses a host, before it is resolved. Undefined if the host is allowed. */
   refusesHost(hostname: string): HostRule | undefined;
-  /** `local`: the local address of an open connection to the address, if there is one. */
+  /** Checks an address. `local`: the local address of an open connection to the address, if there is one. */
   checkAddress(address: Address, port: number, local?: string): Verdict;
   /** The proxy for a host. Undefined for a direct connection. */
   routeTo(hostname: string): Upstream | undefined;
@@ -38,7 +38,10 @@ export function egressPolicy({ allow, machine, hosts, ads, routeTo }: PolicyOpti
   };
 }
 
-/** Allows nothing. Used for a browser without a session, and for a session that has used up its bytes. */
+/**
+ * Returns a policy that allows nothing. Used for a browser without a session, and for a session that has used up its
+ * bytes.
+ */
 export const closedPolicy = (rule: HostRule): EgressPolicy => ({
   refusesHost: () => rule,
   checkAddress: () => ({ allowed: false, rule: 'unspecified' }),

@@ -1,5 +1,5 @@
 // Tests a proxy before a browser is started for it: whether it can be reached, is trusted and accepts the credentials.
-// An HTTP proxy is asked to connect to a name that does not exist. Any answer of a proxy is a success, unless it
+// An HTTP proxy is asked to connect to a name that does not exist. Any response from a proxy is a success, unless it
 // refuses the credentials.
 import { within } from '../../kit/wait.ts';
 import { Failed, ProxyFailed } from './failure.ts';
@@ -13,7 +13,7 @@ import type { Upstream } from './upstream.ts';
 const PROBE_MS = 8_000;
 /** RFC 6761: `.invalid` never resolves. */
 const UNRESOLVABLE = { hostname: 'berth-probe.invalid', port: 443 };
-/** How web servers answer CONNECT. Proxies give other answers. */
+/** Statuses with which web servers respond to CONNECT. Proxies respond with other statuses. */
 const NOT_A_PROXY: ReadonlySet<number> = new Set([400, 405, 501]);
 
 /** Rejects with ProxyFailed, or with Refused if the session may not reach the proxy's address. */
@@ -26,7 +26,10 @@ export async function probeUpstream(upstream: Upstream, options: UpstreamOptions
   }
 }
 
-/** Some proxies close the connection when they cannot reach the host. A second try asks for the proxy's own address. */
+/**
+ * Tests the proxy with up to two targets. Some proxies close the connection when they cannot reach the host, so the
+ * second target is the proxy's own address.
+ */
 async function probe(upstream: Upstream, options: UpstreamOptions, signal: AbortSignal): Promise<void> {
   for (const target of [UNRESOLVABLE, { hostname: upstream.hostname, port: upstream.port }])
     if (await tryTarget(upstream, target, options, signal)) return;
@@ -51,7 +54,7 @@ async function tryTarget(
   }
 }
 
-/** False if the proxy closed the connection without an answer. */
+/** Sends the test request. Returns false if the proxy closed the connection without a response. */
 async function ask(upstream: Upstream, target: Target, { socket }: UpstreamConnection): Promise<boolean> {
   if (upstream.scheme === 'socks5') {
     await greetSocks(socket, upstream);

@@ -1,4 +1,4 @@
-// Connects to an upstream proxy, which resolves names itself. The address of the proxy is checked by the session's policy,
+// Connects to an upstream proxy, which resolves names itself. The session's policy checks the address of the proxy,
 // unless the operator configured the proxy.
 import { isIP, Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
@@ -29,7 +29,10 @@ export interface UpstreamConnection {
   readonly address: Address;
 }
 
-/** Connects, with TLS for https, and sends no request. `make` is ignored for https, which needs an ordinary socket. */
+/**
+ * Connects to the proxy, with TLS for https, and sends no request. `make` is ignored for https, which needs an ordinary
+ * socket.
+ */
 export async function reachUpstream(
   upstream: Upstream,
   { resolve, check, limits }: UpstreamOptions,

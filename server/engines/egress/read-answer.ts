@@ -1,12 +1,12 @@
-// Reads the short answer of a proxy from a socket: parses all bytes so far until the answer is complete, and puts the rest
-// back into the socket.
+// Reads the short response of a proxy from a socket: parses all bytes received so far until the response is complete,
+// and puts the rest back into the socket.
 import type { Socket } from 'node:net';
 import { guarded } from '../../kit/guard.ts';
 import { Failed } from './failure.ts';
 
 export interface Parsed<T> {
   readonly value: T;
-  /** Bytes that belong to the answer. */
+  /** The number of bytes that belong to the response. */
   readonly used: number;
 }
 

@@ -11,7 +11,7 @@ const PIECES = ['first', 'second', 'third', 'fourth'];
 const WAIT_MS = 30_000;
 /** More than the socket buffers of the kernel hold. */
 const WAITING_BYTES = 16 * 1024 * 1024;
-/** The bytes that are read through the shared buffer; later reads use the socket's own. */
+/** The data that is read through the shared buffer. Later reads use the socket's own buffer. */
 const FIRST = 'x'.repeat(16 * 1024);
 
 /** A RequestSocket and its peer. */

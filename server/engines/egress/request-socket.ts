@@ -25,7 +25,7 @@ const copyIfShared = (chunk: Uint8Array): Uint8Array => (chunk.buffer === SHARED
 
 export class RequestSocket extends Socket {
   readonly #bigReads: BigReads;
-  /** Whether the kernel has taken everything that was read, so that its memory can be reused. */
+  /** Whether the kernel has taken everything that was read, so that the memory of the read buffer can be reused. */
   #isFlushed = (): boolean => false;
   #splice: Splice | undefined;
 
@@ -60,7 +60,7 @@ export class RequestSocket extends Socket {
     this.#bigReads = bigReads;
   }
 
-  /** `isFlushed` is called after each read, to decide whether the memory can be reused. */
+  /** Sets `isFlushed`, which is called after each read to decide whether the memory can be reused. */
   reuseWhen(isFlushed: () => boolean): void {
     this.#isFlushed = isFlushed;
   }

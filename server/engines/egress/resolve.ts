@@ -1,16 +1,17 @@
-// Resolves names: the operator's static names, localhost, then DNS. The caller checks the addresses. Uses c-ares instead of
-// getaddrinfo, because one page with unresolvable names could block its four threads for all sessions.
+// Resolves names: first by the operator's static names, then localhost, then DNS. The caller checks the addresses. Uses
+// c-ares instead of getaddrinfo, because one page with unresolvable names could block getaddrinfo's four threads for
+// all sessions.
 import { Resolver } from 'node:dns/promises';
 import type { Clock } from '../../kit/clock.ts';
 import { SingleFlight } from '../../kit/single-flight.ts';
 import { within } from '../../kit/wait.ts';
 import { Failed } from './failure.ts';
 
-/** Addresses of a name (lower case, punycode, no trailing dot). Rejects with Failed when there are none. */
+/** Returns the addresses of a name (lower case, punycode, no trailing dot). Rejects with Failed when there are none. */
 export type Resolve = (hostname: string) => Promise<readonly string[]>;
 
 export interface ResolverOptions {
-  /** Static names of the operator (BERTH_EGRESS_HOSTS). They take precedence. */
+  /** The operator's static names (BERTH_EGRESS_HOSTS). They take precedence. */
   readonly hosts: ReadonlyMap<string, string>;
   readonly clock: Clock;
   /** `address:port` of name servers. Absent: those of the machine. */
@@ -20,9 +21,9 @@ export interface ResolverOptions {
 }
 
 export interface ResolveWaits {
-  /** How long to wait for an answer before the query is repeated. */
+  /** How long to wait for a response before the query is repeated. */
   readonly queryMs: number;
-  /** How long to wait for the second address family after the first has answered (resolution delay of RFC 8305). */
+  /** How long to wait for the second address family after the first has been resolved (resolution delay of RFC 8305). */
   readonly otherFamilyMs: number;
 }
 
@@ -37,7 +38,10 @@ interface Found {
   readonly ttlSeconds: number;
 }
 
-/** One for each session, so that cached names do not affect the timing of another session. */
+/**
+ * Creates the resolver of one session. It is not shared, so that cached names do not affect the timing of another
+ * session.
+ */
 export function createResolver({ hosts, clock, servers, waits }: ResolverOptions): Resolve {
   const { queryMs, otherFamilyMs } = { ...WAITS, ...waits };
   const resolver = new Resolver({ timeout: queryMs, tries: QUERY_TRIES });
@@ -69,7 +73,7 @@ async function query(resolver: Resolver, hostname: string, otherFamilyMs: number
   };
 }
 
-/** Both results, or only the first success if the other takes too long. */
+/** Waits for both results, or returns only the first success if the other takes too long. */
 async function waitForBoth<T>(
   one: Promise<T>,
   other: Promise<T>,
@@ -92,7 +96,7 @@ function failure(answers: readonly PromiseSettledResult<unknown>[]): Failed {
   return new Failed(isTimeout ? 'name_timed_out' : 'name_not_resolved', reasons[0]);
 }
 
-/** Caches answers for their time to live. When full, removes the oldest. */
+/** Caches the addresses of names for their time to live. When full, removes the oldest entry. */
 class NameCache {
   readonly #entries = new Map<string, { addresses: readonly string[]; untilMs: number }>();
   readonly #clock: Clock;

@@ -1,5 +1,5 @@
-// Chooses the proxy of a host: the first matching rule decides. Patterns come from callers, so they are matched by RE2, in
-// time linear in the length of the host.
+// Chooses the proxy for a host: the first matching rule decides. Patterns come from callers, so they are matched by
+// RE2, in time linear in the length of the host.
 import { RE2JS } from 're2js';
 import type { HostMatcher } from './host-rules.ts';
 import type { EgressPolicy } from './policy.ts';

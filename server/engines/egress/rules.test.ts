@@ -14,7 +14,7 @@ const machine = (own: readonly AddressRange[]): ThisMachine => ({
     own.some(each => each.port !== undefined && covers(range(each), standsFor(address), port)),
 });
 
-/** Linux connects the unspecified address to loopback. */
+/** Returns the address to which Linux connects: loopback for the unspecified address. */
 const standsFor = (address: Address): Address => {
   const loopback = parseAddress(address.text === '0.0.0.0' ? '127.0.0.1' : '::1');
   return loopback && address.bytes.every(byte => byte === 0) ? loopback : address;
@@ -43,7 +43,7 @@ const open = (text: string, port?: number): AddressRange => {
   };
 };
 
-/** First and last address of the range, its rule, and the neighbouring addresses with their rules. */
+/** Each row: first address, last address, rule. The rows contain every range and its neighbours. */
 const RANGES_4: ReadonlyArray<readonly [string, string, string]> = [
   ['0.0.0.0', '0.0.0.0', 'unspecified'],
   ['0.0.0.1', '0.255.255.255', 'reserved'],

@@ -89,13 +89,13 @@ const EMBEDDINGS: readonly Embedding[] = [
   { of: rangeOf('2001::/32'), at: LAST_FOUR, inverted: true },
 ];
 
-/** Begins the interface id of an ISATAP address, with any prefix. */
+/** The beginning of the interface id of an ISATAP address, whatever its prefix. */
 const ISATAP = [Uint8Array.of(0x00, 0x00, 0x5e, 0xfe), Uint8Array.of(0x02, 0x00, 0x5e, 0xfe)] as const;
 
 export interface AddressRules {
-  /** `local`: the local address of an open connection to the address, if there is one. */
+  /** Checks an address. `local`: the local address of an open connection to the address, if there is one. */
   check(address: Address, port: number, local?: string): Verdict;
-  /** Whether an entry of the operator covers this address and port. */
+  /** Whether an entry in the operator's list covers this address and port. */
   opens(address: Address, port: number): boolean;
 }
 
@@ -165,13 +165,16 @@ const LOOPBACK_4_BITS = 8;
 const LOOPBACK_4 = address4(Uint8Array.of(127, 0, 0, 1));
 const LOOPBACK_6: Address = { family: 6, bytes: Uint8Array.of(...new Array<number>(15).fill(0), 1), text: '::1' };
 
-/** Linux connects the unspecified address to loopback. */
+/** Returns the address to which Linux connects: loopback for the unspecified address. */
 function connectedAddress(address: Address): Address {
   if (!isUnspecified(address)) return address;
   return address.family === 4 ? LOOPBACK_4 : LOOPBACK_6;
 }
 
-/** Whether the range covers this address, and only addresses of this machine: a single address, or a range of loopback. */
+/**
+ * Whether the range covers this address and only addresses of this machine: it is a single address, or a range within
+ * loopback.
+ */
 const namesThisMachine = (outer: Range, address: Address, port: number): boolean =>
   (outer.prefix === address.bytes.length * 8 || (isLoopback(address) && outer.prefix >= LOOPBACK_4_BITS)) &&
   covers(outer, address, port);

@@ -43,7 +43,7 @@ function readPair(socket: Socket, version: number): Promise<number> {
   });
 }
 
-/** Version, reply, reserved, bound address, port. A failure reply may be shorter. */
+/** Returns the length of a reply: version, reply, reserved, bound address, port. A failure reply may be shorter. */
 function replyLength(bytes: Buffer, upstream: Upstream): number | undefined {
   if (bytes[0] !== undefined && bytes[0] !== VERSION) throw new ProxyFailed('proxy_unreachable', upstream.name);
   if (bytes[1] !== undefined && bytes[1] !== 0) return 2;

@@ -13,7 +13,7 @@ export interface ProxiedResponse {
   readonly outgoing: ClientRequest;
 }
 
-/** Undefined if the body must go through the parser. */
+/** Returns the sockets to splice. Undefined if the body must go through the parser. */
 function findSplice({ incoming, response }: ProxiedResponse): { outside: RequestSocket; browser: Socket } | undefined {
   const { socket: outside, headers, complete } = incoming;
   // Undefined while an earlier pipelined response is still being sent.
@@ -24,8 +24,8 @@ function findSplice({ incoming, response }: ProxiedResponse): { outside: Request
 }
 
 /**
- * Call after the head was sent and the bytes that arrived with it were parsed. Returns false if the body cannot be
- * spliced.
+ * Splices the rest of the body. Call after the head was sent and the bytes that arrived with it were parsed. Returns
+ * false if the body cannot be spliced.
  */
 export function splice({ incoming, response, outgoing }: ProxiedResponse): boolean {
   const sockets = findSplice({ incoming, response, outgoing });

@@ -6,7 +6,7 @@ import { type Address, parseAddress } from './address.ts';
 export interface ThisMachine {
   /**
    * Whether the machine has this address. `local` is the local address of an open connection to it: the machine has
-   * addresses that the list of interfaces lacks, and the kernel connects to its own address from that same address.
+   * addresses that the list of interfaces lacks, and for such an address the kernel uses the same address at both ends.
    */
   has(address: Address, port: number, local?: string): boolean;
   /** Whether this server listens on this address and port. */
@@ -61,7 +61,7 @@ export function thisMachine({
   };
 }
 
-/** Whether this machine has an address, other than loopback. */
+/** Returns a function that tells whether this machine has an address. Loopback addresses do not count. */
 export function machineAddresses(clock: ThisMachineOptions['clock']): (address: string) => boolean {
   const machine = thisMachine({ listeners: [], clock });
   return text => {

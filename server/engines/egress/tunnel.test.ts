@@ -18,7 +18,9 @@ interface Ends {
   readonly browser: Socket;
 }
 
-/** An outside socket whose peer runs `talk`, and a browser connection, not joined yet. */
+/**
+ * Returns an outside socket whose peer runs `talk`, and a browser connection. They are not connected to each other yet.
+ */
 async function ends(t: TestContext, talk: (socket: Socket) => void): Promise<Ends> {
   const port = async (onConnection: (socket: Socket) => void): Promise<number> => {
     const server = createServer({ allowHalfOpen: true }, socket => onConnection(socket.on('error', () => {})));

@@ -1,5 +1,5 @@
-// Joins two sockets, and propagates end, reset and backpressure between them. Upwards the data goes through `pipe`; downwards,
-// where most of it flows, through downstream.ts.
+// Connects two sockets to each other, and propagates end, reset and backpressure between them. Upwards the data goes
+// through `pipe`; downwards, where most of it flows, through downstream.ts.
 import { Socket } from 'node:net';
 import { TLSSocket } from 'node:tls';
 import type { BigReads } from './big-reads.ts';
@@ -27,8 +27,8 @@ export class OutsideSocket extends Socket {
 }
 
 /**
- * With an upstream proxy, the outside is an ordinary socket, because the handshake was read as a stream and the socket
- * may be a TLS socket.
+ * Connects both ends of a tunnel. With an upstream proxy, the outside is an ordinary socket, because the handshake was
+ * read as a stream and the socket may be a TLS socket.
  */
 export function join(browser: Socket, outside: Socket): void {
   propagateClose(browser, outside);
@@ -40,13 +40,13 @@ export function join(browser: Socket, outside: Socket): void {
 
 function propagateClose(from: Socket, to: Socket): void {
   from.once('error', () => reset(to));
-  // `to` may still hold data of `from`, which must be written first.
+  // Data from `from` that `to` still holds must be written first.
   from.once('close', () => to.destroySoon());
 }
 
 /**
- * A socket that is being ended cannot be reset: Node would never close it, and the descriptor would leak. For a TLS
- * socket, such as that of an https proxy, `resetAndDestroy` throws.
+ * Resets a socket. A socket that is being ended cannot be reset: Node would never close it, and the descriptor would
+ * leak. For a TLS socket, such as that of an https proxy, `resetAndDestroy` throws.
  */
 function reset(socket: Socket): void {
   if (socket.writableEnded || socket instanceof TLSSocket) socket.destroy();

@@ -2,7 +2,10 @@
 import type { Secret } from '../../kit/secret.ts';
 
 export interface Upstream {
-  /** Used in events and errors: its path in the create body, or the operator's name for it. Never its address. */
+  /**
+   * The name used in events and errors: the path of the proxy in the create body, or the operator's name for it. Never
+   * its address.
+   */
   readonly name: string;
   readonly scheme: 'http' | 'https' | 'socks5';
   readonly hostname: string;

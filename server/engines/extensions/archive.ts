@@ -30,7 +30,10 @@ const TYPE = { regular: 0o100000, folder: 0o040000, link: 0o120000 } as const;
 export interface ArchivedFile {
   readonly path: readonly string[];
   readonly isFolder: boolean;
-  /** The inflated bytes. The stream fails if size or checksum differ from the declared ones, or if a limit is exceeded. */
+  /**
+   * Returns the inflated bytes. The stream fails if size or checksum differ from the declared ones, or if a limit is
+   * exceeded.
+   */
   read(): Promise<Readable>;
 }
 
@@ -41,7 +44,7 @@ export interface ArchiveLocation {
   readonly end: number;
 }
 
-/** Calls `visit` for one entry after the other, in archive order. */
+/** Calls `visit` for each entry in turn, in archive order. */
 export async function eachFile(place: ArchiveLocation, visit: (file: ArchivedFile) => Promise<void>): Promise<void> {
   const zip = await openZip(place);
   const bounds = new SizeLimit(place.end - place.start);
@@ -125,7 +128,7 @@ async function inflate(zip: ZipFile, entry: Entry, bounds: SizeLimit): Promise<R
   return stream.pipe(counted);
 }
 
-/** Limits the inflated bytes of an archive: absolute, and relative to its size. */
+/** Limits the number of inflated bytes of an archive, both in total and relative to the size of the archive. */
 class SizeLimit {
   readonly #ratioBytesMax: number;
   #announced = 0;
@@ -170,7 +173,7 @@ const tooManyEntries = (count: number) =>
     'Remove files that the extension does not need.',
   );
 
-/** Errors of the zip reader mean a damaged archive; errors of the disk do not. */
+/** Returns a refusal for an error of the zip reader, which means a damaged archive, but not for a disk error. */
 function asRefusal(error: unknown): unknown {
   const isOfDisk = error instanceof Error && 'syscall' in error;
   if (!(error instanceof Error) || error.name === 'Fault' || isOfDisk) return error;

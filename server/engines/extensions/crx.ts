@@ -1,5 +1,5 @@
 // Reads the header of a .crx file: the key that signed the archive, and the offset of the archive. Only version 3 is
-// accepted, and only with a valid signature of the extension's own key.
+// accepted, and only with a valid signature by the extension's own key.
 import { createHash, createPublicKey, createVerify, type KeyObject } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { open } from 'node:fs/promises';
@@ -46,7 +46,10 @@ async function readHead(path: string): Promise<{ head: Buffer; size: number }> {
   }
 }
 
-/** Returns the key whose id was signed, if its signature is valid. Other signatures are ignored. */
+/**
+ * Returns the extension's own key, which is the one whose id is in the signed data, if its signature is valid. Other
+ * signatures are ignored.
+ */
 async function verifiedKey(header: Buffer, archive: ArchiveLocation): Promise<Buffer> {
   const fields = readFields(header);
   const signedData = fields.find(({ number }) => number === FIELD.signedData)?.bytes;
@@ -94,7 +97,7 @@ interface Field {
   readonly bytes: Buffer;
 }
 
-/** Reads a protocol buffer that contains only fields of bytes. */
+/** Reads a protocol buffer in which every field contains bytes. */
 function readFields(buffer: Buffer): readonly Field[] {
   const fields: Field[] = [];
   let at = 0;

@@ -4,11 +4,11 @@ import { refusal } from './refusal.ts';
 const NAME_BYTES_MAX = 1024;
 const PART_BYTES_MAX = 255;
 const DEPTH_MAX = 32;
-/** Control characters, and replacements of bytes that could not be decoded. */
+/** Matches control characters, and replacements for bytes that could not be decoded. */
 const UNREADABLE = /[\p{Cc}\p{Cs}\uFFFD]/u;
 /** Chromium refuses an extension with other names that begin with _ at its root. */
 const RESERVED_ALLOWED = new Set(['_locales', '_platform_specific']);
-/** Created by the web store and by macOS. Chromium refuses the first and does not use the second. */
+/** Folders created by the web store and by macOS. Chromium refuses the first and does not use the second. */
 const SKIPPED = new Set(['_metadata', '__MACOSX']);
 const QUOTED_MAX = 120;
 
@@ -48,7 +48,10 @@ const isInvalid = (name: string, parts: readonly string[]): boolean =>
   parts.length > DEPTH_MAX ||
   parts.some(part => part === '' || part === '.' || Buffer.byteLength(part) > PART_BYTES_MAX);
 
-/** Refuses two entries that are the same file, also on a disk that ignores case or normalizes accents. */
+/**
+ * Refuses two entries for the same file, including names that are the same only on a disk that ignores case or
+ * normalizes accents.
+ */
 export class SeenNames {
   readonly #files = new Map<string, string>();
   readonly #folders = new Map<string, string>();

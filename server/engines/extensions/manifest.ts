@@ -13,7 +13,7 @@ export interface Manifest {
   readonly version: string;
   readonly manifestVersion: number;
   readonly hasServiceWorker: boolean;
-  /** All members, unchanged, so that the manifest can be written again. */
+  /** All members of the manifest, unchanged, so that it can be written again. */
   readonly members: Readonly<Record<string, unknown>>;
 }
 
@@ -38,7 +38,10 @@ function parse(text: string): Readonly<Record<string, unknown>> {
   throw refusal('manifest_not_json', 'manifest.json is not a JSON object', 'Correct the manifest.');
 }
 
-/** Chromium allows comments in a manifest. A string may contain what looks like one. An unclosed comment extends to the end. */
+/**
+ * Removes comments, which Chromium allows in a manifest. A string may contain what looks like a comment. An unclosed
+ * comment extends to the end.
+ */
 const withoutComments = (text: string): string =>
   text.replace(/"(?:[^"\\]|\\[\s\S])*(?:"|\\?$)|\/\/[^\n]*|\/\*[\s\S]*?(?:\*\/|$)/g, found =>
     found.startsWith('"') ? found : ' ',

@@ -21,7 +21,7 @@ export interface ExtensionInfo {
   readonly manifestVersion: number;
   readonly hasServiceWorker: boolean;
   /**
-   * The id that Chromium derives from the key of the package. Undefined if the package has no key. The id then depends
+   * The id that Chromium derives from the key of the package. Undefined if the package has no key: the id then depends
    * on the folder.
    */
   readonly ownId?: string;
@@ -170,7 +170,7 @@ async function makeFolders(folder: string, path: readonly string[], made: Set<st
   }
 }
 
-/** Adds the key of the .crx header, so that the extension has the id that the header gives it. */
+/** Adds the key of the .crx header to the manifest, so that the extension has the id that follows from this key. */
 const withKey = ({ members }: Manifest, signer: Buffer): string =>
   JSON.stringify({ ...members, key: signer.toString('base64') });
 

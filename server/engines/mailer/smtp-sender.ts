@@ -18,7 +18,7 @@ export interface OutgoingMail {
 }
 
 export interface MailSender {
-  /** Resolves when the mail server has accepted the e-mail. Rejects with the server's answer. */
+  /** Resolves when the mail server has accepted the e-mail. Rejects with the server's response. */
   send(mail: OutgoingMail): Promise<void>;
 }
 
@@ -34,7 +34,7 @@ export const smtpSender = ({ url, from }: SmtpServer): MailSender => ({
     try {
       await transport.sendMail({
         ...{ from, to: { name: '', address: to }, subject, text },
-        // The id is the same for each attempt, so that an e-mail that arrives twice is recognised.
+        // The id is the same for each attempt, so that the recipient's system recognises an e-mail that arrives twice.
         messageId: `<${id}@berth>`,
         headers: { 'auto-submitted': 'auto-generated' },
       });
@@ -45,8 +45,8 @@ export const smtpSender = ({ url, from }: SmtpServer): MailSender => ({
 });
 
 /**
- * A password is sent unencrypted only to this machine. Otherwise TLS is required, because an attacker on the network
- * could hide that the server supports it.
+ * Whether TLS is required. A password is sent unencrypted only to this machine. Otherwise TLS is required, because an
+ * attacker on the network could hide that the server supports it.
  */
 export function needsTls(smtpUrl: string): boolean {
   const { username, hostname } = new URL(smtpUrl);

@@ -1,5 +1,4 @@
-// Reads the discovery document of an OpenID provider. Only the values that Berth uses are kept, after they were
-// checked.
+// Reads the discovery document of an OpenID provider. Only the values that Berth uses are checked and kept.
 import { type JsonObject, textAt } from '../../kit/json.ts';
 import { isLoopback } from '../../kit/loopback.ts';
 import { fetchJson, type Send } from './fetch-json.ts';
@@ -9,7 +8,7 @@ import { OpenIdTrouble, type Outcome, outcomeOf } from './trouble.ts';
 const ALGORITHMS = ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512', 'ES256', 'ES384', 'ES512', 'EdDSA'] as const;
 const URL_CHARACTERS_MAX = 2048;
 
-/** Why an address would be refused; undefined if it could be called. */
+/** Returns why an address would be refused; undefined if it could be called. */
 export type CheckAddress = (url: string) => Promise<{ readonly words: string } | undefined>;
 
 export interface ProviderMetadata {
@@ -18,9 +17,9 @@ export interface ProviderMetadata {
   readonly tokenEndpoint: string;
   readonly jwksUri: string;
   readonly endSessionEndpoint?: string;
-  /** Algorithms of ID tokens. Any other algorithm is refused, whatever a later document says. */
+  /** Accepted algorithms for ID tokens. Any other algorithm is refused, whatever a later document says. */
   readonly algorithms: readonly string[];
-  /** Answers of the authorization endpoint carry `iss` (RFC 9207). */
+  /** Whether responses of the authorization endpoint contain `iss` (RFC 9207). */
   readonly answersWithIssuer: boolean;
 }
 

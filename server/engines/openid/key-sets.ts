@@ -26,7 +26,7 @@ export class KeySets {
     this.#clock = clock;
   }
 
-  /** Returns a function that finds the key that a token names. */
+  /** Returns a function that finds the key that an ID token names. */
   of(jwksUri: string): JWTVerifyGetKey {
     return async (header, token) => {
       const known = await this.#set(jwksUri, KEPT_MS);

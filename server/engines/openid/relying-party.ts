@@ -126,7 +126,7 @@ const isPast = (time: unknown, now: number): boolean =>
 
 const refused = (claim: string): OpenIdTrouble => new OpenIdTrouble(`The ID token is not valid: ${claim}.`);
 
-/** OpenID Connect Core, 3.1.3.8. The hash function is that of the signature algorithm. */
+/** Checks `at_hash` (OpenID Connect Core, 3.1.3.8). The hash function is that of the signature algorithm. */
 function checkAccessToken({ at_hash: hash }: JWTPayload, algorithm: string, accessToken: string | undefined): void {
   if (hash === undefined) return;
   const bits = algorithm === 'EdDSA' ? '512' : algorithm.slice(-3);
@@ -139,5 +139,5 @@ function checkAccessToken({ at_hash: hash }: JWTPayload, algorithm: string, acce
 const basic = (id: string, secret: string): string =>
   `Basic ${Buffer.from(`${encoded(id)}:${encoded(secret)}`).toString('base64')}`;
 
-/** RFC 6749, 2.3.1. */
+/** Encodes a client id or secret (RFC 6749, 2.3.1). */
 const encoded = (text: string): string => new URLSearchParams({ a: text }).toString().slice(2);

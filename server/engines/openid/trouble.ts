@@ -1,5 +1,5 @@
-// Why an answer of an OpenID provider was rejected. The texts are for callers of the API: they name a rule, never an
-// answer or address.
+// Why a response from an OpenID provider was rejected. The texts are for callers of the API: they name a rule, never
+// the content of a response or an address.
 
 export class OpenIdTrouble extends Error {
   constructor(words: string) {
@@ -10,7 +10,7 @@ export class OpenIdTrouble extends Error {
 
 export type Outcome<Value> = { readonly value: Value } | { readonly words: string };
 
-/** Returns an OpenIdTrouble as a value. Other errors are bugs and are thrown. */
+/** Runs work and returns its value, or the message of an OpenIdTrouble. Other errors are bugs and are thrown. */
 export async function outcomeOf<Value>(work: () => Promise<Value>): Promise<Outcome<Value>> {
   try {
     return { value: await work() };

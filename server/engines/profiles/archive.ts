@@ -20,7 +20,7 @@ import { Opener, SealError, Sealer } from './sealed-stream.ts';
 
 /** The fastest level, because an archive is written once and read a few times. */
 const COMPRESSION = { params: { [constants.ZSTD_c_compressionLevel]: 1 } };
-/** Each chunk takes a turn of the event loop. With Node's default size, four times as many turns would be needed. */
+/** Each chunk takes a turn of the event loop. Node's default size would require four times as many turns. */
 const UNPACKED_CHUNK_BYTES = 256 * 1024;
 
 export interface FolderAccess {
@@ -91,8 +91,8 @@ export interface SealedArchive {
 }
 
 /**
- * Unpacks into a folder. Every chunk is authenticated before it is used. If one is invalid, this throws, and the caller
- * must remove what was unpacked so far.
+ * Unpacks into a folder. Every chunk is authenticated before it is used. If a chunk is invalid, this throws, and the
+ * caller must remove what was unpacked so far.
  */
 export async function unpackInto(
   folders: FolderAccess,
@@ -129,7 +129,7 @@ async function* decrypt({ body, checksum, seal }: SealedArchive): AsyncGenerator
   try {
     yield* plain;
   } catch {
-    // `finished` rejects with the cause; the error seen here says only that the stream was closed.
+    // `finished` rejects with the cause. The error caught here says only that the stream was closed.
   }
   await finished;
   if (!hash.digest().equals(checksum)) throw new SealError('the checksum of the stored archive does not match');

@@ -25,7 +25,9 @@ export interface TarLimits {
 }
 
 export const TAR_LIMITS: TarLimits = { bytes: 1024 ** 3, entries: 50_000 };
-/** Limit of read entries per allowed entry, so that a folder full of skipped entries is not read without end. */
+/**
+ * Maximum number of entries read per allowed entry, so that a folder full of skipped entries is not read without end.
+ */
 const SEEN_PER_STORED = 4;
 /** Bytes of an entry besides its content: its header, the pax header of a long name, and padding. */
 const OVERHEAD_BYTES = 4096;
@@ -48,10 +50,10 @@ export interface TarStats {
 export const emptyStats = (): TarStats => ({ bytes: 0, entries: 0, skipped: 0 });
 
 export interface CheckOptions {
-  /** Whether an entry that is not allowed is skipped, or the whole tar is refused. */
+  /** What happens when an entry is not allowed: the entry is skipped, or the whole tar is refused. */
   readonly onUnexpected: 'skip' | 'refuse';
   readonly limits?: TarLimits;
-  /** Returns true for further files to leave out. */
+  /** Returns true for an allowed file that must be left out nevertheless. */
   readonly exclude?: (name: string) => boolean;
   /** Prepended to the names in the copy. */
   readonly prefix?: string;
@@ -106,7 +108,8 @@ export async function readFiles(
     if (kind !== 'file' || !isWanted(name)) continue;
     bytes += size;
     if (bytes > bytesMax) throw new TarRefusedError(`the requested files have more than ${bytesMax} bytes`);
-    // Filled part by part: joining the parts at the end would block the event loop. The body has exactly `size` bytes.
+    // Copied into one buffer, because concatenating all parts at the end would block the event loop. The body has
+    // exactly `size` bytes.
     const file = Buffer.allocUnsafeSlow(size);
     let at = 0;
     for await (const part of body) at += part.copy(file, at);

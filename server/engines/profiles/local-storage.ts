@@ -1,4 +1,4 @@
-// Reads and writes local storage in the format of a Chromium profile, by origin. Storage of third-party frames is left
+// Reads and writes local storage by origin, in the format of a Chromium profile. Storage of third-party frames is left
 // out, because the storage state format cannot express it.
 import { Pace } from '../../kit/pace.ts';
 import { readDatabase, writeDatabase } from './leveldb/database.ts';
@@ -30,8 +30,8 @@ export function readLocalStorage(archived: ReadonlyMap<string, Buffer>): readonl
 }
 
 /**
- * Returns the files of an archive that contains only this local storage. `now`: the time of the last change; Chromium
- * deletes old data.
+ * Returns the files of an archive that contains only this local storage. `now` is stored as the time of the last
+ * change, because Chromium deletes old data.
  */
 export async function writeLocalStorage(
   origins: readonly StoredOrigin[],
@@ -64,7 +64,7 @@ function encode(text: string): Buffer {
   return Buffer.concat([Buffer.of(isLatin1 ? LATIN1 : UTF16), Buffer.from(text, isLatin1 ? 'latin1' : 'utf16le')]);
 }
 
-/** A protocol buffer with the fields 1, the time of the last change, and 2, the number of bytes. */
+/** Returns a protocol buffer with field 1, the time of the last change, and field 2, the number of bytes. */
 function metaOf(now: Date, bytes: number): Buffer {
   const modified = BigInt(now.getTime()) * 1000n + EPOCH_MICROSECONDS;
   return Buffer.concat([Buffer.of(0x08), bigVarint(modified), Buffer.of(0x10), bigVarint(BigInt(bytes))]);

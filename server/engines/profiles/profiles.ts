@@ -31,7 +31,10 @@ export type { PackedArchive as Packed, Seal, SealedArchive as Sealed } from './a
 export type { StoredOrigin } from './local-storage.ts';
 export type { Staging } from './staging.ts';
 
-/** The local storage of a context usually has a few megabytes. An export reads it into memory. */
+/**
+ * Limit for local storage, which an export reads into memory. The local storage of a context usually has a few
+ * megabytes.
+ */
 const LOCAL_STORAGE_BYTES_MAX = 128 * 1024 ** 2;
 const COOKIES_BYTES_MAX = 64 * 1024 ** 2;
 const KEY_BYTES = 32;
@@ -45,7 +48,7 @@ export interface ProfilesOptions {
   readonly folders: FolderAccess & { remove(folder: string): Promise<void> };
 }
 
-/** Whether the stored data is damaged, so that a retry cannot succeed. */
+/** Whether an error means that the stored data is damaged, so that a retry cannot succeed. */
 const isDamaged = (error: unknown): boolean =>
   error instanceof SealError ||
   error instanceof TarError ||
@@ -53,7 +56,7 @@ const isDamaged = (error: unknown): boolean =>
   error instanceof LevelDbError ||
   error instanceof SyntaxError;
 
-/** Whether a profile may not be stored: too large, or an invalid tar. */
+/** Whether an error means that a profile may not be stored: it is too large, or the tar is invalid. */
 const isRefused = (error: unknown): boolean => error instanceof TarRefusedError || error instanceof TarError;
 
 /** Objects of the CDP type `Network.Cookie`. */
@@ -110,7 +113,7 @@ export class Profiles {
     }
   }
 
-  /** Writes the same archive with another key. */
+  /** Copies the archive to a new one that is sealed with another key. */
   async reseal(sealed: SealedArchive, staging: Staging, seal: Seal, signal: AbortSignal): Promise<PackedArchive> {
     return resealInto(sealed, staging.archiveFile, seal, signal);
   }
@@ -124,7 +127,7 @@ export class Profiles {
     return Array.isArray(value) ? value : [];
   }
 
-  /** Returns the cookies as JSON. */
+  /** Opens sealed cookies and returns them as JSON. */
   async openCookieText(sealed: Readable, seal: Seal): Promise<Buffer> {
     const bytes = await buffer(sealed);
     if (bytes.length > COOKIES_BYTES_MAX)

@@ -20,7 +20,7 @@ export class SealError extends Error {
   override readonly name = 'SealError';
 }
 
-/** Plain bytes in, sealed bytes out. */
+/** Seals a stream: plain bytes in, sealed bytes out. */
 export class Sealer extends Transform {
   readonly #key: Buffer;
   readonly #waiting = new Chunks();
@@ -35,7 +35,8 @@ export class Sealer extends Transform {
 
   override _transform(bytes: Buffer, _encoding: BufferEncoding, done: TransformCallback): void {
     this.#waiting.add(bytes);
-    // A full chunk waits for the next byte, because only the end of the stream shows which chunk is the last.
+    // A full chunk is kept until another byte arrives, because only the end of the stream shows which chunk is the
+    // last.
     while (this.#waiting.length > CHUNK_BYTES) this.#seal(this.#waiting.read(CHUNK_BYTES), false);
     done();
   }
@@ -53,7 +54,10 @@ export class Sealer extends Transform {
   }
 }
 
-/** Sealed bytes in, plain bytes out. Fails with SealError before it passes on a byte that is not authentic. */
+/**
+ * Opens a sealed stream: sealed bytes in, plain bytes out. Fails with SealError before it passes on a byte that is not
+ * authentic.
+ */
 export class Opener extends Transform {
   readonly #key: DataKey;
   readonly #name: string;

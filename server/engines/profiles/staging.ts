@@ -1,6 +1,6 @@
 // Holds the context of a session from the end of the session until the context is saved: a folder on the disk of the
 // sessions, with a copy of the cookies, the profile that was moved out of the box, and its sealed archive. Every step
-// leaves a file that records it, so that a later process can continue after a crash.
+// writes a file that records the step, so that a later process can continue after a crash.
 import { lstat, mkdir, readdir, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { isCode, moveDurably, writeSynced } from '../../kit/durable.ts';
@@ -71,7 +71,10 @@ export class Staging {
     return isFolder(this.profile);
   }
 
-  /** The existing entries that are stored, as paths in the profile. No running process can change them any more. */
+  /**
+   * Returns those entries of STORED_ENTRIES that exist, as paths in the profile. No running process can change them any
+   * more.
+   */
   async storedNames(): Promise<readonly string[]> {
     if (!(await isFolder(join(this.profile, 'Default')))) return [];
     const names: string[] = [];

@@ -3,7 +3,7 @@
 import { Chunks } from './chunks.ts';
 
 const BLOCK_BYTES = 512;
-/** Limit of a pax header, which contains a name. */
+/** Maximum size of a pax header, which contains a name. */
 const PAX_BYTES_MAX = 64 * 1024;
 
 export type EntryKind = 'file' | 'folder' | 'link' | 'symbolic link' | 'device' | 'pipe' | 'other';
@@ -12,7 +12,7 @@ export interface TarEntry {
   readonly name: string;
   readonly kind: EntryKind;
   readonly size: number;
-  /** Must be read before the next entry is requested; the rest is skipped. */
+  /** Must be read before the next entry is requested; what was not read is skipped. */
   readonly body: AsyncIterable<Buffer>;
 }
 
@@ -20,7 +20,7 @@ export class TarError extends Error {
   override readonly name = 'TarError';
 }
 
-/** `bytesMax`: limit of the whole tar, including headers and skipped bodies. */
+/** Yields the entries of a tar. `bytesMax` limits the size of the whole tar, including headers and skipped bodies. */
 export async function* readTarEntries(source: AsyncIterable<Buffer>, bytesMax: number): AsyncGenerator<TarEntry, void> {
   const blocks = new Blocks(limited(source, bytesMax));
   try {
@@ -72,7 +72,10 @@ class Blocks {
     await this.#source.return();
   }
 
-  /** Returns undefined at the end, which is a block of zeros. The rest of the source is read and must be zeros too. */
+  /**
+   * Reads the next header. Returns undefined at the end, which is a block of zeros. The rest of the source is read and
+   * must be zeros too.
+   */
   async header(): Promise<{ name: string; kind: string; size: number } | undefined> {
     const block = await this.#exactly(BLOCK_BYTES);
     if (!block.every(byte => byte === 0)) return parseHeader(block);
@@ -139,7 +142,10 @@ function parseHeader(block: Buffer): { name: string; kind: string; size: number 
   };
 }
 
-/** Sizes from 8 GiB are in the pax header. The older binary format is not supported, because GNU tar does not use it here. */
+/**
+ * Parses an octal number. Sizes from 8 GiB are in the pax header. The older binary format is not supported, because GNU
+ * tar does not use it here.
+ */
 const octal = (field: Buffer): number => {
   const digits = text(field).trim();
   if (!/^[0-7]+$/.test(digits)) throw new TarError('a tar header has an invalid number');
@@ -151,7 +157,7 @@ function text(field: Buffer): string {
   return field.toString('utf8', 0, end < 0 ? field.length : end);
 }
 
-/** Records of "LENGTH KEY=VALUE\n". The length includes its own digits. */
+/** Parses records of the form "LENGTH KEY=VALUE\n". The length includes its own digits. */
 function parsePax(bytes: Buffer): ReadonlyMap<string, string> {
   const found = new Map<string, string>();
   for (let at = 0; at < bytes.length; ) {

@@ -34,7 +34,7 @@ function header(name: string, size: number, kind: string): Buffer {
   return block;
 }
 
-/** "LENGTH KEY=VALUE\n". The length includes its own digits. */
+/** Returns a record of the form "LENGTH KEY=VALUE\n". The length includes its own digits. */
 function record(key: string, value: string): string {
   const rest = ` ${key}=${value}\n`;
   const bytes = Buffer.byteLength(rest);

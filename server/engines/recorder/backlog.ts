@@ -1,12 +1,15 @@
 // Counts the bytes of recordings on this host's disk that are waiting to be stored, in total and for each session, and
-// decides when there are too many. Sessions above the limit pause until a good part is stored.
+// decides when there are too many. A session above its limit pauses until enough of its recording is stored.
 
-/** A page with a lot of text that changes all the time writes about 50 MiB per minute. */
+/** For comparison: a page with a lot of text that changes all the time writes about 50 MiB per minute. */
 const SESSION_BYTES_MAX = 1024 ** 3;
 const HOST_BYTES_MAX = 8 * 1024 ** 3;
-/** A paused session continues below this share, so that slow storage does not turn every segment into a gap. */
+/**
+ * A paused session continues when it is below this share of the limit, so that slow storage does not turn every segment
+ * into a gap.
+ */
 const RESUMED_AT = 0.75;
-/** Below this share segments may be held back. */
+/** Below this share of the limits, segments may be held back. */
 const EASY_BELOW = 0.125;
 
 export interface BacklogLimits {

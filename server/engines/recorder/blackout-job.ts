@@ -7,7 +7,7 @@ export interface BlackoutInput {
   readonly rects: readonly Rect[];
 }
 
-/** `jpeg` is absent if the picture cannot be masked. It must not be kept then. */
+/** `jpeg` is absent if the picture cannot be masked. Such a picture must not be kept. */
 export interface BlackoutOutput {
   readonly jpeg?: Uint8Array;
 }

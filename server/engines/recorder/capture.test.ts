@@ -71,7 +71,7 @@ const PAINT_MS = 17;
 
 interface Look {
   isWatched: boolean;
-  /** The handling of frames waits for this. */
+  /** Frames are not handled until this resolves. */
   until: Promise<void>;
   result?: FrameResult;
 }

@@ -1,6 +1,6 @@
-// The screencast of one page at a limited rate: a frame is taken when the page has changed. For a page that changes all the
-// time, the screencast is started for one frame at a time ("pulses"), because a running screencast copies every painted frame
-// (measured).
+// Runs the screencast of one page at a limited rate: a frame is captured when the page has changed. For a page that
+// changes all the time, the screencast is started for one frame at a time ("pulses"), because a running screencast
+// copies every painted frame (measured).
 
 import type { Clock } from '../../kit/clock.ts';
 import { isObject, type JsonObject } from '../../kit/json.ts';
@@ -25,8 +25,8 @@ const IN_FLIGHT = 2;
  */
 const IN_FLIGHT_WATCHED = 3;
 /**
- * A frame that follows its acknowledgement within this time counts as motion. The time is long because of loaded
- * machines; pulses correct a wrong guess.
+ * A frame that follows its predecessor's acknowledgement within this time counts as motion. The time is long because
+ * machines may be loaded; pulses correct a wrong guess.
  */
 const MOTION_MS = 1_000;
 /** If a page changed before the acknowledgement and then stays unchanged, it is captured again after this time. */
@@ -36,11 +36,11 @@ const SETTLE_WATCHED_MS = 50;
 /** Delay before a failed start is tried again; it doubles each time. */
 const RESTART_MIN_MS = 100;
 const RESTART_MAX_MS = 2_000;
-/** The time within which an acknowledgement is certain to arrive. */
+/** An acknowledgement certainly reaches the browser within this time. */
 const ARRIVES_MS = 20;
 /**
- * A page that has painted nothing is captured after this time at the latest. Shorter than what counts as a gap in its
- * recording.
+ * A page that has painted nothing is captured after this time at the latest. The time is shorter than a gap that would
+ * be reported in the recording.
  */
 const UNPAINTED_MAX_MS = 750;
 /** Pulses begin after this many moving frames in a row. The number doubles when pulses end early. */
@@ -56,7 +56,10 @@ export interface CapturedFrame {
   /** The same time by the calendar clock. */
   readonly at: Date;
   readonly metadata: FrameMetadata;
-  /** The frame this many positions earlier was handled before this one was painted. Frames in between may not have been. */
+  /**
+   * The frame this many positions earlier was handled before this frame was painted. Frames in between may not have
+   * been handled by then.
+   */
   readonly ahead: number;
 }
 
@@ -67,12 +70,12 @@ export interface CaptureOptions {
   readonly channel: TargetChannel;
   readonly clock: Clock;
   /**
-   * The page had painted nothing when it was found. Its first picture waits for the first paint, because most pages are
-   * opened empty.
+   * The page had painted nothing when it was found. Its first frame is captured after the first paint, because most
+   * pages are opened empty.
    */
   readonly isUnpainted?: boolean;
   readonly isWatched: () => boolean;
-  /** When this resolves, the frame is acknowledged, so that others follow. */
+  /** Handles a frame. When the promise resolves, the frame is acknowledged, so that more frames follow. */
   readonly onFrame: (frame: CapturedFrame) => Promise<FrameResult>;
   readonly onVisibility: (isVisible: boolean) => void;
 }
@@ -89,20 +92,20 @@ export class Capture implements Closeable {
   #last: Buffer | undefined;
   #frames = 0;
   #inFlight = IN_FLIGHT;
-  /** Frames are handled in order. */
+  /** Resolves when the last frame has been handled. Frames are handled in order. */
   #taking: Promise<unknown> = Promise.resolve();
   #begunWith = 0;
   #doneWith = 0;
   /** Chromium numbers the runs of a screencast. Frames of earlier runs are ignored. */
   #runSeen = -1;
   #runEnded = -1;
-  /** No frame has come since the last start. */
+  /** Whether no frame has come since the last start. */
   #isUnseen = false;
   #doneAtStart = 0;
   /** When the last frames of this run were acknowledged, and how many frames were handled then; newest last. */
   #acknowledged: Array<{ readonly atMs: number; readonly done: number }> = [];
   #dueMs = Number.NEGATIVE_INFINITY;
-  /** The number of frames at the last navigation. */
+  /** The number of frames received before the last navigation. */
   #framesBefore: number | undefined;
   #starts = 0;
   #restartMs = RESTART_MIN_MS;
@@ -162,7 +165,9 @@ export class Capture implements Closeable {
     if (!this.#hasBegun) this.#start();
   }
 
-  /** Begins with the first paint, for which an event is sent once for each document, or after UNPAINTED_MAX_MS. */
+  /**
+   * Starts the screencast at the first paint, which Chromium reports once for each document, or after UNPAINTED_MAX_MS.
+   */
   async #beginLater(): Promise<void> {
     this.#options.channel.post('Page.enable');
     this.#options.channel.post('Page.setLifecycleEventsEnabled', { enabled: true });
@@ -195,7 +200,10 @@ export class Capture implements Closeable {
     this.#framesBefore = this.#frames;
   }
 
-  /** Captures a loaded page that has sent no frame since its navigation. The event comes only if masks or logs enabled it. */
+  /**
+   * Captures a loaded page that has sent no frame since its navigation. The load event comes only if masks or logs have
+   * enabled it.
+   */
   async #loaded(): Promise<void> {
     if (this.#framesBefore === this.#frames) await this.#settle();
   }
@@ -246,7 +254,7 @@ export class Capture implements Closeable {
     return result;
   }
 
-  /** The `ahead` of a frame that arrives now. */
+  /** The value of `ahead` for a frame that arrives now. */
   get #ahead(): number {
     const done = this.#acknowledged.at(-this.#inFlight)?.done ?? this.#doneAtStart;
     return this.#begunWith - done + 1;
@@ -257,13 +265,13 @@ export class Capture implements Closeable {
     this.#frameMs = this.#options.clock.monotonicMs();
     // The rate is an average: after a pause some frames may follow quickly.
     this.#dueMs = Math.max(this.#frameMs, this.#dueMs + this.#periodMs);
-    // Browser and server share the calendar clock. It is rarely set between the two times.
+    // Browser and server share the calendar clock, and it is rarely set between painting and arrival.
     return this.#frameMs - Math.max(0, this.#options.clock.now().getTime() - frame.at.getTime());
   }
 
   /**
-   * Restarts the screencast if no frame follows. Chromium reports a change before the acknowledgement only with the
-   * next change; a restart shows it now.
+   * Restarts the screencast if no frame follows. Chromium reports a change that was painted before the acknowledgement
+   * only together with the next change; a restart shows it now.
    */
   async #settle(afterMs = SETTLE_MS, isForced = false): Promise<void> {
     const frames = this.#frames;
@@ -280,13 +288,13 @@ export class Capture implements Closeable {
     this.#options.channel.post('Page.stopScreencast');
   }
 
-  /** Forgets the last frame, so that the restart sends one even if the page has not changed. */
+  /** Forgets the last frame, so that the restart sends a frame even if the page has not changed. */
   #discard(): void {
     this.#last = undefined;
     if (this.#running) this.#stop();
   }
 
-  /** Acknowledges the frame. Returns the time from which Chromium could send the frame after it. */
+  /** Acknowledges the frame. Returns the earliest time at which Chromium could send the following frame. */
   #acknowledge(run: number): number {
     this.#acknowledgedMs = this.#options.clock.monotonicMs();
     this.#options.channel.post('Page.screencastFrameAck', { sessionId: run });
@@ -295,7 +303,10 @@ export class Capture implements Closeable {
     return this.#acknowledged.at(-this.#inFlight)?.atMs ?? Number.NEGATIVE_INFINITY;
   }
 
-  /** Begins or ends pulses. A pulse sends a frame even if the page has not changed; an unchanged frame ends them. */
+  /**
+   * Begins or ends pulses. A pulse sends a frame even if the page has not changed; pulses end when such a frame is
+   * unchanged.
+   */
   #updatePace(isNew: boolean): void {
     if (this.#isWatched) this.#resetPace();
     else if (this.#isPulsing) {

@@ -40,7 +40,7 @@ export class EncodeQueue {
   encode(request: EncodeRequest): Promise<Fragment> {
     const { promise, resolve, reject } = Promise.withResolvers<Fragment>();
     this.#waiting.push({ ...request, resolve, reject });
-    // Each segment takes a turn. If it was already encoded with another one, its turn ends at once.
+    // Each segment takes a turn. If it was already encoded together with another segment, its turn ends at once.
     void this.#turn();
     return promise;
   }
@@ -92,7 +92,10 @@ const isSimilar = (one: EncodeRequest, other: EncodeRequest): boolean =>
   one.footage.size.width === other.footage.size.width &&
   one.footage.size.height === other.footage.size.height;
 
-/** Aborts when all signals have aborted. The work continues as long as one result is wanted. */
+/**
+ * Returns a signal that aborts when all signals have aborted, so that the work continues as long as any result is
+ * wanted.
+ */
 function whenAll(signals: readonly AbortSignal[]): Closeable & { readonly signal: AbortSignal } {
   const control = new AbortController();
   const onAbort = (): void => {

@@ -1,5 +1,5 @@
-// When recordings of ended sessions are encoded: while a processor is free, or on request. Encoding takes processor
-// time from the sessions that follow, and most recordings are never viewed. The frames stay in the data folder until
+// Decides when recordings of ended sessions are encoded: while a processor is free, or on request. Encoding takes
+// processor time from running sessions, and most recordings are never viewed. The frames stay in the data folder until
 // then.
 import type { Clock } from '../../kit/clock.ts';
 import type { Closeable } from '../../kit/scope.ts';
@@ -14,7 +14,7 @@ export interface EndedRecordingsOptions {
   readonly clock: Clock;
   /** Whether a processor is free. Asked every half second while recordings wait. */
   readonly isQuiet: () => boolean;
-  /** False if too many bytes are waiting on the disk. */
+  /** Returns false if too many bytes are waiting on the disk. */
   readonly mayWait: (session: string) => boolean;
 }
 
@@ -71,7 +71,8 @@ export class EndedRecordings implements Closeable {
     while (!signal.aborted && this.#waiting.length > 0) {
       await clock.sleep(TICK_MS, signal).catch(() => {});
       const nowMs = clock.monotonicMs();
-      // One session at a time while a processor is free, so that the next check sees the load of this one.
+      // Releases one session at a time while a processor is free, so that the next check sees the load that this
+      // session causes.
       const oldest = isQuiet() ? this.#waiting[0]?.session : undefined;
       this.#release(
         this.#waiting.filter(

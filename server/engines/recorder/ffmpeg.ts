@@ -1,6 +1,6 @@
-// Runs short-lived ffmpeg processes, a limited number at once. They read the frames of segments and write one fragment for
-// each. They decode untrusted pictures, so they run confined and their output is limited. The flags were measured (bitrate,
-// colours, exact times). After changing one, run the tests that compare decoded pixels.
+// Runs short-lived ffmpeg processes, a limited number at once. They read the frames of segments and write one fragment
+// for each segment. They decode untrusted pictures, so they run confined and their output is limited. The flags were
+// measured (bitrate, colours, exact times). After changing a flag, run the tests that compare decoded pixels.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { type FileHandle, open } from 'node:fs/promises';
 import type { Readable } from 'node:stream';
@@ -10,17 +10,17 @@ import { PICTURE_PIXELS_MAX } from './jpeg-size.ts';
 import type { Size } from './matroska.ts';
 import { SEGMENT_MS } from './page-journal.ts';
 
-/** For each process. The largest picture needs 420 MB. */
+/** Limits for each process. The largest picture needs 420 MB. */
 export const ENCODER_BOUNDS = { memoryBytes: 1024 ** 3, cpuSeconds: 180 } as const;
-/** Maximum output of a process. Eight segments of the largest picture are smaller. */
+/** Maximum output of a process. Eight segments with the largest picture are smaller. */
 const OUTPUT_BYTES_MAX = 128 * 1024 ** 2;
 const STDERR_BYTES_MAX = 1024 ** 2;
 const ENCODE_MS = 60_000;
-/** Added for each further segment. */
+/** Added to ENCODE_MS for each further segment in the process. */
 const ENCODE_EACH_MORE_MS = 10_000;
 /**
- * Time between two segments of one process, and the minimum length of one. In this time the rate control buffer refills
- * completely, so it is as long even if full segments are shorter.
+ * Time between two segments that are encoded in one process, and the minimum length of such a segment. In this time the
+ * rate control buffer refills completely, so it is as long even if full segments are shorter.
  */
 const SEGMENT_SPACING_MS = 2_500;
 const SEGMENT_MIN_MS = Math.max(6_000, SEGMENT_MS);
@@ -29,10 +29,13 @@ const STDERR_SHOWN = 500;
 /** Converts JPEG's full-range BT.601 to the BT.709 that players expect for HD. Odd sizes are padded by one line. */
 const COLOURS =
   'scale=in_range=full:in_color_matrix=bt601:out_range=tv:out_color_matrix=bt709:flags=fast_bilinear,pad=ceil(iw/2)*2:ceil(ih/2)*2,format=yuv420p';
-/** The bit rate for a picture of this size, so that a minute of motion is at most 2 MB. Larger pictures get more. */
+/**
+ * The picture size for which RATE_KBIT applies. That rate limits a minute of motion to 2 MB. Larger pictures get a
+ * higher rate.
+ */
 const RATE_PIXELS = 1280 * 720;
 const RATE_KBIT = 150;
-/** Budget of the first picture of a segment. It keeps text of 12 px readable. */
+/** Rate control buffer, which is the budget for the first picture of a segment. It keeps text of 12 px readable. */
 const BUFFER_KBIT = 1_100;
 
 const ENCODE = [
@@ -66,7 +69,10 @@ export interface Footage {
   readonly size: Size;
 }
 
-/** Restricts the input to MJPEG in Matroska, of limited size, read from descriptors. One thread, for the same result everywhere. */
+/**
+ * Restricts the input to MJPEG in Matroska, of limited size, read from descriptors. One thread, so that the result is
+ * the same on every machine.
+ */
 const FROM_FRAMES = [
   ...['-threads', '1', '-protocol_whitelist', 'pipe', '-format_whitelist', 'concat,matroska,webm'],
   ...['-codec_whitelist', 'mjpeg', '-max_pixels', String(PICTURE_PIXELS_MAX)],
@@ -82,8 +88,8 @@ const spanOf = ({ times }: Footage): number =>
   Math.max(SEGMENT_MIN_MS, (times.at(-1) ?? 0) - (times[0] ?? 0)) + SEGMENT_SPACING_MS;
 
 /**
- * The list of journals for ffmpeg's concat demuxer. ffmpeg gets the journals as open descriptors, because it has no
- * access to any folder.
+ * Returns the list of journals for ffmpeg's concat demuxer. ffmpeg gets the journals as open descriptors, because it
+ * has no access to any folder.
  */
 function listOf(all: readonly Footage[]): string {
   const entries = all.map((one, index) => `file 'pipe:${FOOTAGE_DESCRIPTOR + index}'\nduration ${spanOf(one)}ms\n`);
@@ -104,7 +110,7 @@ export class EncoderMissing extends Error {
   override readonly name = 'EncoderMissing';
 }
 
-/** Standard input (a file or bytes), and further files that are passed as descriptors. */
+/** The input of a process: standard input (a file or bytes), and further files that are passed as descriptors. */
 interface Input {
   readonly stdin: FileHandle | readonly Buffer[];
   readonly files: readonly FileHandle[];
@@ -159,7 +165,7 @@ export class Ffmpeg {
     return this.inTurn(() => this.#fragment(args, input, samples, ENCODE_MS, signal));
   }
 
-  /** Limits the number of concurrent steps. Others wait in order. */
+  /** Runs a step when fewer than the maximum number of steps are running. Steps wait in order. */
   async inTurn<T>(step: () => Promise<T>): Promise<T> {
     while (this.#running >= this.#processesMax) await new Promise<void>(resolve => this.#waiting.push(resolve));
     this.#running++;
@@ -238,6 +244,6 @@ function killGroup({ pid, exitCode, signalCode }: ChildProcess): void {
   try {
     process.kill(-pid, 'SIGKILL');
   } catch {
-    // It has already ended.
+    // The process has already ended.
   }
 }

@@ -14,7 +14,7 @@ export interface Fragment {
 
 export interface Box {
   readonly type: string;
-  /** Offsets of its header, its content and its end. */
+  /** Offsets of the box's header, content and end. */
   readonly at: number;
   readonly start: number;
   readonly end: number;
@@ -116,7 +116,7 @@ function samplesIn(moof: Buffer, frames: number): Sample[] {
   });
 }
 
-/** The defaults for samples, from `tfhd`. Its optional fields follow one another. */
+/** Returns the defaults for samples, from `tfhd`. The optional fields of `tfhd` follow one another. */
 function defaultSample(moof: Buffer): Partial<Sample> {
   const tfhd = boxAt(moof, ['moof', 'traf', 'tfhd']);
   const present = moof.readUInt32BE(tfhd.start) & 0xffffff;
@@ -135,7 +135,7 @@ function defaultSample(moof: Buffer): Partial<Sample> {
 }
 
 export interface SegmentParams {
-  /** Counts the page's segments, from 1. */
+  /** The number of the segment within the page, from 1. */
   readonly sequence: number;
   readonly startMs: number;
   readonly durationsMs: readonly number[];

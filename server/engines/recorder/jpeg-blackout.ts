@@ -1,5 +1,6 @@
-// Paints rectangles of a JPEG black without decoding it to pixels: the coefficients are read and written again, those of
-// covered blocks as black. Anything but a baseline JPEG is rejected, so that no picture passes unmasked.
+// Paints rectangles of a JPEG black without decoding it to pixels: the coefficients are read and written again, and
+// those of covered blocks are written as black. Anything but a baseline JPEG is rejected, so that no picture passes
+// unmasked.
 import { BitReader, BitWriter, type HuffmanCode, standardCodes, tableOf } from './jpeg-huffman.ts';
 
 export interface Rect {
@@ -41,7 +42,7 @@ interface Layout {
   readonly scanAt: number;
 }
 
-/** Undefined if the JPEG cannot be masked. It must not be kept then. */
+/** Returns the masked JPEG. Undefined if the JPEG cannot be masked. In this case it must not be kept. */
 export function blackout(jpeg: Buffer, rects: readonly Rect[]): Buffer | undefined {
   const layout = readLayout(jpeg);
   if (!layout) return undefined;
@@ -99,7 +100,7 @@ function readTables(content: Buffer, tables: Map<number, Uint16Array>): void {
   }
 }
 
-/** Reads only the quantizer of the first coefficient. */
+/** Reads the quantization tables, but from each only the quantizer of the first coefficient. */
 function readQuantizers(content: Buffer, quantizers: Map<number, number>): void {
   for (let at = 0; at < content.length; ) {
     const kind = content[at] ?? 0;
@@ -122,7 +123,7 @@ function assignTables(content: Buffer, components: readonly Component[]): boolea
   return true;
 }
 
-/** Uses the standard codes: luminance for the first component, chrominance for the others. */
+/** Writes a scan header that uses the standard codes: luminance for the first component, chrominance for the others. */
 function scanHead(components: readonly Component[]): Buffer {
   const each = components.flatMap(({ id, isLuma }) => [id, isLuma ? 0x00 : 0x11]);
   const content = Buffer.from([components.length, ...each, 0, 63, 0]);

@@ -1,7 +1,10 @@
 // Reads and writes the entropy-coded bits of a JPEG. Writes with the standard codes of the specification (annex K), which have
 // a code for every symbol.
 
-/** A lookup table: for each value of 16 bits, the length of the code and its symbol. */
+/**
+ * Returns a lookup table: for each value of 16 bits, the length of the code at its beginning and the symbol for this
+ * code.
+ */
 export function tableOf(counts: Uint8Array, symbols: Uint8Array): Uint16Array {
   const table = new Uint16Array(65_536);
   let code = 0;

@@ -1,8 +1,8 @@
-// Reads the size of a JPEG from its frame header. Undefined for anything that is incomplete or unlike Chromium's JPEGs, so that
-// a decoder cannot find another size. Pictures larger than a page can be are not decoded.
+// Reads the size of a JPEG from its frame header. Returns undefined for anything that is incomplete or unlike
+// Chromium's JPEGs, so that a decoder cannot find another size. Pictures that are larger than any page are not decoded.
 import type { Size } from './matroska.ts';
 
-/** They bound the memory and time of a decoder. */
+/** These limits bound the memory and time that a decoder needs. */
 export const PICTURE_PIXELS_MAX = 4096 * 4096;
 export const PICTURE_SIDE_MAX = 8192;
 /** JPEG segments before the first scan. Chromium writes fewer than ten. */

@@ -56,7 +56,7 @@ export function journalHead({ width, height }: Size): Buffer {
   ]);
 }
 
-/** The bytes before the picture of a frame. Separate, so that the picture is not copied. */
+/** Returns the bytes that precede the picture of a frame. They are separate, so that the picture is not copied. */
 export function journalFrameHead({ atMs, jpeg }: TimedFrame): Buffer {
   const time = element(ID.timestamp, [uint(atMs)]);
   const block = Buffer.concat([opening(ID.block, BLOCK_HEAD.length + jpeg.length), BLOCK_HEAD]);
@@ -67,7 +67,7 @@ export const journalFrame = (frame: TimedFrame): Buffer => Buffer.concat([journa
 
 export interface ReadJournal {
   readonly frames: readonly TimedFrame[];
-  /** Where the last complete frame ends. */
+  /** The length of the file up to the end of the last complete frame. */
   readonly wholeBytes: number;
 }
 

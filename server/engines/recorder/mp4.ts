@@ -22,7 +22,7 @@ const MATRIX = [0x00010000, 0, 0, 0, 0x00010000, 0, 0, 0, 0x40000000];
 const UNDETERMINED = 0x55c4;
 const MDAT_HEAD_BYTES = 16;
 
-/** `init`: the init segment, which all segments share. */
+/** Returns the part of the file before the first coded frame. `init`: the init segment, which all segments share. */
 export function mp4Head(init: Buffer, size: Size, pieces: readonly Mp4Segment[]): Mp4Head {
   const stsd = boxAt(init, ['moov', 'trak', 'mdia', 'minf', 'stbl', 'stsd']);
   const description = init.subarray(stsd.at, stsd.end);

@@ -1,5 +1,6 @@
-// The folder of one page on disk: a description of the page, and one file for each raw segment. The name of a file says when
-// the segment begins and, once it is closed, when it ends. So the files of a killed server can be read without other data.
+// The folder of one page on disk: a description of the page, and one file for each raw segment. The name of a file
+// contains the time at which the segment begins and, once the segment is closed, the time at which it ends. Therefore
+// the files that a killed server left can be read without other data.
 
 import {
   constants,
@@ -21,7 +22,10 @@ import { journalFrameHead, journalHead, readJournal, type Size, type TimedFrame 
 
 export interface PageNote {
   readonly targetId: string;
-  /** When the recording begins, by the calendar clock and by the monotonic clock that the browser uses too. */
+  /**
+   * When the recording begins: `startedAt` by the calendar clock, `baseMs` by the monotonic clock that the browser uses
+   * too.
+   */
   readonly startedAt: Date;
   readonly baseMs: number;
 }
@@ -40,7 +44,9 @@ export interface CompleteRawSegment extends RawSegment {
 }
 
 const NOTE = 'page.json';
-/** Append mode: after a torn frame was cut off, the next frame is written directly after the last complete one. */
+/**
+ * Append mode: after an incomplete frame was cut off, the next frame is written directly after the last complete frame.
+ */
 const NEW_TO_APPEND = constants.O_WRONLY | constants.O_CREAT | constants.O_TRUNC | constants.O_APPEND;
 const SEGMENT_FILE = /^(\d+)\.(\d+)(?:\.(\d+))?\.mkv$/;
 
@@ -119,7 +125,7 @@ export class PageFolder {
     this.#count(segment.sequence, 0);
   }
 
-  /** Call when everything of the page is stored elsewhere. The folder of the session is removed with its last page. */
+  /** Call when all data of the page is stored elsewhere. The folder of the session is removed with its last page. */
   async remove(): Promise<void> {
     await rm(this.path, { recursive: true, force: true });
     await rmdir(join(this.path, '..')).catch(() => {});

@@ -6,11 +6,11 @@ import { jpegSize } from './jpeg-size.ts';
 import type { Size, TimedFrame } from './matroska.ts';
 import type { CompleteRawSegment, PageFolder, PageNote, RawSegment, SegmentWriter } from './page-folder.ts';
 
-/** Length of a full segment. Encoding and playlists are given this number. */
+/** Length of a full segment. Encoding and playlists use this number. */
 export const SEGMENT_MS = 6_000;
 /** A frame may arrive this long after it was painted. Segments are not closed earlier. */
 const LATE_MS = 300;
-/** If a frame seems to be delayed for longer, its time comes from a calendar clock that differs from ours. */
+/** If a frame seems to be delayed for longer, its time comes from a calendar clock that differs from the server's. */
 const CLOCKS_AGREE_MS = 10_000;
 /** Delay before writing is tried again after the disk refused a frame. */
 const RETRY_MS = 2_000;
@@ -39,9 +39,9 @@ export class PageJournal {
   #open: Open | undefined;
   #last: { readonly frame: TimedFrame; readonly size: Size } | undefined;
   #next = 1;
-  /** How far the clock of the browser is ahead of ours. Unknown before the first frame of this process. */
+  /** How far the clock of the browser is ahead of the server's clock. Unknown before the first frame of this process. */
   #aheadMs: number | undefined;
-  /** The lower bound of that difference: no frame arrives before it was painted. */
+  /** The lower bound of `#aheadMs`: no frame arrives before it was painted. */
   #aheadLeastMs = Number.NEGATIVE_INFINITY;
   #lostSinceMs: number | undefined;
   #retryAtMs = 0;
@@ -91,7 +91,7 @@ export class PageJournal {
     return Math.round(this.#clock.monotonicMs() + this.#aheadMs - this.note.baseMs);
   }
 
-  /** Whether the page is being recorded, or was when its process died. */
+  /** Whether the page is being recorded, or was when the process that recorded it died. */
   get isOpen(): boolean {
     return this.#open !== undefined && !this.#ended;
   }
@@ -107,8 +107,8 @@ export class PageJournal {
   }
 
   /**
-   * Updates the difference between the clocks. The only frame of a page that does not change may arrive seconds late;
-   * the calendar clock shows by how much.
+   * Updates the difference between the clocks. If a page does not change, its only frame may arrive seconds late; the
+   * calendar clock shows how late.
    */
   #compareClocks({ browserMs, at }: CapturedFrame): void {
     const leastMs = browserMs - this.#clock.monotonicMs();
@@ -232,7 +232,7 @@ export class PageJournal {
     }
   }
 
-  /** Deletes a segment without a picture; the next one is tried later. */
+  /** Deletes a segment without a frame. Opening a segment is tried again later. */
   async #abandon(): Promise<void> {
     this.#halted = 'broken';
     const empty = this.#open;

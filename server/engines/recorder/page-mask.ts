@@ -1,4 +1,4 @@
-// Masks the password fields of a page, including fields that had another type later, and everything that shows a text
+// Masks the password fields of a page, including fields whose type has changed since, and everything that shows a text
 // that the service typed. A frame is kept only if the positions of the fields before and after it was painted are
 // known. Everything between the two positions is black.
 
@@ -16,7 +16,7 @@ import { COVER, LAST_FIELDS, UNCOVER, watchFields } from './watch-fields.ts';
 export type MaskKind = 'password' | 'all' | 'none';
 export interface Masked {
   readonly jpeg: Buffer;
-  /** The fields have moved, so the masked area is larger than they are. */
+  /** The fields have moved, so the masked area is larger than the fields. */
   readonly isOvermasked: boolean;
 }
 
@@ -24,14 +24,17 @@ export interface Masked {
 export type Still = Pick<CapturedFrame, 'jpeg' | 'metadata'>;
 export type MaskedStill = Still & { readonly unmasked: Buffer };
 
-/** Masks a frame. Undefined if the frame must not be kept; the caller captures another. */
+/** Masks a frame. Returns undefined if the frame must not be kept; the caller then captures another frame. */
 export type Mask = (frame: CapturedFrame) => Promise<Masked | undefined>;
 
-/** If the page does not answer within this time, the frame is not kept. */
+/** If the page does not respond within this time, the frame is not kept. */
 const ASK_MS = 2_000;
 /** With more fields than this the whole picture is black. */
 const FIELDS_MAX = 200;
-/** Added around a field, because its edges lie between pixels. Blocks of the JPEG that it touches are black as a whole. */
+/**
+ * Added around a field, because its edges may lie between pixels. A JPEG block that the area touches is black as a
+ * whole.
+ */
 const MARGIN_PX = 1;
 const WORLD = 'berth';
 const EVERYTHING: Rect = { x: -1e6, y: -1e6, width: 1e8, height: 1e8 };
@@ -80,7 +83,7 @@ export class PageMask {
     if (this.#options.kind === 'none') return unchanged;
     const after = await this.#fields().catch(() => undefined);
     if (!after) return undefined;
-    // The oldest of these was read before the frame was painted.
+    // The oldest of these positions were read before the frame was painted.
     this.#answers = [...this.#answers.slice(-frame.ahead), after];
     const rects = this.#answers.reduce(mergeRects);
     if (rects.length === 0) return unchanged;
@@ -88,7 +91,7 @@ export class PageMask {
     return jpeg && { jpeg, isOvermasked: this.#answers.some(answer => !isSimilar(answer, after)) };
   };
 
-  /** Takes a picture and masks it. Undefined if it must not be shown. */
+  /** Takes a picture and masks it. Returns undefined if the picture must not be shown. */
   async still(take: () => Promise<Still>): Promise<MaskedStill | undefined> {
     if (this.#options.isCovered()) {
       const still = await take();
@@ -113,13 +116,16 @@ export class PageMask {
     return undefined;
   }
 
-  /** Hides what is masked in the page itself, or shows it again. Returns false if any of it is, or was, visible. */
+  /**
+   * Hides, in the page itself, everything that is masked, or shows it again. Returns false if any of it is, or was,
+   * visible.
+   */
   async cover(isToBeCovered: boolean): Promise<boolean> {
     const each = await Promise.all([...this.#targets.values()].map(target => target.cover(isToBeCovered)));
     return each.every(Boolean);
   }
 
-  /** Also returns undefined if the workers are overloaded. */
+  /** Masks the rectangles in the picture. Also returns undefined if the workers are overloaded. */
   async #paint(frame: Still, rects: readonly Rect[]): Promise<Buffer | undefined> {
     const shown = toPicture(frame, rects);
     if (!shown) return undefined;
@@ -129,7 +135,7 @@ export class PageMask {
     return jpeg && Buffer.from(jpeg.buffer);
   }
 
-  /** In document coordinates. Each frame carries its own scroll offset. */
+  /** Returns the positions of the fields in document coordinates. Each frame carries its own scroll offset. */
   async #fields(): Promise<readonly Rect[]> {
     const page = [...this.#targets.values()].find(({ channel }) => channel.kind === 'page');
     if (!page || (await this.#inView()).length === 0) return [];
@@ -206,7 +212,10 @@ class MaskedTarget {
     return undefined;
   }
 
-  /** When covering, tries again if a document is replaced in the meantime. */
+  /**
+   * Covers or uncovers the fields in all documents. When covering, tries again if a document is replaced in the
+   * meantime.
+   */
   async cover(isToBeCovered: boolean): Promise<boolean> {
     const secrets = this.#secrets.forms;
     const does = `globalThis.${isToBeCovered ? COVER : UNCOVER}(${JSON.stringify(secrets)})`;
@@ -226,7 +235,7 @@ class MaskedTarget {
     });
   }
 
-  /** Tries again if the document is replaced in the meantime. */
+  /** Returns the positions of the fields. Tries again if the document is replaced in the meantime. */
   async fields(): Promise<readonly Rect[]> {
     try {
       return await this.#ask();
@@ -256,7 +265,10 @@ class MaskedTarget {
     this.#worlds = worlds;
   }
 
-  /** Makes only one call if there are no fields, which is the usual case. */
+  /**
+   * Returns the positions of the fields in one document. Makes only one call if there are no fields, which is the usual
+   * case.
+   */
   async #fieldsIn(contextId: number): Promise<readonly Rect[]> {
     const expression = `(${this.#script}).travels`;
     const params = { expression, contextId, returnByValue: true };
@@ -301,7 +313,7 @@ async function scrollOf(page: TargetChannel): Promise<Point> {
   return isObject(seen) ? { x: numberAt(seen, 'pageX'), y: numberAt(seen, 'pageY') } : { x: 0, y: 0 };
 }
 
-/** Empty for a node without layout. */
+/** Returns the rectangles of a node, or none if the node has no layout. */
 async function quadsOf(channel: TargetChannel, node: JsonObject): Promise<readonly Rect[]> {
   const { quads } = await ask(channel, 'DOM.getContentQuads', node).catch((error: unknown): JsonObject => {
     if (error instanceof Error && /layout object|compute content quads|box model/i.test(error.message)) return {};

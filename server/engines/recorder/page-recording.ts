@@ -28,9 +28,12 @@ export interface Span {
 export interface RecordingSink {
   began(page: RecordedPage, startedAt: Date): Promise<void>;
   keep(page: RecordedPage, segment: Segment): Promise<void>;
-  /** Has no end while the period lasts. Called again with the same beginning when the period is over. */
+  /**
+   * Stores a period without a picture. The period has no end while it lasts. Called again with the same beginning when
+   * it is over.
+   */
   span(page: RecordedPage, span: Span): Promise<void>;
-  /** Ends the open periods that an earlier process left. */
+  /** Ends the periods that an earlier process left open. */
   endSpans(page: RecordedPage, atMs: number): Promise<void>;
   done(page: RecordedPage): Promise<void>;
 }
@@ -49,10 +52,10 @@ export interface PageRecordingOptions extends Pick<Runtime, 'clock' | 'log'> {
   readonly encodes: EncodeQueue;
   /** Whether segments of the page may be held back and encoded together. */
   readonly mayHold: () => boolean;
-  /** Resolves when the rest of the page, which has ended, should be encoded. */
+  /** Resolves when the remaining segments of the page, which has ended, should be encoded. */
   readonly due: () => Promise<void>;
   readonly sink: RecordingSink;
-  /** Undefined if there is room for more on the disk. */
+  /** Returns why recording must pause, or undefined if there is room for more on the disk. */
   readonly noRoom: () => NoRoom | undefined;
   /** While true, all pictures are black. */
   readonly isCovered: () => boolean;
@@ -81,7 +84,7 @@ export class PageRecording {
   #beginning: Promise<PageJournal> | undefined;
   #span: Span | undefined;
   #pausedFor: NoRoom | undefined;
-  /** Why there was no picture before the first one. */
+  /** Why there is no picture for the time before the first picture. */
   #unseen: { readonly kind: 'hidden' | 'missing'; readonly why: string } | undefined;
   #isVisible = true;
   #ending = false;
@@ -109,7 +112,7 @@ export class PageRecording {
     });
   }
 
-  /** Resumes the files that an earlier process left. Undefined if there is nothing to resume. */
+  /** Resumes recording from the files that an earlier process left. Returns undefined if there is nothing to resume. */
   static async resume(
     options: PageRecordingOptions,
     aliveAt: Date,
@@ -153,7 +156,7 @@ export class PageRecording {
     void this.#journal?.tick();
   }
 
-  /** Resolves when no earlier picture is being handled any more. */
+  /** Captures a new frame. Resolves when no earlier frame is being handled any more. */
   async renewed(): Promise<void> {
     this.#capture?.refresh();
     await this.#capture?.handled();
@@ -186,7 +189,10 @@ export class PageRecording {
     return this.#settled.promise;
   }
 
-  /** Call when no more frames come. Resolves when the end is recorded in the files; the rest is encoded afterwards. */
+  /**
+   * Call when no more frames come. Resolves when the end is recorded in the files; the remaining segments are encoded
+   * afterwards.
+   */
   async end(atMs?: number): Promise<void> {
     if (this.#ending) return;
     this.#ending = true;
@@ -203,7 +209,7 @@ export class PageRecording {
     void this.#pipeline.finish(this.#options.due()).then(this.#settled.resolve);
   }
 
-  /** Ends a recording without a capture, at the time that its process last recorded. */
+  /** Ends a recording that has no capture, at the time at which its process last recorded. */
   endAt(at: Date): Promise<void> {
     const startedMs = this.#journal?.note.startedAt.getTime() ?? at.getTime();
     return this.end(Math.max(0, at.getTime() - startedMs));
@@ -248,8 +254,8 @@ export class PageRecording {
   }
 
   /**
-   * Handles a picture that is too large. It is not decoded, so it cannot be masked either. There is a gap until a
-   * smaller one comes.
+   * Handles a frame that is too large. It is not decoded, so it cannot be masked either. There is a gap until a smaller
+   * frame comes.
    */
   #tooLarge(): FrameResult {
     const { id, log } = this.#options;
@@ -289,7 +295,7 @@ export class PageRecording {
     return Math.round(paintedMs >= 0 && paintedMs <= sinceMs ? paintedMs : sinceMs);
   }
 
-  /** The first picture is also shown for the time before it. If it came late, that time is reported as a gap. */
+  /** The first frame is also shown for the time before it. If it came late, that time is reported as a gap. */
   #tellUnseen(leadMs: number): void {
     const { waited } = this.#appeared;
     const late = { kind: 'missing', why: waited ?? 'nothing had been painted yet' } as const;
@@ -326,7 +332,7 @@ export class PageRecording {
     } else this.#capture?.refresh();
   }
 
-  /** Begins a period without a picture. The period before, if any, ends. */
+  /** Begins a period without a picture, and ends the previous period, if any. */
   #openSpan(kind: 'hidden' | 'missing', fromMs: number, why?: string): void {
     this.#closeSpan(fromMs);
     this.#span = { kind, fromMs: Math.round(fromMs), ...(why ? { why } : {}) };

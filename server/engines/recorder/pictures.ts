@@ -1,5 +1,5 @@
-// Pictures of pages for viewers: from the recorder if the session is recorded, otherwise from a separate screencast, which
-// runs only while there are viewers.
+// Provides viewers with pictures of pages: from the recorder if the session is recorded, otherwise from a separate
+// screencast, which runs only while there are viewers.
 import type { Clock } from '../../kit/clock.ts';
 import { isObject } from '../../kit/json.ts';
 import type { Closeable } from '../../kit/scope.ts';
@@ -10,7 +10,7 @@ import { Hub } from './hub.ts';
 import { blacked, type PageMask, type Still, unmasked } from './page-mask.ts';
 import type { Recorder } from './recorder.ts';
 
-/** A background tab paints no frames, so one screenshot is taken. */
+/** Time limit for the screenshot that is taken of a background tab, because such a tab paints no frames. */
 const SCREENSHOT_MS = 3_000;
 
 export interface Picture {
@@ -19,7 +19,10 @@ export interface Picture {
   readonly unmasked: Buffer;
   /** The whole picture is masked for everybody except the person who has control in a hand-off. */
   readonly isCovered: boolean;
-  /** All of it is masked, for everybody but who has control: the page is not recorded, so what is to be masked is not known. */
+  /**
+   * The whole picture is masked for everybody except the person who has control: the page is not recorded, so it is not
+   * known what must be masked.
+   */
   readonly isUnknown: boolean;
   /** Size of the visible part of the page, in CSS pixels. */
   readonly width: number;
@@ -38,7 +41,7 @@ export class Pictures {
   readonly #own = new Map<string, OwnCapture>();
 
   readonly #workers: Workers;
-  /** Sessions whose pictures are black, with an object for each time that they were covered. */
+  /** Sessions whose pictures are black. Each has a new object whenever it is covered. */
   readonly #covered = new Map<string, object>();
 
   constructor(recorder: Pick<Recorder, 'sessionOf'>, clock: Clock, workers: Workers) {
@@ -47,7 +50,9 @@ export class Pictures {
     this.#workers = workers;
   }
 
-  /** Makes the pictures black while a person has control of the session. Afterwards, earlier pictures stay black. */
+  /**
+   * Makes the pictures black while a person has control of the session. Pictures from this time stay black afterwards.
+   */
   async cover(session: string, on: boolean): Promise<void> {
     const captures = [...this.#own.values()].filter(one => one.session === session).map(({ capture }) => capture);
     if (on) this.#covered.set(session, {});
@@ -55,14 +60,14 @@ export class Pictures {
       const cover = this.#covered.get(session);
       for (const capture of captures) capture.refresh();
       await Promise.all(captures.map(capture => capture.handled()));
-      // The next person may have the session by now.
+      // In the meantime, the session may have been covered for another person.
       if (this.#covered.get(session) !== cover) return;
       this.#covered.delete(session);
     }
     for (const capture of captures) capture.refresh();
   }
 
-  /** Calls `seen` with the newest picture at once, and with each new one. */
+  /** Calls `seen` at once with the newest picture, and then with each new picture. */
   watch(session: string, target: TargetChannel, seen: (picture: Picture) => void): Closeable {
     const recording = this.#recorder.sessionOf(session);
     const recorded = recording?.hubOfTarget(target.id);
@@ -93,7 +98,7 @@ export class Pictures {
     };
   }
 
-  /** The newest picture of the session, if there is one. Takes no new picture. */
+  /** Returns the newest picture of the session, if there is one. Takes no new picture. */
   newestOf(session: string): Buffer | undefined {
     const own = [...this.#own.values()].filter(one => one.session === session).flatMap(({ hub }) => hub.newest ?? []);
     const newest = this.#recorder.sessionOf(session)?.newest ?? own.sort((a, b) => +b.at - +a.at)[0];
@@ -147,7 +152,7 @@ export class Pictures {
       const { deviceWidth: width, deviceHeight: height } = still.metadata;
       seen({ jpeg: still.jpeg, unmasked: still.unmasked, isCovered, isUnknown, width, height });
     } catch {
-      // A page that does not answer gets no picture.
+      // A page that does not respond gets no picture.
     }
   }
 }

@@ -16,7 +16,7 @@ const RETRY_MAX_MS = 10_000;
 const ENCODE_TRIES = 4;
 /** Maximum number of segments that are held back. */
 const HELD_MAX = 5;
-/** Maximum number of segments that are encoded ahead of storing. Others wait on the disk. */
+/** Maximum number of segments that are encoded before earlier ones are stored. Further segments wait on the disk. */
 const AHEAD_MAX = 8;
 
 export interface Segment {
@@ -27,16 +27,16 @@ export interface Segment {
   readonly size: Size;
   readonly init: Buffer;
   readonly bytes: Buffer;
-  /** Offset in the bytes at which the coded frames begin. */
+  /** Offset in `bytes` at which the coded frames begin. */
   readonly payloadAt: number;
 }
 
 export interface PipelineSink {
-  /** Returns when the segment is durable. Called again if that is not certain. */
+  /** Stores a segment. Resolves when the segment is durable. Called again if that is not certain. */
   keep(segment: Segment): Promise<void>;
-  /** These milliseconds cannot be shown. */
+  /** Called for a period that cannot be shown. */
   lose(fromMs: number, toMs: number, why: string): Promise<void>;
-  /** The whole page is stored. */
+  /** Called when the whole page is stored. */
   done(): Promise<void>;
 }
 
@@ -45,8 +45,8 @@ export interface PipelineOptions extends Pick<Runtime, 'clock' | 'log'> {
   readonly folder: PageFolder;
   readonly encodes: EncodeQueue;
   /**
-   * True if nobody is watching and there is room: segments may be held back and encoded together. Otherwise they are
-   * urgent.
+   * Returns true if nobody is watching and there is room: segments may then be held back and encoded together.
+   * Otherwise they are urgent.
    */
   readonly mayHold: () => boolean;
   readonly sink: PipelineSink;
@@ -109,20 +109,20 @@ export class Pipeline implements Closeable {
     for (const { released } of held) released.resolve();
   }
 
-  /** Releases segments, and resolves when they are stored or the pipeline is closed. */
+  /** Releases the segments that were held back. Resolves when they are stored or the pipeline is closed. */
   stored(): Promise<void> {
     this.release();
     return this.#work;
   }
 
-  /** Runs a step in order with the other steps, and repeats it until it succeeds, before later segments are stored. */
+  /** Runs a step after the earlier steps and repeats it until it succeeds. Later segments are stored only after that. */
   do(step: () => Promise<void>): void {
     this.#notes = this.#notes.then(() => this.#untilDone(step));
   }
 
   /**
-   * Call when no more segments come. The rest is encoded when `due` resolves. Resolves when everything is stored and
-   * the folder is removed, or the pipeline is closed.
+   * Call when no more segments come. The remaining segments are encoded when `due` resolves. The returned promise
+   * resolves when everything is stored and the folder is removed, or when the pipeline is closed.
    */
   finish(due: Promise<void>): Promise<void> {
     const released = due.then(() => {
@@ -167,7 +167,7 @@ export class Pipeline implements Closeable {
     await folder.drop(segment);
   }
 
-  /** Encodes the first of the released segments; the next ones are encoded with it. */
+  /** Returns the encoded segment. If its encoding has not begun, begins it together with the next released segments. */
   async #encoded(job: Job): Promise<Fragment | undefined> {
     if (!job.encoded) this.#encodeNext();
     return job.encoded;

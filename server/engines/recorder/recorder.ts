@@ -23,14 +23,14 @@ import {
 } from './page-recording.ts';
 import type { Typing, TypingOutcome } from './type-text.ts';
 
-/** Tabs of one session that are recorded at the same time. */
+/** Maximum number of tabs per session that are recorded at the same time. */
 export const PAGES_AT_ONCE_MAX = 64;
 const TICK_MS = 500;
 /** Free disk space is checked on every 4th tick: a host writes a few MiB in that time. */
 const TICKS_PER_DISK_CHECK = 4;
 /** Recording pauses while less than this is free on the disk. */
 const MIN_FREE_BYTES = 512 * 1024 ** 2;
-/** A recording counts as watched for this long after its last request. */
+/** A recording counts as watched for this long after it was last requested. */
 const WATCHED_MS = 60_000;
 const ALIVE = 'alive';
 const PAGE = /^\d{1,3}$/;
@@ -56,11 +56,9 @@ export type Shortfall = 'too_many_at_once' | Exclude<NoRoom, 'handoff'>;
 export interface RecordingOptions {
   readonly session: string;
   readonly masks: MaskKind;
-  /** Texts that nobody may see in the pages of the session. */
+  /** Texts that nobody may see in recordings of the session's pages. */
   readonly secrets: Pick<SecretTexts, 'forms'>;
-  /**
-   * Called when something is not recorded. `targetId` and `page` are given for a page that is waiting to be recorded.
-   */
+  /** Called when something is not recorded. `targetId` and `page` are given if a page is waiting to be recorded. */
   readonly short: (why: Shortfall, targetId?: string, page?: number) => void;
 }
 
@@ -74,7 +72,7 @@ export class Recorder implements Closeable {
   /** Pages left by an earlier server that are being stored. The set prevents a page from being resumed twice. */
   readonly #resumedPages = new Set<string>();
   readonly #closing = new AbortController();
-  /** The time that an earlier server recorded last. */
+  /** The last time that an earlier server wrote to the file `alive`. */
   #formerAliveAt: Date | undefined;
   readonly #backlog: Backlog;
   #diskIsFull = false;
@@ -132,8 +130,8 @@ export class Recorder implements Closeable {
   }
 
   /**
-   * Call when the session has ended. Ends its pages; the rest is encoded later. Also for a session that a killed server
-   * left.
+   * Call when the session has ended. Ends the recordings of its pages; the remaining segments are encoded later. Also
+   * handles a session that a killed server left.
    */
   async finish(session: string): Promise<void> {
     const recording = this.#sessions.get(session);
@@ -152,8 +150,8 @@ export class Recorder implements Closeable {
   }
 
   /**
-   * Waits until the recording of an ended session is stored. Returns false if it was not stored, for example because
-   * the recorder is closing.
+   * Resolves to true when the recording of an ended session is stored, or to false if it was not stored, for example
+   * because the recorder is closing.
    */
   async settled(session: string): Promise<boolean> {
     await this.finish(session);
@@ -270,14 +268,14 @@ export class SessionRecording {
   readonly #pages = new Map<string, PageRecording>();
   readonly #numbers = new Map<number, PageRecording>();
   readonly #masks = new Map<string, PageMask>();
-  /** The newest frame of the pages that have ended. */
+  /** The newest frame among the pages that have ended. */
   #last: Frame | undefined;
   readonly #waiting: Array<{ readonly target: TargetChannel; readonly page: number; readonly at: Date }> = [];
   readonly #clock: Clock;
   #watchedAtMs = Number.NEGATIVE_INFINITY;
   #paused = false;
   #cover: 'mask' | 'pause' | undefined;
-  /** Counts the changes of the cover. Only the last change takes effect. */
+  /** The number of times that the cover has changed. Only the last change takes effect. */
   #covers = 0;
 
   constructor(
@@ -290,7 +288,10 @@ export class SessionRecording {
     this.#optionsOf = optionsOf;
   }
 
-  /** Continues the pages of an earlier process. Pages that no longer exist end once all targets are listed. */
+  /**
+   * Continues the recordings that an earlier process began. Recordings of pages that no longer exist end once all
+   * targets are listed.
+   */
   async resume(pages: readonly number[], aliveAt: Date): Promise<void> {
     for (const page of pages) {
       const resumed = await PageRecording.resume(this.#optionsOf(page), aliveAt);
@@ -301,7 +302,7 @@ export class SessionRecording {
     }
   }
 
-  /** Call when the observer has listed all targets. Ends the pages that are not among them. */
+  /** Call when the observer has listed all targets. Ends the recordings of pages that are not among them. */
   async settle(present: ReadonlySet<string>): Promise<void> {
     for (const [targetId, recording] of [...this.#pages])
       if (!present.has(targetId)) await this.#ended(targetId, recording);
@@ -337,8 +338,8 @@ export class SessionRecording {
   }
 
   /**
-   * Makes the pictures black while a person has control of the session, or stops recording them. Afterwards, earlier
-   * pictures stay hidden.
+   * Makes the pictures black while a person has control of the session, or stops recording them. Pictures from this
+   * time stay hidden afterwards.
    */
   async hidePages(cover: 'mask' | 'pause' | undefined): Promise<void> {
     const change = ++this.#covers;
@@ -359,7 +360,7 @@ export class SessionRecording {
     return this.#masks.get(targetId);
   }
 
-  /** Whether its pages have fields that are not shown. */
+  /** Whether fields in the pages of this recording are masked. */
   get hasMasks(): boolean {
     return this.#options.masks !== 'none';
   }
@@ -377,7 +378,7 @@ export class SessionRecording {
     return undefined;
   }
 
-  /** See PageMask. */
+  /** Hides what is masked in all pages, or shows it again. See PageMask. */
   async cover(isToBeCovered: boolean): Promise<boolean> {
     const each = await Promise.all([...this.#masks.values()].map(mask => mask.cover(isToBeCovered)));
     return each.every(Boolean);
@@ -389,7 +390,7 @@ export class SessionRecording {
     return [this.#last, ...frames].reduce(newer);
   }
 
-  /** Adds a frame of another site. Its fields are masked in the picture of its page. */
+  /** Adds a frame that belongs to another site. Its fields are masked in the picture of the page that contains it. */
   frame(target: TargetChannel): void {
     let page = target;
     while (page.parent) page = page.parent;
@@ -406,7 +407,7 @@ export class SessionRecording {
     return this.#clock.monotonicMs() - this.#watchedAtMs < WATCHED_MS;
   }
 
-  /** The first request waits until everything is stored. Later requests find it stored. */
+  /** Call when the recording is watched. The first call waits until everything is stored. Later calls find it stored. */
   async markWatched(): Promise<void> {
     const isFirst = !this.isWatchedNow;
     this.#watchedAtMs = this.#clock.monotonicMs();
@@ -421,8 +422,8 @@ export class SessionRecording {
   }
 
   /**
-   * Call when the browser is being ended or released: no more frames come, but it is not decided yet how the session
-   * ends.
+   * Call when the browser is about to end or be released: no more frames come, but it is not decided yet how the
+   * session ends.
    */
   pause(): void {
     this.#paused = true;

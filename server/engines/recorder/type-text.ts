@@ -1,6 +1,6 @@
-// Types a text into one field of a page, in an isolated world of its document. The check of the origins and the
-// insertion are one function call in that document, so no navigation can occur between them: a document that was
-// replaced has no world for the call.
+// Types a text into one field of a page, in an isolated world of the field's document. The check of the origins and the
+// insertion are one function call in that document, so no navigation can occur between them: if the document has been
+// replaced, the world of the call no longer exists.
 import { isObject, type JsonObject } from '../../kit/json.ts';
 import type { TargetChannel } from './channel.ts';
 import { KEEP } from './watch-fields.ts';
@@ -23,7 +23,7 @@ export type TypingOutcome =
 const ASK_MS = 5_000;
 const ORIGIN_CHARACTERS_MAX = 300;
 
-/** Open shadow roots are searched too. */
+/** A function that finds the marked element. It also searches open shadow roots. */
 const FIND = `mark => {
   const search = root => {
     const found = root.querySelector('[' + mark + ']');
@@ -38,10 +38,10 @@ const FIND = `mark => {
 }`;
 
 /**
- * `self.origin` is the origin of the document itself, even with a sandbox, a copied URL or `document.domain`. The
- * page's scripts run when the field gets the focus, so the check is repeated after that. No script of the page runs
- * between the last check and the insertion by the setter. What the scripts do then in an allowed document is the
- * responsibility of that origin.
+ * A function that checks the origins and types the text. `self.origin` is the origin of the document itself, even with
+ * a sandbox, a copied URL or `document.domain`. The page's scripts run when the field gets the focus, so the check is
+ * repeated after that. No script of the page runs between the last check and the insertion by the setter. What scripts
+ * in an allowed document do afterwards is the responsibility of that origin.
  */
 const TYPE = `function (mark, text, origins) {
   const self = globalThis;
@@ -68,7 +68,7 @@ const TYPE = `function (mark, text, origins) {
   return { is: 'typed' };
 }`;
 
-/** Returns undefined if the mark is not in this document, or if the document is gone. */
+/** Types the text. Returns undefined if the mark is not in this document, or if the document is gone. */
 export async function typeText(
   channel: TargetChannel,
   contextId: number,

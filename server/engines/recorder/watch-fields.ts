@@ -1,23 +1,23 @@
 // A script that runs in an isolated world of every document. It remembers each field that is, or ever was, a password
-// field, each field that the service typed a credential into, and each element that shows such a text. It returns those
-// that are in the document. Pages can neither see nor change the script.
+// field, each field into which the service typed a credential, and each element that shows such a credential. It
+// returns those fields and elements that are in the document. Pages can neither see nor change the script.
 
 /**
- * The script, which evaluates to the list. `all`: every editable field, not only password fields. `secrets`: texts that
- * must not be seen wherever the page shows them.
+ * Returns the script. The script evaluates to the list of fields and elements. `all`: every editable field, not only
+ * password fields. `secrets`: texts that must not be seen wherever the page shows them.
  */
 export const watchFields = (all: boolean, secrets: readonly string[] = []): string =>
   `(${watcher})(${all}, ${JSON.stringify(secrets)})`;
 
 /**
- * Members of the isolated world: adds a field to the list, hides the list, and shows it again. The last two take the
- * secrets.
+ * Functions in the isolated world: `__keep` adds a field to the list, `__cover` hides everything on the list,
+ * `__uncover` shows it again. The last two take the secrets.
  */
 export const KEEP = '__keep';
 export const COVER = '__cover';
 export const UNCOVER = '__uncover';
 
-/** The global variable with the list that was returned last. */
+/** The global variable that contains the list that was returned last. */
 export const LAST_FIELDS = '__last';
 
 const watcher = `(all, secrets) => {
@@ -72,8 +72,8 @@ const watcher = `(all, secrets) => {
       been.set(element, places);
     }
   };
-  // When the first document of a window that a page opened is replaced by one of the same origin, the window keeps this
-  // world but loses its listeners.
+  // If a page opens a window and the first document of that window is replaced by a document of the same origin, the
+  // window keeps this world but loses its listeners.
   const begin = () => {
     if (roots.has(document)) return;
     addEventListener('scroll', note, { capture: true, passive: true });
@@ -95,7 +95,7 @@ const watcher = `(all, secrets) => {
     for (let node = texts.nextNode(); node; node = texts.nextNode())
       if (holds(node.data, secrets)) found(node.parentElement ?? root.host);
     if (isFound || !holds((root === document ? documentElement.call(document) : root)?.textContent, secrets)) return;
-    // The text is spread over several nodes: takes the innermost elements that contain it.
+    // The text is spread over several nodes, so the innermost elements that contain it are taken.
     for (const element of root.querySelectorAll('*'))
       if (holds(element.textContent, secrets) && ![...element.children].some(child => holds(child.textContent, secrets))) found(element);
   };
@@ -120,7 +120,7 @@ const watcher = `(all, secrets) => {
     const { webkitTextSecurity, visibility } = getComputedStyle(element);
     return isField(element) ? webkitTextSecurity === 'disc' || element.type === 'password' : visibility === 'hidden' || element.getClientRects().length === 0;
   };
-  // A PDF file contains the addresses of links and the title of the document.
+  // Links and the title are covered too, because a PDF file contains link addresses and the document title.
   const links = new Map();
   let title;
   const coverWords = secrets => {

@@ -1,5 +1,5 @@
-// Reads the body of an upstream answer in a worker thread: decodes it, removes secrets from it, and compares it with a schema.
-// Answers are untrusted and may be large.
+// Reads the body of an upstream response in a worker thread: decodes it, removes secrets from it, and compares it with
+// a schema. Responses are untrusted and may be large.
 import { digestOf } from '../../kit/canonical-json.ts';
 import { parseJson } from '../../kit/foreign.ts';
 import { isObject, type Json, type JsonObject } from '../../kit/json.ts';
@@ -9,7 +9,7 @@ import { matchesSchema } from './validate-job.ts';
 export interface AnswerInput {
   readonly body: Uint8Array;
   readonly contentType: string;
-  /** Texts that the answer must not contain, however it is encoded. */
+  /** Texts that the output must not contain, however the body encodes them. */
   readonly secrets: readonly string[];
   readonly schema?: object;
 }
@@ -60,7 +60,7 @@ function decoded(body: Uint8Array): string {
   }
 }
 
-/** `whole`: undefined if the text is not JSON. */
+/** Removes secrets from a JSON value. `whole` is undefined if the text is not JSON. */
 function cleaned(whole: unknown, clean: Clean): Json {
   if (whole === undefined) throw new Unreadable('it is not valid JSON');
   let values = 0;
@@ -80,5 +80,5 @@ function cleaned(whole: unknown, clean: Clean): Json {
   return walk(whole, 0);
 }
 
-/** PostgreSQL stores no NUL in texts, and no unpaired surrogate in JSON. */
+/** Replaces what PostgreSQL cannot store: NUL in texts, and unpaired surrogates in JSON. */
 const storable = (text: string): string => text.replaceAll('\0', '\uFFFD').toWellFormed();

@@ -6,10 +6,12 @@ export interface CompileInput {
   readonly schemas: Readonly<Record<string, object>>;
 }
 
-/** What is wrong, with the name of the schema in `path`. */
+/** Describes what is wrong, with the name of the schema in `path`. Empty if nothing is wrong. */
 export type CompileOutput = { readonly path: string; readonly message: string } | Record<string, never>;
 
-/** For these repetitions, patterns that take exponential time need seconds, and others microseconds. */
+/**
+ * With this many repetitions, a pattern that takes exponential time needs seconds, and any other pattern microseconds.
+ */
 const REPEATED = 44;
 const SAMPLES = ['a', 'A', '0', ' ', '-', '.', '/', '_', 'ab', 'a0', '0.', 'a ', 'a.', 'a-'];
 const SAMPLES_OF_PATTERN_MAX = 16;
@@ -26,7 +28,10 @@ export function work({ schemas }: CompileInput): CompileOutput {
   return {};
 }
 
-/** Ends in time for a pattern without nested repetition. For any other pattern, the pool ends the thread. */
+/**
+ * Tries a pattern on the sample texts. This ends in time for a pattern without nested repetition. For any other
+ * pattern, the pool ends the thread.
+ */
 function tryOut(pattern: string): void {
   const expression = new RegExp(pattern, 'u');
   const own = [...new Set(pattern.replace(/[\\()[\]{}*+?^$|]/g, ''))].slice(0, SAMPLES_OF_PATTERN_MAX);

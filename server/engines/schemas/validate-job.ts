@@ -32,7 +32,7 @@ export function work({ value, schemas }: ValidateInput): ValidateOutput {
   }
 }
 
-/** Throws if the schema cannot be compiled. */
+/** Whether the value matches the schema. Throws if the schema cannot be compiled. */
 export const matchesSchema = (schema: object, value: unknown): boolean => validatorOf(schema)(value) === true;
 
 function validatorOf(schema: object): ValidateFunction {

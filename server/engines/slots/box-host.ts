@@ -1,4 +1,5 @@
-// What all boxes of this process share, determined once: form, user ids, limits, cgroups and folders of the data folder.
+// Determines once what all boxes of this process share: form, user ids, limits, cgroups and the folders inside the data
+// folder.
 import { readFileSync } from 'node:fs';
 import { isAbsolute, join } from 'node:path';
 import type { Clock } from '../../kit/clock.ts';
@@ -14,7 +15,7 @@ import type { Form, HelperBounds, HelperCommand } from './slots.ts';
 import { findTool, isExecutable } from './tools.ts';
 import { Trash } from './trash.ts';
 
-/** The user id of helpers, which no box uses. The probe uses the last one. */
+/** The slot whose user id the helpers use. No box uses it. The probe uses the last slot. */
 const HELPER_SLOT = UIDS_PER_INSTALL - 2;
 
 export interface BoxHostOptions extends Pick<Runtime, 'clock' | 'log'> {
@@ -70,7 +71,7 @@ export class BoxHost {
     return uid;
   }
 
-  /** Undefined when the program is not installed. */
+  /** Returns the command that runs a helper. Undefined if the program is not installed. */
   helper(program: string, args: readonly string[], bounds: HelperBounds): HelperCommand | undefined {
     const path = isAbsolute(program) ? program : findTool(program);
     if (path === undefined || !isExecutable(path)) return undefined;
@@ -92,7 +93,7 @@ export class BoxHost {
   }
 }
 
-/** Parses the line "Max open files  SOFT  HARD  files". */
+/** Returns HARD from the line "Max open files  SOFT  HARD  files". */
 export function hardLimitOfOpenFiles(): number {
   const hard = /^Max open files\s+\S+\s+(\S+)/m.exec(readFileSync('/proc/self/limits', 'utf8'))?.[1];
   return hard === undefined || hard === 'unlimited' ? Number.POSITIVE_INFINITY : Number(hard);

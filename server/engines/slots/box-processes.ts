@@ -14,7 +14,10 @@ import {
   processesOfSession,
 } from './process-table.ts';
 
-/** The parent of the program: bubblewrap in a jail, `timeout` without one. Until its exec, a child has its parent's name. */
+/**
+ * The parent of the program: bubblewrap in a jail, `timeout` without a jail. Until its exec, a child has the name of
+ * its parent.
+ */
 const CHAIN_END: ReadonlySet<string> = new Set(['bwrap', 'timeout']);
 /** The command of a child that has ended since the list was read, for example because its program does not exist. */
 const GONE = '';
@@ -24,7 +27,7 @@ const KILLED_WITHIN_MS = 20_000;
 const CHECK_EVERY_MS = 5;
 
 export interface BoxProcessesOptions {
-  /** The spawned process: the programs of the chain, finally `timeout`. */
+  /** The spawned process, which executes each program of the chain in turn, finally `timeout`. */
   readonly leader: Process;
   readonly cgroup: Cgroup;
   /** Without a jail there is no pid namespace; the descendants of the leader share its process session. */
@@ -112,13 +115,16 @@ export class BoxProcesses {
     return undefined;
   }
 
-  /** Process session ids are reused: a process older than the leader is not part of the box. */
+  /**
+   * Whether a process is not older than the leader. Process session ids are reused, so an older process is not part of
+   * the box.
+   */
   #isNotOlder(process: Process): boolean {
     return BigInt(process.startTicks) >= BigInt(this.leader.startTicks);
   }
 }
 
-/** leader (`timeout`) -> bubblewrap outside -> bubblewrap inside, which is pid 1 of the box. */
+/** Finds pid 1 of the box in the line leader (`timeout`) -> bubblewrap outside -> bubblewrap inside. */
 function findInit(leader: Process): Process | undefined {
   if (!isAlive(leader)) return undefined;
   const inside = childrenOf(leader.pid)

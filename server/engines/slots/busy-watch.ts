@@ -1,12 +1,14 @@
-// Measures the processor use of a box. A busy box is scheduled as idle: it gets the time that no other box needs, and a
-// session that needs a millisecond now and then does not wait for it.
+// Measures the processor use of a box. A busy box is scheduled as idle: it gets the time that no other box needs, so
+// that a session that needs a millisecond now and then does not wait for the busy box.
 import { reason } from '../../kit/fault.ts';
 import type { Runtime } from '../../kit/runtime.ts';
 import type { Cgroup } from './cgroup.ts';
 
 /** Longer than the processor time of one click, shorter than a delay that a person notices. */
 const CHECK_EVERY_MS = 200;
-/** Processors used on average since the last check. A page that plays video or animates stays below it. */
+/**
+ * Average number of processors used since the last check. A page that plays video or animates stays below this number.
+ */
 const BUSY_FROM = 0.6;
 /** An idle-scheduled box that gets less than this is scheduled normally again, so that it is not starved. */
 const BUSY_UNTIL = 0.3;

@@ -31,7 +31,7 @@ export interface Capacity {
   readonly startsPerMinute: number;
 }
 
-/** The memory limit of a container applies, if there is one. */
+/** Returns the resources of this machine. The memory limit of a container applies, if there is one. */
 export function thisMachine(): Machine {
   const limit = process.constrainedMemory();
   return {

@@ -1,5 +1,5 @@
-// A minimal CDP client over a box's FIFOs, for the probe only: JSON messages that end in NUL. Everything else uses
-// engines/browser.
+// A minimal CDP client over a box's FIFOs, used only by the probe. Messages are JSON and end in NUL. Everything else
+// uses engines/browser.
 
 import { constants, openSync } from 'node:fs';
 import { Socket } from 'node:net';
@@ -25,7 +25,7 @@ export class CdpPipe {
 
   constructor(fifoIn: string, fifoOut: string, onEvent: CdpListener = () => {}) {
     this.#onEvent = onEvent;
-    // O_RDWR: opening does not wait for the other end, and no end of file is ever seen.
+    // With O_RDWR, opening does not wait for the other end, and end-of-file is never read.
     const flags = constants.O_RDWR | constants.O_NONBLOCK;
     this.#input = new Socket({ fd: openSync(fifoIn, flags), readable: false, writable: true });
     this.#output = new Socket({ fd: openSync(fifoOut, flags), readable: true, writable: false });
@@ -37,7 +37,10 @@ export class CdpPipe {
     for (const socket of [this.#input, this.#output]) socket.on('error', () => {});
   }
 
-  /** Returns `result`; throws with the browser's message if the call failed. */
+  /**
+   * Calls a method and returns the `result` member of the response. Throws with the browser's message if the call
+   * failed.
+   */
   async call(method: string, params: CdpObject = {}, channel?: string, signal?: AbortSignal): Promise<CdpObject> {
     const id = ++this.#lastId;
     const answer = Promise.withResolvers<CdpObject>();

@@ -1,5 +1,5 @@
-// The cgroup of one box: a folder of the same name in each hierarchy. Lists and kills its processes, reads its processor
-// time, its memory peak and its out-of-memory kills, and sets its share of processor time.
+// The cgroup of one box: a folder of the same name in each hierarchy. Lists and kills the processes of the box, reads
+// their processor time, memory peak and out-of-memory kills, and sets their share of processor time.
 import { existsSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { until } from '../../kit/wait.ts';
@@ -8,16 +8,22 @@ import { findProcess, type Process } from './process-table.ts';
 /** A cgroup stays busy (EBUSY) for a moment after its last process was reaped. */
 const REMOVE_WITHIN_MS = 5000;
 const CHECK_EVERY_MS = 3;
-/** The file and the value of an ordinary group, on v1 and on v2. A folder has the file of its version, or neither. */
+/**
+ * The file for the share of processor time and the value of an ordinary group, on v1 and on v2. A folder has the file
+ * of its version, or neither.
+ */
 const SHARE_FILES = [
   ['cpu.shares', 1024],
   ['cpu.weight', 100],
 ] as const;
 const SHARE_MIN = 2;
-/** As a fraction of an ordinary group. Used by kernels before 5.15, which cannot schedule a group as idle. */
+/**
+ * The share of an idle group, as a fraction of an ordinary group. Used on kernels before 5.15, which cannot schedule a
+ * group as idle.
+ */
 const IDLE_SHARE = 0.02;
 
-/** On v1, and on v2 since Linux 5.19. */
+/** The files with the memory peak on v1, and on v2 since Linux 5.19. */
 const PEAK_FILES = ['memory.max_usage_in_bytes', 'memory.peak'] as const;
 
 /** Returns milliseconds of processor time, or undefined if there is no such file. */
@@ -28,8 +34,8 @@ export class Cgroup {
   #share = 1;
   #isIdle = false;
   /**
-   * The counter that works on this machine. It is read five times a second, and finding it costs much more than reading
-   * it.
+   * The counter that works on this machine. It is read five times a second, and finding it costs much more than one
+   * read.
    */
   #counter: Counter | undefined;
 
@@ -77,7 +83,10 @@ export class Cgroup {
     return peak === undefined ? undefined : Number(peak);
   }
 
-  /** On v2, kills all processes at once, even those being forked. On v1 the caller kills `processes()` until none is left. */
+  /**
+   * On v2, kills all processes at once, even those being forked. On v1, does nothing: the caller kills `processes()`
+   * until none is left.
+   */
   killAtOnce(): void {
     for (const folder of this.folders) {
       const file = join(folder, 'cgroup.kill');
@@ -85,7 +94,7 @@ export class Cgroup {
     }
   }
 
-  /** How many processes the kernel has killed at the memory limit. */
+  /** The number of processes that the kernel has killed because of the memory limit. */
   outOfMemoryKills(): number {
     const counts = this.folders
       .flatMap(folder => [join(folder, 'memory.events'), join(folder, 'memory.oom_control')])
@@ -98,7 +107,7 @@ export class Cgroup {
       this.#writeEach(file, String(Math.max(SHARE_MIN, Math.round(share * ordinary))));
   }
 
-  /** Returns whether any folder has the file. */
+  /** Writes the text to this file in each folder that has it. Returns whether any folder has the file. */
   #writeEach(file: string, text: string): boolean {
     const files = this.folders.map(folder => join(folder, file)).filter(existsSync);
     for (const path of files) writeFileSync(path, text);
@@ -111,7 +120,7 @@ export class Cgroup {
   }
 }
 
-/** On v2 and on v1. */
+/** Returns the counter for v2, then the counters for v1. */
 const countersIn = (folder: string): readonly Counter[] => [
   () => {
     const microseconds = /^usage_usec (\d+)$/m.exec(read(join(folder, 'cpu.stat')))?.[1];

@@ -1,12 +1,12 @@
-// Finds where on this machine a cgroup for each box can be created, on v1 and v2, and creates it. Lists the controllers that
-// are absent. The cgroup of one box is in cgroup.ts.
+// Finds where on this machine a cgroup for each box can be created, on v1 and v2, and creates these cgroups. Lists the
+// controllers that are absent. The cgroup of one box is in cgroup.ts.
 import { existsSync, mkdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { Cgroup } from './cgroup.ts';
 
 export const CONTROLLERS = ['memory', 'pids', 'cpu'] as const;
 export type Controller = (typeof CONTROLLERS)[number];
-/** v1 counts processor time in a separate hierarchy on some machines; on v2 `cpu` counts it. Optional. */
+/** Optional controllers. On some machines, v1 counts processor time in a separate hierarchy; on v2, `cpu` counts it. */
 const COUNTERS = ['cpuacct'] as const;
 type Counter = (typeof COUNTERS)[number];
 

@@ -21,7 +21,10 @@ export interface Bounds {
   /** Largest single file; limit-watch.ts measures the sum. */
   readonly fileBytes: number;
   readonly openFiles: number;
-  /** Used if no cgroup limits them: processes of this user (namespace), and memory of each process. */
+  /**
+   * Limits that apply if no cgroup sets them: the number of processes of this user (namespace), and the memory of each
+   * process.
+   */
   readonly processes?: number;
   readonly dataBytes?: number;
 }
@@ -76,7 +79,7 @@ const command = ([file = '', ...args]: readonly string[]): Command => ({ file, a
 /** The line that starts the program of a gated chain. */
 export const FILLED = 'filled\n';
 
-/** POSIX shell; all values are quoted. */
+/** Returns the script in POSIX shell. All values are quoted. */
 function script(options: ChainOptions): string {
   const jailed = options.form !== 'process';
   return [
@@ -100,7 +103,10 @@ function script(options: ChainOptions): string {
   ].join('\n');
 }
 
-/** The listener starts concurrently with the browser and is ready before the first page loads. It is orphaned, so that it leaves no zombie. */
+/**
+ * Commands that set up the network. The listener starts concurrently with the browser and is ready before the first
+ * page loads. It is orphaned, so that it leaves no zombie.
+ */
 const network = (options: ChainOptions): readonly string[] => [
   `printf '%s\\n' ${quotedAll(options.links)} | ip -batch -`,
   // Even without an address, IPv6 would have a multicast route. It remains where /proc/sys is read-only.
@@ -145,7 +151,7 @@ const limits = (bounds: Bounds): readonly string[] => [
   '--',
 ];
 
-/** Holds even if the server never comes back. */
+/** Ends the box after its lifetime, even if the server never comes back. */
 const lifetimeLimit = (bounds: Bounds): readonly string[] => [
   'timeout',
   '-s',

@@ -11,7 +11,7 @@ interface Installation {
   readonly places: readonly string[];
   /** The Debian package. */
   readonly package: string;
-  /** The setting that names another path. */
+  /** The setting that specifies another path. */
   readonly setting: string;
 }
 
@@ -41,7 +41,7 @@ export const findBrowser = (engine: Engine, explicit?: string): string | undefin
 
 export const findChromium = (explicit?: string): string | undefined => findBrowser('chromium', explicit);
 
-/** Says where the engine was searched for, and what the operator can do if it is not there. */
+/** Describes where the engine was searched for, and what the operator can do because it is absent. */
 export function absenceOf(engine: Engine, explicit?: string): { readonly why: string; readonly cure: string } {
   const { package: name, setting } = INSTALLATIONS[engine];
   return {
@@ -53,7 +53,7 @@ export function absenceOf(engine: Engine, explicit?: string): { readonly why: st
 const placesOf = (engine: Engine, explicit?: string): readonly string[] =>
   explicit === undefined ? INSTALLATIONS[engine].places : [explicit];
 
-/** "Chromium 156.0.7200.0", or undefined if the binary does not run. */
+/** Returns a text such as "Chromium 156.0.7200.0", or undefined if the binary does not run. */
 export async function versionOfChromium(path: string): Promise<string | undefined> {
   return within(VERSION_WITHIN_MS, 'chromium --version', async signal => {
     const child = spawn(path, ['--version'], { stdio: ['ignore', 'pipe', 'ignore'], env: { PATH: TOOL_PATH }, signal });

@@ -7,8 +7,8 @@ import type { Log } from '../../kit/log.ts';
 import { findTool } from './tools.ts';
 
 /**
- * Which kinds of memory a core file contains. This also applies when the kernel passes the core file to a program, for
- * which the limit does not apply.
+ * The setting for the kinds of memory that a core file contains. It also applies when the kernel passes the core file
+ * to a program, in which case the size limit has no effect.
  */
 const FILTER = '/proc/self/coredump_filter';
 const LIMIT_MS = 5_000;

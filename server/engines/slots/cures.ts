@@ -1,5 +1,5 @@
-// What the operator can do about the error of a box that failed to start. Each message was seen on a real machine or in a
-// real container.
+// Maps the error of a box that failed to start to what the operator can do about it. Each error message was seen on a
+// real machine or in a real container.
 
 const USER_NAMESPACES =
   'Allow unprivileged user namespaces: `sysctl -w user.max_user_namespaces=10000`, on Debian also `sysctl -w kernel.unprivileged_userns_clone=1`, ' +

@@ -1,4 +1,4 @@
-// Checks that this machine has what browsers need. Reports one finding a line, with a remedy. Changes nothing.
+// Checks that this machine has what browsers need. Reports one finding per line, with a remedy. Changes nothing.
 import { mkdirSync, readdirSync, statfsSync } from 'node:fs';
 import { freemem, totalmem } from 'node:os';
 import { reason } from '../../kit/fault.ts';
@@ -17,7 +17,7 @@ import { userNamespacesRefusal } from './user-namespaces.ts';
 export interface Finding {
   readonly name: string;
   readonly ok: boolean;
-  /** Whether the server cannot start, or sessions cannot run, without it. */
+  /** Whether the server cannot start, or sessions cannot run, if this check fails. */
   readonly required: boolean;
   readonly detail: string;
   /** What the operator can do. Empty when `ok`. */
@@ -82,7 +82,7 @@ function tools(required: boolean): Finding {
   return bad('system tools', required, `not found: ${absent.join(', ')}`, install(...absent.map(name => TOOLS[name])));
 }
 
-/** Only the engine that a create with an empty body uses is required. */
+/** Checks one engine. Only the engine that a create with an empty body uses is required. */
 async function engineLine(options: OpenSlotsOptions, engine: Engine): Promise<Finding> {
   const required = engine === requiredEngine(options);
   const explicit = pathSetFor(options, engine);
@@ -179,8 +179,8 @@ function openFiles(): Finding {
 }
 
 /**
- * Runs the checks one after the other, because they use the same user id. An engine that is not installed has a line of
- * its own above.
+ * Runs the checks one after the other, because they use the same user id. An engine that is not installed is reported
+ * on a separate line above.
  */
 async function browsersInBox(
   options: OpenSlotsOptions,

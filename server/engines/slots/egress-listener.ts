@@ -76,7 +76,7 @@ export async function reopenListener(
   }
 }
 
-/** `port` 0: any free port. */
+/** Opens a listener on loopback. If `port` is 0, uses any free port. */
 export async function openLoopbackListener(port: number): Promise<Server> {
   const server = createServer();
   server.listen({ host: LOOPBACK, port, exclusive: true });

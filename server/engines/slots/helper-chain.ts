@@ -1,7 +1,7 @@
-// The command that runs a helper program (ffmpeg) on untrusted bytes. The jail holds the program and its libraries,
-// read-only: no network, no data folder, no other process, no /proc. The helper can use only the descriptors that it is
-// started with. Without a jail only resource limits apply. All programs of the chain stay in one process group, so killing
-// the group kills the helper and its jail. Builds the command, starts nothing.
+// The command that runs a helper program (ffmpeg) on untrusted bytes. The jail holds only the program and its
+// libraries, read-only: no network, no data folder, no other process, no /proc. The helper can use only the descriptors
+// with which it is started. Without a jail only resource limits apply. All programs of the chain stay in one process
+// group, so killing the group kills the helper and its jail. Builds the command, starts nothing.
 import { basename } from 'node:path';
 import { filterPath } from './filter.ts';
 import type { Form, HelperBounds, HelperCommand } from './slots.ts';
@@ -10,7 +10,7 @@ export interface HelperChainOptions {
   readonly form: Form;
   /** Form `root`: a user id that no box uses. */
   readonly uid: number | undefined;
-  /** Absolute. */
+  /** The absolute path of the program. */
   readonly program: string;
   readonly args: readonly string[];
   readonly bounds: HelperBounds;
@@ -18,7 +18,7 @@ export interface HelperChainOptions {
 
 /** Enough for the libraries of the helper, the list of segments, and the files that bubblewrap opens. */
 const OPEN_FILES = 64;
-/** Results go to a pipe. bubblewrap writes its user id map to a file. */
+/** Large enough for the user id map that bubblewrap writes to a file. Results go to a pipe. */
 const FILE_BYTES = 64 * 1024;
 /** Covers the threads of all concurrent helpers and the processes of their jails. */
 const PROCESSES = 64;
@@ -45,7 +45,7 @@ function privileges({ form, uid }: HelperChainOptions): readonly string[] {
   if (form === 'process') return [];
   const drop = ['--inh-caps=-all', '--bounding-set=-all', '--no-new-privs', '--'];
   if (form === 'root') return ['setpriv', `--reuid=${uid}`, `--regid=${uid}`, '--clear-groups', ...drop];
-  // In its own user namespace only its own processes count against --nproc.
+  // In a user namespace of its own, only the helper's own processes count against --nproc.
   return ['unshare', '--user', '--map-current-user', '--', 'setpriv', '--ambient-caps=-all', ...drop];
 }
 

@@ -7,14 +7,14 @@ import { Fault } from '../../kit/fault.ts';
 
 /** User ids of boxes start here. Ordinary users, services and older subordinate ranges of containers are below. */
 const UIDS_FROM = 200_000;
-/** The number of ranges that data folders are distributed over by hash. */
+/** The number of user id ranges. A hash decides which of them a data folder uses. */
 const INSTALL_RANGES = 4000;
-/** User ids of each data folder; also the maximum number of its slots. */
+/** The number of user ids per data folder; also the maximum number of its slots. */
 export const UIDS_PER_INSTALL = 1000;
 /** Ids below this are left to the image when few ids are mapped (a container in a user namespace). */
 const RESERVED_UIDS = 10_000;
 
-/** Eight hex digits, created at the first start and kept in the data folder. */
+/** Returns the install id: eight hex digits, created at the first start and kept in the data folder. */
 export function readInstallId(dataDir: string): string {
   const file = join(dataDir, 'install-id');
   try {
@@ -30,7 +30,10 @@ export function readInstallId(dataDir: string): string {
   return id;
 }
 
-/** The first user id of this data folder's boxes; slot N runs as `firstUid + N`. Undefined if too few ids are mapped. */
+/**
+ * Returns the first user id for this data folder's boxes; slot N runs as `firstUid + N`. Undefined if too few ids are
+ * mapped.
+ */
 export function firstUid(install: string, uidMap = readFileSync('/proc/self/uid_map', 'utf8')): number | undefined {
   const hash = createHash('sha256').update(install).digest().readUInt32BE(0);
   const preferred = UIDS_FROM + (hash % INSTALL_RANGES) * UIDS_PER_INSTALL;

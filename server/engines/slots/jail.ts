@@ -81,7 +81,7 @@ const namespaces = [
 
 const privateFolder = (path: string, bytes: number): readonly string[] => ['--size', String(bytes), '--tmpfs', path];
 
-/** A browser outside /usr/lib needs a mount of its folder. */
+/** Returns the mount for a browser's folder, which is needed if the browser is outside /usr/lib. */
 export function folderOfProgram(executable: string): readonly ReadOnlyMount[] {
   const folder = dirname(executable);
   return folder.startsWith('/usr/lib/') ? [] : [{ from: folder, to: folder }];

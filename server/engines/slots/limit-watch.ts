@@ -6,15 +6,18 @@ import type { Runtime } from '../../kit/runtime.ts';
 import type { Cgroup } from './cgroup.ts';
 import { type Measured, measure } from './measure.ts';
 
-/** A fast writer can pass the disk limit for this long. */
+/** The interval between checks. A fast writer can exceed the disk limit for this long. */
 const CHECK_EVERY_MS = 2000;
-/** Less than it takes to write 100 MB. An idle Chromium uses a few milliseconds in two seconds. */
+/**
+ * Processor time up to which a box counts as idle. Writing 100 MB takes more. An idle Chromium uses a few milliseconds
+ * in two seconds.
+ */
 const IDLE_CPU_MS_MAX = 50;
 /** Disk space can also be taken with next to no processor time (fallocate). */
 const MEASURE_AT_LEAST_EVERY_MS = 10_000;
 /**
- * The end of a browser is noticed within this time after its main process was killed, even by a busy server. A check
- * may happen in between.
+ * Even a busy server notices within this time that the browser's main process was killed. A check may happen in
+ * between.
  */
 const EXIT_SEEN_WITHIN_MS = 5000;
 /** A profile has some thousands of files. Walking many more, or deeper folders, would itself be a denial of service. */
@@ -75,7 +78,10 @@ export class LimitWatch {
     if (measured.over && !this.#stop.signal.aborted) this.#options.onDiskLimit(measured);
   }
 
-  /** Always true if the kernel does not count the processor time of the box. */
+  /**
+   * Whether the folder may have grown since it was last measured. Always true if the kernel does not count the
+   * processor time of the box.
+   */
   #mayHaveGrown(): boolean {
     const before = this.#measured;
     const atMs = this.#options.clock.monotonicMs();

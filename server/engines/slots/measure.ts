@@ -29,7 +29,7 @@ interface Folder {
   readonly depth: number;
 }
 
-/** When `signal` aborts, returns the sum so far. */
+/** Measures a folder. When `signal` aborts, returns the sum so far. */
 export async function measure(folder: string, bounds: Bounds, signal?: AbortSignal): Promise<Measured> {
   const waiting: Folder[] = [{ path: Buffer.from(folder), depth: 0 }];
   let [bytes, entries] = [0, 0];
@@ -56,8 +56,8 @@ interface Entry {
 }
 
 /**
- * Names are read as bytes, so that a name that is not UTF-8 cannot hide a file. Entries that disappear during the walk
- * are left out.
+ * Yields the entries of a folder. Names are read as bytes, so that a name that is not UTF-8 cannot hide a file. Entries
+ * that disappear during the walk are left out.
  */
 function* entriesOf(path: Buffer): Generator<Entry | 'too deep', void> {
   const folder = attempt(() => opendirSync(path, { encoding: 'buffer' as BufferEncoding }));
@@ -79,7 +79,10 @@ function* entriesIn(folder: Dir, path: Buffer): Generator<Entry | 'too deep', vo
   }
 }
 
-/** With the encoding `buffer` the name is a Buffer; the type definitions of `opendir` do not say so. */
+/**
+ * Joins a path and the name of an entry. With the encoding `buffer` the name is a Buffer, although the type definitions
+ * of `opendir` do not say so.
+ */
 function joined(path: Buffer, entry: Dirent): Buffer {
   const name: unknown = entry.name;
   return Buffer.concat([path, SLASH, Buffer.isBuffer(name) ? name : Buffer.from(entry.name)]);
@@ -87,7 +90,7 @@ function joined(path: Buffer, entry: Dirent): Buffer {
 
 const GONE = new Set(['ENOENT', 'ENOTDIR', 'EACCES', 'ELOOP']);
 
-/** A path longer than the kernel's limit counts as too deep, so that no file can hide there. */
+/** Runs a file system call. A path longer than the kernel's limit counts as too deep, so that no file can hide there. */
 function attempt<T>(look: () => T): T | 'too deep' | undefined {
   try {
     return look();

@@ -1,12 +1,12 @@
-// The second interface of a box's network namespace. It has no route. Without it Chromium considers the machine offline,
-// and `navigator.onLine` is false in every page. Which kinds of interface the kernel supports is tested once.
+// Adds a second interface, without a route, to a box's network namespace. Without it, Chromium considers the machine
+// offline, and `navigator.onLine` is false in every page. Which kinds of interface the kernel supports is tested once.
 import { spawnSync } from 'node:child_process';
 import type { Form } from './slots.ts';
 import { TOOL_PATH } from './tools.ts';
 
 /**
- * Cheapest first. dummy and ifb drop every packet; veth has its peer in the same namespace.
- * Automatic addresses (IPv6, link-local) are switched off.
+ * The kinds of interface to try, the cheapest first. dummy and ifb drop every packet; the peer of veth is in the same
+ * namespace. Automatic addresses (IPv6, link-local) are switched off.
  */
 const KINDS = [
   ['link add eth0 type dummy'],
@@ -14,18 +14,20 @@ const KINDS = [
   ['link add eth0 type veth peer name eth1', 'link set eth1 addrgenmode none', 'link set eth1 up'],
 ] as const;
 
-/** From a block reserved for documentation (RFC 5737). A /32 adds no route. All boxes have the same address. */
+/**
+ * An address from a block reserved for documentation (RFC 5737). A /32 adds no route. All boxes have the same address.
+ */
 const ADDRESS = '192.0.2.1/32';
 const TRIED_WITHIN_MS = 5_000;
 
 const LOOPBACK = 'link set lo up';
 
-/** Commands of `ip -batch`. */
+/** Commands for `ip -batch`. */
 export type LinkCommands = readonly string[];
 
 export const LOOPBACK_ONLY: LinkCommands = [LOOPBACK];
 
-/** Commands that create a box's interfaces; only loopback if the kernel supports none of the kinds. */
+/** Returns the commands that create a box's interfaces: only loopback if the kernel supports none of the kinds. */
 export function linkCommands(form: Form): LinkCommands {
   if (form === 'process') return [];
   const all = KINDS.map(make => [

@@ -1,4 +1,4 @@
-// Chooses the form of boxes at start. Throws if this machine cannot provide the isolation that is configured.
+// Chooses at start in which form boxes run. Throws if this machine cannot provide the configured isolation.
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { Fault, reason } from '../../kit/fault.ts';
@@ -24,7 +24,9 @@ export interface OpenSlotsOptions extends Pick<Runtime, 'clock' | 'log'> {
   readonly size: number;
   readonly isolation: 'auto' | 'slot' | 'process';
   readonly limits: Limits;
-  /** The engine that the server requires to start. Default: chromium. The other one is used if it is installed. */
+  /**
+   * The engine without which the server does not start. Default: chromium. The other engine is used if it is installed.
+   */
   readonly engine?: Engine;
   readonly chromiumPath?: string;
   readonly headlessShellPath?: string;
@@ -36,7 +38,7 @@ export async function openSlots(options: OpenSlotsOptions, signal?: AbortSignal)
   const browsers = findBrowsers(options);
   const sessions = join(options.dataDir, 'sessions');
   mkdirSync(sessions, { recursive: true, mode: 0o711 });
-  // Without it, starts take longer. Nothing else depends on it.
+  // If this fails, browsers start more slowly. Nothing else depends on it.
   await spreadFolders(sessions).catch(error => options.log.info('sessions.not_spread', { reason: reason(error) }));
   if (options.isolation === 'process') return openUnjailed(options, browsers, 'BERTH_ISOLATION is process', signal);
   const form = jailedForm();

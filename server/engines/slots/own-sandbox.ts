@@ -1,5 +1,5 @@
-// How many processes of a box the browser has put into a sandbox of its own: in a process namespace below the box's, and under
-// one more filter of system calls than the box's first process.
+// Counts the processes of a box that are inside the browser's own sandbox: in a pid namespace below the box's, and
+// under more seccomp filters than the box's first process.
 import { descendantsOf, sandboxOf } from './process-table.ts';
 
 export function sandboxedProcesses(init: number | undefined): number {

@@ -1,5 +1,5 @@
-// Remembers that the probe of an engine passed, until something that it depends on changes: boot, kernel, browser, bubblewrap, form or
-// user. A failure is not remembered.
+// Remembers that an engine passed the probe, until the machine is rebooted or the kernel, browser, bubblewrap, form or
+// user changes. A failure is not remembered.
 import { readFileSync, statSync, writeFileSync } from 'node:fs';
 import { release } from 'node:os';
 import { join } from 'node:path';

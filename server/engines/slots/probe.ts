@@ -18,15 +18,15 @@ import { tryStartBox } from './start-box.ts';
 export type ProbeResult = { readonly ok: true } | { readonly ok: false; readonly why: string; readonly cure: string };
 
 /**
- * The last user id of this data folder, so that `berth doctor` beside a running server does not use the user id of a
- * session.
+ * The slot with the last user id of this data folder, so that `berth doctor`, when a server is running, does not use
+ * the user id of a session.
  */
 const PROBE_SLOT = UIDS_PER_INSTALL - 1;
 const PROBE_WITHIN_MS = 60_000;
 const PAGE_WITHIN_MS = 15_000;
 const PRIVATE_NAMESPACES: readonly Namespace[] = ['net', 'pid', 'mnt', 'user', 'ipc', 'uts'];
 const SANDBOXED = 'You are adequately sandboxed.';
-/** A name that cannot be resolved (RFC 2606): only the egress listener can answer. */
+/** A name that does not resolve (RFC 2606), so that any response comes from the egress listener. */
 const PROBE_PAGE = 'http://berth-probe.invalid/';
 
 export interface Probed {

@@ -7,7 +7,7 @@ export interface Process {
   readonly startTicks: string;
 }
 
-/** Later entries of /proc are ignored. No supported machine has as many processes. */
+/** Any further entries of /proc are ignored. No supported machine has that many processes. */
 const PROCESSES_MAX = 200_000;
 
 export const bootId = (): string => readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim();
@@ -18,7 +18,7 @@ interface Stat {
   readonly startTicks: string;
 }
 
-/** Undefined if there is no such process, or if it is a zombie. */
+/** Returns undefined if there is no such process, or if it is a zombie. */
 function stat(pid: number): Stat | undefined {
   const found = statWithDead(pid);
   return found && found.state !== 'Z' && found.state !== 'X' ? found : undefined;
@@ -47,13 +47,13 @@ export function findProcess(pid: number): Process | undefined {
 
 export const isAlive = (process: Process): boolean => stat(process.pid)?.startTicks === process.startTicks;
 
-/** SIGKILL, if the pid is still the same process. */
+/** Sends SIGKILL if the pid still belongs to the same process. */
 export function killProcess(victim: Process): void {
   if (!isAlive(victim)) return;
   try {
     process.kill(victim.pid, 'SIGKILL');
   } catch {
-    // It ended between the check and the signal.
+    // The process ended between the check and the signal.
   }
 }
 
@@ -61,7 +61,7 @@ export function killProcess(victim: Process): void {
 export const childrenOf = (pid: number): readonly number[] =>
   (readProc(`${pid}/task/${pid}/children`) ?? '').split(' ').filter(Boolean).map(Number);
 
-/** The maximum number of levels, because a process may fork while this runs. */
+/** Limits the depth of the search, because a process may fork while it runs. */
 const DEPTH_MAX = 16;
 
 export function descendantsOf(pid: number, depth = 0): readonly number[] {
@@ -69,7 +69,7 @@ export function descendantsOf(pid: number, depth = 0): readonly number[] {
   return childrenOf(pid).flatMap(child => [child, ...descendantsOf(child, depth + 1)]);
 }
 
-/** How many pid namespaces the process is in, and how many filters of system calls it is under. */
+/** Returns how many nested pid namespaces the process is in, and how many seccomp filters apply to it. */
 export function sandboxOf(pid: number): { readonly depth: number; readonly filters: number } | undefined {
   const status = readProc(`${pid}/status`) ?? '';
   const pids = /^NSpid:\t(.*)$/m.exec(status)?.[1];
@@ -79,7 +79,7 @@ export function sandboxOf(pid: number): { readonly depth: number; readonly filte
     : { depth: pids.split(/\s+/).length, filters: Number(filters) };
 }
 
-/** The pid of the process in its innermost pid namespace. */
+/** Returns the pid of the process in its innermost pid namespace. */
 export function innermostPid(pid: number): number | undefined {
   const line = /^NSpid:\t(.*)$/m.exec(readProc(`${pid}/status`) ?? '')?.[1];
   const last = line?.split(/\s+/).at(-1);
@@ -98,7 +98,7 @@ export function namespaceOf(pid: number | 'self', kind: Namespace): string | und
 
 export const commandOf = (pid: number): string => (readProc(`${pid}/comm`) ?? '').trim();
 
-/** The living processes of a process session (setsid), by the pid of its leader. */
+/** Returns the running processes of a process session (setsid), given the pid of its leader. */
 export const processesOfSession = (leader: number): readonly Process[] =>
   allPids().flatMap(pid => {
     const found = stat(pid);
@@ -110,7 +110,7 @@ export interface Marked extends Process {
   readonly mark: string;
 }
 
-/** The living processes with this variable in their environment, as far as the server may read it. */
+/** Returns the running processes that have this variable in their environment, as far as the server may read it. */
 export const markedProcesses = (variable: string): readonly Marked[] =>
   allPids().flatMap(pid => {
     const mark = environmentOf(pid)

@@ -8,7 +8,10 @@ import { TOOL_PATH } from './tools.ts';
 /** Long enough for many files on a slow disk. */
 const REMOVE_WITHIN_MS = 120_000;
 
-/** `rm` works with folder descriptors, so depth, names and links cannot mislead it. The caller has ended every writer. */
+/**
+ * `rm` works with folder descriptors, so depth, names and links cannot mislead it. Call after every process that writes
+ * to the folder has ended.
+ */
 export async function removeFolder(path: string): Promise<void> {
   if (!existsSync(path) || (await succeeds('rm', ['-rf', '--one-file-system', '--', path]))) return;
   // An ordinary user cannot enter folders whose permissions the box removed.

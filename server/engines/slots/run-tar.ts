@@ -41,7 +41,7 @@ interface Run {
   readonly child: ChildProcess;
   /** Rejects unless the process ends with one of these codes. */
   readonly ended: (accepted: readonly number[]) => Promise<void>;
-  /** Kills the process group: a bwrap that is killed alone while it sets up the jail leaves its child waiting for ever. */
+  /** Kills the process group. If bwrap were killed alone while it sets up the jail, its child would wait forever. */
   readonly kill: () => void;
 }
 

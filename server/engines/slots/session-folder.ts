@@ -76,7 +76,7 @@ export class SessionFolder {
     return text === undefined ? undefined : asNotes(text);
   }
 
-  /** The owner of the box's folder is the box's user. */
+  /** Returns what is left of the box. The owner of the box's folder is the box's user. */
   async remains(): Promise<Remains> {
     const uid = (await lstat(this.box).catch(() => undefined))?.uid;
     return { folder: this.box, uploads: this.uploads, uid: uid === process.getuid?.() ? undefined : uid };

@@ -17,7 +17,7 @@ export interface ReadOnlyMount {
 }
 
 export interface Program {
-  /** Absolute path of the binary; the same inside the box. */
+  /** Absolute path of the binary, which is the same inside the box. */
   readonly executable: string;
   /** Paths in arguments are those inside the box (`/session/...`), see `BoxLayout.folder`. */
   readonly args: readonly string[];
@@ -66,7 +66,7 @@ export interface Remains {
 export interface BoxRecord {
   readonly form: Form;
   readonly slot: number;
-  /** The process whose end ends all others of the box. */
+  /** The process whose exit ends all other processes of the box. */
   readonly pid: number;
   /** Field 22 of /proc/PID/stat. With the boot id it identifies the process: pids are reused. */
   readonly startTicks: string;
@@ -90,7 +90,7 @@ export interface Box extends Closeable {
   /** The session folder on this machine (hostile: do not follow links in it), and its path inside the box. */
   readonly folder: string;
   readonly folderInBox: string;
-  /** Written by the server. The box reads it at /tmp/.uploads, or without a jail at this path. */
+  /** A folder that the server writes to. The box reads it at /tmp/.uploads, or without a jail at this path. */
   readonly uploads: string;
   /** Path of `uploads` inside the box. */
   readonly uploadsInBox: string;
@@ -101,7 +101,10 @@ export interface Box extends Closeable {
   readonly egressPort: number;
   /** Resolves when every process of the box has ended, with the reason if it is known. */
   readonly gone: Promise<BoxEnd>;
-  /** What the box has used since it was started, by whichever server. Can be read until `close`. */
+  /**
+   * Returns what the box has used since it was started, even if an earlier server started it. Can be called until
+   * `close`.
+   */
   resources(): BoxResources;
   /** Gives a `background` box its full share of processor time. */
   raisePriority(): void;
@@ -144,7 +147,7 @@ export interface DiskRoom {
   readonly freeBytes: number;
   /** No box should be started when less space than this is free. */
   readonly leastBytes: number;
-  /** Files that can still be made. Infinite if the file system has no limit. */
+  /** How many more files can be created. Infinite if the file system has no limit. */
   readonly freeFiles: number;
   readonly leastFiles: number;
 }
@@ -159,7 +162,7 @@ export interface Slots extends Closeable {
   readonly form: Form;
   /** How many boxes may run at once. */
   readonly size: number;
-  /** How many slots are in use. A slot is in use from before the box's first process until the box is removed. */
+  /** How many slots are in use: each from before its box's first process starts until the box is removed. */
   readonly taken: number;
   /** The protections that are missing on this machine, each as one sentence for the operator. */
   readonly missing: readonly string[];
@@ -188,8 +191,9 @@ export interface Slots extends Closeable {
    */
   writeFiles(folder: string, files: AsyncIterable<NewFile>, signal: AbortSignal): Promise<void>;
   /**
-   * The command that runs a program on untrusted bytes: in a jail if boxes are jailed, always with resource limits. The
-   * program can use only the descriptors that it is started with. Undefined if the program is not installed.
+   * Returns the command that runs a program on untrusted bytes: in a jail if boxes are jailed, always with resource
+   * limits. The program can use only the descriptors that it is started with. Returns undefined if the program is not
+   * installed.
    */
   helper(program: string, args: readonly string[], bounds: HelperBounds): HelperCommand | undefined;
   /** Removes a folder with hostile content. */

@@ -13,10 +13,10 @@ import { findChild, type Process } from './process-table.ts';
 import { StderrTail } from './stderr-tail.ts';
 import { TOOL_PATH } from './tools.ts';
 
-/** From the spawn until the last program of the chain is running, on a loaded machine. */
+/** How long it may take until the last program of the chain is running, even on a loaded machine. */
 const STARTED_WITHIN_MS = 10_000;
 const CHECK_EVERY_MS = 5;
-/** How long to wait for the exit of the chain after another failure. */
+/** How long to wait for the chain to exit after another failure. */
 const EXIT_SEEN_WITHIN_MS = 1000;
 /** As in a shell, exit code 128 + N means "ended by signal N". */
 export const SIGNALLED = 128;
@@ -99,7 +99,10 @@ export async function waitUntilRunning(
   }
 }
 
-/** Waits for the exit of the chain, which is the real reason for other failures but may be seen a moment later. */
+/**
+ * Waits for the chain to exit: its exit is the real reason for other failures, but may be seen a moment later than they
+ * are.
+ */
 const rethrowExit = (exited: Promise<never>): Promise<void> =>
   within(EXIT_SEEN_WITHIN_MS, 'the chain to exit', () => exited).catch(error => {
     if (!(error instanceof WaitExpired)) throw error;

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { spreadFolders } from './spread-folders.ts';
 
-/** Not in the folder for temporary files, which is in memory. */
+/** A folder on disk, because the folder for temporary files is in memory. */
 const BESIDE = join(import.meta.dirname, '../../../.berth');
 const EXT4 = 0xef53;
 mkdirSync(BESIDE, { recursive: true });

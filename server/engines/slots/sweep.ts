@@ -50,7 +50,10 @@ function killAll(host: BoxHost, session: string, cgroup: Cgroup): true | undefin
   return undefined;
 }
 
-/** The leader and bubblewrap carry the mark. Without a jail, the other processes of their process session (setsid) belong to the box too. */
+/**
+ * Returns the processes of a session's box. The leader and bubblewrap carry the mark. Without a jail, the other
+ * processes of their process session (setsid) belong to the box too.
+ */
 function processesMarked(host: BoxHost, session: string): readonly Process[] {
   const marked = markedProcesses(MARK_VARIABLE).filter(({ mark }) => mark === host.markOf(session));
   const others = host.form === 'process' ? marked.flatMap(({ pid }) => processesOfSession(pid)) : [];

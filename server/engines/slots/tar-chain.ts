@@ -10,7 +10,7 @@ export interface TarChainOptions {
   /** Form `root`: the owner of the folder. */
   readonly uid: number | undefined;
   readonly folder: string;
-  /** The entries of the folder to put into the tar. */
+  /** The entries of the folder to archive. */
   readonly names: readonly string[];
   readonly tar: string;
   readonly fileBytes: number;

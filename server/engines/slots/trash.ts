@@ -18,7 +18,9 @@ export class Trash {
     if (existsSync(this.#folder)) this.#empty();
   }
 
-  /** The path is free when this returns. Call after every process of the box has ended. */
+  /**
+   * Moves the folder to the trash; its path is free when this returns. Call after every process of the box has ended.
+   */
   async take(path: string): Promise<void> {
     if (!existsSync(path)) return;
     mkdirSync(this.#folder, { recursive: true, mode: 0o700 });

@@ -4,7 +4,7 @@ import { TOOL_PATH } from './tools.ts';
 
 const TRIED_WITHIN_MS = 5000;
 
-/** Undefined if it works, otherwise the error message of the system. */
+/** Returns the system's error message, or undefined if this user may create user namespaces. */
 export function userNamespacesRefusal(): string | undefined {
   const options = { timeout: TRIED_WITHIN_MS, env: { PATH: TOOL_PATH }, encoding: 'utf8' as const };
   const tried = spawnSync('unshare', ['--user', '--map-current-user', 'true'], options);

@@ -10,7 +10,7 @@ import type { Db } from './database.ts';
 import type { Channel } from './store.ts';
 
 const CHANNEL: Channel = 'session_event';
-/** Longer than the steps of a create, so that one notification covers all of them. */
+/** Longer than all steps of one create take, so that one notification covers them. */
 const GATHER_MS = 20;
 
 export class Announcer {
@@ -24,7 +24,7 @@ export class Announcer {
     this.#log = log;
   }
 
-  /** Returns at once. */
+  /** Returns before the notification is sent. */
   tell(rows: readonly { readonly applicationId: ApplicationId; readonly id?: SessionId }[]): void {
     for (const { applicationId, id = '' } of rows) this.#untold.add(`${applicationId} ${id}`);
     if (!this.#telling && this.#untold.size > 0) void this.#tellAll();

@@ -1,7 +1,7 @@
 // A base backup of the embedded PostgreSQL, made with PostgreSQL's own functions: between pg_backup_start and
 // pg_backup_stop the files of the cluster may be copied while it is running. Together with the write-ahead log of that
-// time, they give the state at the moment of the stop. The npm package has no pg_dump and no pg_basebackup.
-// pg_basebackup does the same.
+// time, they give the state at the moment of the stop. pg_basebackup works in the same way, but the npm package
+// contains neither it nor pg_dump.
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import pg from 'pg';
@@ -11,7 +11,7 @@ import { connection } from './database.ts';
 import { clusterFolder, clusterMajor } from './embedded/cluster.ts';
 import { openTarget, type StoreOptions } from './open-store.ts';
 
-/** A checkpoint writes the changed pages in memory to a disk that may be slow. */
+/** Long enough for a checkpoint, which writes the changed pages in memory to a disk that may be slow. */
 const STATEMENT_MS = 300_000;
 const SEGMENT = /^[0-9A-F]{24}$/;
 /**
@@ -26,9 +26,12 @@ export interface BaseBackup extends Closeable {
   readonly major: number;
   /** The newest migration of the database. */
   readonly migration: string;
-  /** Whether a path in the cluster is copied. */
+  /** Whether a path in the cluster belongs in the backup. */
   isCopied(path: string): boolean;
-  /** Ends the backup. `label` must be restored as `backup_label`, with these files of `pg_wal`. */
+  /**
+   * Ends the backup. For a restore, `label` must become the file `backup_label`, and `pg_wal` must contain these
+   * segments.
+   */
   finish(): Promise<{ readonly label: string; readonly segments: readonly string[] }>;
 }
 

@@ -55,7 +55,7 @@ async function makeRole(trx: Db): Promise<string> {
   return role;
 }
 
-/** Roles belong to all databases of a server; rights belong to one. */
+/** Returns the role's name. Roles belong to the whole database server, rights to one database. */
 async function nameOfRole(trx: Db): Promise<{ role: string; exists: boolean }> {
   const { rows } = await sql<{ role: string; exists: boolean }>`
     select 'berth_server_' || oid as role,
@@ -66,7 +66,7 @@ async function nameOfRole(trx: Db): Promise<{ role: string; exists: boolean }> {
   return row;
 }
 
-/** Our tables on which the role's rights differ from the intended ones. */
+/** Returns our tables on which the role's rights differ from the intended ones. */
 async function tables(trx: Db, role: string): Promise<ReadonlyArray<Named & { wanted: string }>> {
   const { rows } = await sql<Named & { wanted: string }>`
     with ours as (
@@ -94,7 +94,7 @@ async function sequences(trx: Db, role: string): Promise<readonly Named[]> {
   return rows;
 }
 
-/** Functions that run with the owner's rights may be executed only by those to whom this is granted. */
+/** Returns the functions that run with the owner's rights and that the role may not execute yet. */
 async function guardedFunctions(trx: Db, role: string): Promise<readonly Named[]> {
   const { rows } = await sql<Named>`
     select nspname as schema, proname as name

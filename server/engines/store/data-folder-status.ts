@@ -1,4 +1,5 @@
-// The state of a data folder, for `berth doctor`. Changes nothing. To find the owner, it tries the lock for a moment.
+// Reports the state of a data folder, for `berth doctor`, without changing anything. To find the owner, it tries the
+// lock for a moment.
 import { existsSync } from 'node:fs';
 import { type FolderOwner, folderOwner } from './data-folder.ts';
 import { answers } from './embedded/answers.ts';

@@ -16,7 +16,9 @@ import { giveToFolderOwner } from '../../kit/folder-owner.ts';
 import type { Closeable } from '../../kit/scope.ts';
 import { runProgram } from './run-program.ts';
 
-/** A server keeps the lock while it is running; a command, with the PostgreSQL that it started, only briefly. */
+/**
+ * A server keeps the lock while it is running. A command keeps it only briefly, while it runs a PostgreSQL of its own.
+ */
 export type FolderRole = 'server' | 'command';
 
 export interface FolderOwner {
@@ -25,7 +27,7 @@ export interface FolderOwner {
 }
 
 export interface LockOptions {
-  /** How long to wait for another owner; 0 tries once. */
+  /** How long to wait for another owner to release the lock; 0: try only once. */
   readonly waitMs: number;
   readonly role?: FolderRole;
   readonly signal?: AbortSignal | undefined;
@@ -50,7 +52,7 @@ export async function lockDataFolder(dataDir: string, options: LockOptions): Pro
   return { close: once(() => release(descriptor)) };
 }
 
-/** The owner of the lock, if any. Tries to take the lock, which starts a process. */
+/** Returns the owner of the lock, if any. Tries to take the lock, which starts a process. */
 export async function folderOwner(dataDir: string): Promise<FolderOwner | 'unknown' | undefined> {
   try {
     const lock = await lockDataFolder(dataDir, { waitMs: 0, role: 'command' });
@@ -62,7 +64,10 @@ export async function folderOwner(dataDir: string): Promise<FolderOwner | 'unkno
   }
 }
 
-/** What the last owner wrote. Only a failed attempt to lock shows that the owner is still running. */
+/**
+ * Returns what the last owner wrote into the lock file. Only a failed attempt to lock shows that the owner is still
+ * running.
+ */
 export function readOwner(dataDir: string): FolderOwner | undefined {
   const match = /^(\d+) (server|command)\n/.exec(readLockFile(dataDir));
   return match?.[1] ? { pid: Number(match[1]), role: match[2] === 'command' ? 'command' : 'server' } : undefined;

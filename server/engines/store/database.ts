@@ -29,8 +29,8 @@ export const inTransaction = <T>(db: Db, work: (trx: Db) => Promise<T>): Promise
   db.isTransaction ? work(db) : db.transaction().execute(work);
 
 /**
- * In the text of a statement, makes each connection parse the statement once and keep its plan. Only for statements
- * with a constant text that name their columns, because a migration of another host may add columns.
+ * A comment in the text of a statement that makes each connection parse the statement once and keep its plan. Only for
+ * statements with a constant text that name their columns, because a migration by another host may add columns.
  */
 export const KEPT = '/* kept plan */';
 export const KEPT_PLAN = sql.raw<never>(KEPT);
@@ -54,7 +54,7 @@ export interface DatabaseOptions {
   readonly poolMax?: number;
   /** 0: statements may take as long as they need. */
   readonly statementMs?: number;
-  /** The role of the connections, if not that of the login. */
+  /** The role that the connections use, if it is not the login itself. */
   readonly role?: string;
 }
 
@@ -85,7 +85,7 @@ export function openDatabase(target: Target, log: Log, options: DatabaseOptions 
   return { db, close: () => closeSoon(db, log) };
 }
 
-/** Common to all connections, including the listener's. */
+/** The settings common to all connections, including the listener's. */
 export function connection(target: Target): pg.ClientConfig {
   return {
     ...('url' in target ? { connectionString: target.url.reveal() } : socketLogin(target.socket)),
@@ -105,7 +105,7 @@ const INT8 = 20;
 const getTypeParser: typeof pg.types.getTypeParser = (oid: number) =>
   oid === INT8 ? Number : pg.types.getTypeParser(oid, 'text');
 
-/** A hanging query may hold its connection until the database is shut down or this process ends. */
+/** Closes the pool. A hanging query may hold its connection until the database is shut down or this process ends. */
 async function closeSoon(db: Db, log: Log): Promise<void> {
   try {
     await within(CLOSE_MS, 'the last queries', () => db.destroy());
@@ -137,7 +137,7 @@ class PoolDriver implements Driver {
     await on.send(`begin${level}${settings.accessMode ? ` ${settings.accessMode}` : ''}`);
   }
 
-  /** PostgreSQL answers a commit with ROLLBACK if a statement of the transaction has failed. */
+  /** PostgreSQL responds to COMMIT with ROLLBACK if a statement of the transaction has failed. */
   async commitTransaction(on: PoolConnection): Promise<void> {
     const { command } = await on.send('commit');
     if (command !== 'COMMIT') throw new Error('the transaction was rolled back instead of committed');
@@ -206,14 +206,20 @@ function planNameOf(text: string): string | undefined {
   return name;
 }
 
-/** Shutdown, crash, starting, too many connections, connection failure: not about the statement. */
+/**
+ * SQLSTATE codes for shutdown, crash, startup, too many connections and connection failure, none of which is about the
+ * statement.
+ */
 const SERVER_TROUBLE = /^(57P0[1-5]|53300|08...)$/;
 
-/** The database answered, and the error is about the statement. */
+/** Whether the database responded, and the error is about the statement. */
 const isStatementError = (error: unknown): boolean =>
   error instanceof pg.DatabaseError && !SERVER_TROUBLE.test(error.code ?? '');
 
-/** A refused connection to a host name with several addresses gives an error with a code and no message. */
+/**
+ * Returns the reason of an error, or its code: the error of a refused connection to a host name with several addresses
+ * has no message.
+ */
 export const trouble = (error: unknown): string =>
   reason(error) || (error instanceof Error && 'code' in error ? String(error.code) : 'no reason given');
 

@@ -8,7 +8,7 @@ import type { Closeable } from '../../kit/scope.ts';
 import { connection, type Target, unreachable } from './database.ts';
 import type { Channel } from './store.ts';
 
-/** A broken connection may go unnoticed (a firewall, a lost host); a query detects it. */
+/** A connection may break without an error (a firewall, a lost host); a query detects it. */
 const PROBE_EVERY_MS = 30_000;
 const PROBE_MS = 5_000;
 const BACKOFF_FIRST_MS = 50;
@@ -45,8 +45,8 @@ export class Listener implements Closeable {
   }
 
   /**
-   * Resolves when notifications are received. The first subscriber opens the connection. `onGap` is called after
-   * notifications may have been missed.
+   * Subscribes to a channel. Resolves once notifications are being received. The first subscriber opens the connection.
+   * `onGap` is called after notifications may have been missed.
    */
   async listen(channel: Channel, heard: Subscriber['heard'], onGap: Subscriber['onGap']): Promise<Closeable> {
     this.#connected ??= this.#begin();
@@ -104,7 +104,7 @@ export class Listener implements Closeable {
     probe.unref();
     await lost.promise;
     clearInterval(probe);
-    // Not awaited, because the other side might never answer.
+    // Not awaited, because the database might never respond.
     void client.end().catch(() => {});
   }
 

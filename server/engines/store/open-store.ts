@@ -75,14 +75,17 @@ import { webhooks } from './tables/webhooks.ts';
 export interface StoreOptions extends Pick<Runtime, 'clock' | 'log'> {
   /** Absent: the embedded PostgreSQL in the data folder. */
   readonly databaseUrl?: Secret;
-  /** The URL is from the supervisor of several processes, so it may lead to the embedded PostgreSQL that it runs. */
+  /**
+   * The URL comes from the supervisor of several processes, so it may point to the embedded PostgreSQL that the
+   * supervisor runs.
+   */
   readonly isSupervised?: boolean;
   readonly dataDir: string;
   /** Aborts the opening. Has no effect afterwards. */
   readonly signal?: AbortSignal;
   /** For a command: works beside a running server, and leaves everything that is running as it was. */
   readonly beside?: boolean;
-  /** The folder of `postgres` and `initdb`. If absent, they are searched for. */
+  /** The folder that contains `postgres` and `initdb`. If absent, Berth searches for them. */
   readonly binariesFolder?: string;
   readonly lockWaitMs?: number;
 }
@@ -158,7 +161,7 @@ async function serverTarget(dataDir: string): Promise<Target | undefined> {
   return running && (await answers(running)) ? { socket: running } : undefined;
 }
 
-/** The embedded database already answers; the operator's may still be starting. */
+/** Waits until the database responds. The embedded database already does; the operator's may still be starting. */
 async function assertReachable(target: Target, { log, signal, isSupervised = false }: StoreOptions): Promise<void> {
   const isGiven = 'url' in target && !isSupervised;
   for (let leftMs = DATABASE_WAIT_MS; ; leftMs -= DATABASE_POLL_MS) {

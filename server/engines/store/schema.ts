@@ -1,5 +1,5 @@
-// The tables as Kysely sees them, derived from the row types where they are equal: columns in camel case here, in snake
-// case in the database (migrations/).
+// The tables as Kysely sees them, derived from the row types where the two match. Columns are in camel case here and in
+// snake case in the database (migrations/).
 
 import type { ColumnType, Generated, GeneratedAlways } from 'kysely';
 import type {
@@ -181,7 +181,10 @@ type Jsonb = ColumnType<JsonObject, string, string>;
 type JsonbOrNull = ColumnType<JsonObject | null, string | null | undefined, string | null>;
 type OrNull<T> = ColumnType<T | null, T | null | undefined, T | null>;
 
-/** Column types of a row: an optional member is a column that may be null. `Other` replaces or adds columns. */
+/**
+ * The column types for a row type: an optional member becomes a column that may be null. `Other` replaces or adds
+ * columns.
+ */
 type Columns<Row, Other extends object = object> = Other & {
   [Name in keyof Row as Name extends keyof Other ? never : Name]-?: object extends Pick<Row, Name>
     ? OrNull<Row[Name]>
@@ -214,7 +217,7 @@ export type SessionsTable = Columns<
     endReason: OrNull<string>;
     endDetail: OrNull<string>;
     endDecidedAt: OrNull<Date>;
-    /** The earliest due time of the row, computed by the database. */
+    /** The earliest of the row's due times, computed by the database. */
     dueAt: ColumnType<Date, never, never>;
     attached: Generated<boolean>;
     box: JsonbOrNull;

@@ -115,13 +115,13 @@ export interface Store extends Closeable {
   readonly vault: DataKeyRows;
   readonly signingKeys: SigningKeyRows;
   /**
-   * Runs `work` in one transaction: either all of its changes are durable, or none. If a statement is refused, `work`
+   * Runs `work` in one transaction: either all of its changes become durable, or none. If a statement fails, `work`
    * must reject.
    */
   atomically<T>(work: (within: Atomic) => Promise<T>): Promise<T>;
   /** Whether the database itself prevents the server from changing or deleting append-only rows (confine.ts). */
   readonly isConfined: boolean;
-  /** Rejects when the database does not answer. */
+  /** Rejects if the database does not respond. */
   ping(): Promise<void>;
   /**
    * Calls `heard` for each NOTIFY on the channel, including after a reconnect. Calls `onGap` when notifications may
@@ -162,11 +162,11 @@ export type Atomic = Pick<
 
 /**
  * `credential_revoked`: the payload is the hex hash of a key or token that was revoked or changed, followed by ` keep`
- * if its open connections stay open. `session_event`: application id, space, session id of committed events; without
- * the session id for events of the application. `device_changed`: the id of a device authorization whose status has
- * changed. `action_changed`: the id of an Action whose state has changed. `hosts_changed`: a host joined, left or is
- * draining. `line_moved`: a waiting create may be admitted. A notification may be lost when a process dies, so readers
- * also poll.
+ * if its open connections stay open. `session_event`: the payload is the application id, a space, and the session id,
+ * or the application id alone for events of the application. `device_changed`: the id of a device authorization whose
+ * status has changed. `action_changed`: the id of an Action whose state has changed. `hosts_changed`: a host joined,
+ * left or is draining. `line_moved`: a waiting create may be admitted. A notification may be lost when a process dies,
+ * so readers also poll.
  */
 export type Channel =
   | 'credential_revoked'

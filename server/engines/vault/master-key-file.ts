@@ -1,5 +1,6 @@
-// The master key in the data folder: `master-key`, mode 0600, one key per line. While one key is being replaced by
-// another, the file contains both; the rows say which is in use, so a process may end between any two steps.
+// The file with the master key in the data folder: `master-key`, mode 0600, one key per line. While one key is being
+// replaced by another, the file contains both, and the rows say which is in use, so the process may be killed between
+// any two steps.
 import { link, readFile, rename, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { isCode, syncFolder, writeSynced } from '../../kit/durable.ts';
@@ -8,7 +9,7 @@ import { giveToFolderOwner } from '../../kit/folder-owner.ts';
 import { newKey } from './envelope.ts';
 import { type MasterKey, type MasterKeySource, masterKey, masterKeyText, readMasterKeys } from './master-key.ts';
 
-/** Permissions of users other than the owner. */
+/** The permission bits of all users other than the owner. */
 const FOREIGN_ACCESS = 0o077;
 
 export class MasterKeyFile implements MasterKeySource {

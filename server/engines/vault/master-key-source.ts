@@ -1,4 +1,5 @@
-// The sources of master keys: given by the operator, printed by a command of the operator, or kept in the data folder.
+// The sources of master keys: a key is given by the operator, printed by a command that the operator configured, or
+// kept in the data folder.
 import { execFile } from 'node:child_process';
 import { homedir } from 'node:os';
 import { promisify } from 'node:util';

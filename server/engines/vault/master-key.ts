@@ -1,4 +1,5 @@
-// A master key, which only wraps data keys. Its id identifies the key of a row and reveals nothing about the key.
+// A master key, which only wraps data keys. Its id tells which key a row was wrapped with, and reveals nothing about
+// the key.
 import { createHash } from 'node:crypto';
 import { Fault } from '../../kit/fault.ts';
 import { Secret } from '../../kit/secret.ts';
@@ -10,13 +11,13 @@ export interface MasterKey {
 }
 
 export interface MasterKeySource {
-  /** A description for errors. */
+  /** The name for use in error messages. */
   readonly name: string;
-  /** All available keys; the first is the one to use. `isFirst`: no data key has been wrapped yet. */
+  /** Returns all available keys, with the one to use first. `isFirst`: no data key has been wrapped yet. */
   read(how: { readonly isFirst: boolean }): Promise<readonly MasterKey[]>;
   /** Returns the key that replaces the one in use. Afterwards `read` returns both. */
   next(inUse: string): Promise<MasterKey>;
-  /** Removes all other keys. */
+  /** Removes all keys except these. */
   keepOnly(ids: ReadonlySet<string>): Promise<void>;
 }
 
@@ -30,7 +31,7 @@ export function masterKey(key: Key): MasterKey {
 const HEX = /^[0-9a-f]{64}$/i;
 const BASE64 = /^[A-Za-z0-9+/_-]{43}=?$/;
 
-/** Keys as 64 hexadecimal digits, or as base64 of 32 bytes, separated by commas or whitespace. */
+/** Reads keys that are written as 64 hexadecimal digits, or as 32 bytes in base64, separated by commas or whitespace. */
 export function readMasterKeys(text: string, from: string): readonly MasterKey[] {
   const words = text.split(/[\s,]+/).filter(word => word !== '');
   const keys = words.flatMap(word => {

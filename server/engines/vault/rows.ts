@@ -3,7 +3,7 @@
 export interface DataKeyRow {
   /** An application, or INSTALLATION. */
   readonly owner: string;
-  /** The id of the master key that wraps it. */
+  /** The id of the master key that wraps the data key. */
   readonly master: string;
   readonly wrapped: Buffer;
   readonly createdAt: Date;

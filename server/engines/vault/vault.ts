@@ -1,6 +1,6 @@
-// Seals data that must not be readable in the database, with a data key for each application and one for the
-// installation. A data key is stored only wrapped by the master key. Sealed data opens only in its own place: in
-// another row, or as another version, it does not.
+// Seals data that must not be readable in the database, with a data key for each application and each consumer, and one
+// for the installation. A data key is stored only wrapped by the master key. Sealed data can be opened only for the
+// place for which it was sealed, not for another row or version.
 import type { Clock } from '../../kit/clock.ts';
 import { Fault } from '../../kit/fault.ts';
 import type { Secret } from '../../kit/secret.ts';
@@ -8,7 +8,7 @@ import { type Key, newKey, open, seal } from './envelope.ts';
 import type { MasterKey, MasterKeySource } from './master-key.ts';
 import { type DataKeyRow, type DataKeyRows, INSTALLATION } from './rows.ts';
 
-/** The place of a sealed value. */
+/** The place to which a sealed value is bound. */
 export interface Place {
   /** An application, a consumer, or INSTALLATION. */
   readonly owner: string;
@@ -31,7 +31,7 @@ export interface VaultParts {
 }
 
 const CACHED_MAX = 1_000;
-/** The most attempts, because the master key may be changed at the same time. */
+/** The maximum number of attempts, because the master key may be changed at the same time. */
 const TRIES_MAX = 3;
 
 export class Vault {
@@ -68,8 +68,8 @@ export class Vault {
   }
 
   /**
-   * Fetches the key in advance. A transaction that fetched it would wait for a second connection of the pool, while
-   * others wait for its own.
+   * Fetches the data key before a transaction begins. If a transaction fetched it, it would wait for a second
+   * connection of the pool while other transactions wait for the connection that it holds.
    */
   async of(owner: string): Promise<OwnerVault> {
     const key = await this.#keyOf(owner);
@@ -130,7 +130,7 @@ export class Vault {
   }
 }
 
-/** Replaces the master key in use. Whenever the process ends, all data keys can still be opened. */
+/** Replaces the master key in use. Even if the process is killed in between, all data keys can still be opened. */
 export async function rotateMasterKey({ rows, masterKeys }: VaultParts): Promise<{ readonly rewrapped: number }> {
   let rewrapped = 0;
   await rows.change(async standing => {
@@ -151,7 +151,7 @@ export async function rotateMasterKey({ rows, masterKeys }: VaultParts): Promise
   return { rewrapped };
 }
 
-/** Also removes keys of an interrupted change. */
+/** Also removes keys that an interrupted change has left behind. */
 const forgetUnusedMasterKeys = ({ rows, masterKeys }: Pick<VaultParts, 'rows' | 'masterKeys'>): Promise<void> =>
   rows.change(async standing => {
     await masterKeys.keepOnly(new Set(standing.map(({ master }) => master)));
@@ -168,7 +168,7 @@ const wrap = (owner: string, key: Key, { id, key: by }: MasterKey, createdAt: Da
 const unwrap = ({ owner, master, wrapped }: DataKeyRow, { key }: MasterKey): Key =>
   open(key, wrapped, `data key|${owner}|${master}`);
 
-/** A separator within a part would make two places equal. */
+/** Throws if a part contains the separator, because then two places could be equal. */
 function besideOf({ owner, kind, id, version }: Place): string {
   if ([owner, kind, id].some(part => part.includes('|'))) throw new Error('a place in the vault has a bar in its name');
   return [owner, kind, id, version].join('|');

@@ -3,9 +3,9 @@ import { createPrivateKey, createPublicKey, generateKeyPairSync, sign } from 'no
 import { Secret } from '../../kit/secret.ts';
 
 export interface NewWebhookKey {
-  /** `whpk_` and the 32 bytes in base64. */
+  /** `whpk_`, followed by the 32 bytes in base64. */
   readonly publicKey: string;
-  /** PKCS #8, DER. */
+  /** In PKCS #8 format, DER. */
   readonly privateKey: Secret<Buffer>;
 }
 
@@ -18,7 +18,7 @@ export function newWebhookKey(): NewWebhookKey {
   };
 }
 
-/** `v1a,` and the signature of `id.timestamp.body` in base64. */
+/** Returns `v1a,`, followed by the signature of `id.timestamp.body` in base64. */
 export function webhookSignature(privateKey: Secret<Buffer>, content: string): string {
   const key = createPrivateKey({ key: privateKey.reveal(), format: 'der', type: 'pkcs8' });
   return `v1a,${sign(null, Buffer.from(content), key).toString('base64')}`;

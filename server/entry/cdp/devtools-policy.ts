@@ -49,7 +49,7 @@ const PAGE_DOMAINS: ReadonlySet<string> = new Set([
   'WebAuthn',
 ]);
 
-/** Commands of these domains that concern the whole browser. */
+/** Commands in PAGE_DOMAINS that concern the whole browser. */
 const BROWSER_WIDE: ReadonlySet<string> = new Set([
   'Emulation.addScreen',
   'Emulation.removeScreen',
@@ -150,11 +150,11 @@ function override({ method, params }: Command, overridden: Set<string>): Verdict
   return overridden.has(name) ? { restoreOthers: true } : { answer: CLEARED[method] ?? {} };
 }
 
-/** Answers to commands that return more than {}. */
+/** Responses to commands that return more than {}. */
 const CLEARED: Readonly<Record<string, JsonObject>> = { [BY_RULE]: { ruleIds: [] } };
 
 const NEUTRAL: ReadonlySet<unknown> = new Set([undefined, null, false, '', 'none', 'default', 0, -1]);
-/** For these, an empty value is an override too. */
+/** Commands for which an empty value is an override too. */
 const NEVER_NEUTRAL: ReadonlySet<string> = new Set(['Emulation.setGeolocationOverride', 'Emulation.setIdleOverride']);
 
 /** Whether the command ends an override. */

@@ -6,7 +6,7 @@ const LENGTH_64 = 127;
 const LENGTH_16_MAX = 0xffff;
 const UINT32 = 2 ** 32;
 
-/** All messages as frames in one buffer, so that they are sent in one write. */
+/** Encodes all messages as frames in one buffer, so that they are sent in one write. */
 export function textFrames(messages: readonly Buffer[]): Buffer {
   let bytes = 0;
   for (const { length } of messages) bytes += headBytes(length) + length;
@@ -20,7 +20,7 @@ export function textFrames(messages: readonly Buffer[]): Buffer {
   return frames;
 }
 
-/** The frame header of a message that is written separately. */
+/** Returns the frame header for a message that is written separately. */
 export function frameHead(payloadBytes: number): Buffer {
   const head = Buffer.allocUnsafe(headBytes(payloadBytes));
   putHead(head, 0, payloadBytes);
@@ -30,7 +30,7 @@ export function frameHead(payloadBytes: number): Buffer {
 const headBytes = (payloadBytes: number): number =>
   payloadBytes < LENGTH_16 ? 2 : payloadBytes <= LENGTH_16_MAX ? 4 : 10;
 
-/** Returns the offset of the payload. */
+/** Writes a frame header. Returns the offset of the payload. */
 function putHead(target: Buffer, at: number, payloadBytes: number): number {
   target[at] = FINAL_TEXT;
   if (payloadBytes < LENGTH_16) {

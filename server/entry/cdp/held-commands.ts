@@ -4,7 +4,7 @@ import type { Control } from '../../domain/handoffs/control.ts';
 import type { Command } from '../../domain/sessions/browser-host.ts';
 import type { JsonObject } from '../../kit/json.ts';
 
-/** Commands that a person with control performs instead of the agent, besides the Input domain. */
+/** Commands that a person with control performs instead of the agent, in addition to those of the Input domain. */
 const CONTROL_COMMANDS: ReadonlySet<string> = new Set([
   'Page.navigate',
   'Page.reload',
@@ -18,14 +18,14 @@ const CONTROL_COMMANDS: ReadonlySet<string> = new Set([
 ]);
 /** Commands of the Input domain that configure input. */
 const INPUT_SETTINGS: ReadonlySet<string> = new Set(['Input.setIgnoreInputEvents', 'Input.setInterceptDrags']);
-/** Waits if it has a user gesture, which allows a script to act as a click does. */
+/** Waits if it has a user gesture, which lets a script do what a click can do. */
 const EVALUATE = 'Runtime.evaluate';
 /**
  * These pass in a masked hand-off, because the person's page would hang otherwise. They may change nothing: a changed
  * request, or a response with a redirect, could send what was typed elsewhere.
  */
 export const CONTINUES: ReadonlySet<string> = new Set(['Fetch.continueRequest', 'Fetch.continueResponse']);
-/** The answers to these commands contain the titles of pages. */
+/** Commands whose responses contain the titles of pages. */
 export const TITLED: ReadonlySet<string> = new Set(['Target.getTargets', 'Target.getTargetInfo']);
 
 /**
@@ -78,7 +78,10 @@ export function waits({ method, params }: Command, { isAsked, masks }: Control):
   return method !== NEW_DOCUMENT || params.source !== '';
 }
 
-/** An agent that intercepts on the browser itself later than the guard of the allowed origins gets what passed it, and could change its address. */
+/**
+ * Whether the command continues a request that the guard of the allowed origins has already checked. An agent that
+ * intercepts requests of the whole browser gets them after the guard, and could change their address.
+ */
 export const passedGuard = ({ method, toBrowser }: Command, { allowedOrigins }: Control): boolean =>
   allowedOrigins !== undefined && toBrowser && CONTINUES.has(method);
 

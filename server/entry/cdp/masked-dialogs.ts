@@ -46,6 +46,6 @@ const withoutText = ({ url, frameId, type, hasBrowserHandler }: JsonObject): Jso
   ...{ type: type ?? 'alert', hasBrowserHandler: hasBrowserHandler === true, message: '', defaultPrompt: '' },
 });
 
-/** The channel stays the last member. */
+/** Keeps the channel as the last member of the message. */
 const encoded = (message: JsonObject, params: JsonObject): Buffer =>
   Buffer.from(JSON.stringify({ ...message, params }));

@@ -1,19 +1,22 @@
-// What a client receives of the browser's events in a masked hand-off: nothing that a person types, and nothing that
-// pages show or report during the hand-off.
+// Determines which of the browser's events a client receives in a masked hand-off: nothing that a person types, and
+// nothing that pages show or report during the hand-off.
 import { parseJson } from '../../kit/foreign.ts';
 import { isObject, type JsonObject } from '../../kit/json.ts';
 
 /** The method is the first member of every event. */
 const HEAD = /^\{"method":"([A-Za-z]+)\.([A-Za-z]+)"/;
 const HEAD_BYTES = 128;
-/** A longer event is not sent if its request would have to be cleared. */
+/** A longer event is not sent if a part of it would have to be removed. */
 export const CLEARED_BYTES_MAX = 4 * 1024 ** 2;
 
 /** Events of other domains contain the content of pages, or may contain it. */
 const SHOWN_DOMAINS: ReadonlySet<string> = new Set([
   ...['Target', 'Page', 'Fetch', 'Runtime', 'Inspector', 'Browser', 'Security', 'Emulation', 'Berth'],
 ]);
-/** In a domain that mostly reports what is sent, these events are enough to follow requests. */
+/**
+ * Events of the Network domain that are sent. The domain mostly reports transferred data, and these are enough to
+ * follow requests.
+ */
 const SHOWN: ReadonlySet<string> = new Set([
   ...['Network.requestWillBeSent', 'Network.requestServedFromCache', 'Network.responseReceived'],
   ...['Network.loadingFinished', 'Network.loadingFailed', 'Network.webSocketCreated', 'Network.webSocketClosed'],
@@ -32,10 +35,12 @@ const CLEARED: Readonly<Record<string, (params: JsonObject) => JsonObject>> = {
   'Target.targetInfoChanged': withoutTitle,
   'Target.attachedToTarget': withoutTitle,
 };
-/** The parts of a request or response that carry what was typed: the body, and headers such as one with a password. */
+/**
+ * Members of a request or response that may contain what was typed: the body, and headers, such as one with a password.
+ */
 const CONTENT = ['postData', 'postDataEntries', 'hasPostData', 'headersText', 'requestHeaders', 'requestHeadersText'];
 
-/** Undefined if the client does not receive the event. */
+/** Returns the event as the client receives it. Undefined if the client does not receive it. */
 export function shownEvent(event: Buffer): Buffer | undefined {
   const [, domain = '', name = ''] = HEAD.exec(event.toString('latin1', 0, HEAD_BYTES)) ?? [];
   const method = `${domain}.${name}`;

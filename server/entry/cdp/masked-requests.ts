@@ -1,14 +1,14 @@
-// Requests that pages made in a masked hand-off. Chromium keeps their bodies for each channel that followed them, so they are
-// refused afterwards, too.
+// Requests that pages made in a masked hand-off. Chromium keeps their bodies for each channel that followed the
+// requests, so reading them is refused after the hand-off, too.
 
-/** The id is the first parameter. */
+/** Events whose first parameter is the request id. */
 const BEGUN =
   /^\{"method":"(?:Network\.requestWillBeSent|Fetch\.requestPaused)","params":\{"requestId":"([^"]{1,200})"/;
 const HEAD_BYTES = 300;
-/** As in the log of the session. */
+/** The same limit as in the log of the session. */
 const REMEMBERED_MAX = 10_000;
 
-/** Commands that answer the body of a request or of its response. */
+/** Commands that return the body of a request or of its response. */
 const READING: ReadonlySet<string> = new Set([
   ...['Network.getRequestPostData', 'Network.getResponseBody', 'Network.searchInResponseBody'],
   ...['Network.streamResourceContent', 'Fetch.getResponseBody', 'Fetch.takeResponseBodyAsStream'],
@@ -17,7 +17,7 @@ const READING: ReadonlySet<string> = new Set([
 export class MaskedRequests {
   readonly #ids = new Set<string>();
 
-  /** To be called with each event of the hand-off. */
+  /** Must be called with each event of the hand-off. */
   heard(event: Buffer): void {
     const id = BEGUN.exec(event.toString('latin1', 0, HEAD_BYTES))?.[1];
     if (id === undefined) return;
@@ -26,7 +26,7 @@ export class MaskedRequests {
     if (this.#ids.size > REMEMBERED_MAX && oldest !== undefined) this.#ids.delete(oldest);
   }
 
-  /** Whether a command with this method may read the body of one of them. */
+  /** Whether a command with this method may read the body of one of these requests. */
   mayBeReadBy(method: string): boolean {
     return this.#ids.size > 0 && READING.has(method);
   }

@@ -1,6 +1,6 @@
 // The CDP commands of clients that are refused or rewritten, with reasons. All others are forwarded unchanged. The
-// jail, the egress proxy and Chromium's managed policies protect the host without this file. It gives clear errors,
-// keeps files in their session, and adds a second layer of protection.
+// jail, the egress proxy and Chromium's managed policies protect the host even without this file, which gives clear
+// errors, keeps files in their session, and adds a second layer of protection.
 
 import type { Lease } from '../../domain/handoffs/lease.ts';
 import type { Browser, Command, Policy, Verdict } from '../../domain/sessions/browser-host.ts';
@@ -12,7 +12,7 @@ import { shownEvent, withoutTitle } from './masked-events.ts';
 import { MaskedRequests } from './masked-requests.ts';
 import { TraceStreams } from './trace-streams.ts';
 
-/** Browser contexts that clients may have open at once in a session. */
+/** The maximum number of browser contexts that clients may have open at once in a session. */
 const CONTEXTS_MAX = 50;
 const UPLOADS = '/tmp/.uploads/';
 const REFUSED_SCHEMES = ['file:', 'chrome:', 'chrome-untrusted:', 'devtools:', 'view-source:'];
@@ -63,7 +63,7 @@ export interface PolicyParts {
   readonly closeAsked: () => void;
   /** While a viewer has control, input from the agent is queued or refused. */
   readonly lease?: Pick<Lease, 'control' | 'judgeInput'> | undefined;
-  /** Requests a hand-off: `Berth.handoff`. */
+  /** Requests a hand-off, for the command `Berth.handoff`. */
   readonly requestHandoff?: (params: JsonObject) => Promise<JsonObject>;
 }
 
@@ -225,7 +225,10 @@ function openable(params: JsonObject, downloads: string): Verdict {
   };
 }
 
-/** Normalises like the URL standard and Chromium, and checks the URL within view-source:, blob: and filesystem: too. */
+/**
+ * Returns the refused scheme of a URL, or undefined. Normalises the URL like the URL standard and Chromium, and also
+ * checks the URL within view-source:, blob: and filesystem:.
+ */
 function refusedScheme(url: string, downloads: string): string | undefined {
   let rest = url.replace(/[\t\n\r]+/g, '');
   for (let depth = 0; depth < SCHEME_DEPTH_MAX; depth++) {
@@ -271,7 +274,7 @@ function requireFlat(params: JsonObject): Verdict {
   };
 }
 
-/** A proxy of a browser context would not work, because traffic can leave only through the session's proxy. */
+/** A proxy for a browser context would not work, because traffic can leave only through the session's proxy. */
 async function newContext(params: JsonObject, browser: Browser): Promise<Verdict> {
   if (params.proxyServer !== undefined || params.proxyBypassList !== undefined)
     return {

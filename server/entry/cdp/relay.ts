@@ -16,22 +16,29 @@ import { devtoolsPolicy } from './devtools-policy.ts';
 import { frameHead, textFrames } from './frame.ts';
 import { clientPolicy } from './policy.ts';
 
-/** A client with more unread bytes is closed. A single message may be larger. */
+/** A client with more unread bytes than this is disconnected. A single message may be larger. */
 const BEHIND_BYTES_MAX = 64 * 1024 ** 2;
 const COPY_BYTES_MAX = 64 * 1024;
 /**
- * The copy limit for a client with unread bytes, because slices of a read buffer would keep the whole buffer in memory.
+ * The copy limit for a client with unread bytes. It is higher, because slices of a read buffer would keep the whole
+ * buffer in memory.
  */
 const COPY_BEHIND_BYTES_MAX = 1024 ** 2;
 /** An incomplete incoming message is counted from this size on. */
 const ARRIVING_BYTES_NOTED = 1024 ** 2;
 const PING_MS = 20_000;
-/** Without a byte from the client for two pings, it is considered gone: within a minute, since each ping looks once. */
+/**
+ * A client that sends no byte during two pings is considered gone. This takes less than a minute, because it is checked
+ * at each ping.
+ */
 const SILENCE_MS = 55_000;
-/** A ping arrives after everything written before it. A slow client gets the time that this takes at such a rate. */
+/**
+ * The slowest rate at which a client may read. A ping arrives after everything that was written before it, so a slow
+ * client gets the time that reading takes at this rate.
+ */
 const SLOW_BYTES_PER_MS = 8;
 const SLOW_MS_MAX = 600_000;
-/** Of a number that is exact. */
+/** The maximum number of digits of a number that is exact. */
 const SAFE_DIGITS = 16;
 const IDLE_MS = 600_000;
 const CLOSE_MS = 2_000;
@@ -76,12 +83,12 @@ export class Relay implements AttachedClient {
   #unsent: Buffer[] = [];
   #unsentBytes = 0;
   #earlyBytes = 0;
-  /** Bytes of the message that is being received. */
+  /** The number of bytes received so far of the incoming message. */
   #arrivingBytes = 0;
   readonly #waiting: Watched;
   #lastByteMs: number;
   #writtenBytes = 0;
-  /** The bytes written before the last ping that the client answered. */
+  /** The number of bytes written before the last ping that the client answered. */
   #answeredBytes = 0;
   #commandMs: number;
   readonly #work: Work;
@@ -135,7 +142,7 @@ export class Relay implements AttachedClient {
     socket.resume();
   }
 
-  /** Notifies the client of hand-offs, and of what was withheld from it during a masked one. */
+  /** Notifies the client of hand-offs and, after a masked one, of what was withheld from the client. */
   #follow(lease: Lease | undefined): void {
     if (!lease) return;
     const following = [
@@ -274,7 +281,7 @@ export class Relay implements AttachedClient {
   #tick(): void {
     const { socket, clock } = this.#parts;
     const now = clock.monotonicMs();
-    // While this side does not read, it cannot hear the client.
+    // While the socket is paused, nothing can be received from the client.
     if (socket.isPaused) this.#lastByteMs = now;
     const slowMs = Math.min(SLOW_MS_MAX, (this.#writtenBytes - this.#answeredBytes) / SLOW_BYTES_PER_MS);
     if (now - this.#lastByteMs > SILENCE_MS + slowMs) {

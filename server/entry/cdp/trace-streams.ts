@@ -5,7 +5,7 @@ import type { Browser, Verdict } from '../../domain/sessions/browser-host.ts';
 import { parseJson } from '../../kit/foreign.ts';
 import type { JsonObject } from '../../kit/json.ts';
 
-/** The maximum number of open traces of one browser. */
+/** The maximum number of open traces per browser. */
 const STREAMS_MAX = 20;
 const READ_BYTES_MAX = 1024 ** 2;
 /** The text between the last event and the metadata. */
@@ -29,7 +29,7 @@ export class TraceStreams {
     return streams;
   }
 
-  /** `Tracing.start`: the stream must have a format that can be cut while it is read. */
+  /** Handles `Tracing.start`: the stream must have a format that can be cut while it is read. */
   start(params: JsonObject): Verdict {
     const { transferMode, streamFormat, streamCompression, perfettoConfig, tracingBackend } = params;
     this.#hasBegun = true;
@@ -61,7 +61,7 @@ export class TraceStreams {
     if (typeof stream === 'string') this.#open.set(stream, new TraceText());
   }
 
-  /** `IO.read` of any stream. Whether it is a trace is checked when the answer arrives. */
+  /** Handles `IO.read` of any stream. Whether the stream is a trace is checked when the response arrives. */
   read(params: JsonObject): Verdict {
     if (!this.#hasBegun) return PASS;
     const { handle, offset, size } = params;
@@ -84,7 +84,7 @@ export class TraceStreams {
     return { rewrite: { ...params, size: most }, onAnswer };
   }
 
-  /** `IO.close`: after the answer, the stream can no longer be read. */
+  /** Handles `IO.close`: after the response, the stream can no longer be read. */
   close({ handle }: JsonObject): Verdict {
     if (typeof handle !== 'string' || !this.#open.has(handle)) return PASS;
     const onAnswer: OnAnswer = answer => {
@@ -101,7 +101,7 @@ export class TraceText {
   #held: Buffer = Buffer.alloc(0);
   #hasEnded = false;
 
-  /** Drops the rest. */
+  /** Drops the rest of the text. */
   end(): void {
     this.#hasEnded = true;
   }

@@ -41,7 +41,7 @@ const SESSION_PATH = /^\/v1\/browsers\/(?:sessions|live)\/([^/]+)\//;
 
 /** A connection that was admitted, and its session. */
 interface OpenedConnection extends Opened {
-  /** Set if it was opened with a live view address, which expires and can be revoked. */
+  /** Set if the connection was opened with a live view address, which expires and can be revoked. */
   readonly direct?: DirectClient;
 }
 
@@ -52,12 +52,12 @@ export interface CdpParts extends Pick<Runtime, 'clock' | 'log' | 'trace'> {
   readonly endSession: (id: SessionId) => Promise<unknown>;
   /** Requests a hand-off for a client of the session. */
   readonly requestHandoff: (live: LiveSession, keyId: KeyId | undefined, params: JsonObject) => Promise<JsonObject>;
-  /** Control of a session that is running on this host. */
+  /** Returns the lease of a session that is running on this host. */
   readonly leaseOf: (id: SessionId) => Lease | undefined;
   readonly keyUses: Pick<KeyUses, 'hold'>;
   /** Resolves live view addresses with the right to control, which also admit CDP clients. */
   readonly people: Pick<LiveView, 'resolveClient' | 'resolveInspector' | 'inspected' | 'onRevoked'>;
-  /** Handles upgrades at other addresses. Undefined if the address is not known there either. */
+  /** Handles upgrades at other addresses. Undefined if the address is unknown there too. */
   readonly elsewhere: (request: IncomingMessage, connection: Duplex, head: Buffer) => Promise<void> | undefined;
   readonly forwarding: Forwarding;
   readonly waiting: WaitingBytes;
@@ -133,7 +133,7 @@ export class CdpEntry {
       socket.once('close', code => span.set({ 'berth.close_code': code }));
       void this.#attach(opened, socket, connection, direct !== undefined || isFromInside(request));
     });
-    // The handshake was invalid and was answered with 400, and the callback above was not called.
+    // If the handshake was invalid, it was answered with 400, and the callback above was not called.
     place.giveBack();
   }
 

@@ -30,7 +30,7 @@ const CONNECT_MS = 3_000;
  */
 const RESTART_MS = 20_000;
 const RETRY_MS = 250;
-/** How long a host that has left the fleet may take to answer requests that it had begun. */
+/** How long a host that has left the fleet may take to respond to requests that it has already begun. */
 const GONE_MS = 3_000;
 const REFUSAL_BYTES_MAX = 64 * 1024;
 const CONNECTIONS_MAX = 1024;
@@ -45,9 +45,9 @@ const HOP_BY_HOP: ReadonlySet<string> = new Set([
 export interface ForwarderParts extends Pick<Runtime, 'clock' | 'log'> {
   readonly tokens: HostTokens;
   readonly trustedProxies: readonly string[];
-  /** PEM. Undefined for the authorities that Node trusts. */
+  /** Trusted certificate authorities as PEM. Undefined for those that Node trusts. */
   readonly authorities: () => string | undefined;
-  /** Whether the host is still alive, so that it is worth trying again. */
+  /** Whether the host is still alive, so that a retry is worthwhile. */
   readonly isLiving: (host: Pick<Peer, 'id'>) => boolean;
 }
 
@@ -135,8 +135,8 @@ export class Forwarder implements Closeable {
 
   /**
    * Ends the connections to hosts that have not been alive for some seconds. A host that is paused or cut off does not
-   * close connections itself, and one that has left still answers requests that it had begun. Called whenever the list
-   * of living hosts is updated.
+   * close connections itself, and a host that has left still responds to requests that it has begun. Called whenever
+   * the list of living hosts is updated.
    */
   dropLost(): void {
     const { clock, isLiving } = this.#parts;
@@ -255,7 +255,7 @@ function connected(asked: ClientRequest): Promise<unknown> {
   });
 }
 
-/** In this case nothing was sent, and trying again would not help. */
+/** Whether the host's certificate was refused. Nothing was sent then, and a retry would not help. */
 const showsWrongCertificate = ({ socket }: ClientRequest): boolean =>
   socket instanceof TLSSocket && Boolean(socket.authorizationError);
 
@@ -268,7 +268,7 @@ function answerOf(asked: ClientRequest): Promise<IncomingMessage> {
   return promise;
 }
 
-/** The body of a refused upgrade. */
+/** Reads the body of the response that refuses an upgrade. */
 async function refusalOf(answer: IncomingMessage): Promise<Buffer> {
   const chunks: Buffer[] = [];
   let bytes = 0;

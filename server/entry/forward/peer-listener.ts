@@ -9,7 +9,7 @@ import type { Closeable } from '../../kit/scope.ts';
 
 /** sockaddr_un holds 107 bytes. */
 const SOCKET_PATH_MAX_BYTES = 100;
-/** Both ends are hosts of a fleet. */
+/** TLS 1.3 can be required, because both ends are hosts of a fleet. */
 const TLS = { noDelay: true, minVersion: 'TLSv1.3', handshakeTimeout: 5_000 } as const;
 
 export type PeerAddress = { readonly socket: string } | { readonly host: string; readonly port: number };
@@ -40,7 +40,7 @@ export async function listenForPeers(
     socket.once('close', () => sockets.delete(socket));
   });
   if ('socket' in at) await makeWay(at.socket);
-  // Not shared by the processes, in contrast to their public address.
+  // Unlike the public address, this one is not shared by the processes.
   const options: ListenOptions = { ...('socket' in at ? { path: at.socket } : at), exclusive: true };
   await new Promise<void>((resolve, reject) => {
     listener.once('error', reject);

@@ -4,8 +4,8 @@ const JSON_TYPE = 'application/json';
 const BYTES_TYPE = 'application/octet-stream';
 
 /**
- * Undefined if neither is acceptable. JSON if both are equally acceptable or there is no header, because bytes must be
- * requested explicitly.
+ * Returns the form in which the caller wants the download. Undefined if neither is acceptable. JSON if both are equally
+ * acceptable or there is no header, because bytes must be requested explicitly.
  */
 export function formWanted(accept: string | undefined): 'json' | 'bytes' | undefined {
   if (accept === undefined || accept.trim() === '') return 'json';
@@ -27,7 +27,7 @@ function readRange(text: string): MediaRange {
   return { type, quality: weight === undefined ? 1 : Number(weight) };
 }
 
-/** The most specific matching range decides. */
+/** Returns the quality of the most specific range that matches. */
 function quality(ranges: readonly MediaRange[], names: readonly string[]): number {
   for (const name of names) {
     const range = ranges.find(({ type }) => type === name);

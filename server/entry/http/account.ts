@@ -1,4 +1,4 @@
-// HTTP handlers of the account of the person who is signed in.
+// HTTP handlers for the account of the person who is signed in.
 import type { People } from '../../domain/people/open-people.ts';
 import type { Secret } from '../../kit/secret.ts';
 import { type Answer, answer, nothing } from './answer.ts';
@@ -7,7 +7,7 @@ import { cookieHeader } from './sign-in.ts';
 import type { SignInCookie } from './sign-in-cookie.ts';
 
 export const accountHandlers = ({ account, sessions }: Pick<People, 'account' | 'sessions'>, cookie: SignInCookie) => {
-  /** The account, and the cookie after the new proof. */
+  /** Responds with the account and the cookie that was issued after the new proof. */
   const renewed = async (caller: In<'stepUp'>['caller'], secret: Secret): Promise<Answer> =>
     answer(await account.read(caller), cookieHeader(cookie, secret));
   return {

@@ -1,4 +1,4 @@
-// HTTP handlers of Actions.
+// HTTP handlers for Actions.
 import type { AgentActions } from '../../domain/actions/agent-actions.ts';
 import type { ApplicationActions } from '../../domain/actions/application-actions.ts';
 import { peerOf } from '../../domain/device/from-session.ts';

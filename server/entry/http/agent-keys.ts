@@ -1,4 +1,4 @@
-// HTTP handlers of agent keys.
+// HTTP handlers for agent keys.
 import type { IdentityVerbs } from '../../domain/identity/identity.ts';
 import { type Answer, answer, nothing, tagged } from './answer.ts';
 import type { In } from './bind.ts';

@@ -15,7 +15,7 @@ const closing: Array<() => Promise<void>> = [];
 after(() => Promise.all(closing.map(close => close())));
 
 interface Opened {
-  /** Sends a request without reading the answer. */
+  /** Sends a request without reading the response. */
   unread(path: string): Promise<Socket>;
   url: string;
 }

@@ -1,4 +1,4 @@
-// Limits on answers that are being sent: unread bytes are counted, the number of streamed answers is limited, and a
+// Limits on responses that are being sent: unread bytes are counted, the number of streamed responses is limited, and a
 // connection whose client does not read is closed.
 import { Readable } from 'node:stream';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
@@ -12,7 +12,7 @@ import { type Bounds, Totals } from '../../kit/totals.ts';
  * are counted by their address.
  */
 export const STREAMED_ANSWERS_MAX: Bounds = { session: 200, application: 200, process: 1000 };
-/** Smaller answers fit into the kernel's socket buffers, and are not counted. */
+/** Smaller responses fit into the kernel's socket buffers, and are not counted. */
 const COUNTED_BYTES = 64 * 1024;
 /** A connection whose client reads nothing for this long is closed. */
 const SILENCE_MS = 60_000;
@@ -55,7 +55,7 @@ export function boundAnswers(app: FastifyInstance, parts: FlowParts): void {
   });
 }
 
-/** Undefined for a stream, whose length is unknown. */
+/** The size of a payload. Undefined for a stream, whose length is unknown. */
 function bytesOf(payload: unknown): number | undefined {
   if (payload === null || payload === undefined) return 0;
   return typeof payload === 'string' || Buffer.isBuffer(payload) ? payload.length : undefined;

@@ -18,7 +18,10 @@ export class ApplicationOrigins {
     this.#parts = parts;
   }
 
-  /** A request without `Origin` was not sent by a page. @throws Fault `origin_not_allowed`. */
+  /**
+   * Admits a request only if its origin is allowed. A request without `Origin` was not sent by a page.
+   * @throws Fault `origin_not_allowed`.
+   */
   async admit(request: FastifyRequest, reply: FastifyReply): Promise<void> {
     const { origin } = request.headers;
     if (origin === undefined || this.#parts.isOwn(origin)) return;

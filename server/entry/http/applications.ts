@@ -1,4 +1,4 @@
-// HTTP handlers of applications.
+// HTTP handlers for applications.
 import type { IdentityVerbs } from '../../domain/identity/identity.ts';
 import { type Answer, answer, tagged } from './answer.ts';
 import type { In } from './bind.ts';

@@ -1,4 +1,4 @@
-// HTTP handlers of the audit log.
+// HTTP handlers for the audit log.
 import type { AuditList } from '../../domain/audit/audit-list.ts';
 import { type Answer, answer } from './answer.ts';
 import type { In } from './bind.ts';

@@ -1,4 +1,4 @@
-// Binds every operation to its routes: credential, scope, validation, handler, answer.
+// Binds every operation to its routes: credential, scope, validation, handler, response.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { TSchema } from 'typebox';
 import type { Issue, Warning } from '../../../contract/common.ts';
@@ -56,7 +56,9 @@ import { readQuery, validatorOf } from './validate.ts';
 
 export type MountName = 'native' | 'compat';
 
-/** An operation that also accepts credentials of a hand-off has one of these callers, or none. */
+/**
+ * The caller for each kind of credential. An operation that also accepts credentials of a hand-off may have no caller.
+ */
 interface CallerBy {
   agentKey: AgentCaller;
   account: AccountCaller;
@@ -83,14 +85,14 @@ export interface In<Id extends OperationId> extends Asked<Id> {
   readonly path: string;
   /** Warnings about unknown body fields, for operations that do not refuse them. */
   readonly warnings: readonly Warning[];
-  /** Aborted if the caller disconnects before the answer. */
+  /** Aborted if the caller disconnects before the response is sent. */
   readonly signal: AbortSignal;
   /** The uploaded file, for operations that have one. */
   readonly file: UploadFor<Id>;
   /** Only for operations that create a session. */
   readonly options: CreateOptions;
   readonly presented: Presented;
-  /** The credential in the Authorization header, if it is a bearer. */
+  /** The credential in the Authorization header, if it is a bearer token. */
   readonly bearer: string | undefined;
   /** The value of one of our cookies other than the session cookie of a signed-in person. */
   readonly cookieNamed: (name: string) => string | undefined;
@@ -100,7 +102,7 @@ export interface In<Id extends OperationId> extends Asked<Id> {
   /** The origin of the page that sent the request, or the public origin. A passkey belongs to an origin. */
   readonly origin: URL;
   readonly wantsHtml: boolean;
-  /** True for a HEAD request, for which the body of the answer is not sent. */
+  /** True for a HEAD request, for which the body of the response is not sent. */
   readonly isHead: boolean;
   /** The Accept header. */
   readonly accepts: string;
@@ -204,12 +206,12 @@ function uploader(request: FastifyRequest, { tracker }: BindParts): AgentCaller 
 
 type Given = ReturnType<ReturnType<typeof readerOf>>;
 
-/** Runs the handler for a request that has been read, and sends its answer. */
+/** Runs the handler for a request that has been read, and sends its response. */
 function performerOf(id: OperationId, mount: MountName, parts: BindParts) {
   const handler = parts.handlers[id] as AnyHandler; // The handler of this id takes what this id's schemas validate.
   const status = Number(Object.keys(operation(id).responses)[0] ?? 200);
   return async (request: FastifyRequest, reply: FastifyReply, given: Given, file: UploadedFile | undefined) => {
-    // What a repeated request is compared by. For a file, these are its name and digest.
+    // The body by which repeated requests are compared. For a file, it consists of the name and digest.
     const body = file ? { fileName: file.fileName, checksum: file.checksum } : given.body;
     const asked = { ...given, file, ...requestDetails(id, request, reply, mount, parts, body) };
     // Every part has been validated by `readerOf`.
@@ -228,7 +230,7 @@ function performerOf(id: OperationId, mount: MountName, parts: BindParts) {
   };
 }
 
-/** Official clients resend a DELETE whose answer was lost. On such a retry, a missing resource counts as deleted. */
+/** Official clients resend a DELETE whose response was lost. On such a retry, a missing resource counts as deleted. */
 const removedBefore = (removing: Promise<Answer>): Promise<Answer> =>
   removing.catch(error => {
     if (isFault(error, 'not_found')) return nothing();
@@ -263,7 +265,7 @@ async function identify(id: OperationId, request: FastifyRequest, parts: BindPar
   if (stepUp && (isPerson || caller.kind === 'consumer')) assertSteppedUp(caller, clock.now());
 }
 
-/** The session of another application or provider is not a valid credential here. */
+/** Throws if the session of the consumer belongs to another application or provider than the path. */
 function assertOwnPath(caller: ConsumerCaller, { appId, providerId }: { appId?: string; providerId?: string }): void {
   if (appId?.toLowerCase() !== caller.applicationId || providerId !== caller.providerId)
     throw notFound('Consumer', caller.consumerId);
@@ -359,7 +361,7 @@ const onlyJson = () =>
     advice: 'Send Content-Type: application/json.',
   });
 
-/** Path parameters with ids in lower case. Answers 404 if one cannot be an id. */
+/** Returns the path parameters with ids in lower case. Responds with 404 if one cannot be an id. */
 function withIds(noun: string, names: readonly string[], params: Readonly<Record<string, string>>) {
   const ids = Object.fromEntries(names.map(name => [name, (params[name] ?? '').toLowerCase()]));
   const bad = names.find(name => !isUuid(ids[name] ?? ''));
@@ -445,7 +447,7 @@ function requestDetails(
   };
 }
 
-/** Not used for HEAD, which would wait for the end of the stream. */
+/** Undefined for HEAD, because the response would wait for the end of the stream. */
 function requestedStream({ method, headers }: FastifyRequest): { lastEventId?: string } | undefined {
   if (method !== 'GET' || !(headers.accept ?? '').includes(EVENT_STREAM)) return undefined;
   const id = headers['last-event-id'];

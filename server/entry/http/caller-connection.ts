@@ -1,11 +1,11 @@
-// Tracks whether the caller of a request is still connected. There is one listener for each answer, however often the
-// request is tried.
+// Tracks whether the caller of a request is still connected. There is one listener for each response, however often the
+// request is retried.
 import type { ServerResponse } from 'node:http';
 
 export interface CallerConnection {
-  /** Aborted if the caller disconnects before it has received the answer. */
+  /** Aborted if the caller disconnects before it has received the response. */
   readonly gone: AbortSignal;
-  /** Whether the answer was written completely. */
+  /** Whether the response was written completely. */
   readonly arrived: Promise<boolean>;
 }
 

@@ -1,4 +1,4 @@
-// HTTP handlers of certificates.
+// HTTP handlers for certificates.
 import { readFile } from 'node:fs/promises';
 import type { Certificates } from '../../domain/certificates/certificates.ts';
 import { type Answer, answer, nothing } from './answer.ts';

@@ -1,4 +1,5 @@
-// HTTP handlers of the compatibility mount only: projects, recording events (always empty), and the two routes of Stagehand 3.
+// HTTP handlers that exist only on the compatibility mount: projects, recording events (always empty), and the two
+// routes of Stagehand 3.
 import type { Project } from '../../../contract/sessions.ts';
 import { notFound } from '../../domain/faults.ts';
 import type { Applications } from '../../domain/identity/applications.ts';
@@ -52,7 +53,7 @@ export const compatHandlers = ({ sessions, applications, limits, offered }: Comp
   },
 });
 
-/** Rebuilds the answer to a repeated start with an idempotency key. */
+/** Rebuilds the response to a repeated start with an idempotency key. */
 export const compatAnswerBuilders = {
   startSession: {
     keep: (body: JsonObject): JsonObject => body,

@@ -1,4 +1,4 @@
-// HTTP handlers of the documents in which the service describes itself. Pages of any origin may read them.
+// HTTP handlers for the documents in which the service describes itself. Pages of any origin may read them.
 import { createHash } from 'node:crypto';
 import type { ServiceDocuments } from '../../domain/config/service-documents.ts';
 import type { Identities } from '../../domain/consumers/identities.ts';
@@ -22,10 +22,10 @@ export const configHandlers = (documents: ServiceDocuments, identities: Pick<Ide
     cached(documents.authorizationServer(), headers['if-none-match']),
 });
 
-/** An answer with an ETag that pages of any origin may read. */
+/** A response with an ETag that pages of any origin may read. */
 export const cached = (body: object, known: string | undefined): Answer => conditional(body, known, FOR_ANYONE);
 
-/** An answer with an ETag of the content, or 304 if the caller already has the content. */
+/** A response with an ETag of the content, or 304 if the caller already has the content. */
 export function conditional(body: object, known: string | undefined, more: Readonly<Record<string, string>>): Answer {
   const etag = `"${createHash('sha256').update(JSON.stringify(body)).digest('base64url').slice(0, 22)}"`;
   const headers = { ...more, etag };

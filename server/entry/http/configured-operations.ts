@@ -1,4 +1,4 @@
-// HTTP handlers of operations that an application configures.
+// HTTP handlers for operations that an application configures.
 import type { ConfiguredOperations } from '../../domain/configured-operations/configured-operations.ts';
 import { type Answer, answer, nothing, tagged } from './answer.ts';
 import type { In } from './bind.ts';

@@ -4,14 +4,14 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { fault } from '../../domain/faults.ts';
 import { notBuilt, type WebFiles } from './web-files.ts';
 
-/** The origins whose pages may frame the page of a hand-off of this application. */
+/** Returns the origins whose pages may show hand-off pages of this application in a frame. */
 export type FramersOf = (appId: string) => Promise<readonly string[]>;
 
 const PREFIX = '/console/';
-/** Pages of the console that people reach from elsewhere. */
+/** A page of the console that people open from outside the console. */
 const HANDOFF = '/handoffs/:id';
 /**
- * Those of these pages that ask for a passkey. The page of a hand-off does so only after it has asked the person to
+ * The pages of this kind that ask for a passkey. The page of a hand-off does so only after it has asked the person to
  * sign in.
  */
 const WITH_PASSKEY = ['/signin', '/device', '/approve/:jobId'];
@@ -80,8 +80,8 @@ export function serveConsole(
 }
 
 /**
- * A passkey is bound to a host name, so on a local machine these pages and their cookie are at localhost. Browsers keep
- * the fragment across a redirect.
+ * Returns the address on localhost to redirect to, if any. A passkey is bound to a host name, so on a local machine
+ * these pages and their cookie are at localhost. Browsers keep the fragment across a redirect.
  */
 export function atLocalhost({ headers: { host = '' }, url }: FastifyRequest): string | undefined {
   const match = /^(?:127\.\d+\.\d+\.\d+|\[::1\])(:\d+)?$/.exec(host);

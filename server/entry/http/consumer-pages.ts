@@ -1,5 +1,5 @@
-// Serves the pages of consumers: sign-in and their own data. No other page may frame them, and they load nothing from
-// other origins.
+// Serves the pages for consumers: sign-in and their own data. No other page may show them in a frame, and they load
+// nothing from other origins.
 import type { FastifyInstance } from 'fastify';
 import { fault } from '../../domain/faults.ts';
 import { atLocalhost } from './console.ts';

@@ -1,4 +1,4 @@
-// HTTP handlers of the commands of consumers.
+// HTTP handlers for the commands of consumers.
 import type { ConsumerParams } from '../../../contract/consumers.ts';
 import type { ConsumerActions } from '../../domain/consumers/consumer-actions.ts';
 import type { Opened } from '../../domain/consumers/consumer-sessions.ts';

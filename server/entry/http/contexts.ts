@@ -1,5 +1,5 @@
-// HTTP handlers of contexts. Official clients require fields of an obsolete upload API, so the compatibility mount adds
-// placeholders.
+// HTTP handlers for contexts. Official clients require fields of an obsolete upload API, so the compatibility mount
+// adds placeholders.
 import type { Warning } from '../../../contract/common.ts';
 import type { Context } from '../../../contract/contexts.ts';
 import type { ContextVerbs } from '../../domain/contexts/contexts.ts';

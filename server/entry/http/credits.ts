@@ -1,4 +1,4 @@
-// HTTP handlers of credit.
+// HTTP handlers for credit.
 import type { Credits } from '../../domain/credits/credits.ts';
 import { type Answer, answer } from './answer.ts';
 import type { In } from './bind.ts';

@@ -1,4 +1,4 @@
-// HTTP handlers of device authorization.
+// HTTP handlers for device authorization.
 import type { DeviceVerbs } from '../../domain/device/device.ts';
 import { peerOf } from '../../domain/device/from-session.ts';
 import { type Answer, answer } from './answer.ts';

@@ -45,7 +45,7 @@ interface Text {
   readonly etag: string;
 }
 
-/** Created at the first request, because most servers never receive one. */
+/** Creates the text at the first request for it, because most servers never receive one. */
 function once(make: () => string): () => Text {
   let made: Text | undefined;
   return () => {

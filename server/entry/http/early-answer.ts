@@ -1,14 +1,15 @@
-// Answers that are sent before the request body has arrived. If the connection were closed at once, the TCP reset caused by
-// the rest of the body could discard the answer before a client that is still sending has read it. So the body is read to its
-// end and discarded; then the connection is reused, unless the client wants it closed.
+// Responses that are sent before the request body has arrived. If the connection were closed at once, the TCP reset
+// caused by the rest of the body could discard the response before a client that is still sending has read it. So the
+// body is read to its end and discarded; then the connection is reused, unless the client wants it closed.
 import type { ServerResponse } from 'node:http';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 
-/** How long the rest of the body may take to arrive after the answer. */
+/** How long the rest of the body may take to arrive after the response. */
 const UNWANTED_BODY_MS = 15_000;
 
 /**
- * Must be called before such an answer is sent. Node, or whatever code has started to read the body, discards the rest.
+ * Must be called before such a response is sent. Node, or whatever code has started to read the body, discards the
+ * rest.
  */
 export function keepReadingBody({ raw: request }: FastifyRequest, reply: FastifyReply): void {
   const response = reply.raw;
@@ -17,7 +18,7 @@ export function keepReadingBody({ raw: request }: FastifyRequest, reply: Fastify
   if (request.complete !== false || !hasBody) return;
   const { socket } = request;
   const closes = !response.shouldKeepAlive;
-  // Fastify asks Node to close the connection after the answer, which would be too early.
+  // Fastify asks Node to close the connection after the response, which would be too early.
   reply.removeHeader('connection');
   response.shouldKeepAlive = true;
   const late = setTimeout(() => socket.destroy(), UNWANTED_BODY_MS).unref();

@@ -1,4 +1,4 @@
-// HTTP handlers of events: as a JSON list, or as a stream for callers that accept one.
+// HTTP handlers for events: as a JSON list, or as a stream for callers that accept one.
 import { EVENT_LIMIT_DEFAULT, type SessionEvent } from '../../../contract/events.ts';
 import type { EventQuery, Events } from '../../domain/events/api.ts';
 import { invalidRequest } from '../../domain/faults.ts';
@@ -41,7 +41,7 @@ async function events(parts: EventHandlerParts, asked: Asked, query: EventQuery)
   return answer({ data: page.events, ...(page.nextAfter === undefined ? {} : { nextCursor: page.nextAfter }) });
 }
 
-/** The first batch is read before the answer starts, so that a refusal has its own status. */
+/** The first batch is read before the response starts, so that a refusal has its own status. */
 async function streamed(
   { events, callers, keyUses, clock, log }: EventHandlerParts,
   asked: Asked,

@@ -1,4 +1,4 @@
-// HTTP handlers of extensions.
+// HTTP handlers for extensions.
 import type { Extensions } from '../../domain/extensions/extensions.ts';
 import { type Answer, answer, nothing } from './answer.ts';
 import type { In } from './bind.ts';

@@ -1,4 +1,4 @@
-// Converts any thrown value into an answer: status, headers and the error body. The status is looked up only here.
+// Converts any thrown value into a response: status, headers and the error body. The status is looked up only here.
 import type { ErrorBody } from '../../../contract/common.ts';
 import { catalogueEntry, type ErrorCode, isErrorCode } from '../../../contract/errors.ts';
 import { type LimitDetails, limitHeaders } from '../../../contract/limit-headers.ts';
@@ -46,15 +46,15 @@ export function failureOf(thrown: unknown, requestId: string, isWrite: boolean):
   };
 }
 
-/** RFC 9470: the requirements of a step-up. */
+/** The authentication challenge with the requirements for a step-up (RFC 9470). */
 const challengeOf = ({ acrValues, maxAge }: { acrValues?: string; maxAge?: number }): string =>
   acrValues === undefined
     ? 'Bearer'
     : `Bearer error="insufficient_user_authentication", acr_values="${acrValues}", max_age=${maxAge}`;
 
 /**
- * Fastify's own errors are recognised by their codes. All other errors are answered as `internal`, and the log contains
- * the details.
+ * Recognises Fastify's own errors by their codes. All other errors are reported as `internal`, and the log contains the
+ * details.
  */
 function asFault(thrown: unknown): Fault {
   if (isFault(thrown)) return thrown;
@@ -80,7 +80,7 @@ const tooCostly = (cause: WorkFailed): Fault =>
     cause,
   });
 
-/** Limits of the worker threads. Other failures there are bugs. */
+/** Failures that mean that a limit of the worker threads was reached. Other failures there are bugs. */
 const WORK: Readonly<Partial<Record<WorkFailure, (cause: WorkFailed) => Fault>>> = {
   too_many: busy,
   closed: busy,

@@ -1,4 +1,4 @@
-// Answers with a file: the whole file, a range of it, or 304 if the caller already has it (RFC 9110, 13 and 14).
+// Responds with a file: the whole file, a range of it, or 304 if the caller already has it (RFC 9110, 13 and 14).
 import { Readable } from 'node:stream';
 import { fault } from '../../domain/faults.ts';
 import { contentDisposition } from '../../domain/files/content-disposition.ts';

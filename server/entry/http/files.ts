@@ -1,4 +1,4 @@
-// HTTP handlers of uploads, downloads and signed links.
+// HTTP handlers for uploads, downloads and signed links.
 import { fault } from '../../domain/faults.ts';
 import type { Downloads } from '../../domain/files/downloads.ts';
 import type { Uploads } from '../../domain/files/uploads.ts';

@@ -1,4 +1,4 @@
-// HTTP handlers of hand-offs.
+// HTTP handlers for hand-offs.
 import type { Handoffs, Opened, Shown } from '../../domain/handoffs/handoffs.ts';
 import { isLoopback } from '../../kit/loopback.ts';
 import { type Answer, answer } from './answer.ts';
@@ -10,7 +10,7 @@ type AboutOne = Pick<In<'readHandoff'>, 'caller' | 'bearer' | 'cookieNamed' | 's
 
 export interface LinkCookies {
   readonly publicUrl: string;
-  /** The origins whose pages may frame the page of a hand-off of this application. */
+  /** Returns the origins whose pages may show hand-off pages of this application in a frame. */
   readonly framersOf: (appId: string) => Promise<readonly string[]>;
 }
 
@@ -60,13 +60,13 @@ async function opened(
 }
 
 /**
- * In a frame of another site, a browser sends only cookies with these attributes, each only on the site in which it was
- * set.
+ * The attributes of cookies for a frame in another site. There, a browser sends only cookies with these attributes, and
+ * each only on the site on which it was set.
  */
 const IN_FRAMES = 'SameSite=None; Secure; Partitioned';
 const onlyHere = (publicUrl: string): string => `SameSite=Strict${publicUrl.startsWith('https:') ? '; Secure' : ''}`;
 
-/** Browsers accept a `Secure` cookie from https and from loopback addresses. */
+/** Whether browsers accept a `Secure` cookie from this address, which they do from https and from loopback addresses. */
 function isSafe(publicUrl: string): boolean {
   const url = URL.parse(publicUrl);
   return url !== null && (url.protocol === 'https:' || isLoopback(url.hostname));

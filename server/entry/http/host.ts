@@ -1,4 +1,4 @@
-// HTTP handlers of the host, and of the hosts that serve as one.
+// HTTP handlers for this host, and for all hosts of the fleet.
 import type { Host } from '../../domain/host/host.ts';
 import type { Hosts } from '../../domain/host/hosts.ts';
 import { type Answer, answer } from './answer.ts';

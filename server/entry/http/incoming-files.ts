@@ -1,5 +1,5 @@
-// Limits on uploads in progress: their number and their bytes, for a session, an application and the process. Both are
-// reserved before the body is read, and released when the upload ends, whatever its outcome.
+// Limits on uploads in progress: their number and their bytes, per session, per application and for the process. Both
+// are reserved before the body is read, and released when the upload ends, whatever its outcome.
 import type { FastifyRequest } from 'fastify';
 import { fault } from '../../domain/faults.ts';
 import type { Clock } from '../../kit/clock.ts';
@@ -20,7 +20,7 @@ const STEP_BYTES = 1024 ** 2;
 /** The minimum rate, about 1 KiB per second: this many bytes in each interval. */
 const MIN_BYTES = 64 * 1024;
 const MIN_BYTES_INTERVAL_MS = 60_000;
-/** The maximum lifetime of a session. */
+/** The same as the maximum lifetime of a session. */
 const UPLOAD_MS_MAX = 21_600_000;
 
 export interface AllowedUpload extends Pick<UploadBounds, 'maxBytes' | 'advice'> {

@@ -1,4 +1,4 @@
-// HTTP handlers of operations, invocations and receipts.
+// HTTP handlers for operations, invocations and receipts.
 import { DISCOVERY_CACHED_SECONDS } from '../../../contract/discovery.ts';
 import { INVOKE_WAIT_SECONDS_DEFAULT, type Invocation } from '../../../contract/invocations.ts';
 import type { Invocations } from '../../domain/invocations/invocations.ts';
@@ -53,11 +53,11 @@ export const invocationHandlers = (invocations: InvocationVerbs, ofApplication: 
     answer(await invocations.receiptStatus(params.jti)),
 });
 
-/** Only the caller may cache the answer, because other keys have other grants. */
+/** Only the caller may cache the response, because other keys have other grants. */
 const discovered = (body: object, known: string | undefined): Answer =>
   conditional(body, known, { 'cache-control': `private, max-age=${DISCOVERY_CACHED_SECONDS}`, vary: 'authorization' });
 
-/** The status is 202 while the invocation is running. */
+/** The response with an invocation. The status is 202 while the invocation is running. */
 export function invoked(appId: string, invocation: Invocation, headers: Readonly<Record<string, string>>): Answer {
   if (invocation.endedAt !== undefined) return answer(invocation, headers);
   const location = `/v1/agent/applications/${appId}/invocations/${invocation.id}`;

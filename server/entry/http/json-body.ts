@@ -43,7 +43,7 @@ function depthOf(text: string): number {
   return deepest;
 }
 
-/** Recursive, because the depth has already been limited. */
+/** Refuses members named `__proto__`. Recursive, because the depth has already been limited. */
 function refusePrototypes(value: unknown): void {
   if (typeof value !== 'object' || value === null) return;
   if (Object.hasOwn(value, '__proto__'))

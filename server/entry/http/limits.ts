@@ -1,4 +1,4 @@
-// HTTP handlers of limits.
+// HTTP handlers for limits.
 import type { Limits } from '../../domain/limits/limits.ts';
 import { type Answer, tagged } from './answer.ts';
 import type { In } from './bind.ts';

@@ -1,5 +1,5 @@
-// Serves the page of the live view. It may be embedded in any site. What a viewer may do depends on the token in the address,
-// which is checked when the page opens its socket.
+// Serves the page of the live view. It may be embedded on any site. What a viewer may do depends on the token in the
+// address, which is checked when the page opens its socket.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { fault } from '../../domain/faults.ts';
 import type { Uploads } from '../../domain/files/uploads.ts';
@@ -41,7 +41,7 @@ export function serveLiveView(app: FastifyInstance, parts: LivePageParts, files:
       .removeHeader('x-frame-options');
     return built().send('index.html', request, reply, false);
   });
-  // An upload for a file chooser of the page, from the viewer who has control.
+  // An upload for a file chooser on the page, from the viewer who has control.
   const toOwner = async (request: FastifyRequest, reply: FastifyReply): Promise<void> =>
     passSession(String(Object(request.params).id), request, reply, parts.forwarding);
   app.post('/v1/browsers/live/:id/files', { config: { upload: true }, onRequest: toOwner }, async request => {

@@ -1,4 +1,4 @@
-// HTTP handlers of live view addresses.
+// HTTP handlers for live view addresses.
 import type { LiveView } from '../../domain/live/live-view.ts';
 import { type Answer, answer, nothing } from './answer.ts';
 import type { In } from './bind.ts';

@@ -1,4 +1,4 @@
-// HTTP handlers of logs: as a JSON list, as a HAR file, or as a stream for callers that accept one.
+// HTTP handlers for logs: as a JSON list, as a HAR file, or as a stream for callers that accept one.
 import { Readable } from 'node:stream';
 import { HAR_TYPE, LOG_LIMIT_MAX } from '../../../contract/logs.ts';
 import { invalidRequest } from '../../domain/faults.ts';
@@ -41,7 +41,7 @@ async function listed({ logs }: LogHandlerParts, { caller, params, query }: In<'
   };
 }
 
-/** The first piece is produced before the answer starts, so that a failure has its own status. */
+/** The first piece is produced before the response starts, so that a failure has its own status. */
 async function harFile({ logs, log }: LogHandlerParts, { caller, params }: In<'listSessionLogs'>): Promise<Answer> {
   const { pieces, state } = await logs.har(caller, params.id);
   const body = Readable.from(pieces, { objectMode: false });

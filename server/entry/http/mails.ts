@@ -1,4 +1,4 @@
-// HTTP handlers of the operator's outbox.
+// HTTP handlers for the operator's outbox.
 import type { Outbox } from '../../domain/mail/outbox.ts';
 import { type Answer, answer } from './answer.ts';
 import type { In } from './bind.ts';

@@ -73,7 +73,9 @@ function requestFrom(origin: string, headers: object, body: unknown, signal: Abo
   return new Request(`${origin}/mcp`, { method: 'POST', headers: known, body: JSON.stringify(body), signal });
 }
 
-/** All other statuses of the library also mean a bad request. The body states what was wrong. */
+/**
+ * The statuses of the library that are passed on. All others also mean a bad request. The body states what was wrong.
+ */
 const DESCRIBED: ReadonlySet<number> = new Set([200, 202, 400, 404]);
 
 async function answered(handler: McpHttpHandler, request: Request, parsedBody: unknown): Promise<Answer> {
@@ -93,7 +95,7 @@ async function answered(handler: McpHttpHandler, request: Request, parsedBody: u
 /** A message from a client, and what else is known about the client. */
 interface Exchange {
   readonly caller: AgentCaller;
-  /** A client of the 2025 protocol that declared during initialization that it can open addresses. */
+  /** Whether this is a client of the 2025 protocol that declared during initialization that it can open addresses. */
   readonly opensAddresses: boolean;
   readonly signal: AbortSignal;
   readonly line?: LineTicket;
@@ -189,7 +191,7 @@ const LISTED_RESULT = {
 // ---- people who are asked to open an address -------------------------------------------------------------------------
 
 /**
- * The state with which a call continues after it was interrupted for a person. The client sends it back, so it is
+ * The state with which a call continues after it was interrupted to ask a person. The client sends it back, so it is
  * signed and bound to the key.
  */
 interface RequestState {
@@ -197,19 +199,19 @@ interface RequestState {
   readonly pending: Pending;
 }
 
-/** The name of the only question of a call. */
+/** The name of the only question that a call asks. */
 const PERSON = 'person';
 const STATE_SECONDS = 3_600;
 /**
- * The id of a session of the 2025 protocol. It states what the client declared during initialization. Nothing else is
- * stored about the session.
+ * The prefix of session ids in the 2025 protocol. It states what the client declared during initialization. Nothing
+ * else is stored about a session.
  */
 const URL_SESSION = 'elicits-url-';
 
 const isUrlMode = (capabilities: unknown): boolean =>
   isObject(capabilities) && isObject(capabilities.elicitation) && isObject(capabilities.elicitation.url);
 
-/** A header for the answer to the first message of a client of the 2025 protocol. */
+/** A header for the response to the first message of a client of the 2025 protocol. */
 function sessionHeader(body: unknown): Readonly<Record<string, string>> {
   const isFirst = isObject(body) && body.method === 'initialize' && isObject(body.params);
   if (!isFirst || !isUrlMode(Object(body.params).capabilities)) return {};
@@ -236,8 +238,8 @@ const listedOperation = ({ id, title, description, inputSchema, effect, approval
 const KEY = /^[\x20-\x7e]{1,255}$/;
 
 /**
- * What a program adds to a call: an idempotency key if the client may send the call again, and the end user for whom
- * the call is made.
+ * Reads what a program adds to a call: an idempotency key if the client may send the call again, and the end user for
+ * whom the call is made.
  */
 function namedIn(meta: unknown): { readonly idempotencyKey?: string; readonly endUser?: EndUser } {
   if (!isObject(meta)) return {};

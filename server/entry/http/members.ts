@@ -1,4 +1,4 @@
-// HTTP handlers of members and invitations.
+// HTTP handlers for members and invitations.
 import type { Invitations } from '../../domain/members/invitations.ts';
 import type { Members } from '../../domain/members/members.ts';
 import { type Answer, answer, nothing } from './answer.ts';

@@ -8,7 +8,10 @@ export function oauthFailure(body: ErrorBody): OAuthError {
   return { ...body, error: oauthErrorOf(code), error_description: asDescription(body.message) };
 }
 
-/** RFC 6749, 5.2: printable ASCII without double quotes and backslashes. */
+/**
+ * Converts a message to the characters that RFC 6749, 5.2 allows: printable ASCII without double quotes and
+ * backslashes.
+ */
 const asDescription = (message: string): string =>
   message
     .replaceAll('"', "'")

@@ -1,5 +1,5 @@
 // The operator's listener: /metrics for Prometheus and /readyz for whatever monitors the service, separate from the
-// address of callers. It requires no credential, so access is controlled by the address on which it listens.
+// address that callers use. It requires no credential, so access is controlled by the address on which it listens.
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Readiness } from '../../../contract/service.ts';

@@ -2,7 +2,7 @@
 // a mere warning the caller would rely on a restriction that is not applied.
 import { misspelt } from '../../kit/nearest.ts';
 
-/** Longer names cannot be misspelt fields, and are not compared. */
+/** Longer names are not compared, because they cannot be misspelt fields. */
 const NAME_CHARACTERS_MAX = 64;
 
 export interface RefusedField {

@@ -1,4 +1,4 @@
-// HTTP handlers of recordings: replays, playlists, pictures and files.
+// HTTP handlers for recordings: replays, playlists, pictures and files.
 import { PICTURE_TYPE, REPLAY_TYPE } from '../../../contract/recordings.ts';
 import type { Recordings } from '../../domain/recordings/api.ts';
 import { type Answer, answer, nothing } from './answer.ts';

@@ -1,5 +1,5 @@
-// `Idempotency-Key`: the first request with a key is executed, and equal requests get its stored answer. For some
-// operations the answer is rebuilt instead, from the session that it names.
+// `Idempotency-Key`: the first request with a key is executed, and equal requests get the stored response to it. For
+// some operations the response is rebuilt instead, from the session that the stored response names.
 import { catalogueEntry, type ErrorCode, isErrorCode } from '../../../contract/errors.ts';
 import { isRepeatable, type OperationId, operation } from '../../../contract/operations.ts';
 import { fault, invalidRequest } from '../../domain/faults.ts';
@@ -13,9 +13,11 @@ import type { Answer } from './answer.ts';
 
 const PRINTABLE = /^[\x20-\x7e]{1,255}$/;
 
-/** Rebuilds the answer to a repeated request: the session in its current state, including fields that are not stored. */
+/**
+ * Rebuilds the response to a repeated request: the session in its current state, including fields that are not stored.
+ */
 export interface AnswerBuilder {
-  /** The parts of the answer's body that must be stored to rebuild it, besides the session's id. */
+  /** The parts of the response body that must be stored to rebuild it, besides the session's id. */
   readonly keep: (body: JsonObject) => JsonObject;
   readonly again: (asked: never, sessionId: SessionId, kept: JsonObject) => Promise<Answer>;
 }
@@ -41,7 +43,7 @@ export class Repeats {
     this.#parts = parts;
   }
 
-  /** The key of a request, if the operation supports one. Throws if the key is malformed. */
+  /** Returns the key of a request, if the operation supports one. Throws if the key is malformed. */
   keyOf(id: OperationId, header: string | string[] | undefined): string | undefined {
     if (header === undefined || !isRepeatable(id)) return undefined;
     if (typeof header === 'string' && PRINTABLE.test(header)) return header;
@@ -52,7 +54,7 @@ export class Repeats {
     return this.#parts.idempotency.digestOf(id, body);
   }
 
-  /** Runs the work, or returns the answer of the first request. In the latter case `replayed` is called first. */
+  /** Runs the work, or returns the response to the first request. In the latter case, `replayed` is called first. */
   async answer(
     { id, key, path }: { readonly id: OperationId; readonly key: string; readonly path: string },
     asked: Asked,
@@ -80,7 +82,7 @@ export class Repeats {
       await this.#failed(run, error);
       throw error;
     });
-    // The work has had its effect, even if its answer cannot be stored.
+    // The work has had its effect, even if the response cannot be stored.
     await run.keep(this.#kept(id, answered)).catch(error => this.#notWritten(error));
     return answered;
   }
@@ -136,5 +138,5 @@ function withoutSecrets(id: OperationId, body: JsonObject): JsonObject {
   return Object.fromEntries(Object.entries(body).filter(([name]) => !secret.has(name)));
 }
 
-/** Normalises the object by a round trip through JSON, so that it is as it will be read from the database. */
+/** Normalises the object by a round trip through JSON, so that it equals what will be read from the database. */
 const plain = (value: object): JsonObject => JSON.parse(JSON.stringify(value));

@@ -113,7 +113,10 @@ export class RequestTracker {
     return span;
   }
 
-  /** Probes and scrapes run every few seconds, so they are logged at debug level. */
+  /**
+   * Logs the beginning or end of a request. Probes and scrapes run every few seconds, so they are logged at debug
+   * level.
+   */
   #line(id: OperationId, when: 'begin' | 'end', fields: LogFields): void {
     if (operation(id).tag === 'Service') this.#log.debug(`${id}.${when}`, fields);
     else this.#log.info(`${id}.${when}`, fields);
@@ -134,7 +137,7 @@ function sessionNamed(id: OperationId, { params }: FastifyRequest): { 'berth.ses
   return isUuid(String(named)) ? { 'berth.session_id': String(named) } : {};
 }
 
-/** Only 5xx answers mark the span as failed, because refusals are normal answers. */
+/** Only 5xx responses mark the span as failed, because refusals are normal responses. */
 function endSpan({ span, code }: TrackedRequest, status: number): void {
   span?.set({ 'http.response.status_code': status, ...(code ? { 'berth.error_code': code } : {}) });
   span?.end(status >= 500 ? new Error(`answered ${status} ${code ?? ''}`.trim()) : undefined);

@@ -31,7 +31,7 @@ interface Shape {
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 const TIME = /^\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:?\d\d)$/;
 
-/** What is wrong with the value, field by field. Empty if nothing is found. */
+/** Returns what is wrong with the value, field by field. Empty if nothing is found. */
 export const explain = (schema: TSchema, value: unknown): Issue[] =>
   firstOf(problems(shapeOf(schema), value, ''), ISSUES_MAX);
 
@@ -152,7 +152,7 @@ function lowered(shape: Shape, value: unknown): unknown {
   return { ...value, ...Object.fromEntries(changed) };
 }
 
-/** Whether the value matches the shape, without its members. */
+/** Whether the value matches the shape. Its members are not checked. */
 function fits(shape: Shape, value: unknown): boolean {
   if (shape.enum) return shape.enum.includes(value);
   if (shape.const !== undefined) return shape.const === value;

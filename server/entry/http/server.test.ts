@@ -79,7 +79,7 @@ const account: AccountCaller = {
   source: { ip: '127.0.0.1' },
 };
 
-/** Empty when a request is over. */
+/** This folder is empty when a request is over. */
 const INCOMING = join(tmpdir(), `berth-incoming-${process.pid}`);
 after(() => rmSync(INCOMING, { recursive: true, force: true }));
 

@@ -94,7 +94,7 @@ import { type WebhookVerbs, webhookHandlers } from './webhooks.ts';
 
 const HEADER_BYTES_MAX = 16 * 1024;
 const HEADERS_MS = 15_000;
-/** The time from the headers of a request to the end of its body. Answers and uploads may take longer. */
+/** The time from the headers of a request to the end of its body. Responses and uploads may take longer. */
 const REQUEST_MS = 60_000;
 /** More than the 60 s for which proxies keep idle connections, so that a proxy never uses a connection that we are closing. */
 const KEEP_ALIVE_MS = 75_000;
@@ -204,7 +204,7 @@ export function buildHttp(parts: HttpParts): { app: FastifyInstance; server: Ser
     keepAliveTimeout: KEEP_ALIVE_MS,
   });
   const app = fastify({
-    // Unknown values of Expect are ignored, because Node would answer 417 without an explanation.
+    // Unknown values of the Expect header are ignored, because Node would respond with 417 without an explanation.
     serverFactory: handle => server.on('request', handle).on('checkExpectation', handle),
     bodyLimit: BODY_BYTES_MAX,
     genReqId: request => tracker.requestId(request.headers['x-request-id']),
@@ -393,7 +393,7 @@ function trackRequests(
 function limitRequestTime(request: FastifyRequest, clock: Clock): void {
   if (request.routeOptions.config.upload) return void enforceMinRate(request, clock);
   const { raw } = request;
-  // A request without a body emits no `end`. It is complete, and its answer may be a stream that takes hours.
+  // A request without a body emits no `end`. It is complete, and its response may be a stream that takes hours.
   const expire = (): void => void (raw.complete || raw.socket.destroy());
   const late = setTimeout(expire, REQUEST_MS).unref();
   const arrived = (): void => clearTimeout(late);

@@ -1,4 +1,4 @@
-// HTTP handlers of the service itself: landing page and health.
+// HTTP handlers for the service itself: landing page and health.
 import { type Answer, answer } from './answer.ts';
 import type { In } from './bind.ts';
 import { landingPage } from './landing.ts';

@@ -1,4 +1,4 @@
-// HTTP handlers of sessions on both mounts. The compatibility mount differs in the region and in repeated releases.
+// HTTP handlers for sessions on both mounts. The compatibility mount differs in the region and in repeated releases.
 import type { Warning } from '../../../contract/common.ts';
 import { FOREIGN_REGIONS, type Session, type UpdateSession } from '../../../contract/sessions.ts';
 import type { AgentCaller } from '../../domain/identity/caller.ts';
@@ -45,14 +45,17 @@ export const sessionHandlers = (sessions: Sessions, offered: Offered) => ({
   },
 });
 
-/** Rebuilds the answer to a repeated create: the session in its current state, with the warnings of the first answer. */
+/**
+ * Rebuilds the response to a repeated create: the session in its current state, with the warnings of the first
+ * response.
+ */
 export const sessionAnswerBuilders = (sessions: Sessions, offered: Offered) => ({
   createSession: {
     keep: ({ warnings = [] }: JsonObject): JsonObject => ({ warnings }),
     again: async (asked: In<'createSession'>, id: SessionId, kept: JsonObject): Promise<Answer> => {
       const { caller, body, mount, warnings } = asked;
       const session = await sessions.again(caller, id);
-      // A run that was interrupted stored no warnings. The same body leads to the same warnings.
+      // A run that was interrupted stored no warnings, but the same body leads to the same warnings.
       const first = kept.warnings as readonly Warning[] | undefined;
       return createdAnswer(
         session,
@@ -96,7 +99,7 @@ export async function releaseAgain(
   }
 }
 
-/** The session in the form that the mount uses. */
+/** Returns the session in the form that the mount uses. */
 export function shown({ regionAsked, ...session }: SessionView, mount: MountName): Session {
   if (mount === 'native' || isOfficialName(session.region)) return session;
   return { ...session, region: regionAsked ?? FOREIGN_REGION_DEFAULT };

@@ -28,7 +28,8 @@ export interface SignInCookie {
 const SAFE_METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS']);
 
 /**
- * The prefix `__Host-` prevents other hosts of the domain from setting the cookie. Browsers support it only over https.
+ * The prefix `__Host-` of the name prevents other hosts of the domain from setting the cookie. Browsers support the
+ * prefix only over https.
  */
 export function signInCookie(publicUrl: string): SignInCookie {
   const own = new URL(publicUrl);

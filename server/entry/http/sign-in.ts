@@ -1,4 +1,4 @@
-// HTTP handlers of signing in. The answer that completes a sign-in sets the cookie.
+// HTTP handlers for signing in. The response that completes a sign-in sets the cookie.
 
 import { SESSION_LIFE_MS } from '../../domain/people/human-sessions.ts';
 import type { People } from '../../domain/people/open-people.ts';

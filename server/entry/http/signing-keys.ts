@@ -1,4 +1,4 @@
-// HTTP handlers of the public signing keys.
+// HTTP handlers for the public signing keys.
 import type { SigningKeys } from '../../domain/signing/signing-keys.ts';
 import { type Answer, answer } from './answer.ts';
 import type { In } from './bind.ts';

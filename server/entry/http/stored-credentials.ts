@@ -1,4 +1,4 @@
-// HTTP handlers of credentials of other services.
+// HTTP handlers for credentials of other services.
 import type { StoredCredentials } from '../../domain/stored-credentials/stored-credentials.ts';
 import { type Answer, answer, nothing, tagged } from './answer.ts';
 import type { In } from './bind.ts';

@@ -58,8 +58,8 @@ export async function passSession(
 const downloadOf = (object = ''): readonly ['download', string] => ['download', object.replace(/^download:/, '')];
 
 /**
- * Passes on a request whose body names a session or a hand-off of another host. False if the request must be answered
- * here.
+ * Passes on a request whose body names a session or a hand-off of another host. Returns false if the request must be
+ * answered here.
  */
 async function passToNamed(
   id: OperationId,
@@ -157,7 +157,7 @@ async function askHosts<T>(asked: Asked<T>, ticket: LineTicket): Promise<Admissi
 const bodyOf = ({ body }: FastifyRequest): Buffer =>
   body === undefined || body === null ? Buffer.alloc(0) : Buffer.from(JSON.stringify(body));
 
-/** Answers on this host. Throws an error unless it only means that the create is not admitted. */
+/** Answers on this host. Throws an error, unless the error only means that the create is not admitted. */
 async function answerHere<T>({ request, answer }: Asked<T>, ticket: LineTicket): Promise<Admission<T>> {
   noteTicket(request.raw, ticket);
   try {
@@ -206,7 +206,10 @@ export async function answerMcpCall<T>(
   return undefined;
 }
 
-/** If no host admits it, the client gets the result of a tool that says so. So does the host that passed it on, which then asks another. */
+/**
+ * Places an MCP call on a host. If no host admits it, the client gets a tool result that says so. A host that passed
+ * the call on gets the same result, and then asks another host.
+ */
 async function placeMcpCall<T>(
   request: FastifyRequest,
   reply: FastifyReply,

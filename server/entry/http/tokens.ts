@@ -1,4 +1,4 @@
-// HTTP handlers of personal access tokens.
+// HTTP handlers for personal access tokens.
 import type { IdentityVerbs } from '../../domain/identity/identity.ts';
 import { type Answer, answer, nothing } from './answer.ts';
 import type { In } from './bind.ts';

@@ -1,4 +1,4 @@
-// HTTP handlers of buying credit, and of the catalog.
+// HTTP handlers for buying credit, and for the catalog.
 import { CATALOG } from '../../domain/topups/catalog.ts';
 import type { TopUps } from '../../domain/topups/topups.ts';
 import { type Answer, answer } from './answer.ts';

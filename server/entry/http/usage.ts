@@ -1,4 +1,4 @@
-// HTTP handler of the usage of an application.
+// HTTP handler for the usage of an application.
 import type { Usage } from '../../domain/usage/usage.ts';
 import { type Answer, answer } from './answer.ts';
 import type { In } from './bind.ts';

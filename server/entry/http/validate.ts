@@ -6,8 +6,8 @@ import { invalidRequest } from '../../domain/faults.ts';
 import { explain } from './schema-walk.ts';
 
 /**
- * The returned function lists what is wrong with a value. A schema is compiled when it is first used, because there are
- * hundreds of schemas, and compiling them took a third of the start time of a server.
+ * Returns a function that lists what is wrong with a value. A schema is compiled when it is first used, because there
+ * are hundreds of schemas, and compiling them took a third of the start time of a server.
  */
 export function validatorOf(schema: TSchema): (value: unknown) => Issue[] {
   let compiled: Validator | undefined;

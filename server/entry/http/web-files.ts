@@ -31,7 +31,7 @@ export class WebFiles {
   readonly #names: ReadonlySet<string>;
   readonly #files = new Map<string, WebFile>();
 
-  /** `folder` contains builds. Its file `current` names the build to serve. */
+  /** Opens the build to serve. `folder` contains the builds, and its file `current` names that build. */
   static read(folder: string, part: 'console' | 'docs' | 'live-view' | 'consumer'): WebFiles | undefined {
     const current = join(folder, 'current');
     if (!existsSync(current)) return undefined;

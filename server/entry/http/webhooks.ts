@@ -1,4 +1,4 @@
-// HTTP handlers of webhooks.
+// HTTP handlers for webhooks.
 import type { Webhooks } from '../../domain/webhooks/webhooks.ts';
 import { type Answer, answer, nothing, tagged } from './answer.ts';
 import type { In } from './bind.ts';

@@ -1,4 +1,4 @@
-// Encodes a picture as a binary message of the live view, once for all viewers.
+// Encodes a frame as a binary message of the live view, once for all viewers.
 import type { FrameHead } from '../../../contract/live-messages.ts';
 
 /** A JPEG of a page. */
@@ -9,8 +9,8 @@ export interface ShownPicture {
 }
 
 /**
- * Messages by the buffer of the picture, which identifies one page and moment. Entries are garbage-collected with the
- * picture.
+ * Encoded messages by JPEG buffer, which identifies one page at one moment. Entries are garbage-collected with the
+ * buffer.
  */
 const encoded = new WeakMap<Buffer, Buffer>();
 

@@ -13,9 +13,9 @@ import { requestUrl } from '../../kit/foreign.ts';
 import type { Runtime } from '../../kit/runtime.ts';
 import { Viewer } from './viewer.ts';
 
-/** The largest message is pasted text. */
+/** The largest messages contain pasted text. */
 const MESSAGE_BYTES_MAX = 4 * 1024 ** 2;
-/** The maximum number of viewers of one session. */
+/** The maximum number of viewers per session. */
 const VIEWERS_MAX = 100;
 const SOCKET_PATH = /^\/v1\/browsers\/live\/([0-9a-f-]{36})\/socket$/;
 const HOLDER = /^[0-9a-f-]{36}$/;
@@ -42,7 +42,7 @@ export class LiveEntry {
     this.#parts = parts;
   }
 
-  /** Undefined if the address does not belong to the live view. Throws the fault that is sent as the answer. */
+  /** Undefined if the address does not belong to the live view. Throws the fault that is sent as the response. */
   upgrade(request: IncomingMessage, connection: Duplex, head: Buffer): Promise<void> | undefined {
     const url = requestUrl(request.url);
     const id = SOCKET_PATH.exec(url.pathname)?.[1];

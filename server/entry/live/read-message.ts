@@ -1,4 +1,4 @@
-// Validates messages of a live view page. They are untrusted: anyone with the address may send them.
+// Validates messages from a live view page. They are untrusted: anyone with the address may send them.
 import { Compile } from 'typebox/compile';
 import { ViewerMessage } from '../../../contract/live-messages.ts';
 import { parseJson } from '../../kit/foreign.ts';

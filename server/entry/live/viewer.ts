@@ -1,5 +1,5 @@
-// One viewer: the socket, the watched page, and the input while the viewer has control. At most one picture is in
-// flight to a viewer, and only the newest one waits, so that a slow viewer skips pictures and delays nobody else.
+// One viewer: the socket, the watched page, and the input while the viewer has control. At most one frame is in flight
+// to a viewer, and only the newest one waits, so that a slow viewer skips frames and delays nobody else.
 import { randomUUID } from 'node:crypto';
 import type { RawData, WebSocket } from 'ws';
 import type {
@@ -34,7 +34,9 @@ const BEHIND_BYTES_MAX = 4 * 1024 ** 2;
 const UPLOADS = '/tmp/.uploads/';
 const UNKNOWN =
   'More pages are open than are recorded at once. What this one must hide is not known, so only the viewer in control sees it.';
-/** Only the viewer in control is asked, because what a page asks may repeat what was typed. */
+/**
+ * Sent to viewers without control: what a page asks may repeat what was typed, so only the viewer in control is asked.
+ */
 const ASKS_NOTHING = { dialog: null, select: null, files: null };
 
 export interface ViewerParts extends Pick<Runtime, 'clock' | 'log'> {
@@ -56,7 +58,7 @@ export class Viewer {
   readonly gone: Promise<void>;
   #watching: { readonly page: string; readonly frames: Closeable } | undefined;
   #waitingPicture: Picture | undefined;
-  /** The picture that was sent last, and whether it was sent without masks. */
+  /** The frame that was sent last, and whether it was sent without masks. */
   #sent: { readonly picture: Picture; readonly unmasked: boolean } | undefined;
   #pictureInFlight = false;
   #control: Control | undefined;
@@ -112,7 +114,7 @@ export class Viewer {
     this.#send({ type: 'download', name, size, url });
   }
 
-  /** Called when too many bytes are waiting and this viewer has the most. */
+  /** Called when too many bytes are waiting and this viewer has the most unread bytes. */
   tooSlow(): void {
     const { socket } = this.#parts;
     socket.close(1013, 'the viewer reads too slowly');
@@ -207,7 +209,9 @@ export class Viewer {
     this.#owned.push(waiting);
   }
 
-  /** Called when the watched page is gone. Shows the nearest page that led to it, or otherwise the page in front. */
+  /**
+   * Called when the watched page is gone. Shows its nearest opener that is still open, or otherwise the page in front.
+   */
   #leaveClosed(gone: string | undefined): void {
     const { viewing, claims } = this.#parts;
     this.#stopWatching();
@@ -219,7 +223,7 @@ export class Viewer {
     this.#send({ type: 'returned', page: opener });
   }
 
-  /** The nearest opener that is still open. */
+  /** Returns the nearest opener that is still open. */
   #openerOf(gone: string): string | undefined {
     let opener = this.#openers.get(gone);
     this.#openers.delete(gone);
@@ -247,12 +251,15 @@ export class Viewer {
     this.#parts.waiting.note();
   }
 
-  /** What a person did in a hand-off is not shown to a viewer who takes control afterwards. */
+  /**
+   * Whether the viewer sees the frame without masks. What a person did in a hand-off is not shown to a viewer who takes
+   * control afterwards.
+   */
   #seesUnmasked({ isCovered }: Picture): boolean {
     return this.#mayDrive && (!isCovered || this.#control?.isAsked === true);
   }
 
-  /** Called when control has changed. The last picture is sent again, with or without masks. */
+  /** Called when control has changed. The last frame is sent again, with or without masks. */
   #showAgain(): void {
     const sent = this.#sent;
     if (!sent || sent.unmasked === this.#seesUnmasked(sent.picture) || sent.picture.jpeg === sent.picture.unmasked)
@@ -263,7 +270,10 @@ export class Viewer {
 
   // ---- control ---------------------------------------------------------------------------------------------------------
 
-  /** Ignored while the viewer has control or is taking it, so that the fence that the viewer was told remains valid. */
+  /**
+   * Takes control. Ignored while the viewer has control or is taking it, so that the fence that the viewer was told
+   * remains valid.
+   */
   async #take(): Promise<void> {
     const { lease, viewing, claims } = this.#parts;
     if (claims.right !== 'control') return this.#refuse('take', 'This address is for watching only.');
@@ -410,7 +420,7 @@ export class Viewer {
     for (const tab of tabs) this.#sendIcon(tab);
   }
 
-  /** In a masked hand-off, a page may write what the person types into its title. */
+  /** Whether the viewer sees titles. In a masked hand-off, a page may copy what the person types into its title. */
   get #seesTitles(): boolean {
     return this.#parts.lease.control?.masks !== true || this.#mayDrive;
   }
@@ -431,7 +441,7 @@ export class Viewer {
     this.#send({ type: 'page', page: id, ...state, ...asks });
   }
 
-  /** As with pictures, who takes control after a hand-off does not get what the page asked the person in it. */
+  /** As with frames, hides what the page asked the person in a hand-off from a viewer who takes control afterwards. */
   #dialogOf({ isCovered, ...dialog }: OpenDialog): DialogState {
     return isCovered && this.#control?.isAsked !== true ? { ...dialog, message: '', answer: '' } : dialog;
   }

@@ -9,7 +9,7 @@ import type { Hostile } from '../hostile.ts';
 import { COMMANDS, hostileParams, type Method } from '../protocol.ts';
 import { type Fixture, withSession } from '../world.ts';
 
-/** Number of messages that are sent together. A following answer shows that they were read. */
+/** Number of messages that are sent together. A response to a later command shows that they were read. */
 const BURST = 20;
 const ANSWER_MS = 15_000;
 

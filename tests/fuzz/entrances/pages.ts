@@ -24,7 +24,7 @@ export async function attackFromPages(world: Fixture, hostile: Hostile, count: n
         ? (['Runtime.evaluate', { expression, userGesture: true }] as const)
         : (['Page.navigate', { url: world.web.serve(hostileAnswer(hostile)) }] as const);
       world.notes.note(`${method} ${expression ?? ''}`);
-      // The page may hang or be closed, and then the next action follows.
+      // The page may hang or be closed. The next action follows in any case.
       await soon(method, client.ask(method, params, page), ANSWER_MS).catch(() => {});
       if (!expression && hostile.chance(3)) await client.ask('Page.navigate', { url: `${world.pages.a}/` }, page);
     }

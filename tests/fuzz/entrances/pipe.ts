@@ -1,4 +1,4 @@
-// A hostile browser: its messages on the pipe are changed, and unexpected events and answers are inserted on the
+// A hostile browser: its messages on the pipe are changed, and unexpected events and responses are inserted on the
 // channels that it has seen.
 import { CdpClient, readIfMessage } from '../../harness/cdp.ts';
 import { soon } from '../../harness/until.ts';
@@ -48,7 +48,7 @@ export async function attackFromBrowser(world: Fixture, hostile: Hostile, count:
   }
 }
 
-/** Returns a message of the browser with one value changed, or an invalid message. */
+/** Returns a message from the browser with one value changed, or an invalid message. */
 function lie(message: Buffer, hostile: Hostile): Buffer {
   const text = message.toString();
   if (hostile.chance(6)) return withoutNul(hostile.broken(text));

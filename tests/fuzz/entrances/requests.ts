@@ -1,5 +1,5 @@
-// A hostile HTTP caller: every operation, each part of a request in turn, and requests that are not HTTP. An answer
-// with 500 would be a bug.
+// A hostile HTTP caller: every operation, each part of a request in turn, and requests that are not HTTP. A response
+// with status 500 would be a bug.
 import assert from 'node:assert/strict';
 import { connect } from 'node:net';
 import type { TSchema } from 'typebox';

@@ -1,5 +1,5 @@
 // Why a call failed, and whether it may have had an effect. The texts are for callers of the API, so they name a rule
-// and never an address, an answer or a system error.
+// and never an address, the content of a response or a system error.
 import { WaitExpired } from '../../../kit/wait.ts';
 import { Failed, Refused } from '../failure.ts';
 import type { AddressRule } from '../rules.ts';
@@ -41,7 +41,7 @@ export interface CallFailure {
   readonly reason: CallTroubleKind;
   /** Set only if the reason is `address_not_allowed`. */
   readonly rule?: AddressRule;
-  /** The status of the answer, if its head was received. */
+  /** The status of the response, if its head was received. */
   readonly status?: number;
   readonly words: string;
 }
@@ -93,7 +93,7 @@ function troubleOf(error: unknown, isSent: boolean): CallTrouble {
   return new CallTrouble(codeOf(error).startsWith('HPE_') ? headTrouble(error) : 'closed_early');
 }
 
-/** The failure kinds of the egress engine for name servers and connections, and the matching kinds here. */
+/** Maps the failure kinds of the egress engine for name servers and connections to the kinds used here. */
 const BEFORE: Readonly<Record<string, CallTroubleKind>> = {
   name_not_resolved: 'name_not_resolved',
   name_timed_out: 'name_not_resolved',

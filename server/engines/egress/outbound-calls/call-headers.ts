@@ -3,7 +3,7 @@ import { CallTrouble } from './call-failure.ts';
 import type { CallTarget } from './call-target.ts';
 import type { CallLimits } from './limits.ts';
 
-/** Names are case-insensitive; each at most once. */
+/** Header names are case-insensitive, and each may occur at most once. */
 export type CallHeaders = Readonly<Record<string, string>>;
 
 const TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
@@ -30,7 +30,10 @@ const RESERVED: ReadonlySet<string> = new Set([
   'via',
 ]);
 
-/** All headers of the request, as Node's list of names and values. @throws CallTrouble */
+/**
+ * Returns all headers of the request, as Node's list of names and values.
+ * @throws CallTrouble
+ */
 export function headersOf(
   given: CallHeaders,
   target: CallTarget,

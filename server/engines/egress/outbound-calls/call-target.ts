@@ -12,7 +12,7 @@ export interface CallTarget extends Target {
 }
 
 const PORTS = { 'https:': 443, 'http:': 80 } as const;
-/** What URL parsing drops or reads as something else. */
+/** Characters that URL parsing drops or replaces. */
 const AMBIGUOUS = /[\u0000-\u0020\u007f\\]/;
 
 /** @throws CallTrouble */

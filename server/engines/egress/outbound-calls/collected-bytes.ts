@@ -1,5 +1,5 @@
-// Collects bytes that arrive in parts in one buffer. A part of one byte costs one byte; in a list of parts it would
-// cost a hundred.
+// Collects bytes that arrive in parts in one buffer. A part of one byte takes up one byte here, but a hundred bytes in
+// a list of parts.
 
 const FIRST_BYTES = 4096;
 
@@ -12,7 +12,7 @@ export class CollectedBytes {
     this.#bytesMax = bytesMax;
   }
 
-  /** False if the part does not fit; nothing is added then. */
+  /** Adds a part. Returns false, and adds nothing, if the part does not fit. */
   add(part: Uint8Array): boolean {
     const length = this.#length + part.length;
     if (length > this.#bytesMax) return false;

@@ -1,4 +1,4 @@
-// Sends one request over an open connection and receives its answer. Follows no redirect, decodes nothing and stores
+// Sends one request over an open connection and receives its response. Follows no redirect, decodes nothing and stores
 // nothing.
 import { type IncomingMessage, request as requestOver } from 'node:http';
 import type { Socket } from 'node:net';
@@ -23,7 +23,10 @@ export interface Received {
   readonly body: Buffer;
 }
 
-/** Rejects with CallTrouble, or with a Node error. Destroying the socket ends the exchange. */
+/**
+ * Sends a request and receives the response. Rejects with CallTrouble, or with a Node error. Destroying the socket ends
+ * the exchange.
+ */
 export function exchange(socket: Socket, message: Message, limits: CallLimits): Promise<Received> {
   const { promise, resolve, reject } = Promise.withResolvers<Received>();
   const { method, path, headers, body } = message;
@@ -50,7 +53,7 @@ export function exchange(socket: Socket, message: Message, limits: CallLimits): 
       resolve(await received(response, message, limits));
     }),
   );
-  // Once an answer has begun, its own stream reports how it ends: a host may answer before it has read the whole
+  // Once a response has begun, its own stream reports how it ends: a host may respond before it has read the whole
   // request.
   const onEnd = (error: unknown): void => {
     if (!hasAnswer) reject(error);

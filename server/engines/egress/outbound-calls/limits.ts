@@ -2,19 +2,19 @@
 
 export interface CallLimits {
   readonly urlCharactersMax: number;
-  /** Resolving the name, connecting, and TLS, together. */
+  /** Time limit for resolving the name, connecting and the TLS handshake together. */
   readonly connectMs: number;
   /** The longest deadline of a call, whatever its caller asks for. */
   readonly deadlineMsMax: number;
   readonly requestHeadersMax: number;
   readonly requestHeadBytesMax: number;
   readonly requestBodyBytesMax: number;
-  /** Head and trailers of an answer. */
+  /** Bytes in the head and trailers of a response. */
   readonly answerHeadBytesMax: number;
   readonly answerHeadersMax: number;
-  /** Interim answers (1xx) before the answer. */
+  /** Number of interim responses (1xx) before the final response. */
   readonly interimAnswersMax: number;
-  /** The largest body of an answer, whatever the caller asks for. */
+  /** The largest response body, whatever the caller asks for. */
   readonly answerBodyBytesMax: number;
 }
 

@@ -21,9 +21,9 @@ export interface OutboundCall {
   readonly url: string;
   readonly headers?: CallHeaders;
   readonly body?: Uint8Array;
-  /** From the call to the last byte of the answer, in real milliseconds. At most ten minutes. */
+  /** Time limit from the call to the last byte of the response, in real milliseconds. At most ten minutes. */
   readonly deadlineMs: number;
-  /** The largest body of an answer, in bytes. At most 64 MiB. */
+  /** The largest response body, in bytes. At most 64 MiB. */
   readonly maxResponseBytes: number;
 }
 
@@ -41,7 +41,7 @@ export type CallResult = CallAnswer | CallFailure;
 
 export interface OutboundOptions {
   readonly rules: AddressRules;
-  /** A resolver for one call. Nothing is cached between calls, so each call asks the name servers. */
+  /** Returns a resolver for one call. Nothing is cached between calls, so each call queries the name servers. */
   readonly resolver: () => Resolve;
   /** More certificate authorities (PEM), in addition to those that Node trusts. */
   readonly authorities?: string | undefined;
@@ -62,7 +62,7 @@ export class OutboundCalls {
   readonly #limits: CallLimits;
   #context: SecureContext | undefined;
 
-  /** Throws if `authorities` is not PEM. */
+  /** Throws if `authorities` is not valid PEM. */
   constructor(options: OutboundOptions) {
     this.#options = options;
     this.#limits = { ...CALL_LIMITS, ...options.limits };
@@ -209,5 +209,5 @@ export class OutboundCalls {
   }
 }
 
-/** Codes of OpenSSL and Node for errors of a certificate. */
+/** Matches the codes of OpenSSL and Node for certificate errors. */
 const CERTIFICATE = /CERT|UNABLE_TO_|SELF_SIGNED|HOSTNAME_MISMATCH|INVALID_CA|INVALID_PURPOSE/;

@@ -1,5 +1,5 @@
-// Reads all current entries of a LevelDB from files in memory, or writes a new one. Chromium stores local storage in this
-// format. Only what it uses is supported: no snapshots, and only the bytewise comparator.
+// Reads all current entries of a LevelDB from files in memory, or writes a new LevelDB. Chromium stores local storage
+// in this format. Only the features that Chromium uses are supported: no snapshots, and only the bytewise comparator.
 import { Pace } from '../../../kit/pace.ts';
 import { ByteReader, LevelDbError, lengthPrefixedOf, varintOf } from './bytes.ts';
 import { logFileOf, logRecords } from './log-file.ts';
@@ -9,7 +9,10 @@ const COMPARATOR = 'leveldb.BytewiseComparator';
 const [DELETED, PUT] = [0, 1] as const;
 const SUFFIX_BYTES = 8;
 const BATCH_HEADER_BYTES = 12;
-/** Limit of all entries after decompression, including overwritten ones. A small compressed block may expand to a lot. */
+/**
+ * Limit for the size of all entries after decompression, including overwritten entries. A small compressed block may
+ * expand to a lot.
+ */
 const ENTRIES_BYTES_MAX = 256 * 1024 ** 2;
 
 /** Values by key. The bytes of the key are decoded as Latin-1. */
@@ -126,7 +129,7 @@ function skipField(tag: number, source: ByteReader): void {
   } else throw new LevelDbError(`the manifest has the unknown tag ${tag}`);
 }
 
-/** The level and the number of the file are the first two fields. */
+/** Adds a table to the set. The level and the number of its file are the first two fields. */
 function addTable(source: ByteReader, tables: Set<number>): void {
   tables.add(source.lastVarint(2));
   source.varint();

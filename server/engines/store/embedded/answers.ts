@@ -1,4 +1,4 @@
-// Whether a PostgreSQL answers at a Unix socket: one connection, one query, a short wait.
+// Checks whether a PostgreSQL responds on a Unix socket: one connection, one query, a short wait.
 import pg from 'pg';
 
 export interface SocketAddress {

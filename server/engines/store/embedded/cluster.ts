@@ -23,7 +23,7 @@ export function clusterMajor(dataDir: string): number | undefined {
   });
 }
 
-/** The binaries of the cluster's major version. After an update of the npm package these may be the system's. */
+/** Finds the binaries of the cluster's major version. After an update of the npm package these may be the system's. */
 export async function binariesFor(dataDir: string, folder: string | undefined): Promise<Binaries> {
   const major = clusterMajor(dataDir);
   const explicit = folder === undefined ? {} : { folder };

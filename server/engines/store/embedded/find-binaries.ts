@@ -12,7 +12,7 @@ export interface Binaries {
   /** The folder with `postgres` and `initdb`. */
   readonly folder: string;
   readonly major: number;
-  /** The full version, for people: `18.4`. */
+  /** The full version, to show to people: `18.4`. */
   readonly version: string;
 }
 
@@ -21,7 +21,10 @@ export const MAJOR_MIN = 15;
 
 const VERSION_MS = 10_000;
 const SYSTEM_ROOT = '/usr/lib/postgresql';
-/** Where distributions other than Debian install PostgreSQL. Alpine has no npm binaries, because they need glibc. */
+/**
+ * Where distributions other than Debian install PostgreSQL. On Alpine there are no npm binaries, because they need
+ * glibc.
+ */
 const SYSTEM_FOLDERS = ['/usr/bin', '/usr/local/bin'];
 
 /**

@@ -1,5 +1,5 @@
-// The user that PostgreSQL runs as. It refuses user id 0, and initdb refuses a user without a name. In both cases it
-// runs in a user namespace in which our files belong to a named user, without a new account or chown.
+// The user that PostgreSQL runs as. PostgreSQL refuses user id 0, and initdb refuses a user without a name. In both
+// cases PostgreSQL runs in a user namespace in which our files belong to a named user, without a new account or chown.
 import { readFile, stat } from 'node:fs/promises';
 import { Fault } from '../../../kit/fault.ts';
 import { runProgram } from '../run-program.ts';
@@ -19,14 +19,14 @@ export interface Identity {
 
 const PROBE_MS = 5_000;
 /**
- * A change of user clears the setting, so setpriv is the last program before PostgreSQL. SIGINT is a fast shutdown:
- * SIGTERM would wait for clients, and SIGKILL would need a recovery.
+ * A change of user clears the parent-death signal, so setpriv is the last program before PostgreSQL. SIGINT is a fast
+ * shutdown: SIGTERM would wait for clients, and SIGKILL would need a recovery.
  */
 const TIE = ['setpriv', '--pdeathsig', 'INT'];
 
 /**
- * This process's user; for root, the owner of the data folder, so that its server and commands of root can both use the
- * cluster.
+ * Returns this process's user, or for root the owner of the data folder, so that the owner's server and commands run by
+ * root can both use the cluster.
  */
 export async function postgresIdentity(dataDir: string): Promise<Identity> {
   const self = { uid: process.getuid?.() ?? 0, gid: process.getgid?.() ?? 0 };
@@ -42,8 +42,8 @@ export async function postgresIdentity(dataDir: string): Promise<Identity> {
 }
 
 /**
- * The start of a command that runs its program under another user id inside a user namespace, where the id outside
- * cannot be used.
+ * Returns the prefix that makes a command run under another user id inside a user namespace, if the id outside cannot
+ * be used.
  */
 async function namespace(uid: number, become: readonly string[], dataDir: string): Promise<string[]> {
   const named = await namedUsers();

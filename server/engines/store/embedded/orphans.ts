@@ -1,6 +1,6 @@
-// Ends processes of a PostgreSQL whose postmaster is dead. They usually exit on their own, but a process that is
-// waiting for a lock of a killed process waits forever, and no PostgreSQL starts on the cluster while one of them is
-// left.
+// Ends the remaining processes of a PostgreSQL whose postmaster is dead. They usually exit on their own, but a process
+// that waits for a lock held by a killed process waits forever, and no PostgreSQL starts on the cluster while one of
+// them is left.
 import { readdirSync } from 'node:fs';
 import { livesIn } from './postmaster-file.ts';
 

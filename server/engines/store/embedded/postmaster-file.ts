@@ -1,5 +1,5 @@
-// postmaster.pid, which PostgreSQL keeps in its cluster folder: the process that is running there, its socket, and
-// whether it is ready.
+// Reads postmaster.pid, which PostgreSQL keeps in its cluster folder: the process that is running there, its socket,
+// and whether it is ready.
 import { readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
@@ -24,8 +24,8 @@ export function readPostmasterFile(cluster: string): PostmasterFile | undefined 
 }
 
 /**
- * Whether the process is a PostgreSQL of this cluster. All of its processes have the cluster as their working folder;
- * an unrelated process that got the same pid after a restart of the machine or container does not.
+ * Whether the process belongs to the PostgreSQL of this cluster. All processes of the cluster have its folder as their
+ * working folder; an unrelated process that got the same pid after a restart of the machine or container does not.
  */
 export function livesIn(cluster: string, pid: number): boolean {
   try {
@@ -47,7 +47,7 @@ export function disown(cluster: string): void {
   writeFileSync(pathIn(cluster), [PID_OF_NOBODY, ...rest].join('\n'));
 }
 
-/** One more than the highest pid of Linux. */
+/** One more than the highest possible pid on Linux. */
 const PID_OF_NOBODY = '4194305';
 
 function readLines(cluster: string): string[] {

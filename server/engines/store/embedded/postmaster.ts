@@ -28,7 +28,10 @@ const READY_MS = 60_000;
 const READY_POLL_MS = 10;
 const ADOPTED_POLL_MS = 500;
 
-/** A fast shutdown writes a checkpoint; an immediate one leaves that to recovery; the last step is SIGKILL. */
+/**
+ * A fast shutdown writes a checkpoint; an immediate shutdown does not, so the next start recovers; the last step is
+ * SIGKILL.
+ */
 const STOP_STEPS = [
   { signal: 'SIGINT', waitMs: 15_000 },
   { signal: 'SIGQUIT', waitMs: 6_000 },
@@ -42,7 +45,7 @@ export interface Launch {
   readonly socketFolder: string;
 }
 
-/** Why a start failed, from the end of PostgreSQL's log. */
+/** Says why a start failed, with the last lines of PostgreSQL's log. */
 export class StartFailed extends Error {
   readonly lastLines: string;
 
@@ -60,7 +63,7 @@ export class StartFailed extends Error {
   }
 }
 
-/** Starts a postmaster, and resolves when it answers. */
+/** Starts a postmaster, and resolves when it responds. */
 export async function launch(options: Launch, signal: AbortSignal): Promise<Postmaster> {
   const cluster = clusterFolder(options.dataDir);
   const logged = await serverLogSize(options.dataDir);
@@ -103,7 +106,10 @@ function exit(child: ChildProcess): Promise<void> {
   return promise;
 }
 
-/** Every program before `postgres` replaces itself with the next, so the child's pid is the postmaster's. */
+/**
+ * Waits until the postmaster is ready. Every program before `postgres` replaces itself with the next, so the child's
+ * pid is the postmaster's.
+ */
 async function ready(cluster: string, child: ChildProcess, signal: AbortSignal): Promise<PostmasterFile> {
   for (;;) {
     signal.throwIfAborted();
@@ -114,7 +120,7 @@ async function ready(cluster: string, child: ChildProcess, signal: AbortSignal):
   }
 }
 
-/** The postmaster that is running in the cluster but was not started by this process, if any. */
+/** Returns the postmaster that is running in the cluster but was not started by this process, if any. */
 export function find(dataDir: string): Postmaster | undefined {
   const cluster = clusterFolder(dataDir);
   const file = readPostmasterFile(cluster);
@@ -123,12 +129,15 @@ export function find(dataDir: string): Postmaster | undefined {
   return { pid, socketFolder, port, adopted: true, gone: goneFrom(cluster, pid), alive: () => livesIn(cluster, pid) };
 }
 
-/** Not a child process, so its end is polled. Unreferenced: it must not keep this process alive. */
+/**
+ * Polls until an adopted postmaster, which is not a child process, has ended. The unreferenced timers do not keep this
+ * process alive.
+ */
 async function goneFrom(cluster: string, pid: number): Promise<void> {
   while (livesIn(cluster, pid)) await timer(ADOPTED_POLL_MS, undefined, { ref: false });
 }
 
-/** Stops the postmaster with increasing force, within the time of the steps. */
+/** Stops the postmaster with increasing force, in the steps and times of `STOP_STEPS`. */
 export async function stopPostmaster(postmaster: Pick<Postmaster, 'pid' | 'gone' | 'alive'>): Promise<void> {
   for (const step of STOP_STEPS) {
     // Checked each time: the pid of a dead process may have been reused.
@@ -151,6 +160,6 @@ function send(pid: number, signal: NodeJS.Signals): void {
   try {
     process.kill(pid, signal);
   } catch {
-    // It has ended already.
+    // The process has already ended.
   }
 }

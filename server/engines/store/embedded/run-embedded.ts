@@ -17,7 +17,7 @@ import { makeSocketFolder, removeSocketFolder } from './socket-folder.ts';
 
 export interface EmbeddedOptions extends Pick<Runtime, 'clock' | 'log'> {
   readonly dataDir: string;
-  /** The folder of `postgres`. If absent, it is searched for. */
+  /** The folder that contains `postgres`. If absent, Berth searches for it. */
   readonly binariesFolder?: string | undefined;
   /** Whether `close` ends a postmaster that was found running. A server ends it; a command leaves it running. */
   readonly endsAdopted: boolean;
@@ -84,7 +84,7 @@ async function findOrStart(plan: Launch, options: EmbeddedOptions, signal: Abort
   return postmaster;
 }
 
-/** Waits until a postmaster found in the cluster answers; undefined if it was about to end. */
+/** Waits until a postmaster that was found in the cluster responds. Returns undefined if it was about to end. */
 async function adopt(dataDir: string, signal: AbortSignal): Promise<Postmaster | undefined> {
   const found = find(dataDir);
   if (!found) return undefined;
@@ -100,7 +100,10 @@ async function adopt(dataDir: string, signal: AbortSignal): Promise<Postmaster |
   }
 }
 
-/** Requires two answers in a row: its owner may just have died, and then the postmaster is about to be stopped. */
+/**
+ * Waits for two successful queries in a row: if its owner has just died, the postmaster may still respond once although
+ * it is about to be stopped.
+ */
 async function answering(found: Postmaster, signal: AbortSignal): Promise<Postmaster | undefined> {
   for (let answered = 0; found.alive(); ) {
     answered = (await answers(found)) ? answered + 1 : 0;

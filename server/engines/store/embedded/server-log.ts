@@ -1,5 +1,6 @@
-// data/postgres.log. PostgreSQL writes to it directly, so that it never blocks on this process and its last lines
-// survive. It is bounded by copying and truncating it, which works because it is opened in append mode.
+// The log file of the embedded PostgreSQL, data/postgres.log. PostgreSQL writes to it directly, so that it never blocks
+// on this process and its last lines survive. The file is bounded by copying and truncating it, which works because it
+// is opened in append mode.
 import { closeSync, openSync } from 'node:fs';
 import { copyFile, open, stat, truncate } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -18,7 +19,10 @@ export function openServerLog(dataDir: string): { descriptor: number; close(): v
   return { descriptor, close: () => closeSync(descriptor) };
 }
 
-/** Keeps one older file of the same size. Lines written between the copy and the truncation are lost. */
+/**
+ * If the log exceeds `maxBytes`, copies it to one older file and truncates it. Lines written between the copy and the
+ * truncation are lost.
+ */
 export async function boundServerLog(dataDir: string, maxBytes = LOG_MAX_BYTES): Promise<void> {
   const path = pathIn(dataDir);
   const size = await serverLogSize(dataDir);
@@ -33,7 +37,7 @@ export const serverLogSize = (dataDir: string): Promise<number> =>
     () => 0,
   );
 
-/** The last lines written after `from`, for an error message. */
+/** Returns the last lines written after the offset `from`, for an error message. */
 export async function lastLogLines(dataDir: string, from = 0): Promise<string> {
   const handle = await open(pathIn(dataDir), 'r').catch(() => undefined);
   if (!handle) return '';

@@ -1,5 +1,5 @@
-// The settings of the embedded PostgreSQL. Passed on the command line, so that they come with the server's version and override
-// the files of the cluster.
+// The settings of the embedded PostgreSQL. They are passed on the command line, so that they match this version of the
+// server and override the files of the cluster.
 import type { Binaries } from './find-binaries.ts';
 import { SOCKET_PORT } from './socket-folder.ts';
 
@@ -35,14 +35,14 @@ const SETTINGS = {
   max_logical_replication_workers: 0,
   max_wal_senders: 0,
   autovacuum_max_workers: 2,
-  // Bounded on disk, and quick to recover.
+  // Keeps the write-ahead log small on disk, and recovery short.
   min_wal_size: '32MB',
   max_wal_size: '256MB',
   // Durable, whatever postgresql.conf contains.
   fsync: 'on',
   full_page_writes: 'on',
   synchronous_commit: 'on',
-  // Without row values: terse omits DETAIL, which contains them.
+  // Keeps row values out of the log: `terse` omits DETAIL, which contains them.
   logging_collector: 'off',
   log_checkpoints: 'off',
   log_error_verbosity: 'terse',

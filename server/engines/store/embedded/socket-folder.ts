@@ -6,7 +6,7 @@ import { Fault } from '../../../kit/fault.ts';
 
 export const SOCKET_PORT = 5432;
 
-/** sockaddr_un holds 107 bytes; PostgreSQL writes a lock file with a longer name beside the socket. */
+/** A sockaddr_un path holds 107 bytes, and PostgreSQL creates a lock file with a longer name beside the socket. */
 const SOCKET_PATH_MAX_BYTES = 100;
 /** Only root can write to /run; other users have /tmp, where somebody else may have created the path first. */
 const FALLBACK_ROOT = process.getuid?.() === 0 ? '/run' : '/tmp';
@@ -16,7 +16,10 @@ interface Owner {
   readonly gid: number;
 }
 
-/** The same data folder always gives the same socket folder, so that a command finds the server's. */
+/**
+ * Creates the socket folder. The same data folder always gives the same path, so that a command finds the server's
+ * socket.
+ */
 export async function makeSocketFolder(dataDir: string, owner: Owner): Promise<string> {
   const inside = join(dataDir, 'run');
   if (!fits(inside)) return makeInSharedFolder(await fallbackName(dataDir, owner.uid), owner);
@@ -30,7 +33,7 @@ export async function removeSocketFolder(folder: string): Promise<void> {
   if (dirname(folder) === FALLBACK_ROOT) await rmdir(folder).catch(() => {});
 }
 
-/** PostgreSQL parses this setting as a comma-separated list with quotes and spaces. */
+/** Whether PostgreSQL accepts this folder. It parses the setting as a comma-separated list with quotes and spaces. */
 const fits = (folder: string): boolean =>
   Buffer.byteLength(join(folder, `.s.PGSQL.${SOCKET_PORT}`)) < SOCKET_PATH_MAX_BYTES && !/[\s,"]/.test(folder);
 

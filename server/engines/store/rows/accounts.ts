@@ -11,7 +11,7 @@ export interface AccountRow {
   /** Argon2id, in PHC format. */
   readonly passwordHash?: string;
   readonly passwordChangedAt?: Date;
-  /** The seed of the one-time codes, sealed; effective once enabled. */
+  /** The seed of the one-time codes, sealed. Takes effect when `totpEnabledAt` is set. */
   readonly totpSealed?: string;
   readonly totpEnabledAt?: Date;
   /** The time step of the last accepted code. No code is accepted twice. */
@@ -24,7 +24,7 @@ export type AccountChange = {
 };
 
 export interface Accounts {
-  /** The account of the first start, or undefined on an empty database. */
+  /** Returns the account that the first start created; undefined if the database is empty. */
   first(): Promise<AccountRow | undefined>;
   insert(row: AccountRow): Promise<'inserted' | 'email_taken'>;
   get(id: AccountId): Promise<AccountRow | undefined>;
@@ -56,7 +56,7 @@ export interface ApplicationRow {
 export interface Applications {
   /**
    * Inserts the application and makes the account its owner. `slug_taken`: another application of the installation has
-   * the slug. `limit`: the most applications that the account may have. `onlyFor`: the token of the request. A token
+   * the slug. `limit`: the maximum number of applications per account. `onlyFor`: the token of the request. A token
    * without restriction is restricted to the new application. For a token that is already restricted, nothing is
    * inserted (`token_used`).
    */

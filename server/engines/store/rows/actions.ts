@@ -2,7 +2,7 @@
 import type { AccountId, ActionId, ApplicationId, HostId, InvocationId, KeyId, SessionId } from '../../../kit/ids.ts';
 import type { JsonObject } from '../../../kit/json.ts';
 
-/** The first two are open. From `executing` on there is an invocation. The last six are final. */
+/** The first two states are open. From `executing` on there is an invocation. The last six are final. */
 export type ActionState =
   | 'awaiting_approval'
   | 'approved'
@@ -19,20 +19,20 @@ export type ActionApprover = 'end_user' | 'member' | 'owner';
 export interface ActionRow {
   readonly id: ActionId;
   readonly applicationId: ApplicationId;
-  /** The agent key that prepared it. */
+  /** The agent key that prepared the Action. */
   readonly keyId: KeyId;
   readonly operationId: string;
   readonly operationRevision: number;
   readonly operationDigest: string;
   readonly effect: 'read' | 'write' | 'irreversible';
   readonly approver: ActionApprover;
-  /** The end user whom it is for. */
+  /** The end user whom the Action is for. */
   readonly providerId?: string;
   readonly subject?: string;
   readonly state: ActionState;
-  /** Of the content. */
+  /** The digest of the content. */
   readonly digest: string;
-  /** Equal for Actions that would do the same. */
+  /** Equal for Actions that would do the same thing. */
   readonly likeness: Buffer;
   /** What is approved, sealed. Removed at the end, or at `contentUntil`. */
   readonly sealedContent?: Buffer;
@@ -40,15 +40,15 @@ export interface ActionRow {
   /** The reason that the agent gives. Not part of the content. */
   readonly reason?: string;
   readonly metadata?: JsonObject;
-  /** The session that its input names, if there is one. The host of that session executes the Action. */
+  /** The session that the Action's input names, if any. The host of that session executes the Action. */
   readonly sessionId?: SessionId;
   readonly idempotencyKey: string;
   readonly requestDigest: Buffer;
   readonly executesOnApproval: boolean;
   readonly notBefore?: Date;
-  /** When the task tries to execute it next. */
+  /** When the background task next tries to execute the Action. */
   readonly executeAt?: Date;
-  /** The code of the fault that prevented the execution at the last attempt of the task. */
+  /** The code of the fault that prevented the execution at the task's last attempt. */
   readonly heldBack?: string;
   readonly decision?: JsonObject;
   /** Why it was cancelled. */
@@ -60,9 +60,9 @@ export interface ActionRow {
 }
 
 export interface ActionLimits {
-  /** Open Actions of one end user. */
+  /** The maximum number of open Actions per end user. */
   readonly endUserMax: number;
-  /** Open Actions of one application. */
+  /** The maximum number of open Actions per application. */
   readonly applicationMax: number;
 }
 
@@ -70,9 +70,9 @@ export type ActionInserted =
   | 'inserted'
   | 'end_user_full'
   | 'application_full'
-  /** An earlier request of the key with the same idempotency key. */
+  /** The Action of an earlier request by the same agent key with the same idempotency key. */
   | { readonly existing: ActionRow }
-  /** An open Action that would do the same. */
+  /** An open Action that would do the same thing. */
   | { readonly alike: ActionRow };
 
 export interface EndUserNamed {
@@ -82,7 +82,7 @@ export interface EndUserNamed {
 
 export interface ActionFilter {
   readonly states?: readonly ActionState[];
-  /** Only Actions that one of these end users decides or is named in. */
+  /** Only Actions that one of these end users may decide, or that name one of them. */
   readonly endUsers?: readonly EndUserNamed[];
   /** Actions older than this one. */
   readonly before?: ActionId;
@@ -117,7 +117,7 @@ export interface ActionRows {
     invocation: InvocationId,
     now: Date,
   ): Promise<ActionRow | undefined>;
-  /** Open -> expired, for Actions whose time is over. */
+  /** Open -> expired, for Actions that have reached `expiresAt`. */
   expire(now: Date, batch: number): Promise<ActionRow[]>;
   /**
    * Approved Actions that the task of this host should execute now, without those that name a session on another host.

@@ -1,4 +1,4 @@
-// Attempts of addresses, accounts and applications, counted over all hosts.
+// Attempts per address, account and application, counted across all hosts.
 
 export interface CountedName {
   /** The name of the limit: `sign_in.address`. */
@@ -12,13 +12,15 @@ export interface AttemptLimit {
   readonly withinMs: number;
 }
 
-/** `at`: identifies the attempt that was counted. `waitMs`: how long until an attempt is admitted. */
+/** `at`: identifies the attempt that was counted. `waitMs`: how long to wait until an attempt is admitted again. */
 export type CountedAttempt = { readonly at: string } | { readonly waitMs: number };
 
 export interface AttemptRows {
   /** Counts an attempt, if fewer than `max` were counted within the period. */
   count(name: CountedName, limit: AttemptLimit): Promise<CountedAttempt>;
   takeBack(name: CountedName, at: string): Promise<void>;
-  /** Removes the rows whose period is over, and above `keep` rows those with the oldest latest attempt. */
+  /**
+   * Removes the rows whose period is over. If more than `keep` rows remain, also removes those whose period ends first.
+   */
   sweep(keep: number): Promise<void>;
 }

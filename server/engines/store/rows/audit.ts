@@ -30,7 +30,7 @@ export interface NewAuditRow {
 }
 
 export interface AuditRow extends NewAuditRow {
-  /** Consecutive within the application. */
+  /** Consecutive within the chain. */
   readonly number: number;
 }
 
@@ -62,15 +62,15 @@ export interface AuditRows {
   /** Removes sealed entries that are older than 400 days. Returns the number of rows. */
   forget(batch: number): Promise<number>;
   /**
-   * The ids of all chains that have entries or seals: one for each application, and the nil id for entries of no
-   * application.
+   * The ids of all chains that have entries or seals: one for each application, and the nil id for entries that concern
+   * no application.
    */
   chains(): Promise<string[]>;
   /** The chains that have entries without a seal. */
   unsealed(): Promise<string[]>;
-  /** Entries with a greater number, oldest first. */
+  /** Entries whose number is greater than `number`, oldest first. */
   entriesAfter(chain: string, number: number, limit: number): Promise<AuditRow[]>;
-  /** Seals with a greater number, oldest first. */
+  /** Seals whose number is greater than `number`, oldest first. */
   sealsAfter(chain: string, number: number, limit: number): Promise<SealRow[]>;
   lastSeal(chain: string): Promise<SealRow | undefined>;
   /** Inserts nothing and returns false if another process inserted a seal first. */

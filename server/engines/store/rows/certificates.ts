@@ -12,7 +12,7 @@ export interface CertificateRow {
 }
 
 export interface CertificateRows {
-  /** `limit`: the most uploads that the application may have. */
+  /** `limit`: the maximum number of uploads per application. */
   insert(row: CertificateRow, ders: readonly Buffer[], limit: number): Promise<'inserted' | 'limit_reached'>;
   /** Newest first. */
   list(application: ApplicationId): Promise<CertificateRow[]>;

@@ -1,4 +1,4 @@
-// Checkouts: orders of credit.
+// Checkouts: orders for credit.
 import type { AccountId, ApplicationId, CheckoutId } from '../../../kit/ids.ts';
 
 export type CheckoutStatus = 'open' | 'credited' | 'cancelled' | 'expired';
@@ -13,7 +13,7 @@ export interface CheckoutRow {
   readonly packId: string;
   /** Micro-credits that are paid for. */
   readonly amount: number;
-  /** Micro-credits on top. */
+  /** Micro-credits in addition to `amount`. */
   readonly bonus: number;
   /** In the smallest unit of the currency. */
   readonly price: number;
@@ -29,14 +29,14 @@ export interface CheckoutRow {
 export interface CheckoutRows {
   /** `limit_reached`: the application already has `openMax` open checkouts. */
   insert(row: CheckoutRow, openMax: number): Promise<'inserted' | 'limit_reached'>;
-  /** The caller checks that the application of the checkout is accessible. */
+  /** The caller must check access to the application of the checkout. */
   get(id: CheckoutId): Promise<CheckoutRow | undefined>;
   /** Newest first, older than `before`. */
   list(
     application: ApplicationId,
     page: { readonly limit: number; readonly before?: CheckoutId },
   ): Promise<CheckoutRow[]>;
-  /** open -> status, unless it has expired. Undefined: it was not open. */
+  /** open -> status, unless the checkout has expired. Undefined if it was not open. */
   end(id: CheckoutId, status: 'credited' | 'cancelled', at: Date): Promise<CheckoutRow | undefined>;
   /** Ends open checkouts that have expired. Returns their number. */
   expire(now: Date, batch: number): Promise<number>;

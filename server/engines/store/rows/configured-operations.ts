@@ -38,7 +38,7 @@ export interface OperationListFilter {
 }
 
 export interface ConfiguredOperationRows {
-  /** With its newest revision, or the given one. Deleted operations are not found. */
+  /** Returns an operation with the given revision, by default its newest one. Deleted operations are not found. */
   get(application: ApplicationId, id: string, revision?: number): Promise<OperationWithContent | undefined>;
   /** With their newest revisions, ordered by id. */
   list(application: ApplicationId): Promise<OperationWithContent[]>;
@@ -48,8 +48,8 @@ export interface ConfiguredOperationRows {
   revision(application: ApplicationId, id: string, revision: number): Promise<OperationRevisionRow | undefined>;
   /**
    * Inserts an operation, or revives a deleted one with its next revision. Undefined if an operation with this id
-   * exists. `limit_reached`: there are already `most` operations. `name_taken`: another operation has the same name as
-   * a tool.
+   * exists. `limit_reached`: there are already `most` operations. `name_taken`: another operation has the same tool
+   * name.
    */
   insert(
     row: Pick<OperationRow, 'applicationId' | 'id' | 'kind' | 'status'>,
@@ -59,8 +59,8 @@ export interface ConfiguredOperationRows {
     now: Date,
   ): Promise<OperationRow | 'limit_reached' | 'name_taken' | undefined>;
   /**
-   * Adds a revision, if `revision` is the newest one. Deletes revisions that are not among the last `kept`, not
-   * published and not named by a running invocation. `publish`: the new revision is published at once.
+   * Adds a revision, if `revision` is the newest one. Deletes old revisions, except the last `kept`, the published one,
+   * and those that running invocations or open Actions refer to. `publish`: the new revision is published at once.
    */
   change(
     application: ApplicationId,

@@ -1,10 +1,10 @@
-// What agents may remember about a consumer, and the consents of the consumer.
+// What agents may remember about a consumer, and the consents that the consumer has given.
 import type { ConsentId, ConsumerId, KeyId } from '../../../kit/ids.ts';
 
 export interface MemoryRow {
   readonly consumerId: ConsumerId;
   readonly key: string;
-  /** Grows with each write of the consumer's memory, and is never used twice. */
+  /** Increases with each write to the consumer's memory, and is never used twice. */
   readonly version: number;
   readonly sealed: Buffer;
   readonly bytes: number;
@@ -23,7 +23,7 @@ export interface ConsentRow {
   readonly consumerId: ConsumerId;
   /** Absent: every agent key of the application. */
   readonly keyId?: KeyId;
-  /** Keys of the memory; a trailing `*` stands for anything. */
+  /** Keys in the memory; a trailing `*` matches any characters. */
   readonly patterns: readonly string[];
   readonly access: 'read' | 'write';
   readonly createdAt: Date;
@@ -33,7 +33,7 @@ export interface ConsentRow {
 
 export interface ConsumerMemory {
   get(consumer: ConsumerId, key: string): Promise<MemoryRow | undefined>;
-  /** In the order of keys. */
+  /** Ordered by key. */
   list(
     consumer: ConsumerId,
     ask: { readonly prefix: string; readonly after?: string; readonly limit: number },
@@ -44,24 +44,24 @@ export interface ConsumerMemory {
    */
   nextVersion(consumer: ConsumerId): Promise<number | undefined>;
   /**
-   * Call under the lock of `nextVersion`. `ifVersion`: the version that the entry must have; 0 if there must be no
-   * entry.
+   * Call while holding the lock of `nextVersion`. `ifVersion`: the version that the entry must have; 0 if there must be
+   * no entry.
    */
   put(row: MemoryRow, ifVersion: number | undefined, limits: MemoryLimits): Promise<PutOutcome>;
   /** Returns the keys that were removed. */
   remove(consumer: ConsumerId, which: { readonly key: string } | { readonly prefix: string }): Promise<string[]>;
   /**
-   * Reads for an agent key, in one statement with the check of the consent, so nothing is read that is not allowed at
+   * Reads for an agent key. The consent is checked in the same statement, so nothing is read that is not allowed at
    * that moment. `denied`: no consent allows it.
    */
   getConsented(consumer: ConsumerId, key: string, by: KeyId, now: Date): Promise<MemoryRow | 'denied' | undefined>;
-  /** Under the lock of `nextVersion` the answer holds until the end of the transaction. */
+  /** If called under the lock of `nextVersion`, the result stays valid until the end of the transaction. */
   isConsented(consumer: ConsumerId, key: string, by: KeyId, access: ConsentRow['access'], now: Date): Promise<boolean>;
   /** `gone`: the consumer is deleted or linked. */
   insertConsent(row: ConsentRow, limit: number, now: Date): Promise<'inserted' | 'limit_reached' | 'gone'>;
   /** Consents in effect, newest first. */
   consents(consumer: ConsumerId, now: Date): Promise<ConsentRow[]>;
-  /** When this returns, no write that the consent allowed is in progress. */
+  /** Revokes the consent. When this returns, no write that it allowed is in progress. */
   revokeConsent(consumer: ConsumerId, id: ConsentId, now: Date): Promise<boolean>;
 }
 

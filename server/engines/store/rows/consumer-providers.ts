@@ -14,7 +14,7 @@ export interface ConsumerProviderRow {
   readonly authMethod: ClientAuthMethod;
   readonly secretSealed?: Buffer;
   readonly scopes: readonly string[];
-  /** Values of the provider's discovery document, after they were checked. */
+  /** Values from the provider's discovery document, after they were checked. */
   readonly metadata: JsonObject;
   readonly revision: number;
   readonly createdAt: Date;

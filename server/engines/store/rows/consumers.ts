@@ -26,7 +26,7 @@ export interface IdentityRow {
 
 export interface Identities {
   get(application: ApplicationId): Promise<IdentityRow | undefined>;
-  /** Replaces the row if its revision is `before`. With 0, inserts the row if there is none. */
+  /** Replaces the row if its revision is `before`. If `before` is 0, inserts the row unless there is one. */
   replace(row: IdentityRow, before: number): Promise<boolean>;
 }
 
@@ -44,7 +44,7 @@ export interface ConsumerRow {
   readonly createdAt: Date;
   readonly lastSignedInAt?: Date;
   readonly deletedAt?: Date;
-  /** Whoever signs in as this consumer acts as that one. */
+  /** Whoever signs in as this consumer acts as the linked one. */
   readonly linkedTo?: ConsumerId;
 }
 
@@ -55,8 +55,8 @@ export type ConsumerChange = Partial<
 >;
 
 /**
- * Reads return consumers that are not deleted. For a name of a linked consumer, they return the consumer that it is
- * linked to.
+ * Reads return consumers that are not deleted. If a name belongs to a linked consumer, they return the consumer that it
+ * is linked to.
  */
 export interface Consumers {
   /**
@@ -65,22 +65,22 @@ export interface Consumers {
    */
   insertOrFind(row: ConsumerRow): Promise<{ readonly row: ConsumerRow; readonly isNew: boolean } | undefined>;
   get(application: ApplicationId, id: ConsumerId): Promise<ConsumerRow | undefined>;
-  /** The row with the address, including its password, even if the consumer is linked. */
+  /** Returns the row with the e-mail address, including its password, even if the consumer is linked. */
   byEmail(application: ApplicationId, provider: string, email: string): Promise<ConsumerRow | undefined>;
   bySubject(application: ApplicationId, provider: string, subject: string): Promise<ConsumerRow | undefined>;
   /** The names of the consumer: its own provider and subject, and those of the consumers that are linked to it. */
   namesOf(application: ApplicationId, id: ConsumerId): Promise<ConsumerName[]>;
   /**
-   * From now on, whoever signs in as `from` acts as `to`, which gets the passkeys and receipts. Consents of `from` end,
-   * and its data key is destroyed. The caller handles memory and sessions. False if one of the two is already deleted
-   * or linked.
+   * From now on, whoever signs in as `from` acts as `to`, which gets the passkeys and receipts of `from`. Consents of
+   * `from` end, and its data key is destroyed. The caller handles memory and sessions. False if one of the two is
+   * already deleted or linked.
    */
   link(application: ApplicationId, which: { readonly from: ConsumerId; readonly to: ConsumerId }): Promise<boolean>;
   change(application: ApplicationId, id: ConsumerId, change: ConsumerChange): Promise<ConsumerRow | undefined>;
   count(application: ApplicationId): Promise<number>;
   /**
-   * Removes all personal data, passkeys, memory and its data key, including those of linked consumers. Frees the names
-   * and returns them, or returns none if the consumer is already deleted. Sessions are revoked separately.
+   * Removes all personal data, passkeys, memory and the data key of the consumer and of consumers linked to it. Frees
+   * their names and returns them; returns none if the consumer is already deleted. Sessions are revoked separately.
    */
   erase(application: ApplicationId, id: ConsumerId, now: Date): Promise<ConsumerName[]>;
 }
@@ -150,12 +150,12 @@ export interface ConsumerSignIns {
     id: ConsumerSignInId,
     now: Date,
   ): Promise<ConsumerSignInRow | undefined>;
-  /** Takes the open sign-in with this state, once. */
+  /** Returns the open sign-in with this state, but only to the first call. */
   takeByState(state: Buffer, now: Date): Promise<ConsumerSignInRow | undefined>;
-  /** Completes an open sign-in. Of concurrent calls one returns true. */
+  /** Completes an open sign-in. Only one of several concurrent calls returns true. */
   complete(id: ConsumerSignInId, now: Date, proof: SignInProof): Promise<boolean>;
   byCode(hash: Buffer): Promise<ConsumerSignInRow | undefined>;
-  /** Uses the code up. Of concurrent calls one returns true. */
+  /** Marks the code as used. Only one of several concurrent calls returns true. */
   useCode(id: ConsumerSignInId, now: Date, session: ConsumerSessionId): Promise<boolean>;
   removeExpired(before: Date): Promise<number>;
 }
@@ -164,11 +164,11 @@ export interface ConsumerTicketRow {
   readonly id: ConsumerTicketId;
   readonly kind: 'email_code' | 'passkey';
   readonly applicationId: ApplicationId;
-  /** Of a ticket on the sign-in page. */
+  /** The sign-in of a ticket that is used on the sign-in page. */
   readonly signInId?: ConsumerSignInId;
   readonly consumerId?: ConsumerId;
   readonly email?: string;
-  /** The password that the consumer gets once the code has been given. */
+  /** The password that is set for the consumer after the code has been entered. */
   readonly passwordHash?: string;
   readonly displayName?: string;
   readonly hash?: Buffer;
@@ -188,7 +188,7 @@ export interface ConsumerTickets {
     now: Date,
     triesMax: number,
   ): Promise<ConsumerTicketRow | undefined>;
-  /** Of concurrent calls one returns true. */
+  /** Uses the ticket up. Only one of several concurrent calls returns true. */
   use(id: ConsumerTicketId, now: Date): Promise<boolean>;
   countMailed(application: ApplicationId, email: string, since: Date): Promise<number>;
   removeExpired(before: Date): Promise<number>;
@@ -202,7 +202,7 @@ export interface ConsumerSessionRow {
   /** SHA-256 of the access token. */
   readonly hash: Buffer;
   readonly expiresAt: Date;
-  /** SHA-256 of the refresh token. Absent: it cannot be refreshed. */
+  /** SHA-256 of the refresh token. Absent: the session cannot be refreshed. */
   readonly refreshHash?: Buffer;
   readonly refreshExpiresAt: Date;
   readonly authTime: Date;
@@ -215,7 +215,7 @@ export interface ConsumerSessionRow {
   readonly userAgent?: string;
 }
 
-/** What a refresh replaces. */
+/** The values that a refresh replaces. */
 export type NewTokens = Pick<ConsumerSessionRow, 'hash' | 'expiresAt' | 'refreshHash'>;
 
 export interface ConsumerSessions {
@@ -225,19 +225,22 @@ export interface ConsumerSessions {
   get(application: ApplicationId, id: ConsumerSessionId): Promise<ConsumerSessionRow | undefined>;
   /** Sessions that have not ended, newest first. */
   living(consumer: ConsumerId, now: Date, limit: number): Promise<ConsumerSessionRow[]>;
-  /** The session whose present or earlier refresh token this is. */
+  /** Returns the session to which this refresh token belongs or has belonged. */
   byRefresh(hash: Buffer): Promise<{ readonly row: ConsumerSessionRow; readonly isPresent: boolean } | undefined>;
-  /** Replaces the tokens if `hash` is still the present refresh token, and announces the old ones. */
+  /**
+   * Replaces the tokens if `hash` is still that of the current refresh token, and notifies all processes of the old
+   * ones.
+   */
   refresh(id: ConsumerSessionId, hash: Buffer, tokens: NewTokens, now: Date): Promise<boolean>;
-  /** Sets a new access token after a stronger proof, and announces the old one. */
+  /** Sets a new access token after a stronger proof, and notifies all processes of the old one. */
   prove(
     id: ConsumerSessionId,
     proof: Pick<ConsumerSessionRow, 'hash' | 'authTime' | 'acr'>,
     now: Date,
   ): Promise<boolean>;
-  /** Ends one session, or all but one, and announces it. Returns the hashes of their access tokens. */
+  /** Ends one session, or all but one, and notifies all processes. Returns the hashes of the access tokens. */
   revoke(consumer: ConsumerId, which: ConsumerSessionChoice, now: Date): Promise<Buffer[]>;
-  /** Removes the consumer's sessions from all caches. Returns the hashes of their access tokens. */
+  /** Removes the consumer's sessions from the caches of all processes. Returns the hashes of their access tokens. */
   announce(consumer: ConsumerId): Promise<Buffer[]>;
   touch(id: ConsumerSessionId, at: Date, ip: string): Promise<void>;
   removeExpired(before: Date): Promise<number>;

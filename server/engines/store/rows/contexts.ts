@@ -20,7 +20,7 @@ export type NewContext = Pick<ContextRow, 'id' | 'applicationId' | 'name' | 'wra
 
 export type VersionSource = 'session' | 'restore' | 'fork' | 'import';
 
-/** A stored object: the version whose id names it, and the SHA-256 of its bytes. */
+/** A stored object: the version under whose id it is stored, and the SHA-256 of its bytes. */
 export interface StoredArchive {
   readonly of: VersionId;
   readonly checksum: Buffer;
@@ -41,7 +41,7 @@ export interface VersionRow extends VersionFacts {
   readonly id: VersionId;
   readonly version: number;
   readonly createdAt: Date;
-  /** For an earlier version: when it is removed. */
+  /** When the version is removed. Absent for the newest version. */
   readonly expiresAt?: Date;
 }
 
@@ -60,7 +60,7 @@ export interface KeepVersion {
 
 export interface Kept {
   readonly context: ContextRow;
-  /** The newest version before this one, if the session did not start from it. */
+  /** The version that was the newest before this one, if the session did not start from it. */
   readonly overtook?: VersionRow;
 }
 
@@ -75,8 +75,8 @@ export interface ContextRows {
   /** Newest first. */
   versions(application: ApplicationId, id: ContextId): Promise<VersionRow[]>;
   /**
-   * Inserts a row before objects are stored under this id, so that they are removed if `keep` does not follow in time.
-   * With `archiveOf` the version shares the archive of that version, which is then not removed. False: the context or
+   * Inserts a row before objects are stored under this id, so that they are removed if `keep` is not called in time.
+   * With `archiveOf` the version shares the archive of that version, which is then not removed. False if the context or
    * the archive does not exist.
    */
   reserve(
@@ -96,9 +96,12 @@ export interface ContextRows {
   ): Promise<Kept | undefined>;
   /** Marks the objects of the version for removal, because it will not be kept. */
   abandon(id: VersionId, now: Date): Promise<void>;
-  /** Versions due for removal, with the objects that no other version shares. */
+  /** Returns versions that are due for removal, each with those of its objects that no other version shares. */
   removable(now: Date, batch: number): Promise<RemovableVersion[]>;
-  /** Deletes the rows after their objects were deleted, and destroyed contexts that have no versions left. */
+  /**
+   * Deletes the rows of versions whose objects have been deleted, and the rows of destroyed contexts that have no
+   * versions left.
+   */
   forget(ids: readonly VersionId[]): Promise<void>;
 }
 
@@ -117,26 +120,26 @@ export interface ContextUse {
   readonly applicationId: ApplicationId;
   readonly hostId: HostId;
   readonly exclusive: boolean;
-  /** The version that the session started from. Absent until it has started. */
+  /** The version that the session started from. Absent until the session has started. */
   readonly fromVersion?: number;
   readonly createdAt: Date;
-  /** Set while the save is running. */
+  /** Since when the save has been due or running. */
   readonly savingSince?: Date;
   readonly tries: number;
 }
 
 export type Opened =
   | { readonly opened: true }
-  /** The save of this session is running. */
+  /** A save by this session is due or running. */
   | { readonly saving: SessionId }
   /** This session uses the context exclusively. */
   | { readonly held: SessionId }
   | { readonly opened: false };
 
 export interface ContextUses {
-  /** Inserts the use unless a save is running, or another use exists and either of the two is exclusive. */
+  /** Inserts the use unless a save is due or running, or another use exists and one of the two is exclusive. */
   open(use: Omit<ContextUse, 'savingSince' | 'tries'>): Promise<Opened>;
-  /** The session whose save of this context is running, if any. */
+  /** The session whose save into this context is due or running, if any. */
   savingOf(application: ApplicationId, context: ContextId): Promise<SessionId | undefined>;
   started(session: SessionId, fromVersion: number): Promise<void>;
   get(session: SessionId): Promise<ContextUse | undefined>;
@@ -144,12 +147,15 @@ export interface ContextUses {
   toSave(session: SessionId, now: Date): Promise<void>;
   /** Ends the use without a save. */
   close(session: SessionId): Promise<void>;
-  /** Saves of this host that are due. For each context only the save of the session that ended first. */
+  /**
+   * Returns saves of this host that are due. If several sessions wait to save into a context, only the save of the one
+   * that ended first.
+   */
   due(host: HostId, now: Date, batch: number): Promise<ContextUse[]>;
   retry(session: SessionId, dueAt: Date): Promise<void>;
-  /** Gives up the save and appends the event that says why. */
+  /** Gives up the save and appends an event with the reason. */
   fail(news: SessionNews): Promise<void>;
-  /** Uses on this host whose session has ended or was never created, and whose save is not due. */
+  /** Returns uses on this host whose session has ended or was never created, and for which no save is due or running. */
   orphans(host: HostId, createdBefore: Date): Promise<SessionId[]>;
   ofHost(host: HostId): Promise<SessionId[]>;
 }

@@ -1,10 +1,10 @@
-// The fence of each session, and which of its links are valid. Its hand-offs record who has control.
+// The fence of each session, and which links to the session are valid. The session's hand-offs record who has control.
 import type { ApplicationId, SessionId } from '../../../kit/ids.ts';
 
 export interface ControlRow {
   readonly sessionId: SessionId;
   readonly applicationId: ApplicationId;
-  /** Increases each time control changes. */
+  /** Increases each time control of the session changes. */
   readonly fence: number;
   /** Increases each time the links are revoked. */
   readonly linkEpoch: number;

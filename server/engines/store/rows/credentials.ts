@@ -30,7 +30,7 @@ export interface TokenRow extends CredentialRow {
 export interface TokenListPage {
   readonly limit: number;
   readonly before?: TokenId;
-  /** Only this token and the tokens that it issued. */
+  /** Only this token and the tokens that were issued with it. */
   readonly of?: TokenId;
 }
 
@@ -42,7 +42,7 @@ export interface Tokens {
   byHash(hash: Buffer): Promise<TokenRow | undefined>;
   /** Marks the token revoked and notifies in one transaction. False if it is not valid. */
   revoke(account: AccountId, id: TokenId, now: Date): Promise<boolean>;
-  /** Records a use. True if it was the first. */
+  /** Records a use of the token. Returns true if it was the first. */
   touch(id: TokenId, at: Date, ip: string): Promise<boolean>;
 }
 

@@ -11,7 +11,7 @@ import type {
 } from '../../../kit/ids.ts';
 import type { CreditRates, Metered } from '../../../kit/metered-cost.ts';
 
-/** The books of an account. They add up to 0: what came from `funding` and `promo` is in the other three. */
+/** The books of an account. They add up to 0: whatever came from `funding` and `promo` is in one of the other three. */
 export interface BalanceRow {
   readonly accountId: AccountId;
   readonly funding: number;
@@ -19,7 +19,7 @@ export interface BalanceRow {
   readonly reserved: number;
   readonly revenue: number;
   readonly promo: number;
-  /** `credit.low` was written, and the credit has not been above the threshold since. */
+  /** Whether `credit.low` was written, and the credit has not been above the threshold since then. */
   readonly isLow: boolean;
 }
 
@@ -32,7 +32,7 @@ export interface ReservationRow {
   readonly applicationId: ApplicationId;
   readonly hostId: HostId;
   readonly purposeKind: PurposeKind;
-  /** The session or the invocation. */
+  /** The id of the session or invocation. */
   readonly purposeId: string;
   readonly keyId?: KeyId;
   readonly operationId?: string;
@@ -42,7 +42,7 @@ export interface ReservationRow {
   /** The rates when the hold was made. A change of the settings does not change the cost of a running session. */
   readonly rateBrowserSecond: number;
   readonly rateEgressMegabyte: number;
-  /** What was metered at `meteredAt`. */
+  /** The use that was metered until `meteredAt`. */
   readonly seconds: number;
   readonly bytes: number;
   readonly createdAt: Date;
@@ -78,7 +78,7 @@ export interface Shortage {
 
 export type EntryType = 'fund' | 'grant' | 'hold' | 'extend' | 'capture' | 'release' | 'expire';
 
-/** An entry: what it adds to each book. */
+/** A ledger entry: the amount that it adds to each book. */
 export interface EntryRow {
   readonly id: CreditEntryId;
   readonly accountId: AccountId;
@@ -97,11 +97,11 @@ export interface EntryRow {
 
 export type Legs = Partial<Pick<EntryRow, 'funding' | 'available' | 'reserved' | 'revenue' | 'promo'>>;
 
-/** What a reservation covers after its use was metered. */
+/** The result of metering: what the reservation covers from now on. */
 export interface Metering {
   readonly metered: Metered;
   readonly cost: number;
-  /** What the hold should amount to from now on. */
+  /** The amount that should be held from now on. */
   readonly target: number;
   readonly at: Date;
   /** When the use is metered again. */
@@ -120,55 +120,56 @@ export interface CreditRows {
   /** Held reservations of this host's sessions whose use is due to be metered. */
   due(host: HostId, now: Date, batch: number): Promise<ReservationRow[]>;
   /**
-   * Meters one session in a transaction, according to the plan made from its locked reservation. Writes
-   * `session.credit_low` when the hold cannot be extended for the first time. Undefined if the reservation was settled.
+   * Meters one session in a transaction, as `plan` decides from its locked reservation. Writes `session.credit_low` the
+   * first time that the hold cannot be extended. Undefined if the reservation was settled.
    */
   meter(
     reservation: Pick<ReservationRow, 'purposeId'>,
     plan: (reservation: ReservationRow, session: MeteredSession) => Metering,
   ): Promise<{ readonly lowSince?: Date; readonly isEnding: boolean } | undefined>;
-  /** Writes `credit.exhausted` to the session. */
+  /** Writes the event `credit.exhausted` for the session. */
   exhausted(session: SessionId, at: Date): Promise<void>;
   /**
-   * Writes `credit.low` once to a running session of each account of this host whose available credit is below the
-   * threshold, and remembers that until there is more credit. Returns the number of accounts.
+   * For each account that has running sessions on this host and less available credit than the threshold: writes
+   * `credit.low` once, to one of these sessions, and remembers that until there is more credit. Returns the number of
+   * accounts.
    */
   tellLow(host: HostId, threshold: number, at: Date): Promise<number>;
 }
 
 export interface EntryFilter {
   readonly type?: EntryType;
-  /** Later than this time. */
+  /** Entries later than this time. */
   readonly after?: Date;
-  /** Older than this entry. */
+  /** Entries older than this one. */
   readonly before?: CreditEntryId;
   readonly limit: number;
 }
 
-/** What was called and captured in a period, by day, operation or agent key. */
+/** How many calls were made and what they cost in a period, by day, operation or agent key. */
 export interface CostRow {
   readonly of: string;
-  /** The name of an agent key that still exists. */
+  /** The name of the agent key, if it still exists. */
   readonly name?: string;
   readonly calls: number;
   readonly cost: number;
-  /** For invocations only. */
+  /** Counted for invocations only. */
   readonly browserSeconds: number;
   readonly egressBytes: number;
 }
 
 export interface CreditReads {
-  /** Held reservations whose outcome has remained unknown until now. */
+  /** Held reservations with an unknown outcome that have reached `expiresAt`. */
   unknown(now: Date, batch: number): Promise<ReservationRow[]>;
   /** All zeros for an account that never had credit. */
   balance(account: AccountId): Promise<Omit<BalanceRow, 'accountId' | 'isLow'>>;
-  /** What is held for an application, newest first. */
+  /** Reservations held for an application, newest first. */
   held(application: ApplicationId, limit: number): Promise<ReservationRow[]>;
   /** What is held for an application, and what was captured for it since this time. */
   sums(application: ApplicationId, since: Date): Promise<{ readonly reserved: number; readonly captured: number }>;
   /** Newest first. */
   entries(application: ApplicationId, filter: EntryFilter): Promise<EntryRow[]>;
-  /** By UTC day, operation or agent key; at most `limit` rows. */
+  /** Returns costs by UTC day, operation or agent key; at most `limit` rows. */
   costs(
     application: ApplicationId,
     period: { readonly from: Date; readonly to: Date },
@@ -177,7 +178,7 @@ export interface CreditReads {
   ): Promise<CostRow[]>;
 }
 
-/** What may be changed in one transaction with its audit entry. */
+/** Changes to credit that can be made in one transaction with their audit entry. */
 export interface CreditGrants {
   /** Adds credit, and a bonus from promo. Throws a RangeError for an amount that is not a positive safe integer. */
   add(

@@ -14,18 +14,18 @@ export interface DeviceRow {
   readonly scopes: readonly string[];
   /** Method S256 of RFC 7636. */
   readonly codeChallenge?: string;
-  /** The authorization expires by the clock, whatever its status. */
+  /** The authorization expires at its time, whatever its status. */
   readonly status: 'pending' | 'claimed' | 'approved' | 'redeemed' | 'denied';
   readonly requestedIp: string;
   readonly userAgent?: string;
   readonly intervalSeconds: number;
   readonly startedAt: Date;
   readonly expiresAt: Date;
-  /** When the token was last requested, except for requests that came too soon. */
+  /** When the token was last requested, not counting requests that came too soon. */
   readonly polledAt?: Date;
-  /** When the state was last read, except for reads that came too soon. */
+  /** When the state was last read, not counting reads that came too soon. */
   readonly stateReadAt?: Date;
-  /** The account that has claimed it. */
+  /** The account that has claimed the authorization. */
   readonly accountId?: AccountId;
   /** Set on approval. */
   readonly applicationIds?: readonly ApplicationId[];
@@ -41,7 +41,7 @@ export type DeviceDecision =
       readonly applicationIds: readonly ApplicationId[];
     };
 
-/** The effect of a token request. */
+/** What a token request changes. */
 export type Collection =
   | { readonly does: 'nothing' }
   /** Records the time of the request. */
@@ -51,14 +51,17 @@ export type Collection =
   | { readonly does: 'revoke'; readonly token: TokenId };
 
 export interface DeviceRows {
-  /** `code_taken`: the user code exists. `limit_reached`: `livingMax` authorizations are not expired. */
+  /**
+   * `code_taken`: the user code exists already. `limit_reached`: there are already `livingMax` authorizations that have
+   * not expired.
+   */
   insert(row: DeviceRow, livingMax: number): Promise<'inserted' | 'code_taken' | 'limit_reached'>;
   byDeviceCode(hash: Buffer): Promise<DeviceRow | undefined>;
-  /** An authorization that is not expired and is claimed by the account. Claims it if nobody has. */
+  /** Returns an authorization that has not expired and is claimed by the account. Claims it if nobody has. */
   claim(userCode: Buffer, account: AccountId, now: Date): Promise<{ row: DeviceRow; isFirst: boolean } | undefined>;
   /** An authorization that is not expired and is claimed by the account. */
   claimed(userCode: Buffer, account: AccountId, now: Date): Promise<DeviceRow | undefined>;
-  /** False if the account has no claim, or the authorization was already decided or has expired. */
+  /** False if the account has not claimed the authorization, or if it was already decided or has expired. */
   decide(id: DeviceAuthorizationId, account: AccountId, now: Date, decision: DeviceDecision): Promise<boolean>;
   /** Records a read of the state. False if the last read was after `since`. */
   readState(id: DeviceAuthorizationId, now: Date, since: Date): Promise<boolean>;

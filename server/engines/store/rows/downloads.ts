@@ -16,7 +16,7 @@ export interface DownloadRow {
   /** The browser's identifier of the download and the name of its file in the box. */
   readonly guid: string;
   readonly state: DownloadState;
-  /** As the site named the file. */
+  /** The file name that the site suggested. */
   readonly filename: string;
   readonly mimeType?: string;
   readonly size?: number;
@@ -43,7 +43,7 @@ export interface DownloadRows {
   /** Inserts a download that has started. Does nothing if the row exists. */
   begin(row: DownloadRow): Promise<void>;
   /**
-   * Marks the download complete: its file is staged and will be stored. Inserts the row if `begin` was not called.
+   * Marks the download as complete: its file is staged and will be stored. Inserts the row if `begin` was not called.
    * False if the download had already ended.
    */
   complete(row: CompleteDownload, outbox: OutboxRow): Promise<boolean>;
@@ -53,13 +53,13 @@ export interface DownloadRows {
   ofSession(session: SessionId): Promise<DownloadRow[]>;
   /** Running downloads whose session on this host has ended. */
   leftBehind(host: HostId, batch: number): Promise<DownloadRow[]>;
-  /** Complete downloads, oldest first, and the number of all that match. */
+  /** Returns complete downloads, oldest first, and the total number of downloads that match. */
   list(
     application: ApplicationId,
     session: SessionId,
     filter: DownloadFilter,
   ): Promise<{ downloads: CompleteDownload[]; total: number }>;
-  /** A complete download. */
+  /** Returns a complete download. */
   get(application: ApplicationId, id: DownloadId): Promise<CompleteDownload | undefined>;
   /** False if there is no complete download with this id. */
   remove(application: ApplicationId, id: DownloadId): Promise<boolean>;

@@ -10,7 +10,7 @@ export interface EgressDayRow {
 }
 
 export interface EgressDays {
-  /** Adds to the day. Returns each application's new total and its configured limits. */
+  /** Adds bytes to the day. Returns each application's new total and its configured limits. */
   add(
     day: string,
     moved: ReadonlyMap<ApplicationId, number>,

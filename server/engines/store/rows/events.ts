@@ -1,4 +1,4 @@
-// Events of sessions, and of an application without a session.
+// Events of sessions, and events of an application that belong to no session.
 
 import type { ApplicationId, SessionId } from '../../../kit/ids.ts';
 import type { JsonObject } from '../../../kit/json.ts';
@@ -84,8 +84,8 @@ export interface Actor {
 
 export interface SessionEventRow {
   /**
-   * Increases in the order in which the events of one application become readable. Other applications use the numbers
-   * between.
+   * Increases in the order in which the events of one application become readable. Numbers in between belong to other
+   * applications.
    */
   readonly id: number;
   readonly applicationId: ApplicationId;
@@ -113,7 +113,7 @@ export interface NamedEvent {
 }
 
 export interface EventRows {
-  /** Appends an event that changes no row. Does nothing if the session has ended. */
+  /** Appends an event that does not come from a change of a row. Does nothing if the session has ended. */
   append(session: SessionId, event: NamedEvent): Promise<void>;
   /**
    * Oldest first. Events that are committed later have ids above `through`, so a reader that continues from `through`
@@ -126,8 +126,8 @@ export interface EventRows {
   /** The current value of `through`. */
   newest(application: ApplicationId): Promise<number>;
   /**
-   * Deletes the events of sessions that ended before this time, for at most `batch` sessions, and at most as many
-   * earlier events without a session. Returns the greater number.
+   * Deletes the events of at most `batch` sessions that ended before this time, and at most `batch` older events
+   * without a session. Returns the greater of the two numbers.
    */
   forget(endedBefore: Date, batch: number): Promise<number>;
 }

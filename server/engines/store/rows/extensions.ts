@@ -4,14 +4,14 @@ import type { ApplicationId, ExtensionId } from '../../../kit/ids.ts';
 export interface ExtensionRow {
   readonly id: ExtensionId;
   readonly applicationId: ApplicationId;
-  /** SHA-256 of the package, hex; names its file. */
+  /** SHA-256 of the package, in hex. It is also the name of the file. */
   readonly checksum: string;
   readonly fileName: string;
   readonly size: number;
   readonly name: string;
   readonly version: string;
   readonly manifestVersion: number;
-  /** Chromium's id of the extension, if its package has a key. */
+  /** The id that Chromium gives the extension, if its package has a key. */
   readonly ownId?: string;
   readonly createdAt: Date;
   readonly usedAt: Date;
@@ -20,10 +20,10 @@ export interface ExtensionRow {
 export interface ExtensionRows {
   /** Call before the file is stored or used again, so that it is not removed too early. */
   expectFile(application: ApplicationId, checksum: string, now: Date): Promise<void>;
-  /** `limit`: the most extensions that the application may have. */
+  /** `limit`: the maximum number of extensions per application. */
   insert(row: ExtensionRow, limit: number): Promise<'inserted' | 'limit_reached'>;
   get(application: ApplicationId, id: ExtensionId): Promise<ExtensionRow | undefined>;
-  /** Returns the extensions that exist. Marks them and their files as used now. */
+  /** Returns those of the extensions that exist. Marks them and their files as used now. */
   use(application: ApplicationId, ids: readonly ExtensionId[], now: Date): Promise<ExtensionRow[]>;
   remove(application: ApplicationId, id: ExtensionId): Promise<boolean>;
   /** Deletes at most `batch` extensions that have not been used since this time. Returns their number. */

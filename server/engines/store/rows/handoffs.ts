@@ -23,12 +23,12 @@ export interface HandoffRow {
   readonly instructions: string;
   readonly reason: 'login' | 'otp' | 'captcha' | 'payment' | 'consent' | 'review' | 'other';
   readonly claimableBy: 'members' | 'link' | 'end_user' | 'viewer';
-  /** The consumer that it names, if it is claimable by an end user. */
+  /** The consumer that the hand-off names, if an end user may claim it. */
   readonly consumerId?: ConsumerId;
   readonly record: 'mask' | 'keep' | 'pause';
   readonly pageId?: string;
   readonly allowedOrigins?: readonly string[];
-  /** A name that the requester chose, for the events. */
+  /** A name for the events, chosen by the requester. */
   readonly callbackEvent?: string;
   readonly leaseSeconds: number;
   /** The fence of the session when the hand-off last changed. */
@@ -79,7 +79,7 @@ export interface HandoffFilter {
 
 export interface HandoffRows {
   get(application: ApplicationId, id: HandoffId): Promise<HandoffRow | undefined>;
-  /** For the live view and for CDP clients, whose session is known. */
+  /** For the live view and for CDP clients, which already know the session. */
   openOf(session: SessionId): Promise<HandoffRow | undefined>;
   byLease(hash: Buffer): Promise<HandoffRow | undefined>;
   /** Newest first. */
@@ -97,10 +97,10 @@ export interface HandoffRows {
   withoutConsumer(): Promise<Array<{ readonly row: HandoffRow; readonly isDeleted: boolean }>>;
   /** Oldest first. */
   ofSession(application: ApplicationId, session: SessionId): Promise<HandoffRow[]>;
-  /** Hand-offs in which somebody had control during this time. Oldest first, at most a hundred. */
+  /** Hand-offs in which somebody had control between `from` and `to`. Oldest first, at most a hundred. */
   ofSessionBetween(session: SessionId, from: Date, to: Date): Promise<HandoffRow[]>;
   countOpen(application: ApplicationId): Promise<number>;
-  /** Counts a wrong secret of a claim link. Once the limit is reached, no secret is accepted. */
+  /** Counts an attempt on a claim link with a wrong secret. Once the limit is reached, no secret is accepted. */
   triedWrong(application: ApplicationId, id: HandoffId, limit: number): Promise<void>;
   /**
    * Binds the link to the first browser that opens it, by the hash of its cookie. False if another browser was first.

@@ -19,13 +19,13 @@ export interface HostRow {
 export interface JoiningHost extends HostRow {
   /** Identifies this process. The next process has another value, and so does this one after it has lost its lease. */
   readonly incarnation: string;
-  /** The address at which other hosts reach it. */
+  /** The address at which other hosts reach this host. */
   readonly url: string;
   readonly labels: Readonly<Record<string, string>>;
   readonly version: string;
   /** Equal for hosts with the same secret. */
   readonly secretMark: string;
-  /** How far its clock is ahead of the database's, in milliseconds. */
+  /** How far the host's clock is ahead of the database's, in milliseconds. */
   readonly clockMs: number;
 }
 
@@ -62,14 +62,14 @@ export interface SessionOnHost {
 }
 
 export interface Hosts {
-  /** Inserts or replaces the row of a process that shares its database with no other. */
+  /** Inserts or replaces the row of a process that does not share its database. */
   announce(row: HostRow): Promise<void>;
-  /** The database's clock. */
+  /** Returns the time of the database's clock. */
   now(): Promise<Date>;
   /**
    * Inserts or replaces the row of a host with a lease. `judge` gets the other living hosts under a lock that all joins
    * take, and returns the mark of this host's file storage; if it throws, nothing is changed. `isStart`: the process
-   * has just started, which ends the draining of an earlier process that has ended. Resolves to whether the lease of
+   * has just started, so the draining of an earlier process that has ended is over. Resolves to whether the lease in
    * the earlier row was marked as lost.
    */
   join(
@@ -78,24 +78,24 @@ export interface Hosts {
     judge: (others: readonly LivingHost[]) => Promise<{ readonly storeMark: string }>,
     isStart: boolean,
   ): Promise<{ readonly wasLost: boolean }>;
-  /** Extends the lease. Undefined if another host has marked it as lost, or another process has the row. */
+  /** Extends the lease. Undefined if another host has marked the lease as lost, or another process has the row. */
   renew(
     host: Pick<JoiningHost, 'id' | 'incarnation'>,
     leaseMs: number,
     warm: number,
   ): Promise<{ readonly draining: boolean } | undefined>;
-  /** The hosts whose lease has not run out, with their use. */
+  /** Returns the hosts whose lease has not run out, with the number of their sessions. */
   living(): Promise<LivingHost[]>;
   /** Ends the lease, or leaves it for the next process of this host. */
   leave(host: Pick<JoiningHost, 'id' | 'incarnation'>, state: 'away' | 'left', leaseMs: number): Promise<void>;
   /**
-   * Leaves the lease of a host whose process has ended to the next process. Called when the supervisor reports a
+   * Leaves the lease of a host whose process has ended to the host's next process. Called when the supervisor reports a
    * restart.
    */
   restarts(id: HostId, endedAt: Date, leaseMs: number): Promise<void>;
   /**
    * Marks hosts whose lease has run out as lost. Marks none while the database has been up for less than the length of
-   * a lease, because no host could renew before.
+   * a lease, because hosts could not renew while it was down.
    */
   lose(leaseMs: number): Promise<HostId[]>;
   /** Sessions of lost hosts that have not ended. */
@@ -109,9 +109,9 @@ export interface Hosts {
   hostOfSession(id: string): Promise<Owner | undefined>;
   hostOfDownload(id: string): Promise<Owner | undefined>;
   hostOfInvocation(id: string): Promise<Owner | undefined>;
-  /** The owner of the hand-off's session. */
+  /** Returns the owner of the hand-off's session. */
   hostOfHandoff(id: string): Promise<Owner | undefined>;
-  /** Undefined if the Action names no session. */
+  /** The owner of the Action's session. Undefined if there is none. */
   hostOfAction(id: string): Promise<Owner | undefined>;
   list(): Promise<ListedHost[]>;
   /** Newest first. */

@@ -13,7 +13,7 @@ export interface HumanSessionRow {
   readonly acr: Acr;
   readonly createdAt: Date;
   readonly expiresAt: Date;
-  /** When it expires unless it is used again. */
+  /** When the session expires unless it is used again. */
   readonly idleExpiresAt: Date;
   readonly revokedAt?: Date;
   readonly lastUsedAt?: Date;
@@ -21,7 +21,7 @@ export interface HumanSessionRow {
   readonly userAgent?: string;
 }
 
-/** What changes with a new proof. The cookie is always replaced. */
+/** The values that a new proof changes. The cookie is always replaced. */
 export type HumanSessionProof = Pick<HumanSessionRow, 'hash' | 'authTime' | 'acr'>;
 
 export interface HumanSessions {
@@ -35,11 +35,14 @@ export interface HumanSessions {
    * old hash.
    */
   renew(account: AccountId, id: HumanSessionId, now: Date, proof: HumanSessionProof): Promise<Buffer | undefined>;
-  /** Revokes one valid session, or all but one, and notifies in one statement. Returns their hashes. */
+  /**
+   * Revokes one valid session, or all but one, and sends the notifications in the same statement. Returns the hashes of
+   * the revoked sessions.
+   */
   revoke(account: AccountId, which: SessionChoice, now: Date): Promise<Buffer[]>;
   /**
    * Removes all sessions of the account from the caches of all processes, because the account's strongest proof has
-   * changed. Returns their hashes.
+   * changed. Returns the hashes of the sessions.
    */
   announce(account: AccountId): Promise<Buffer[]>;
   touch(id: HumanSessionId, at: Date, ip: string, idleExpiresAt: Date): Promise<void>;

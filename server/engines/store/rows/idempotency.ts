@@ -1,4 +1,4 @@
-// Idempotent requests and their answers.
+// Idempotent requests and their responses.
 
 import type { AccountId, ApplicationId, HostId, SessionId } from '../../../kit/ids.ts';
 import type { JsonObject } from '../../../kit/json.ts';
@@ -15,9 +15,9 @@ export interface IdempotencyRow extends IdempotencyRun {
   readonly requestDigest: Buffer;
   readonly operation: string;
   readonly hostId: HostId;
-  /** The session that it created, written in the same transaction as the session. */
+  /** The session that the request created, written in the same transaction as the session. */
   readonly sessionId?: SessionId;
-  /** The answer to repeat. Absent while the request is running. */
+  /** The response to repeat. Absent while the request is running. */
   readonly kept?: JsonObject;
   readonly createdAt: Date;
   readonly expiresAt: Date;
@@ -26,7 +26,7 @@ export interface IdempotencyRow extends IdempotencyRun {
 export interface IdempotencyRows {
   /** Inserts the row, or returns the existing one. A row that has expired at the new row's `createdAt` is replaced. */
   begin(row: IdempotencyRow): Promise<{ began: true } | { standing: IdempotencyRow }>;
-  /** Stores the answer to repeat. */
+  /** Stores the response to repeat. */
   keep(run: IdempotencyRun, kept: JsonObject): Promise<void>;
   /** Deletes the row because nothing was done. The key can be used again. */
   release(run: IdempotencyRun): Promise<void>;

@@ -1,5 +1,5 @@
-// What waits for members: Actions that they may decide and hand-offs that they may claim. Also which e-mails told them
-// of these.
+// What waits for members: Actions that they may decide and hand-offs that they may claim. Also records which e-mails
+// told them about these.
 import type { AccountId, ActionId, ApplicationId, HandoffId, MailId } from '../../../kit/ids.ts';
 import type { Role } from './accounts.ts';
 import type { HandoffRow } from './handoffs.ts';
@@ -16,7 +16,7 @@ export interface InboxCount {
   readonly applicationName: string;
   readonly approvals: number;
   readonly handoffs: number;
-  /** Differs if something else is waiting. */
+  /** Changes whenever something else is waiting. */
   readonly mark: string;
 }
 
@@ -42,14 +42,14 @@ export interface NotificationSettings {
 
 export interface TellWhen {
   readonly now: Date;
-  /** Only things that have been waiting since then: newer things may be decided at once, or more may come. */
+  /** Only things that have been waiting at least since then: newer things may be decided at once, or more may come. */
   readonly waitsSince: Date;
   /** Only accounts that were last told before this time. */
   readonly toldBefore: Date;
 }
 
 export interface InboxRows {
-  /** Ordered by name of the application. Only applications in which something is waiting. */
+  /** Only applications in which something is waiting, ordered by name. */
   counts(account: AccountId, roles: InboxRoles, now: Date): Promise<readonly InboxCount[]>;
   applicationsOf(account: AccountId): Promise<readonly ApplicationId[]>;
   settings(account: AccountId): Promise<NotificationSettings>;
@@ -61,7 +61,7 @@ export interface InboxRows {
   /** Records this time as the last one at which the account was told, so that the pause begins again. */
   pause(account: AccountId, now: Date): Promise<void>;
   /**
-   * Records that this e-mail tells the account of the things that wait for it, oldest first. None of them can be
+   * Records that this e-mail tells the account about the things that wait for it, oldest first. None of them can be
    * decided before the transaction ends. Undefined if another process is telling the account, or the account no longer
    * wants e-mails.
    */

@@ -28,7 +28,7 @@ export interface InvitingState {
 }
 
 export interface Invitations {
-  /** Calls `decide` under a lock of the application. `decide` throws to refuse. */
+  /** Calls `decide` while the application is locked. `decide` throws to refuse the invitation. */
   insert(row: InvitationRow, countedSince: Date, decide: (state: InvitingState) => void): Promise<void>;
   /** Pending invitations and those that ended after `endedSince`, newest first. */
   list(

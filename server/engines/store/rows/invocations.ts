@@ -44,17 +44,17 @@ export interface InvocationRow {
   readonly meters: JsonObject;
   readonly metadata?: JsonObject;
   readonly attempts: number;
-  /** The most micro-credits that the caller allows. */
+  /** The maximum cost that the caller allows, in micro-credits. */
   readonly maxCost?: number;
-  /** Micro-credits that a success costs in addition to its metered use, as they were at admission. */
+  /** What a success costs in addition to its metered use, in micro-credits, as it was at admission. */
   readonly price: number;
-  /** Micro-credits that were held at the start, and that were captured at the end. */
+  /** Micro-credits that were held at the start, and those that were captured at the end. */
   readonly reserved: number;
   readonly captured: number;
   readonly sessionId?: SessionId;
   /** The Action that the invocation executes. At most one invocation executes an Action. */
   readonly jobId?: ActionId;
-  /** The end user whom it is for, or whose memory it reads or writes. */
+  /** The end user for whom the invocation is, or whose memory it reads or writes. */
   readonly consumerId?: ConsumerId;
   readonly receiptId?: ReceiptId;
   readonly receipt?: string;
@@ -72,7 +72,7 @@ export interface InvocationEnd {
   readonly outputUntil?: Date;
   readonly error?: JsonObject;
   readonly meters: JsonObject;
-  /** Micro-credits, at most those that were held; the rest is given back. Absent: all stays held. */
+  /** Micro-credits, at most those that were held; the rest is released. Absent: everything stays held. */
   readonly captured?: number;
   /** When the input is removed. Absent: now. */
   readonly inputUntil?: Date;
@@ -95,7 +95,7 @@ export interface InvocationFilter {
   readonly limit: number;
 }
 
-/** Bounds of the calls of one operation by one key since a time. */
+/** Limits on the calls of one operation by one key since `countedSince`. */
 export interface CallLimits {
   readonly countedSince: Date;
   readonly callsMax?: number;
@@ -104,8 +104,8 @@ export interface CallLimits {
 }
 
 /**
- * Calls of one operation by one key, and their cost in micro-credits. For calls that have not been settled, the cost is
- * what is held.
+ * The calls of one operation by one key, and their cost in micro-credits. A call that has not been settled counts with
+ * the amount that is held for it.
  */
 export interface CallsMade {
   readonly calls: number;
@@ -115,22 +115,22 @@ export interface CallsMade {
 export type Inserted =
   | 'inserted'
   | 'calls_used_up'
-  /** The invocation holds more than the earlier calls leave of `costMax`. */
+  /** The invocation needs to hold more than the earlier calls have left of `costMax`. */
   | { readonly spent: number }
-  /** The account lacks what the invocation holds. */
+  /** The account has less credit than the invocation needs to hold. */
   | { readonly short: Shortage }
-  /** An earlier request of the key with the same idempotency key. */
+  /** The invocation of an earlier request by the same agent key with the same idempotency key. */
   | { readonly existing: InvocationRow };
 
 export interface InvocationRows {
   /**
-   * Inserts an accepted invocation. With `limits` the key is locked, so that concurrent inserts count each other.
-   * `rates`: the rates of the credit in `reserved`, which is held in the same transaction.
+   * Inserts an accepted invocation. With `limits`, the key is locked, so that concurrent inserts count each other.
+   * `rates`: the rates for the credit in `reserved`, which is held in the same transaction.
    */
   insert(row: InvocationRow, rates: CreditRates, limits?: CallLimits): Promise<Inserted>;
   /**
    * Deletes an accepted invocation that was refused before its start, so that its idempotency key can be used again.
-   * The credit that it held is given back.
+   * The credit that was held for it is released.
    */
   withdraw(id: InvocationId, at: Date): Promise<void>;
   get(application: ApplicationId, id: InvocationId): Promise<InvocationRow | undefined>;
@@ -142,8 +142,8 @@ export interface InvocationRows {
   ): Promise<InvocationRow[]>;
   madeSince(key: KeyId, operationId: string, since: Date): Promise<CallsMade>;
   /**
-   * accepted or dispatched -> dispatched, counting the attempt. Committed before the first byte of an effect. Undefined
-   * if the invocation has ended.
+   * accepted or dispatched -> dispatched. Counts the attempt. Must be committed before the first byte of an effect is
+   * sent. Undefined if the invocation has ended.
    */
   dispatch(id: InvocationId, startedAt: Date, session: SessionId | undefined): Promise<InvocationRow | undefined>;
   /** Ends the invocation, settles its credit and removes its input. Undefined if it has already ended. */
@@ -151,10 +151,10 @@ export interface InvocationRows {
   /** Invocations of this host that have not ended, oldest first. */
   open(host: HostId, batch: number): Promise<InvocationRow[]>;
   hasReceipt(id: ReceiptId): Promise<boolean>;
-  /** Invocations whose output is due for removal. */
+  /** Invocations with output that is due for removal. */
   outputDue(now: Date, batch: number): Promise<InvocationRow[]>;
   forgetOutput(id: InvocationId): Promise<void>;
-  /** Removes inputs that are due. Returns their number. */
+  /** Removes inputs that are due for removal. Returns their number. */
   forgetInputs(now: Date, batch: number): Promise<number>;
   /** Deletes invocations that ended before this time. Returns their number. */
   forget(endedBefore: Date, batch: number): Promise<number>;

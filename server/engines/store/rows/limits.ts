@@ -5,7 +5,7 @@ import type { JsonObject } from '../../../kit/json.ts';
 
 export interface LimitsRow {
   readonly applicationId: ApplicationId;
-  /** Only the limits that were set; the domain has the defaults. */
+  /** Contains only the limits that were set; the domain knows the defaults. */
   readonly configured: JsonObject;
   readonly revision: number;
   readonly updatedAt: Date;
@@ -13,7 +13,7 @@ export interface LimitsRow {
 
 export interface LimitsRows {
   get(application: ApplicationId): Promise<LimitsRow | undefined>;
-  /** Replaces the limits if the revision is still `revision`. Waits for admissions that hold the row. */
+  /** Replaces the limits if their revision is still `revision`. Waits for admissions that have locked the row. */
   replace(
     application: ApplicationId,
     revision: number,

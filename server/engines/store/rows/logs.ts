@@ -1,10 +1,10 @@
 // The log of each session.
 import type { ApplicationId, SessionId } from '../../../kit/ids.ts';
 
-/** Entries and bytes of each kind. */
+/** The number of entries and bytes of each kind. */
 export type LogKinds = Readonly<Record<string, { readonly entries: number; readonly bytes: number }>>;
 
-/** Consecutive entries of a session's log, one in each line. */
+/** Consecutive entries of a session's log, one per line. */
 export interface LogChunk {
   /** Sequence number of the first line. */
   readonly first: number;
@@ -22,7 +22,7 @@ export interface LogStanding {
 }
 
 export interface LogRows {
-  /** A chunk replaces an existing one with the same first sequence number. */
+  /** Writes chunks. A chunk replaces an existing one with the same first sequence number. */
   write(application: ApplicationId, session: SessionId, chunks: readonly LogChunk[], now: Date): Promise<void>;
   /**
    * Chunks that contain entries after `after`, oldest first. With `kinds`, only chunks that contain entries of these

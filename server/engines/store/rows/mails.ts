@@ -7,13 +7,16 @@ export interface MailRow {
   readonly subject: string;
   readonly body: string;
   readonly createdAt: Date;
-  /** When to send the e-mail or try again. Absent: it was sent or given up, or there is no mail server. */
+  /** When to send the e-mail or try again. Absent if it was sent or given up, or if there is no mail server. */
   readonly dueAt?: Date;
   readonly attempts: number;
   readonly sentAt?: Date;
   /** Why the last attempt failed. */
   readonly failure?: string;
-  /** The e-mail tells of waiting things. It is not sent once none of them is waiting any more (rows/inbox.ts). */
+  /**
+   * Whether the e-mail tells the recipient about things that wait for them. It is not sent once none of these is
+   * waiting any more (rows/inbox.ts).
+   */
   readonly tellsOfWaiting?: boolean;
 }
 
@@ -27,13 +30,13 @@ export interface Mails {
    * it was sent.
    */
   take(id: MailId, now: Date, until: Date): Promise<boolean>;
-  /** Deletes the text, which may contain a code or a link with a secret. */
+  /** Records that the e-mail was sent. Deletes its text, which may contain a code or a link with a secret. */
   sent(id: MailId, now: Date): Promise<void>;
-  /** Without `dueAt` the e-mail is given up. */
+  /** Records a failed attempt. Without `dueAt` the e-mail is given up. */
   failed(id: MailId, failure: string, dueAt: Date | undefined): Promise<void>;
   /** Newest first. */
   list(limit: number): Promise<MailRow[]>;
   removeOlder(before: Date): Promise<number>;
-  /** Deletes e-mails that were not sent and tell of nothing that is still waiting. Returns their number. */
+  /** Deletes unsent e-mails about things of which none is waiting any more. Returns their number. */
   withdraw(): Promise<number>;
 }

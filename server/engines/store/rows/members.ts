@@ -11,7 +11,7 @@ export interface MemberRow {
   readonly lastActiveAt?: Date;
 }
 
-/** Roles, read under the lock of the application. */
+/** Roles, read while the application is locked. */
 export interface MembershipState {
   /** The role of the person who requests the change. Absent: no longer a member. */
   readonly by?: Role;
@@ -25,20 +25,22 @@ export interface MembershipChange {
   readonly account: AccountId;
   /** Absent: the member is removed. */
   readonly role?: Role;
-  /** Roles to which the member may still invite. The member's pending invitations to other roles are revoked. */
+  /**
+   * The roles to which the member may still invite people. The member's pending invitations to other roles are revoked.
+   */
   readonly mayInviteTo: readonly Role[];
   readonly now: Date;
-  /** Called under the lock. Throws to refuse; then nothing is changed. */
+  /** Called while the application is locked. Throws to refuse the change; then nothing is changed. */
   readonly decide: (state: MembershipState) => void;
 }
 
 export interface Members {
-  /** Newest first, after the member who joined at this time. */
+  /** Newest first. Starts after the member given as `before`. */
   list(
     application: ApplicationId,
     page: { limit: number; before?: Pick<MemberRow, 'joinedAt' | 'accountId'> },
   ): Promise<MemberRow[]>;
   get(application: ApplicationId, account: AccountId): Promise<MemberRow | undefined>;
-  /** Returns the revoked invitations. */
+  /** Returns the ids of the revoked invitations. */
   change(application: ApplicationId, change: MembershipChange): Promise<InvitationId[]>;
 }

@@ -7,7 +7,7 @@ export interface OutboxRow {
   readonly applicationId: ApplicationId;
   readonly hostId: HostId;
   readonly key: string;
-  /** Its name in the host's staging folder. */
+  /** The file's name in the host's staging folder. */
   readonly staged: string;
   readonly contentType?: string;
   readonly attempts: number;
@@ -22,7 +22,7 @@ export interface OutboxRows {
   putOff(id: string, dueAt: Date): Promise<void>;
   /** False if the row has already been removed. */
   remove(id: string): Promise<boolean>;
-  /** The newest row of the key. */
+  /** The newest row with this key. */
   byKey(application: ApplicationId, key: string): Promise<OutboxRow | undefined>;
   /** Which of these keys have a row. */
   waiting(application: ApplicationId, keys: readonly string[]): Promise<ReadonlySet<string>>;
@@ -30,6 +30,6 @@ export interface OutboxRows {
   removeKeys(application: ApplicationId, keys: readonly string[]): Promise<OutboxRow[]>;
   /** The keys with this prefix that have a row. */
   under(application: ApplicationId, prefix: string): Promise<string[]>;
-  /** The names of all staged files of the host's rows. */
+  /** The names of all staged files that have a row of this host. */
   staged(host: HostId): Promise<ReadonlySet<string>>;
 }

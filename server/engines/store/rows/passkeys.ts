@@ -5,7 +5,7 @@ export interface PasskeyRow {
   readonly id: PasskeyId;
   readonly accountId: AccountId;
   readonly credentialId: Buffer;
-  /** COSE key. */
+  /** The public key in COSE format. */
   readonly publicKey: Buffer;
   readonly counter: number;
   readonly transports: readonly string[];
@@ -21,8 +21,8 @@ export interface Passkeys {
   /** False if there is no such passkey. */
   remove(account: AccountId, id: PasskeyId): Promise<boolean>;
   /**
-   * Records a use. False if the counter did not increase, which indicates a copied authenticator. An authenticator
-   * whose counter is always 0 does not count.
+   * Records a use. False if the counter did not increase, which indicates a copied authenticator. A counter that is
+   * always 0 is accepted: such an authenticator does not count.
    */
   used(id: PasskeyId, counter: number, at: Date): Promise<boolean>;
 }

@@ -1,12 +1,12 @@
-// What waits in the database to be done in the background.
+// The amount of background work that waits in the database.
 import type { HostId } from '../../../kit/ids.ts';
 
 export interface Queued {
-  /** Files of this host that are not stored yet. */
+  /** Files of this host that have yet to be stored. */
   readonly files: number;
-  /** Deliveries of webhooks, of the whole installation. */
+  /** Deliveries of webhooks in the whole installation. */
   readonly webhooks: number;
-  /** E-mails, of the whole installation. */
+  /** E-mails in the whole installation. */
   readonly mails: number;
 }
 

@@ -15,7 +15,7 @@ export interface SegmentRow {
   readonly sessionId: SessionId;
   readonly page: number;
   readonly sequence: number;
-  /** The run of segments with one init segment. */
+  /** Identifies the run: consecutive segments that share one init segment. */
   readonly run: number;
   readonly startMs: number;
   readonly durationMs: number;
@@ -31,14 +31,14 @@ export interface SpanRow {
   readonly page: number;
   readonly kind: 'hidden' | 'missing';
   readonly fromMs: number;
-  /** Absent while the span has not ended. */
+  /** Absent until the span ends. */
   readonly toMs?: number;
   readonly why?: string;
 }
 
 export type OmissionWhy = 'too_many_at_once' | 'too_many_in_all';
 
-/** A page that is not recorded. Without a number if the page has none. */
+/** A page that is not recorded. `page` is absent if the page has no number. */
 export interface OmittedPage {
   readonly why: OmissionWhy;
   readonly targetId: string;
@@ -58,7 +58,9 @@ export interface RecordingFileRow {
   readonly failure?: string;
 }
 
-/** Methods that take only a session id require that the caller has read the session's row under its application. */
+/**
+ * For methods that take only a session id, the caller must already have read the session's row under its application.
+ */
 export interface RecordingRows {
   /** Does not change an existing row. */
   began(session: SessionId, page: number, startedAt: Date): Promise<void>;
@@ -76,14 +78,14 @@ export interface RecordingRows {
   omit(session: SessionId, page: OmittedPage): Promise<void>;
   /** The number of pages without a recording, by reason. */
   omissions(session: SessionId): Promise<ReadonlyArray<{ readonly why: OmissionWhy; readonly pages: number }>>;
-  /** The end of the stored part of each page, in milliseconds. */
+  /** How far each page is stored, in milliseconds. */
   lengths(session: SessionId): Promise<ReadonlyMap<number, number>>;
-  /** Requests that this host assembles the file. A complete file is not changed. */
+  /** Requests that this host assemble the file. A complete file is not changed. */
   ask(row: Pick<RecordingFileRow, 'sessionId' | 'page' | 'hostId' | 'assembly' | 'requestedAt'>): Promise<void>;
   files(session: SessionId): Promise<RecordingFileRow[]>;
   /** Oldest first. */
   pending(host: HostId, batch: number): Promise<RecordingFileRow[]>;
   settle(row: RecordingFileRow): Promise<void>;
-  /** Called after the artifacts are deleted. The rows of the pages stay. */
+  /** Call after the artifacts are deleted. The rows of the pages stay. */
   forget(session: SessionId): Promise<void>;
 }

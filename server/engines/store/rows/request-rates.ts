@@ -1,4 +1,4 @@
-// The token buckets of credentials, over all hosts. Hosts take several tokens at once.
+// The token buckets of credentials, shared by all hosts. A host takes several tokens at once.
 
 export interface Bucket {
   /** The id of the credential. */
@@ -8,7 +8,7 @@ export interface Bucket {
 }
 
 export interface RequestRateRows {
-  /** Takes up to `tokens` from a bucket. `waitMs`: how long until it has a token, if none was left. */
+  /** Takes up to `tokens` from a bucket. `waitMs`: how long it takes until the bucket has a token, if none was left. */
   take(bucket: Bucket, tokens: number): Promise<{ readonly granted: number; readonly waitMs: number }>;
   /** Removes the rows of buckets that are full. */
   sweep(): Promise<void>;

@@ -3,8 +3,8 @@ import type { ApplicationId, SessionId } from '../../../kit/ids.ts';
 
 export interface StoredBytes {
   /**
-   * The size of complete downloads, of uploads of sessions that have not ended, and of the unpacked versions of
-   * contexts.
+   * The size of complete downloads, of uploads to sessions that have not ended, of the unpacked versions of contexts,
+   * and of the output files of invocations.
    */
   ofApplication(application: ApplicationId): Promise<number>;
 }
@@ -19,11 +19,14 @@ export interface ExpiredSession {
 }
 
 export interface RetentionRows {
-  /** The application of a session whose files are not due for deletion. Also undefined if the session was deleted. */
+  /**
+   * Returns the application of the session. Undefined if the session's files are due for deletion, or if the session
+   * was deleted.
+   */
   applicationKeeping(session: SessionId, now: Date): Promise<ApplicationId | undefined>;
   /** Ended sessions whose files are due for deletion. */
   filesDue(now: Date, batch: number): Promise<ExpiredSession[]>;
-  /** Deletes the rows about files that were deleted. */
+  /** Deletes the rows of the files that were deleted. */
   filesGone(application: ApplicationId, session: SessionId): Promise<void>;
   /** Ended sessions whose files are deleted and whose row is due for deletion. */
   forgetDue(now: Date, batch: number): Promise<ExpiredSession[]>;

@@ -8,7 +8,10 @@ import type { ApplicationUse, Counts, PlaceOptions } from './place.ts';
 
 export type SessionStatus = 'PENDING' | 'RUNNING' | 'COMPLETED' | 'TIMED_OUT' | 'ERROR';
 
-/** What a later server process needs to find the session's browser. Defined by engines/slots and engines/browser. */
+/**
+ * What a later server process needs to find the session's browser. The format is defined by engines/slots and
+ * engines/browser.
+ */
 export type BoxJson = JsonObject;
 
 export interface SessionRow {
@@ -38,7 +41,9 @@ export interface SessionRow {
   /** Whether a client is attached, as last written. */
   readonly attached: boolean;
   readonly box?: BoxJson;
-  /** The page that changed last: its redacted URL and its title. Both are absent before a page with a web address. */
+  /**
+   * The redacted URL and the title of the page that changed last. Both are absent until a page has shown a web address.
+   */
   readonly pageUrl?: string;
   readonly pageTitle?: string;
 }
@@ -60,7 +65,7 @@ export type NewSession = Pick<
 > & {
   readonly keyId?: KeyId;
   readonly connectBy?: Date;
-  /** Digest of the request, to recognise a repeated create whose response was lost: see `claimLost`. */
+  /** Digest of the request, to recognise that a create is repeated because its response was lost: see `claimLost`. */
   readonly createDigest?: Buffer;
 };
 
@@ -73,7 +78,10 @@ export interface MetadataTerm {
 export interface SessionFilter {
   readonly statuses?: readonly SessionStatus[];
   readonly metadata?: readonly MetadataTerm[];
-  /** Each must be in the id, the metadata, the last page or the end reason. Searches at most SEARCHED_SESSIONS_MAX sessions. */
+  /**
+   * Each word must be in the id, the metadata, the last page or the end reason. Searches at most SEARCHED_SESSIONS_MAX
+   * sessions.
+   */
   readonly words?: readonly string[];
   readonly endReasons?: readonly string[];
   readonly keyId?: KeyId;
@@ -85,18 +93,18 @@ export interface SessionFilter {
   /** Before this time. */
   readonly createdBefore?: Date;
   readonly limit: number;
-  /** Only sessions after this one in the order of the list. */
+  /** Only sessions that follow this one in the list. */
   readonly before?: SessionId;
 }
 
-/** The most rows that one request searches for words. */
+/** The maximum number of rows that one request searches for words. */
 export const SEARCHED_SESSIONS_MAX = 10_000;
 
 /**
- * `use`: the use before the session was placed, if limits were checked. `over`: the use is not below the limits.
- * `full`: the limits allow the session, but the host has no free slot, or the free slots are for waiting creates.
- * `behind`: the refusal of a create of the application that is waiting and comes first. `short`: the account lacks
- * credit.
+ * `use`: the use before the session was placed, if limits were checked. `over`: the use has reached a limit. `full`:
+ * the limits allow the session, but the host has no free slot, or its free slots are reserved for waiting creates.
+ * `behind`: another create of the application is waiting and comes first; this is its refusal. `short`: the account has
+ * too little credit.
  */
 export type Placed =
   | { readonly placed: SessionRow; readonly use?: ApplicationUse }
@@ -113,13 +121,16 @@ export interface SessionRows {
    * checked.
    */
   place(row: NewSession, options?: PlaceOptions): Promise<Placed>;
-  /** The non-terminal sessions of the application, all sessions created after a time, and the bytes of the UTC day. */
+  /**
+   * Returns the number of non-terminal sessions of the application, the number of sessions created after
+   * `createdAfter`, and the bytes of the UTC day.
+   */
   countOf(application: ApplicationId, createdAfter: Date, now: Date): Promise<Counts>;
   /** Records whether the response to the create was delivered. */
   answered(id: SessionId, delivered: boolean): Promise<void>;
   /**
-   * The oldest open session with this key and digest, created since then, whose response was lost. The response is now
-   * owed to the caller.
+   * Returns the oldest open session with this key and digest that was created since then and whose response was lost.
+   * The response is then owed to the caller again.
    */
   claimLost(key: KeyId, digest: Buffer, since: Date): Promise<SessionRow | undefined>;
   /** After a restart: marks the responses that were not yet delivered as lost. Returns their number. */
@@ -131,11 +142,14 @@ export interface SessionRows {
   list(application: ApplicationId, filter: SessionFilter): Promise<SessionRow[]>;
   /** With `words`: the last session that `list` searched. Undefined: all were searched. */
   searchedTo(application: ApplicationId, filter: SessionFilter): Promise<SessionId | undefined>;
-  /** Called before anything is sent to the browser, so that a later process can find it. */
+  /** Called before anything is sent to the browser, so that a later process can find the browser. */
   setBox(id: SessionId, box: BoxJson, now: Date): Promise<void>;
-  /** PENDING -> RUNNING. Undefined if the end has been decided in the meantime. `box`: the box of a warm browser. */
+  /**
+   * PENDING -> RUNNING. Undefined if the end has been decided in the meantime. `box`: the box of the warm browser that
+   * was claimed.
+   */
   run(id: SessionId, startedAt: Date, box?: BoxJson): Promise<SessionRow | undefined>;
-  /** Only while RUNNING and before an end has been decided. */
+  /** Changes the session only while it is RUNNING and its end has not been decided. */
   change(
     application: ApplicationId,
     id: SessionId,
@@ -148,8 +162,8 @@ export interface SessionRows {
    */
   decideEnd(id: SessionId, end: SessionEnd, now: Date): Promise<SessionRow | undefined>;
   /**
-   * Moves to the decided end status and clears `box`, and settles what the session held of its account's credit. Idempotent; undefined if no end was decided. `kept`: when the
-   * files and the row are due for deletion; without it they are kept.
+   * Moves to the decided end status, clears `box`, and settles the credit that the session held. Idempotent; undefined
+   * if no end was decided. `kept`: when the files and the row are due for deletion; without it they are kept.
    */
   finish(
     id: SessionId,
@@ -157,7 +171,7 @@ export interface SessionRows {
     proxyBytes: number,
     kept?: { readonly filesDueAt: Date; readonly forgetDueAt: Date },
   ): Promise<SessionRow | undefined>;
-  /** Sets the bytes so far. Never decreases; no effect after the end. */
+  /** Sets the byte counts. They never decrease. Has no effect after the end. */
   countTraffic(id: SessionId, traffic: { proxyBytes: number; egressBytes: number }): Promise<void>;
   /** Sets the last page of each session. Changes nothing else in the row. Has no effect after the end. */
   setLastPages(pages: readonly LastPageRow[]): Promise<void>;
@@ -172,11 +186,11 @@ export interface SessionRows {
   /** Every non-terminal session of this host. */
   ofHost(host: HostId): Promise<SessionRow[]>;
   /**
-   * After a restart, with no client attached: restarts the connect and disconnect timers, to expire at `notBefore` at
-   * the earliest.
+   * After a restart, when no client is attached: restarts the connect and disconnect timers so that they expire at
+   * `notBefore` at the earliest.
    */
   resumeTimers(host: HostId, notBefore: Date): Promise<void>;
   countByStatus(host: HostId): Promise<Readonly<Partial<Record<SessionStatus, number>>>>;
-  /** Minutes and proxy bytes of an application in total, for the compatibility mount. */
+  /** Total browser minutes and proxy bytes of an application, for the compatibility mount. */
   usage(application: ApplicationId): Promise<{ browserMinutes: number; proxyBytes: number }>;
 }

@@ -1,5 +1,5 @@
-// Single-use tickets of people who are not signed in yet: the link of the first start, a code by e-mail, the challenge
-// of a passkey, the permission to give a second factor.
+// Single-use tickets for people who are not signed in yet: the link of the first start, a code sent by e-mail, the
+// challenge for a passkey, the permission to give a second factor.
 import type { AccountId, TicketId } from '../../../kit/ids.ts';
 
 export type TicketKind = 'setup' | 'email_code' | 'passkey' | 'second_factor';
@@ -11,7 +11,7 @@ export interface TicketRow {
   readonly email?: string;
   /** SHA-256 of the secret, for kinds that have one. */
   readonly hash?: Buffer;
-  /** Of a passkey. */
+  /** The challenge for a passkey. */
   readonly challenge?: string;
   readonly createdAt: Date;
   readonly expiresAt: Date;
@@ -21,14 +21,14 @@ export interface TicketRow {
 export interface SignInTickets {
   insert(row: TicketRow): Promise<void>;
   /**
-   * A ticket that is neither used nor expired and has had fewer than `triesMax` attempts. Counts the attempt before it
-   * is made, so that concurrent attempts count too.
+   * Returns a ticket that is neither used nor expired and has had fewer than `triesMax` attempts. Counts the attempt
+   * before it is made, so that concurrent attempts count too.
    */
   attempt(id: TicketId, kind: TicketKind, now: Date, triesMax: number): Promise<TicketRow | undefined>;
   byHash(hash: Buffer, kind: TicketKind, now: Date): Promise<TicketRow | undefined>;
-  /** Marks the ticket used. Of concurrent calls one returns true. */
+  /** Marks the ticket as used. Only one of several concurrent calls returns true. */
   use(id: TicketId, now: Date): Promise<boolean>;
-  /** The number of tickets of an e-mail address or an account since a time. */
+  /** The number of tickets issued for an e-mail address or an account since a time. */
   count(kind: TicketKind, of: { email?: string; accountId?: AccountId }, since: Date): Promise<number>;
   removeExpired(before: Date): Promise<number>;
 }

@@ -1,4 +1,4 @@
-// Credentials of other services, in versions. The value of each version is sealed in the vault, bound to its row.
+// Credentials for other services, in versions. The value of each version is sealed in the vault, bound to its row.
 import type { ApplicationId, KeyId } from '../../../kit/ids.ts';
 
 export interface StoredCredentialRow {
@@ -28,11 +28,11 @@ export interface CredentialVersionRow extends CredentialContent {
   readonly version: number;
   readonly sealed: Buffer;
   readonly createdAt: Date;
-  /** When an earlier version is destroyed. */
+  /** When the version is destroyed. Absent for the version in use. */
   readonly destroyAt?: Date;
 }
 
-/** A credential with the version in use. */
+/** A credential and its version in use. */
 export interface StoredCredentialWithVersion extends StoredCredentialRow {
   readonly current: CredentialVersionRow;
   /** When the previous version is destroyed. */
@@ -56,7 +56,7 @@ export interface StoredCredentialRows {
   get(application: ApplicationId, id: string): Promise<StoredCredentialWithVersion | undefined>;
   /** Ordered by id. */
   list(application: ApplicationId): Promise<StoredCredentialWithVersion[]>;
-  /** The next version of a credential with this id, which has never been used. */
+  /** Returns the next version number for a credential with this id. It has never been used before. */
   nextVersion(application: ApplicationId, id: string): Promise<number>;
   /**
    * Inserts a credential, or revives a deleted one. Undefined if one exists, or if `version` has been used in the
@@ -70,7 +70,10 @@ export interface StoredCredentialRows {
     most: number,
     now: Date,
   ): Promise<'inserted' | 'limit_reached' | undefined>;
-  /** Replaces the version in use, if `revision` is still current. The previous version is destroyed at `destroyAt`. */
+  /**
+   * Replaces the version in use, if `revision` is still the current one. The previous version is destroyed at
+   * `destroyAt`.
+   */
   rotate(
     application: ApplicationId,
     id: string,
@@ -79,7 +82,7 @@ export interface StoredCredentialRows {
     content: NewVersion,
     times: { readonly now: Date; readonly destroyAt: Date },
   ): Promise<boolean>;
-  /** The newest version before the one in use that is not destroyed yet. */
+  /** Returns the newest version before `version` that has not been destroyed. */
   previous(
     application: ApplicationId,
     id: string,
@@ -88,11 +91,11 @@ export interface StoredCredentialRows {
   ): Promise<CredentialVersionRow | undefined>;
   /** Destroys all versions, then marks the credential as deleted, if `revision` is still current. */
   delete(application: ApplicationId, id: string, revision: number, now: Date): Promise<boolean>;
-  /** Deletes earlier versions whose time is over. Returns their number. */
+  /** Deletes versions whose `destroyAt` has passed. Returns their number. */
   destroyDue(now: Date): Promise<number>;
-  /** Operations whose newest or published revision names the credential, by id. */
+  /** Returns the operations whose newest or published revision refers to one of the credentials, ordered by id. */
   usersOf(application: ApplicationId, ids: readonly string[]): Promise<CredentialUser[]>;
-  /** Counts a call. */
+  /** Counts a call with the credential. */
   count(use: Omit<CredentialUse, 'calls'>, now: Date): Promise<void>;
   /** Removes and returns counts of days before this one. */
   takeUses(before: string, batch: number): Promise<CredentialUse[]>;
@@ -101,6 +104,6 @@ export interface StoredCredentialRows {
 export interface CredentialUser {
   readonly credentialId: string;
   readonly operationId: string;
-  /** The published revision names it, and agents can call it. */
+  /** Whether the published revision refers to the credential, and agents can call it. */
   readonly isPublished: boolean;
 }

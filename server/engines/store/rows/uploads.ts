@@ -14,6 +14,6 @@ export interface UploadRow {
 export interface UploadRows {
   /** Replaces the upload of the same name. Undefined if the session has ended or its end is decided. */
   put(row: UploadRow): Promise<UploadRow | undefined>;
-  /** In the order of upload. */
+  /** In the order in which they were uploaded. */
   ofSession(application: ApplicationId, session: SessionId): Promise<UploadRow[]>;
 }

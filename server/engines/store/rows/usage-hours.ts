@@ -1,14 +1,15 @@
-// What applications used, by hour. Hours that are over are summed once and stored; later ones are summed when they are read.
+// What applications used, by hour. Hours that are over are summed once and stored; hours that are not stored yet are
+// summed when they are read.
 import type { ApplicationId, KeyId } from '../../../kit/ids.ts';
 
 export interface UsageSums {
   readonly created: number;
   readonly ended: number;
-  /** Of `ended`: those with the status ERROR. */
+  /** How many of the `ended` sessions have the status ERROR. */
   readonly failed: number;
-  /** The time that sessions were running in this hour, in total. */
+  /** The total time that sessions were running in this hour. */
   readonly browserMs: number;
-  /** For sessions that ended in this hour, over their whole life. The same applies to the bytes. */
+  /** For sessions that ended in this hour, over their whole lifetime. The same applies to the byte counts. */
   readonly cpuMs: number;
   readonly bytesReceived: number;
   readonly bytesSent: number;
@@ -17,9 +18,9 @@ export interface UsageSums {
 export interface UsageHour extends UsageSums {
   readonly hour: Date;
   readonly endReasons: Readonly<Record<string, number>>;
-  /** How many sessions started within each of `startBoundsMs`, and one more number for those that took longer. */
+  /** How many sessions started within each of `startBoundsMs`, and in the last element how many took longer. */
   readonly starts: readonly number[];
-  /** The most sessions that were running at once. */
+  /** The maximum number of sessions that were running at once. */
   readonly peak: number;
 }
 
@@ -30,7 +31,7 @@ export interface KeyUsage extends UsageSums {
 }
 
 export interface UsagePeriod {
-  /** Full hours. */
+  /** The start of an hour, like `to`. */
   readonly from: Date;
   readonly to: Date;
   readonly now: Date;

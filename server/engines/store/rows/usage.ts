@@ -1,4 +1,4 @@
-// What sessions used of their host.
+// What sessions used of their hosts' resources.
 import type { SessionId } from '../../../kit/ids.ts';
 
 export interface SessionUsageRow {
@@ -11,7 +11,7 @@ export interface SessionUsageRow {
 }
 
 export interface UsageRows {
-  /** The caller has read the session's row under its application. */
+  /** The caller must already have read the session's row under its application. */
   ofSession(session: SessionId): Promise<SessionUsageRow | undefined>;
   /** No value decreases. Sessions that have been deleted in the meantime are left out. */
   save(rows: readonly SessionUsageRow[]): Promise<void>;

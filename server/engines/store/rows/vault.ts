@@ -4,7 +4,7 @@ import type { JsonObject } from '../../../kit/json.ts';
 export interface DataKeyRow {
   /** An application, or the nil id for the installation. */
   readonly owner: string;
-  /** The id of the master key that wraps it. */
+  /** The id of the master key that wraps the data key. */
   readonly master: string;
   readonly wrapped: Buffer;
   readonly createdAt: Date;
@@ -19,7 +19,9 @@ export interface DataKeyRows {
   insertFirst(row: DataKeyRow): Promise<DataKeyRow>;
   /** Inserts a row, or returns the existing one. Undefined if another master key is in use. */
   insert(row: DataKeyRow): Promise<DataKeyRow | undefined>;
-  /** Removes a data key. What it sealed can never be opened again. Must not be used for the installation. */
+  /**
+   * Removes a data key. Data that was sealed with it can never be opened again. Must not be used for the installation.
+   */
   remove(owner: string): Promise<void>;
   /** Writes the rows that `work` returns, under a lock: no other process inserts or changes rows during this time. */
   change(work: (rows: readonly DataKeyRow[]) => Promise<readonly DataKeyRow[]>): Promise<void>;

@@ -8,16 +8,16 @@ export interface WebhookRow {
   readonly applicationId: ApplicationId;
   readonly name: string;
   readonly url: string;
-  /** Empty: all. */
+  /** Empty: all types. */
   readonly eventTypes: readonly string[];
   readonly status: 'enabled' | 'disabled';
   readonly disabledReason?: DisabledReason;
   readonly disabledAt?: Date;
-  /** Since when every attempt has failed. */
+  /** The time since which every attempt has failed. */
   readonly failingSince?: Date;
-  /** Deliveries have been written for the events up to this one. */
+  /** Deliveries have been written for the events up to this id. */
   readonly readThrough: number;
-  /** Increases with each rotation. */
+  /** Increases with each rotation of the key. */
   readonly keyVersion: number;
   readonly publicKey: string;
   readonly sealedKey: Buffer;
@@ -50,7 +50,7 @@ export interface DeliveryRow {
   readonly id: DeliveryId;
   readonly webhookId: WebhookId;
   readonly applicationId: ApplicationId;
-  /** Absent: a test. */
+  /** Absent for a test. */
   readonly eventId?: number;
   readonly eventType: string;
   /** The bytes that are signed and sent, as text. */
@@ -59,8 +59,8 @@ export interface DeliveryRow {
   readonly attempts: number;
   readonly createdAt: Date;
   /**
-   * When to send the delivery. While it is being sent: when another process may send it. Present only, and always,
-   * while the delivery is waiting.
+   * When to send the delivery, or, while it is being sent, when another process may send it. Present if and only if the
+   * delivery is waiting.
    */
   readonly dueAt?: Date;
   readonly attemptedAt?: Date;
@@ -72,7 +72,7 @@ export interface DeliveryRow {
 export interface FailedAttempt {
   readonly failure: string;
   readonly answerStatus?: number;
-  /** Absent: the delivery is given up. */
+  /** Absent: no more attempts are made. */
   readonly dueAt?: Date;
 }
 
@@ -87,7 +87,10 @@ export interface WebhookRows {
   /** Newest first. */
   list(application: ApplicationId, page: { limit: number; before?: WebhookId }): Promise<WebhookRow[]>;
   get(application: ApplicationId, id: WebhookId): Promise<WebhookRow | undefined>;
-  /** Undefined if the current revision is another one. `status` also ends waiting deliveries, or clears the failures. */
+  /**
+   * Undefined if `revision` is not the current one. `status` also ends waiting deliveries (`disabled`), or clears the
+   * failures (`enabled`).
+   */
   change(
     row: Pick<WebhookRow, 'id' | 'applicationId'>,
     revision: number,
@@ -109,9 +112,9 @@ export interface WebhookRows {
   /** The number of waiting deliveries of the webhook. */
   waiting(id: WebhookId): Promise<number>;
 
-  /** The webhook in any state, without its application, for background work. */
+  /** Returns the webhook in any state, regardless of its application, for background work. */
   byId(id: WebhookId): Promise<WebhookRow | undefined>;
-  /** Enabled webhooks with events for which no delivery has been written, in any order. */
+  /** Returns enabled webhooks with events for which no delivery has been written yet, in any order. */
   behind(batch: number): Promise<WebhookRow[]>;
   /**
    * Writes deliveries and moves the webhook's place in the feed, in one transaction. False if another process has done
@@ -122,7 +125,7 @@ export interface WebhookRows {
     through: number,
     deliveries: readonly DeliveryRow[],
   ): Promise<boolean>;
-  /** Webhooks with a delivery that is due, the longest waiting first. */
+  /** Returns webhooks with a delivery that is due, those that have waited longest first. */
   due(now: Date, batch: number): Promise<ReadonlyArray<Pick<DeliveryRow, 'webhookId' | 'applicationId'>>>;
   /**
    * Reserves, until `until`, the delivery of the webhook that is due first, and counts the attempt. Undefined if none
@@ -133,7 +136,7 @@ export interface WebhookRows {
   delivered(delivery: Pick<DeliveryRow, 'id' | 'webhookId'>, now: Date, answerStatus: number): Promise<void>;
   /** Returns the time since which every attempt has failed. Undefined if the webhook was deleted. */
   failed(delivery: Pick<DeliveryRow, 'id' | 'webhookId'>, now: Date, attempt: FailedAttempt): Promise<Date | undefined>;
-  /** Makes a delivery due at once whose attempt was interrupted by the end of this process. */
+  /** Makes a delivery due at once, because the end of this process interrupted its attempt. */
   release(delivery: DeliveryId, now: Date): Promise<void>;
   disable(id: WebhookId, reason: DisabledReason, now: Date): Promise<void>;
   /** Deletes deliveries that were created before this time and are not waiting. Returns their number. */

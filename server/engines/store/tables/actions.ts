@@ -1,5 +1,5 @@
-// Actions. Each change of state is one conditional statement. A trigger refuses any other change of state, and
-// announces those that are made.
+// Actions. Each change of state is one conditional statement. A trigger refuses invalid changes of state, and sends a
+// notification for each change that is made.
 import type { Selectable } from 'kysely';
 import type { ActionId, ApplicationId } from '../../../kit/ids.ts';
 import { type Db, inTransaction } from '../database.ts';
@@ -128,7 +128,7 @@ const changing = (db: Db, application: ApplicationId, id: ActionId) =>
 const cancelledAt = (why: string, now: Date) =>
   ({ state: 'cancelled', why, endedAt: now, sealedContent: null }) as const;
 
-/** The application is locked, so that concurrent inserts see and count each other. */
+/** Inserts an Action. The application is locked, so that concurrent inserts see and count each other. */
 async function insert(trx: Db, row: ActionRow, { endUserMax, applicationMax }: ActionLimits): Promise<ActionInserted> {
   const { applicationId, keyId, idempotencyKey, likeness, providerId, subject, createdAt } = row;
   await lockApplication(trx, applicationId);

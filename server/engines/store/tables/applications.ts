@@ -8,8 +8,8 @@ import { announced } from './credentials.ts';
 import { countAll, lockAccount } from './limited-insert.ts';
 
 /**
- * The most applications that a lookup by name returns. Names need not be unique; if several match, the caller needs the
- * id.
+ * The maximum number of applications that a lookup by name returns. Names need not be unique; if several match, the
+ * caller needs the id.
  */
 const FOUND_MAX = 20;
 

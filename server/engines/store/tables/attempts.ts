@@ -1,4 +1,4 @@
-// Attempts within a period. A row holds the times of the attempts under one name, in microseconds of the database
+// Attempts within a period. A row holds the times of the attempts under one name, in microseconds by the database's
 // clock.
 import { sql } from 'kysely';
 import type { Db } from '../database.ts';

@@ -79,7 +79,7 @@ export const audit = (db: Db): AuditRows => ({
   },
 });
 
-/** Reads the distinct values of the first column of an index, without reading every row. */
+/** Reads the distinct chains of a table from an index, without reading every row. */
 const chainsOf = (table: 'audit_entries' | 'audit_seals') => sql`
   ${sql.id(`${table}_chains`)} as (
     (select chain from ${sql.id(table)} order by chain limit 1)

@@ -1,5 +1,5 @@
-// Operations that applications configure. Each change is one conditional statement; another one in the same transaction
-// inserts its revision.
+// Operations that applications configure. Each change is one conditional statement; another statement in the same
+// transaction inserts the revision.
 import { type Selectable, sql } from 'kysely';
 import type { ApplicationId } from '../../../kit/ids.ts';
 import { type Db, inTransaction } from '../database.ts';
@@ -116,7 +116,7 @@ const living = (db: Db, application: ApplicationId, id: string) =>
 
 interface Wanted {
   readonly id?: string;
-  /** Which revision: a column of the operation, or a number. */
+  /** Which revision to join: that in a column of the operation, or the one with this number. */
   readonly at: 'revision' | 'publishedRevision' | number;
   readonly isPublished?: boolean;
 }

@@ -98,7 +98,7 @@ export const consumerMemory = (db: Db): ConsumerMemory => ({
     ).map(withoutNulls),
 
   revokeConsent: async (consumer, id, now) => {
-    // Waits for writes in progress that the consent allows.
+    // Waits for writes that are in progress under the consent.
     await db.selectFrom('consumers').select('id').where('id', '=', consumer).forNoKeyUpdate().execute();
     const revoked = db
       .updateTable('consumerConsents')

@@ -41,7 +41,7 @@ export const consumers = (db: Db): Consumers => {
   const living = () => db.selectFrom('consumers').selectAll().where('deletedAt', 'is', null);
   const first = async (rows: ReturnType<typeof living>): Promise<ConsumerRow | undefined> =>
     (await rows.execute()).map(withoutNulls)[0];
-  /** The consumer that this one is linked to, or this one itself. */
+  /** Returns the consumer that this one is linked to, or this one itself. */
   const followed = async (row: ConsumerRow | undefined): Promise<ConsumerRow | undefined> =>
     row?.linkedTo ? first(living().where('id', '=', row.linkedTo)) : row;
   const namesOf: Consumers['namesOf'] = async (application, id) => {

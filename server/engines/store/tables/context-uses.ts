@@ -1,5 +1,5 @@
-// Which sessions will save to which context, and which saves are running. Opening a use locks the context, so that
-// concurrent opens see each other.
+// Which sessions will save into which context, and which saves are due or running. Opening a use locks the context, so
+// that concurrent opens see each other.
 import { type Selectable, sql } from 'kysely';
 import type { SessionId } from '../../../kit/ids.ts';
 import type { Announcer } from '../announcer.ts';

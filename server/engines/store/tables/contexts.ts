@@ -191,7 +191,10 @@ async function retire(
   return previous && versionRow(previous);
 }
 
-/** Ends the session's use of its context. Returns the version that the session started from; 0 if there was none. */
+/**
+ * Ends the session's use of its context. Returns the version that the session started from, or 0 if there was none;
+ * undefined if there was no use.
+ */
 async function endUse(trx: Db, session: string): Promise<number | undefined> {
   const ended = await sql<{ from: number }>`
     delete from context_uses where session_id = ${session} returning coalesce(from_version, 0) as "from"`.execute(trx);
@@ -213,10 +216,13 @@ function versionRow(row: Selectable<ContextVersionsTable>): VersionRow {
 
 // ---- removal -------------------------------------------------------------------------------------------------------
 
-/** An interrupted removal is repeated after this time. */
+/** A removal that was interrupted is repeated after this time. */
 const REMOVED_WITHIN_MS = 600_000;
 
-/** Versions are marked first, under the locks of their contexts, so that no new version can share their objects. */
+/**
+ * Returns the versions to remove. They are marked first, while their contexts are locked, so that no new version can
+ * share their objects.
+ */
 async function removable(trx: Db, now: Date, batch: number): Promise<RemovableVersion[]> {
   const due = await trx
     .selectFrom('contextVersions')

@@ -11,7 +11,7 @@ export const controls = (db: Db): ControlRows => ({
   },
 
   lockFence: async (application, session) => {
-    // An update that changes nothing still locks the row.
+    // The update changes nothing, but it locks the row.
     const locked = await sql<LockedFence>`
       insert into session_controls (session_id, application_id)
         select id, application_id from sessions where id = ${session} and application_id = ${application}

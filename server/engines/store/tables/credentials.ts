@@ -1,4 +1,4 @@
-// Common to keys and tokens: which rows are valid, which are listed, and how a revocation is announced.
+// What keys and tokens have in common: which rows are valid, which are listed, and how a revocation is announced.
 import { type ExpressionBuilder, type RawBuilder, sql } from 'kysely';
 import { plus } from '../../../kit/clock.ts';
 import type { Tables } from '../schema.ts';
@@ -7,7 +7,7 @@ import type { Channel } from '../store.ts';
 type Credentials = 'keys' | 'tokens';
 
 const DAY_MS = 24 * 60 * 60 * 1000;
-/** Ended credentials are listed for this long. */
+/** Credentials that have ended are still listed for this long. */
 const LISTED_AFTER_END_MS = 90 * DAY_MS;
 
 export const isAlive = (now: Date) => (eb: ExpressionBuilder<Tables, Credentials>) =>
@@ -20,7 +20,7 @@ export const isListed = (now: Date): RawBuilder<boolean> => {
 
 const REVOKED: Channel = 'credential_revoked';
 
-/** A column of the statement that revokes, so that the notification is sent only when it is committed. */
+/** A column for the statement that revokes, so that the notification is sent only when the revocation is committed. */
 export const announced = sql<string>`pg_notify(${sql.lit(REVOKED)}, encode(hash, 'hex'))`;
 
 /** As `announced`, but open connections of the key stay open. */

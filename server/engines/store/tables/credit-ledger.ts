@@ -1,5 +1,6 @@
-// The ledger. Its functions take a transaction and never open one. The row of the account's balance is locked before a
-// reservation is read, so that all changes of one account happen one after the other. A trigger adds each entry to the balance.
+// The credit ledger. Its functions take a transaction and never open one. The row of the account's balance is locked
+// before a reservation is read, so that all changes to one account happen one after the other. A trigger adds each
+// entry to the balance.
 import { type RawBuilder, type Selectable, sql } from 'kysely';
 import { type AccountId, type ApplicationId, type CreditEntryId, newId } from '../../../kit/ids.ts';
 import type { Db } from '../database.ts';
@@ -32,8 +33,8 @@ export async function lockBalance(trx: Db, account: AccountId): Promise<BalanceR
 }
 
 /**
- * Holds credit of the account that the application bills, in one statement that locks the balance until the end of the
- * transaction. If there is not enough credit, returns the shortage and changes nothing.
+ * Holds credit from the account that the application bills, in one statement that locks the balance until the end of
+ * the transaction. If there is not enough credit, returns the shortage and changes nothing.
  */
 export async function hold(trx: Db, asked: NewHold): Promise<'held' | Shortage> {
   const { rows } = await sql<{ available: number | null }>`select ${holding(asked)} as available`.execute(trx);
@@ -42,8 +43,8 @@ export async function hold(trx: Db, asked: NewHold): Promise<'held' | Shortage> 
 }
 
 /**
- * `hold` as part of another statement. Null if the credit is held, otherwise the available amount. Throws like
- * `assertAmount`.
+ * `hold` as an expression for use in another statement. Null if the credit is held, otherwise the available amount.
+ * Throws like `assertAmount`.
  */
 export function holding(asked: NewHold): RawBuilder<number | null> {
   assertAmount(asked.amount);
@@ -69,14 +70,14 @@ export async function lockHeld(
   const held = trx.selectFrom('creditReservations').where('purposeId', '=', purposeId).where('status', '=', 'held');
   const ofAccount = trx.selectFrom('creditBalances').selectAll().where('accountId', '=', held.select('accountId'));
   const balance = await ofAccount.forUpdate().executeTakeFirst();
-  // A separate statement, because it sees what was committed while the first one waited.
+  // A separate statement, because only a new statement sees what was committed while the first one waited.
   const row = balance && (await held.selectAll().forUpdate().executeTakeFirst());
   return row && { balance, reservation: reservationRow(row) };
 }
 
 /**
  * Captures what has been used so far, and extends the hold to `target`. Returns `short` if there is not enough credit
- * for the extension; then only the use was captured, up to the amount held.
+ * for the extension; in that case only the use was captured, up to the amount held.
  */
 export async function meter(
   trx: Db,
@@ -99,8 +100,8 @@ export async function meter(
 
 /**
  * Ends the reservation for this purpose: captures `cost` and releases the rest. With `mayExceed`, a cost above the hold
- * also takes other available credit; without it, the cost is captured up to the hold. Returns the total captured;
- * undefined if nothing is held.
+ * is also taken from other available credit; without it, at most the amount held is captured. Returns the total
+ * captured; undefined if nothing is held.
  */
 export async function settle(trx: Db, purposeId: string, options: SettleOptions): Promise<number | undefined> {
   const { rows } = await sql<{ captured: number | null }>`select ${settling(purposeId, options)} as captured`.execute(
@@ -109,7 +110,7 @@ export async function settle(trx: Db, purposeId: string, options: SettleOptions)
   return rows[0]?.captured ?? undefined;
 }
 
-/** `settle` as part of another statement. Null if nothing is held. Throws like `assertAmount`. */
+/** `settle` as an expression for use in another statement. Null if nothing is held. Throws like `assertAmount`. */
 export function settling(
   purposeId: string,
   { cost, at, mayExceed = false, metered, as }: SettleOptions,
@@ -128,7 +129,7 @@ export interface SettleOptions {
   readonly as?: 'expired';
 }
 
-/** Adds credit. A `fund` was paid for, and its bonus is a gift; a `grant` is a gift from the operator. */
+/** Adds credit. A `fund` was paid for, and its bonus is a gift; a `grant` is entirely a gift from the operator. */
 export async function addCredit(
   trx: Db,
   account: AccountId,

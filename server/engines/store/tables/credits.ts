@@ -1,5 +1,5 @@
-// Credit of accounts: metering of what is running. The ledger is changed in credit-ledger.ts; each transaction begins
-// here, in place.ts, in sessions.ts or in invocations.ts.
+// Credit of accounts: meters what is running. The ledger is changed in credit-ledger.ts; each transaction begins here,
+// in place.ts, in sessions.ts or in invocations.ts.
 import { sql } from 'kysely';
 import type { AccountId, ApplicationId, SessionId } from '../../../kit/ids.ts';
 import type { JsonObject } from '../../../kit/json.ts';
@@ -78,7 +78,7 @@ export const creditGrants = (db: Db): CreditGrants => ({
     }),
 });
 
-/** The times and byte count of a session, as last written. */
+/** Returns the start and end times and the byte count of a session, as last written. */
 export async function usedBy(trx: Db, session: string): Promise<MeteredSession | undefined> {
   const { rows } = await sql<{
     startedAt: Date | null;
@@ -99,7 +99,7 @@ export async function usedBy(trx: Db, session: string): Promise<MeteredSession |
   };
 }
 
-/** Appends an event. It must be the last statement of a transaction, as for every event. */
+/** Appends an event. As for every event, this must be the last statement of a transaction. */
 async function append(
   trx: Db,
   session: string,

@@ -1,4 +1,4 @@
-// Downloads of sessions. Each move between states is one conditional statement, so that two processes or a repeated event
+// Downloads of sessions. Each change of state is one conditional statement, so that two processes or a repeated event
 // cannot make a download both complete and failed, or complete twice.
 import { type ExpressionBuilder, type Selectable, sql } from 'kysely';
 import type { Db } from '../database.ts';
@@ -55,8 +55,8 @@ export const downloads = (db: Db): DownloadRows => ({
     return (await left.execute()).map(withoutNulls);
   },
 
-  // Both queries use one snapshot, so that a download that completes during the request is either counted and listed,
-  // or neither.
+  // Both queries use one snapshot, so that a download that completes during the request is in both results or in
+  // neither.
   list: async (application, session, filter) =>
     db
       .transaction()

@@ -1,5 +1,5 @@
-// Bytes by application and day. Rows are locked in the order of their ids, so that two processes that add at the same
-// time do not deadlock.
+// Bytes by application and day. Rows are locked in the order of application ids, so that two processes that add at the
+// same time do not deadlock.
 import { sql } from 'kysely';
 import type { ApplicationId } from '../../../kit/ids.ts';
 import type { JsonObject } from '../../../kit/json.ts';

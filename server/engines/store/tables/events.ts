@@ -1,10 +1,10 @@
 // Events of sessions and of applications: appended together with the change that they report, and read oldest first.
 //
-// Ids are taken from a sequence before their transaction commits, so a greater one may be seen before a smaller one. Each
-// writer therefore holds the application's advisory lock, shared, from before it takes its id until its commit; a reader
-// notes the last assigned id, waits for that lock once, and reads up to the noted id: all writers with a smaller id have
-// committed. So readers wait some milliseconds for writers, and writers never wait for each other. Writers take this lock
-// last, so no holder of it waits for another lock.
+// An id is taken from a sequence before its transaction commits, so a greater id may become visible before a smaller
+// one. Each writer therefore holds the application's advisory lock, shared, from before it takes its id until it
+// commits. A reader notes the last assigned id, waits for that lock once, and reads up to the noted id: by then, all
+// writers with smaller ids have committed. So readers wait some milliseconds for writers, and writers never wait for
+// each other. Writers take this lock last, so no holder of it waits for another lock.
 
 import { type RawBuilder, type Selectable, sql } from 'kysely';
 import type { ApplicationId, SessionId } from '../../../kit/ids.ts';
@@ -33,11 +33,11 @@ export interface Recording {
   readonly type: SessionEventType;
   readonly at: Date;
   readonly actor: Actor | RawBuilder<unknown>;
-  /** If it is SQL, it may refer to columns of the changed row. */
+  /** If this is SQL, it may refer to columns of the changed row. */
   readonly detail: JsonObject | RawBuilder<unknown>;
 }
 
-/** Records an event, as a column of a statement over session rows named `changed`. */
+/** Records an event. To be selected as a column by a statement over session rows named `changed`. */
 export const recorded = ({ type, at, actor, detail }: Recording): RawBuilder<number | null> => {
   const [kind, name] =
     'kind' in actor
@@ -49,7 +49,7 @@ export const recorded = ({ type, at, actor, detail }: Recording): RawBuilder<num
     ${EVENTS_PER_SESSION_MAX}::integer, ${DETAIL_BYTES_MAX}::integer, ${LOCK_SPACE}::integer)`;
 };
 
-/** Records an application event, as a column of a statement over changed rows. */
+/** Records an application event. To be selected as a column by a statement over the changed rows. */
 export const recordedOf = (application: RawBuilder<unknown>, { type, at, actor, detail }: ApplicationRecording) =>
   sql<number>`record_application_event(${application}, ${at}, ${type}, ${actor.kind}::text, ${actor.id}::text, ${detail},
     ${DETAIL_BYTES_MAX}::integer, ${LOCK_SPACE}::integer)`;
@@ -68,7 +68,7 @@ export const applicationEvents = (db: Db, announcer: Announcer): ApplicationEven
       actor: { kind: actor.kind, id: sql`${actor.id ?? null}` },
     };
     await sql`select ${recordedOf(sql`${application}::uuid`, recording)}`.execute(db);
-    // Before the commit: a reader that is woken early waits for the lock that this transaction holds.
+    // Sent before the commit: a reader that is woken early waits for the lock that this transaction holds.
     announcer.tell([{ applicationId: application }]);
   },
 });
@@ -134,7 +134,10 @@ async function lastGiven(db: Db): Promise<number> {
   return rows[0]?.last ?? 0;
 }
 
-/** Waits for the other writers, in a separate statement: the next one sees what was committed while this one waited. */
+/**
+ * Waits for the other writers. This is a separate statement, because only the next one sees what was committed while it
+ * waited.
+ */
 async function othersAreDone(db: Db, application: ApplicationId): Promise<void> {
   await sql`select pg_advisory_xact_lock(${LOCK_SPACE}::integer, hashtext(${application}::text))`.execute(db);
 }

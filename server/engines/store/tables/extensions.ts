@@ -69,7 +69,7 @@ async function use(
   return used.map(withoutNulls);
 }
 
-/** The row is locked while its file is removed: an upload of the same file waits, and then stores it again. */
+/** Removes a file. Its row is locked meanwhile, so that an upload of the same file waits, and then stores it again. */
 async function dropFile(
   trx: Db,
   usedBefore: Date,

@@ -5,7 +5,7 @@ import type { HostId, SessionId } from '../../../kit/ids.ts';
 import type { Db } from '../database.ts';
 import type { HostState, Hosts, JoiningHost, ListedHost, LivingHost, Owner, SessionOnHost } from '../rows/hosts.ts';
 
-/** All joins take this advisory lock. */
+/** The advisory lock that all joins take. */
 const JOIN_LOCK = 7_310_045;
 
 const isFresh = sql<boolean>`state in ('up', 'away') and lease_until > now()`;
@@ -66,7 +66,7 @@ export const hosts = (db: Db): Hosts => ({
 
   restarts: async (id, endedAt, leaseMs) => {
     const left = db.updateTable('hosts').set({ state: 'away', leaseUntil: after(leaseMs), warm: 0 });
-    // The next process may have joined already.
+    // Leaves the row alone if the next process has already joined.
     const isFormer = left.where('id', '=', id).where('startedAt', '<', endedAt);
     await isFormer.where('state', 'in', ['up', 'away']).execute();
     await tell(db);

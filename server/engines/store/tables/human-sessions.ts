@@ -71,7 +71,10 @@ export const humanSessions = (db: Db): HumanSessions => ({
   },
 });
 
-/** More than a person needs. Sessions beyond this number are also valid, and can be ended all at once. */
+/**
+ * More than a person needs. Sessions beyond this number are not listed, but they are valid and can be ended all at once
+ * with the others.
+ */
 const LISTED_MAX = 200;
 
 const isValid = (now: Date) => sql<boolean>`revoked_at is null and least(expires_at, idle_expires_at) > ${now}`;

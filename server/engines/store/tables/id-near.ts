@@ -1,11 +1,9 @@
-// Ids that bound the part of an index to read, for a condition on the time of creation.
+// Bounds on ids that limit an index scan, for a condition on the creation time.
 import { firstIdAt } from '../../../kit/ids.ts';
 
-/** An id is generated at most this long before its row is written: a create may wait in the queue. */
+/** The maximum time between generating an id and writing its row: a create may wait in the queue. */
 const ID_AND_ROW_APART_MS = 3_600_000;
 
-/**
- * An id that limits the part of the index to read on this side of the time. The exact condition is on the time itself.
- */
+/** Returns an id that limits the index scan on this side of the time. The exact condition is on the time itself. */
 export const idNear = <Id extends string>(time: Date, side: 1 | -1): Id =>
   firstIdAt(new Date(Math.max(0, time.getTime() + side * ID_AND_ROW_APART_MS)));

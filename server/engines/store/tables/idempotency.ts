@@ -5,7 +5,7 @@ import type { IdempotencyRow, IdempotencyRows, IdempotencyRun } from '../rows/id
 import type { Tables } from '../schema.ts';
 import { withoutNulls } from './without-nulls.ts';
 
-/** Attempts: the row may be removed between the insert and the read. */
+/** The maximum number of attempts: the row may be removed between the insert and the read. */
 const TRIES_MAX = 5;
 
 export const idempotency = (db: Db): IdempotencyRows => ({

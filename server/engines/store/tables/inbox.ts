@@ -98,7 +98,7 @@ const isWanted = (application: RawBuilder<unknown>, { toldBefore }: TellWhen): R
   coalesce(settings.mails, true) and not ${application} = any(coalesce(settings.muted_applications, '{}'))
     and (settings.told_at is null or settings.told_at <= ${toldBefore})`;
 
-/** Locks the settings, so that only one process notifies the account. */
+/** Returns the e-mail address, and locks the settings so that only one process notifies the account. */
 async function addressToTell(trx: Db, account: AccountId, { toldBefore }: TellWhen): Promise<string | undefined> {
   await trx
     .insertInto('notificationSettings')
@@ -113,7 +113,7 @@ async function addressToTell(trx: Db, account: AccountId, { toldBefore }: TellWh
   return rows[0]?.email ?? undefined;
 }
 
-/** Items that are being decided or claimed at this moment are locked, and left out. */
+/** Items that are just being decided or claimed are locked, and therefore left out. */
 async function waitingOf(
   trx: Db,
   account: AccountId,

@@ -1,4 +1,4 @@
-// Invitations to applications. Creating and accepting lock the application, as changes of its members do.
+// Invitations to applications. Creating or accepting one locks the application, as changes to its members do.
 import { sql } from 'kysely';
 import type { AccountId } from '../../../kit/ids.ts';
 import { type Db, inTransaction } from '../database.ts';

@@ -152,7 +152,7 @@ async function insert(
   return refusal;
 }
 
-/** The row is already inserted, so it is one of the calls that are counted. */
+/** Checks the limits after the row was inserted, so the calls that are counted include it. */
 async function beyond(
   trx: Db,
   { keyId, operationId, reserved }: InvocationRow,
@@ -165,7 +165,7 @@ async function beyond(
   return cost > costMax ? { spent: cost - reserved } : undefined;
 }
 
-/** Holds the price of an invocation. If the price is 0, no credit is locked. */
+/** Holds the credit that an invocation reserves. If the amount is 0, no credit is locked. */
 async function heldFor(
   trx: Db,
   row: InvocationRow,
@@ -181,7 +181,7 @@ async function heldFor(
   return held === 'held' ? held : { short: held };
 }
 
-/** One statement. The balance is locked before the row, as everywhere. */
+/** Ends an invocation with one statement. The balance is locked before the row, as in all other statements. */
 async function endOne(db: Db, id: InvocationRow['id'], ending: InvocationEnd): Promise<InvocationRow | undefined> {
   const { output, error, meters, captured, heldUntil: _, ...end } = ending;
   const ended = db
@@ -212,9 +212,9 @@ const ENDED = recordedOf(sql`application_id`, {
 });
 
 /**
- * A condition that settles or keeps the credit that the invocation holds. It does so before the row is locked, and only
- * if this statement sees that the row is open. If a concurrent end has already settled the credit, this one finds
- * nothing to settle and no open row.
+ * A condition that, as a side effect, settles or keeps the credit that the invocation holds. This happens before the
+ * row is locked, and only if this statement sees that the row is open. If a concurrent end has already settled the
+ * credit, this one finds nothing to settle and no open row.
  */
 function creditDone(
   id: InvocationRow['id'],
@@ -243,7 +243,7 @@ async function madeSince(db: Db, key: InvocationRow['keyId'], operationId: strin
     .where('keyId', '=', key)
     .where('operationId', '=', operationId)
     .where('createdAt', '>=', since);
-  // The credit held by an ambiguous call has not been settled.
+  // The credit held for an ambiguous call has not been settled.
   const cost = sql<number>`coalesce(sum(case when state in ('accepted', 'dispatched', 'ambiguous')
     then reserved else captured end), 0)::bigint`;
   return made.select([sql<number>`count(*)`.as('calls'), cost.as('cost')]).executeTakeFirstOrThrow();

@@ -74,7 +74,10 @@ export const keys = (db: Db): Keys => ({
   },
 });
 
-/** The old key is ended before the limit is checked, so that a key can be rotated at the limit if it ends at once. */
+/**
+ * Rotates a key. The old key is ended before the limit is checked: if it ends at once, it can be rotated even when the
+ * limit is reached.
+ */
 async function rotate(
   trx: Db,
   old: KeyId,

@@ -1,4 +1,4 @@
-// Inserts with a limit for each owner. The owner is locked, so that concurrent inserts count each other.
+// Inserts with a limit per owner. The owner is locked, so that concurrent inserts count each other.
 import { sql } from 'kysely';
 import type { AccountId, ApplicationId } from '../../../kit/ids.ts';
 import type { Db } from '../database.ts';
@@ -9,5 +9,5 @@ export const lockApplication = (trx: Db, id: ApplicationId) =>
 export const lockAccount = (trx: Db, id: AccountId) =>
   trx.selectFrom('accounts').select('id').where('id', '=', id).forNoKeyUpdate().execute();
 
-/** Selected as `count`. */
+/** The number of rows, as the column `count`. */
 export const countAll = sql<number>`count(*)`.as('count');

@@ -52,7 +52,7 @@ export const mails = (db: Db): Mails => ({
 });
 
 /**
- * Whether an e-mail is about an item that is still waiting and that the account still wants e-mails about. Always true
+ * Whether an e-mail is about an item that is still waiting and about which the account still wants e-mails. Always true
  * for other e-mails.
  */
 const tellsOfSomething = sql<boolean>`(not mails.tells_of_waiting or exists (

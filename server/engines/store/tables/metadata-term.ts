@@ -1,5 +1,5 @@
-// SQL conditions for the filters of the list of sessions: a metadata term and a word. A metadata term is a containment
-// that only a string at that path satisfies.
+// SQL conditions for the filters of the list of sessions: a metadata term, which only a string at its path satisfies,
+// and a word.
 import { type RawBuilder, sql } from 'kysely';
 import type { MetadataTerm } from '../rows/sessions.ts';
 
@@ -23,9 +23,9 @@ export function hasWord(word: string): RawBuilder<boolean> {
     or page_title ilike ${anywhere} or page_url ilike ${anywhere} or end_reason ilike ${`${pattern(word.replaceAll(' ', '_'))}%`})`;
 }
 
-/** jsonb can contain neither of these, so no row could match, and the query would fail. */
+/** jsonb can contain neither lone surrogates nor NUL, so no row could match, and the query would fail. */
 const isStorable = (text: string): boolean => text.isWellFormed() && !text.includes('\0');
 
-/** A computed key is always an own property, so that `__proto__` is a name like any other. */
+/** A computed key always creates an own property, so `__proto__` is a name like any other. */
 const nested = (term: MetadataTerm): unknown =>
   term.path.reduceRight<unknown>((inner, key) => ({ [key]: inner }), term.value);

@@ -14,7 +14,7 @@ import { DETAIL_BYTES_MAX, LOCK_SPACE } from './events.ts';
 import { STALE_SECONDS } from './line.ts';
 import { created } from './session-events.ts';
 
-/** The most attempts. The limits may be replaced between the two statements each time. */
+/** The maximum number of attempts. In each, the limits may be replaced between the two statements. */
 const TRIES_MAX = 5;
 
 export async function place(db: Db, asked: NewSession, options?: PlaceOptions): Promise<Placed> {
@@ -41,8 +41,8 @@ async function limitsOf(db: Db, application: ApplicationId): Promise<Limits> {
 }
 
 /**
- * The arguments under their names in the function. Without a revision no limits are checked, and without seconds the
- * queue is not checked.
+ * The arguments by their names in the function. Without a revision, limits are not checked; without seconds, the queue
+ * is not checked.
  */
 const argumentsOf = (row: NewSession, options?: PlaceOptions & Terms & Limits, hold?: Hold) => ({
   new_session: row.id,

@@ -1,4 +1,4 @@
-// Counts of what waits in the database to be done in the background.
+// Counts the background work that waits in the database.
 import type { Db } from '../database.ts';
 import type { QueueRows } from '../rows/queues.ts';
 import { countAll } from './limited-insert.ts';

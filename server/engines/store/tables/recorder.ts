@@ -22,7 +22,7 @@ export class Recorder {
     this.#announcer = announcer;
   }
 
-  /** The rows that were changed; other rows get no event. */
+  /** Returns the rows that were changed; other rows get no event. */
   async write(change: Change, ...events: readonly Recording[]): Promise<SessionRow[]> {
     const rows = await writeRecorded(this.#db, change, ...events);
     this.#announcer.tell(rows);

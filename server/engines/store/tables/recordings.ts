@@ -5,9 +5,9 @@ import type { OmissionWhy, RecordingFileRow, RecordingRows, SegmentRow } from '.
 import type { Tables } from '../schema.ts';
 import { withoutNulls } from './without-nulls.ts';
 
-/** The end of a span that has not ended. */
+/** Stands for the end of a span that has not ended. */
 const OPEN_MS = 2 ** 31 - 1;
-/** The most omitted pages of a session that are stored. */
+/** The maximum number of omitted pages that are stored per session. */
 const OMISSIONS_MAX = 1_000;
 
 export const recordings = (db: Db): RecordingRows => ({
@@ -42,7 +42,7 @@ export const recordings = (db: Db): RecordingRows => ({
   },
 
   addSegment: async ({ samples, ...row }) => {
-    // After a SIGKILL a segment may be stored again with different bytes. The row describes the latest ones.
+    // After a SIGKILL a segment may be stored again with different bytes. The row describes the bytes stored last.
     const { sessionId, page, sequence, ...told } = { ...row, samples: JSON.stringify(samples) };
     await db
       .insertInto('recordingSegments')

@@ -1,4 +1,4 @@
-// Token buckets of credentials: a row stores when the bucket will be full again, by the clock of the database.
+// Token buckets of credentials. A row stores the time at which the bucket will be full again, by the database's clock.
 import { sql } from 'kysely';
 import type { Db } from '../database.ts';
 import type { RequestRateRows } from '../rows/request-rates.ts';

@@ -1,4 +1,4 @@
-// The event of each change of a session, with its actor and details.
+// The events for changes of a session, each with its actor and details.
 
 import { sql } from 'kysely';
 import type { SessionId } from '../../../kit/ids.ts';
@@ -6,7 +6,7 @@ import type { JsonObject } from '../../../kit/json.ts';
 import type { BoxJson, NewSession, SessionEnd, SessionRows } from '../rows/sessions.ts';
 import { type Recording, SERVICE } from './events.ts';
 
-/** Details are for people; longer ones are in the log. */
+/** Details are for people to read; the log has the full text. */
 const WORDS_MAX = 500;
 
 export const created = (row: NewSession): Recording => ({
@@ -21,7 +21,9 @@ export const created = (row: NewSession): Recording => ({
   },
 });
 
-/** A box that was started for its session is named with the session's id; a warm one has another name. */
+/**
+ * The box that was started for a session has the session's id as its name; the box of a warm browser has another name.
+ */
 export const boxed = (id: SessionId, box: BoxJson, at: Date): Recording => ({
   type: typeof box.id === 'string' && box.id !== id ? 'session.claimed' : 'session.launched',
   at,
@@ -46,7 +48,7 @@ export const updated = (change: Parameters<SessionRows['change']>[2], at: Date):
   },
 });
 
-/** `clients` is their current number. */
+/** `clients` is the current number of clients. */
 export const connected = (clients: number, at: Date): Recording => ({
   type: 'client.connected',
   at,
@@ -77,7 +79,7 @@ export function decided({ status, reason, detail, by = SERVICE }: SessionEnd, at
   return [{ type: 'session.release_requested', at, actor: by, detail: {} }, decision];
 }
 
-/** The actor is the one that decided the end. */
+/** The actor is whoever decided the end. */
 export const ended = (at: Date): Recording => ({
   type: 'session.ended',
   at,

@@ -139,7 +139,7 @@ export const sessions = (db: Db, clock: Clock, recorder: Recorder): SessionRows 
         status: eb.ref('endStatus').$notNull(),
         endedAt,
         updatedAt: endedAt,
-        // Bytes that were counted after the decision are kept.
+        // Bytes that were counted after the end was decided are kept.
         proxyBytes: sql<number>`greatest(proxy_bytes, ${proxyBytes}::bigint)`,
         box: null,
         attached: false,
@@ -212,7 +212,7 @@ export const sessions = (db: Db, clock: Clock, recorder: Recorder): SessionRows 
     return (await living.execute()).map(sessionRow);
   },
 
-  // greatest() ignores nulls, so a timer that is off stays off.
+  // greatest() ignores nulls, so only these conditions keep a timer off that is off.
   resumeTimers: async (host, notBefore) => {
     const atLeast = (column: string) => sql<Date>`greatest(${sql.ref(column)}, ${notBefore}::timestamptz)`;
     const resumed = db
@@ -286,15 +286,18 @@ async function living(db: Db, id: SessionRow['id']): Promise<SessionRow | undefi
 }
 
 /**
- * A condition that settles the credit that the session holds. It does so before the row is locked, and only if this
- * statement sees that the row is to be ended. If a concurrent end has already settled the credit, this one finds
- * nothing to settle and no living row.
+ * A condition that, as a side effect, settles the credit that the session holds. This happens before the row is locked,
+ * and only if this statement sees that the row is to be ended. If a concurrent end has already settled the credit, this
+ * one finds nothing to settle and no living row.
  */
 const settled = (id: SessionId, endedAt: Date): RawBuilder<boolean> => sql`
   case when sessions.id = ${id}::uuid and status in ('PENDING', 'RUNNING') and end_status is not null
     then settle_session(sessions.id, ${endedAt}::timestamptz, ${newId(endedAt)}::uuid) else false end`;
 
-/** An end is final: if the row has ended now, it had already ended when the update matched nothing. */
+/**
+ * Returns the row if it has ended. An end is final: if the row has ended now, it had already ended when the update
+ * matched nothing.
+ */
 async function ended(db: Db, id: SessionRow['id']): Promise<SessionRow | undefined> {
   const one = db.selectFrom('sessions').selectAll().where('id', '=', id).where('status', 'not in', LIVING);
   return (await one.execute()).map(sessionRow)[0];

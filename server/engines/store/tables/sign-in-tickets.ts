@@ -1,4 +1,4 @@
-// Single-use tickets of people who are not signed in yet.
+// Single-use tickets for people who are not signed in yet.
 import type { Db } from '../database.ts';
 import type { SignInTickets, TicketKind } from '../rows/sign-in-tickets.ts';
 import { countAll } from './limited-insert.ts';

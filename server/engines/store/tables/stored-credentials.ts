@@ -1,4 +1,5 @@
-// Credentials of other services. Sealed values are replaced and deleted here, and never read without their row.
+// Credentials for other services. Sealed values are replaced and deleted here, and are only ever read together with
+// their row.
 import { sql } from 'kysely';
 import type { ApplicationId } from '../../../kit/ids.ts';
 import { type Db, inTransaction } from '../database.ts';

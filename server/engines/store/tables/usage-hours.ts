@@ -1,5 +1,5 @@
-// Sums sessions by hour. One statement counts the sessions of given hours. It is used to fill the table, and to answer
-// for hours that are not in the table yet.
+// Sums sessions by hour. One statement counts the sessions of given hours. It fills the table, and also computes hours
+// that are not in the table yet.
 import { type RawBuilder, sql } from 'kysely';
 import type { ApplicationId } from '../../../kit/ids.ts';
 import type { Db } from '../database.ts';
@@ -58,7 +58,10 @@ export const usageHours = (db: Db): UsageHours => ({
 
 const SUMS = sql.raw('created, ended, failed, browser_ms, cpu_ms, bytes_received, bytes_sent');
 
-/** The next hour to be summed, or the hour of the first session if none has been. Undefined if there are no sessions. */
+/**
+ * Returns the next hour to sum, or the hour of the first session if no hour has been summed. Undefined if there are no
+ * sessions.
+ */
 async function lockedUntil(trx: Db): Promise<Date | undefined> {
   await sql`
     insert into usage_summed (until)
@@ -77,7 +80,10 @@ async function inAll(db: Db, application: ApplicationId, { from, to, now }: Usag
     union all (${counted({ from: later, to, now }, application)})`;
 }
 
-/** For each application and hour with sessions: one row without a key, and one for each of its keys. */
+/**
+ * Computes, for each application and hour with sessions, one row without a key and one for each of the application's
+ * keys.
+ */
 function counted({ from, to, now }: UsagePeriod, application?: ApplicationId): RawBuilder<unknown> {
   const one = application === undefined ? sql`true` : sql`application_id = ${application}`;
   const within = START_BOUNDS_MS.map((_, at) => at).concat(START_BOUNDS_MS.length);

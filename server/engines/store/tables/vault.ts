@@ -1,5 +1,5 @@
-// The wrapped data keys of the vault. An insert takes a shared lock on the installation's row, a change of the master
-// key an exclusive one, so no row stays wrapped by a key that is no longer in use.
+// The wrapped data keys of the vault. An insert takes a shared lock on the installation's row, and a change of the
+// master key takes an exclusive lock, so that no row stays wrapped by a key that is no longer in use.
 import { type Selectable, sql } from 'kysely';
 import type { Db } from '../database.ts';
 import type { DataKeyRows } from '../rows/vault.ts';
@@ -36,7 +36,8 @@ export const vault = (db: Db): DataKeyRows => ({
     db.transaction().execute(async trx => {
       const all = trx.selectFrom('vaultKeys').selectAll();
       await all.where('owner', '=', INSTALLATION).forUpdate().execute();
-      // A separate statement, because it sees what was committed while the previous one waited for the lock.
+      // A separate statement, because only a new one sees what was committed while the previous one waited for the
+      // lock.
       for (const { owner, master, wrapped } of await work(await all.forUpdate().execute()))
         await trx.updateTable('vaultKeys').set({ master, wrapped }).where('owner', '=', owner).execute();
     }),

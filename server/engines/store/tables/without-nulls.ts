@@ -1,4 +1,4 @@
-// Rows from the database have nulls; row types omit absent values.
+// Database rows contain nulls, but the row types omit absent values.
 
 export type WithoutNulls<T> = { [K in keyof T as null extends T[K] ? never : K]: T[K] } & {
   [K in keyof T as null extends T[K] ? K : never]?: Exclude<T[K], null>;
