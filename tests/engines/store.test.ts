@@ -2,7 +2,9 @@
 import assert from 'node:assert/strict';
 import { createHash, randomBytes } from 'node:crypto';
 import { after, before, describe, it } from 'node:test';
+import { sql } from 'kysely';
 import pg from 'pg';
+import { openDatabase } from '../../server/engines/store/database.ts';
 import { socketLogin } from '../../server/engines/store/embedded/answers.ts';
 import { find } from '../../server/engines/store/embedded/postmaster.ts';
 import { migrations } from '../../server/engines/store/migrations/index.ts';
@@ -777,7 +779,7 @@ function describeStore(name: string, prepare: (scope: Scope) => Promise<Place>):
   });
 }
 
-describe('unusable database of an operator', () => {
+describe('database of an operator', () => {
   const scope = new Scope();
   let server: ForeignServer;
   let dataDir: string;
@@ -795,6 +797,15 @@ describe('unusable database of an operator', () => {
     change(url);
     return new Secret(url.href);
   };
+
+  it('waits for a free connection for longer than a new connection may take', async () => {
+    const { db, close } = openDatabase({ url: server.url }, silentLog, { poolMax: 1 });
+    const sleep = sql`select pg_sleep(6)`.execute(db);
+    const { rows } = await sql<{ one: number }>`select 1 as one`.execute(db);
+    assert.equal(rows[0]?.one, 1);
+    await sleep;
+    await close();
+  });
 
   it('reports a wrong password at once without showing it', async () => {
     const url = varied(it => {

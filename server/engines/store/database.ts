@@ -46,6 +46,8 @@ const POOL_MAX = 8;
 const IDLE_CONNECTION_MS = 10_000;
 const CONNECT_MS = 5_000;
 const STATEMENT_MS = 10_000;
+/** The limit for waiting until a connection is free. Longer than a statement may take, which the wait may be for. */
+const FREE_CONNECTION_MS = 20_000;
 /** The database cancels a statement at STATEMENT_MS. This is for a database that fails to do so. */
 const UNANSWERED_MS = STATEMENT_MS + 3_000;
 const CLOSE_MS = 5_000;
@@ -61,14 +63,18 @@ export interface DatabaseOptions {
 export function openDatabase(target: Target, log: Log, options: DatabaseOptions = {}): Database {
   const statementMs = options.statementMs ?? STATEMENT_MS;
   const { role } = options;
-  const pool = new pg.Pool({
+  const login: pg.ClientConfig = {
     ...connection(target),
-    ...(role === undefined ? {} : { onConnect: client => setRole(client, role) }),
-    max: options.poolMax ?? POOL_MAX,
-    idleTimeoutMillis: IDLE_CONNECTION_MS,
     statement_timeout: statementMs,
     idle_in_transaction_session_timeout: STATEMENT_MS,
     ...(statementMs > 0 ? { query_timeout: UNANSWERED_MS } : {}),
+  };
+  const pool = new pg.Pool({
+    Client: clientWith(login),
+    ...(role === undefined ? {} : { onConnect: client => setRole(client, role) }),
+    max: options.poolMax ?? POOL_MAX,
+    idleTimeoutMillis: IDLE_CONNECTION_MS,
+    connectionTimeoutMillis: FREE_CONNECTION_MS,
   });
   // An idle connection that breaks is dropped from the pool; without listeners its error would end the process.
   pool.on('error', error => log.debug('database.connection_lost', { reason: reason(error) }));
@@ -84,6 +90,14 @@ export function openDatabase(target: Target, log: Log, options: DatabaseOptions 
   });
   return { db, close: () => closeSoon(db, log) };
 }
+
+/** Gives new connections a time limit of their own. The limit of a pool also applies to the wait for a free one. */
+const clientWith = (login: pg.ClientConfig): new () => pg.Client =>
+  class extends pg.Client {
+    constructor() {
+      super(login);
+    }
+  };
 
 /** The settings common to all connections, including the listener's. */
 export function connection(target: Target): pg.ClientConfig {
@@ -128,7 +142,7 @@ class PoolDriver implements Driver {
     try {
       return new PoolConnection(await this.#pool.connect());
     } catch (error) {
-      throw unreachable(error);
+      throw unreachable(isPoolFull(error) ? new Error('all connections are in use', { cause: error }) : error);
     }
   }
 
@@ -160,6 +174,9 @@ class PoolDriver implements Driver {
     await this.#pool.end();
   }
 }
+
+/** The error of a pool whose connections were in use for `FREE_CONNECTION_MS` has no code. */
+const isPoolFull = (error: unknown): boolean => reason(error) === 'timeout exceeded when trying to connect';
 
 class PoolConnection implements DatabaseConnection {
   readonly #client: pg.PoolClient;
