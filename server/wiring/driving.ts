@@ -28,7 +28,8 @@ export function openDriving(
     driver: scope.own(new Driver(log)),
     isDriveFailed: error => error instanceof DriveFailed,
     addressOf: ({ keyId }, id, pass) => {
-      const address = `${localUrl().replace(/^http/, 'ws')}/v1/browsers/sessions/${id}/connect?signingKey=${signing.keyOf(id, keyId)}`;
+      const connect = `${localUrl().replace(/^http/, 'ws')}/v1/browsers/sessions/${id}/connect`;
+      const address = `${connect}?client=driver&signingKey=${signing.keyOf(id, keyId)}`;
       return pass ? `${address}&pass=${signing.passOf(id).reveal()}` : address;
     },
   };

@@ -98,6 +98,24 @@ test('a key cannot access a session of another application, even with the sessio
   });
 });
 
+test('a page cannot send a response or an event of any length to the threads that control sessions', async () => {
+  const { call, close } = await agent();
+  const { sessionId } = await call('browser_open');
+  await call('browser_navigate', { sessionId, url: `${pages.url}/names` });
+  const evaluate = (script: string) => call('browser_evaluate', { sessionId, function: script });
+  const long = "() => '\\u4e00'.repeat(10_000_000)";
+  assert.match((await evaluate(long)).text, /The value has 10000002 characters as JSON/);
+  await evaluate("() => { JSON.stringify = () => ''; }");
+  const { isError, text } = await evaluate(long);
+  assert.ok(isError, text.slice(0, 500));
+  const logged = await evaluate("() => { console.log('\\u4e00'.repeat(10_000_000)); return 'logged'; }");
+  assert.ok(!logged.isError, logged.text.slice(0, 500));
+  const messages = await call('browser_console_messages', { sessionId });
+  assert.doesNotMatch(messages.text, /\u4e00/);
+  await call('browser_close', { sessionId });
+  await close();
+});
+
 test('a session that another key opened is not used unless its id is given', async () => {
   const [first, second] = [
     await agent(),

@@ -44,6 +44,7 @@ const HELD_MESSAGES_MAX = 1_000;
 const HIDDEN_TYPES: ReadonlySet<string> = new Set(['browser_ui']);
 /** These commands revive a crashed page. */
 const RELOAD_METHODS: ReadonlySet<string> = new Set(['Page.navigate', 'Page.reload']);
+const TOO_LONG = 'The response is too long.';
 const AUTO_ATTACH = 'Target.setAutoAttach';
 const RUN_IF_WAITING = 'Runtime.runIfWaitingForDebugger';
 
@@ -91,6 +92,11 @@ export interface ClientListener {
   failed(error: unknown): void;
   /** Reads the envelope of a long message in a worker thread. The buffer is detached in the meantime. */
   readLong(message: Buffer): Promise<ReadMessage>;
+  /**
+   * The longest response to a method that the client accepts, in bytes. It gets an error instead of a longer response,
+   * and no event longer than LONG_MESSAGE_BYTES. Absent for a client without such limits.
+   */
+  longestResponse?(method: string): number;
 }
 
 /** A command that a client sends. The message is valid only during the call. To keep it, copy it. */
@@ -115,6 +121,8 @@ export class MuxClient implements ChannelOwner {
   readonly #policy: Policy;
   readonly #listener: ClientListener;
   readonly #tap: CommandTap | undefined;
+  /** The longest accepted response to each command, by channel and id. Empty for a client without such limits. */
+  readonly #mostBytes = new Map<string, number>();
   readonly #channels = new Map<string, Channel>();
   readonly #held = new Map<string, Array<{ channel: Channel; message: Buffer }>>();
   readonly #hidden = new Set<string>();
@@ -230,7 +238,8 @@ export class MuxClient implements ChannelOwner {
   incoming(channel: Channel, message: Buffer): void {
     const id = answerId(message);
     if (id === undefined) {
-      if (isTargetEvent(message)) return isLongEvent(message) ? undefined : this.#targetEvent(channel, message);
+      if (isLongEvent(message) && (this.#listener.longestResponse || isTargetEvent(message))) return;
+      if (isTargetEvent(message)) return this.#targetEvent(channel, message);
       const shown = this.#policy.filterEvent ? this.#policy.filterEvent(message) : message;
       if (!shown) return this.#dropEvent(channel, message);
       this.#policy.onEvent?.(shown);
@@ -238,9 +247,17 @@ export class MuxClient implements ChannelOwner {
     }
     const onAnswer = channel.pending.get(id);
     if (!channel.pending.delete(id)) return;
+    if (this.#isTooLong(channel, id, message)) return this.fail(channel, id, TOO_LONG);
     if (channel.answerTaps) this.#tapAnswer(channel, id, message);
     if (onAnswer) void this.#transformAnswer(channel, id, message, onAnswer);
     else this.#deliver(channel, message, undefined);
+  }
+
+  #isTooLong(channel: Channel, id: number, message: Buffer): boolean {
+    const key = `${channel.id} ${id}`;
+    const most = this.#mostBytes.get(key);
+    this.#mostBytes.delete(key);
+    return most !== undefined && message.length > most;
   }
 
   /** Sends what was kept from the client, on channels that are still open. */
@@ -272,6 +289,7 @@ export class MuxClient implements ChannelOwner {
   }
 
   fail(channel: Channel, id: number, message: string): void {
+    this.#mostBytes.delete(`${channel.id} ${id}`);
     const answer = errorAnswer(channel, id, message);
     this.#tapAnswer(channel, id, answer);
     this.#listener.message(answer);
@@ -368,6 +386,8 @@ export class MuxClient implements ChannelOwner {
 
   #forward(channel: Channel, envelope: Envelope, message: Buffer, onAnswer: OnAnswer | undefined): void {
     channel.pending.set(envelope.id, this.#answerHandler(channel, envelope.method, onAnswer));
+    const { longestResponse } = this.#listener;
+    if (longestResponse) this.#mostBytes.set(`${channel.id} ${envelope.id}`, longestResponse(envelope.method));
     if (channel.parent) this.#mux.pipe.send([message]);
     else this.#mux.pipe.send([this.#rootPrefix, message.subarray(envelope.start + 1)]);
     if (envelope.method === RUN_IF_WAITING && !this.#holds.isWorker(channel)) this.#holds.resumed(channel);

@@ -12,6 +12,8 @@ const JPEG_QUALITY = 80;
 const TEXT_CHARACTERS_MAX = 100_000;
 const LINES_MAX = 200;
 const LINE_CHARACTERS_MAX = 1_000;
+/** The limit of a value that a script returns, as JSON. What is shown of it is cut at TEXT_CHARACTERS_MAX. */
+const VALUE_CHARACTERS_MAX = 4_000_000;
 const WAIT_FOR_TEXT_MS = 30_000;
 
 /** What the commands need from the browser in which they run. */
@@ -219,20 +221,34 @@ async function fill(on: Acting, field: Field): Promise<void> {
   else await element.fill(field.value, limit);
 }
 
+/** Evaluates an expression, and calls the result if it is a function. */
+const inPage = (page: Page, code: string): Promise<unknown> => page.evaluate(`(${evaluation(code)})()`);
+
 /**
- * Evaluates an expression, and calls the result if it is a function. The debugger evaluates the code, so no policy of
- * the page can prevent it.
+ * The source of a function that evaluates the code, and calls the result if it is a function. The debugger evaluates
+ * the source, so no policy of the page can prevent it.
  */
-const inPage = (page: Page, code: string): Promise<unknown> =>
-  page.evaluate(`(async () => { const value = (${code}\n); return typeof value === 'function' ? value() : value; })()`);
+const evaluation = (code: string): string =>
+  `async (...given) => { const value = (${code}\n); return (${checkLength})(typeof value === 'function' ? await value(...given) : value, ${VALUE_CHARACTERS_MAX}); }`;
+
+/** Runs in the page, which can make it useless. The server then refuses the response, with a less clear error. */
+function checkLength(value: unknown, most: number): unknown {
+  let length: number | undefined;
+  try {
+    length = JSON.stringify(value)?.length;
+  } catch {} // A value that JSON cannot express has other ways to the caller.
+  if (length !== undefined && length > most)
+    throw new Error(`The value has ${length} characters as JSON. At most ${most} are possible; return less.`);
+  return value;
+}
 
 async function onElement(locator: Locator, code: string): Promise<unknown> {
   const element = await locator.elementHandle({ timeout: ACTION_MS });
   const frame = await element?.ownerFrame();
   if (!element || !frame) throw new DriveFailed('command', 'The element no longer exists. Take a browser_snapshot.');
-  const called = await frame.evaluateHandle<unknown>(`(${code}\n)`);
+  const called = await frame.evaluateHandle<(node: unknown) => unknown>(`(${evaluation(code)})`);
   try {
-    return await element.evaluate((node, value) => (typeof value === 'function' ? value(node) : value), called);
+    return await element.evaluate((node, run) => run(node), called);
   } finally {
     await Promise.all([called.dispose(), element.dispose()]);
   }

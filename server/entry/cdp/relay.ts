@@ -65,6 +65,8 @@ export interface RelayParts extends Pick<Runtime, 'clock' | 'log'> {
    */
   readonly page?: string;
   readonly waiting: WaitingBytes;
+  /** For a client with limits: see `ClientListener`. */
+  readonly longestResponse?: (method: string) => number;
   /** Parses a long message in a worker thread, queued for the session. */
   readonly readLong: ReadLong;
   /** Ends the session, after Browser.close on a session without keepAlive. */
@@ -112,7 +114,7 @@ export class Relay implements AttachedClient {
 
   /** Opens the channel. Messages that arrived in the meantime are then forwarded in order. */
   async open(): Promise<void> {
-    const { live, socket, page, readLong } = this.#parts;
+    const { live, socket, page, readLong, longestResponse } = this.#parts;
     socket.pause();
     const listener = {
       message: (message: Buffer) => this.#send(message),
@@ -121,6 +123,7 @@ export class Relay implements AttachedClient {
       failed: (error: unknown) => this.#failed(error),
       pageGone: () => void this.disconnect(PAGE_GONE),
       readLong: (message: Buffer) => readLong(message, live.id),
+      ...(longestResponse ? { longestResponse } : {}),
     };
     const rules = {
       browser: live.browser,

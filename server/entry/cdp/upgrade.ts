@@ -30,6 +30,11 @@ import { Relay } from './relay.ts';
 /** Chromium closes its pipe permanently at 110 MiB. Larger messages close the client's socket with 1009. */
 const CLIENT_MESSAGE_BYTES_MAX = 96 * 1024 ** 2;
 const REFUSAL_MS = 5_000;
+/** Commands that return a file as base64. The driver accepts files of up to 50 MiB. */
+const FILE_METHODS: ReadonlySet<string> = new Set(['Page.captureScreenshot', 'Page.printToPDF', 'IO.read']);
+const FILE_RESPONSE_BYTES_MAX = 72 * 1024 ** 2;
+/** The limit for other responses to the driver. A page decides how long they are, and sessions share its threads. */
+const DRIVER_RESPONSE_BYTES_MAX = 24 * 1024 ** 2;
 const DIRECT_PATH = /^\/v1\/browsers\/sessions\/([^/]+)\/debug\/?$/;
 const DEVTOOLS_PATH = /^\/v1\/browsers\/live\/([0-9a-f-]{36})\/devtools\/socket$/;
 const REVOKED = { code: 1000, words: 'the address was revoked' };
@@ -43,6 +48,8 @@ const SESSION_PATH = /^\/v1\/browsers\/(?:sessions|live)\/([^/]+)\//;
 interface OpenedConnection extends Opened {
   /** Set if the connection was opened with a live view address, which expires and can be revoked. */
   readonly direct?: DirectClient;
+  /** Set if the client asked for limits on what it receives, as the driver does. Any client may. */
+  readonly longestResponse?: (method: string) => number;
 }
 
 export interface CdpParts extends Pick<Runtime, 'clock' | 'log' | 'trace'> {
@@ -159,7 +166,8 @@ export class CdpEntry {
       throw new Fault('route_not_found', 'This address does not accept WebSocket connections.', {
         advice: 'Use the connectUrl of the session.',
       });
-    return connect.open(id, this.#presented(request, url));
+    const opened = await connect.open(id, this.#presented(request, url));
+    return url.searchParams.get('client') === 'driver' ? { ...opened, longestResponse: longestForDriver } : opened;
   }
 
   async #resolveDirect(
@@ -187,7 +195,7 @@ export class CdpEntry {
   }
 
   async #attach(
-    { live, keyId, direct }: OpenedConnection,
+    { live, keyId, direct, longestResponse }: OpenedConnection,
     socket: WebSocket,
     connection: Duplex,
     inside: boolean,
@@ -199,6 +207,7 @@ export class CdpEntry {
       socket,
       connection,
       counts: !inside,
+      ...(longestResponse ? { longestResponse } : {}),
       lease: this.#parts.leaseOf(live.id),
       ...(page === undefined
         ? { requestHandoff: (params: JsonObject) => this.#parts.requestHandoff(live, keyId, params) }
@@ -268,6 +277,9 @@ export class CdpEntry {
     connection.end(`${head.join('\r\n')}\r\n\r\n${body}`, () => connection.destroy());
   }
 }
+
+const longestForDriver = (method: string): number =>
+  FILE_METHODS.has(method) ? FILE_RESPONSE_BYTES_MAX : DRIVER_RESPONSE_BYTES_MAX;
 
 /** Connections of the session's own extensions must not keep the session alive. */
 const isFromInside = (request: IncomingMessage): boolean =>
