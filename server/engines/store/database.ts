@@ -92,7 +92,7 @@ export function openDatabase(target: Target, log: Log, options: DatabaseOptions 
 }
 
 /** Gives new connections a time limit of their own. The limit of a pool also applies to the wait for a free one. */
-const clientWith = (login: pg.ClientConfig): new () => pg.Client =>
+const clientWith = (login: pg.ClientConfig): (new () => pg.Client) =>
   class extends pg.Client {
     constructor() {
       super(login);
