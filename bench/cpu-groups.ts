@@ -2,11 +2,13 @@
 // ended; this needs root.
 import { mkdirSync, readdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { until } from '../server/kit/wait.ts';
 import { installIdOf } from '../tests/harness/leftovers.ts';
 import type { TestServer } from '../tests/harness/server.ts';
 import { cpuSecondsOf, descendants, processesNaming } from './processes.ts';
 
 const ROOT = '/sys/fs/cgroup/cpuacct';
+const CLOSE_MS = 10_000;
 
 /** CPU seconds since the start. */
 export interface Used {
@@ -48,11 +50,13 @@ export class CpuGroup {
     for (const pid of pids) moveTo(this.#folder, pid);
   }
 
-  /** Moves the remaining processes, and this one, back to the root group. */
-  close(): void {
-    for (const pid of readFileSync(join(this.#folder, 'cgroup.procs'), 'utf8').split('\n').filter(Boolean))
-      moveTo(ROOT, Number(pid));
-    rmdirSync(this.#folder);
+  /** Moves the remaining processes, and this one, back to the root group. A process may start another meanwhile. */
+  close(): Promise<true> {
+    return until(CLOSE_MS, `the group ${this.#folder} to be empty`, () => {
+      for (const pid of readFileSync(join(this.#folder, 'cgroup.procs'), 'utf8').split('\n').filter(Boolean))
+        moveTo(ROOT, Number(pid));
+      return isRemoved(this.#folder) || undefined;
+    });
   }
 }
 
@@ -82,9 +86,9 @@ export class ServerAccounts {
     };
   }
 
-  close(): void {
-    this.#outside.close();
-    this.#postgres.close();
+  async close(): Promise<void> {
+    await this.#outside.close();
+    await this.#postgres.close();
   }
 }
 
@@ -102,7 +106,7 @@ export async function secondsOfChildren(name: string, work: (now: () => number) 
   try {
     await work(() => group.seconds - (own() - before));
   } finally {
-    group.close();
+    await group.close();
   }
 }
 
@@ -117,6 +121,15 @@ function foldersNamed(name: string, folder = ROOT): readonly string[] {
 }
 
 const secondsIn = (folder: string): number => Number(readFileSync(join(folder, 'cpuacct.usage'), 'utf8')) / 1e9;
+
+function isRemoved(folder: string): boolean {
+  try {
+    rmdirSync(folder);
+    return true;
+  } catch {
+    return false; // A process is still in it.
+  }
+}
 
 function moveTo(folder: string, pid: number): void {
   try {

@@ -91,7 +91,7 @@ async function withServer(
     await work(server, accounts);
   } finally {
     await server.close();
-    accounts?.close();
+    await accounts?.close();
   }
 }
 

@@ -144,9 +144,11 @@ function describeStore(name: string, prepare: (scope: Scope) => Promise<Place>):
         const name = `twin-${randomBytes(4).toString('hex')}`;
         const [one, two] = [await anApplication(account, name), await anApplication(account, name)];
         assert.deepEqual(new Set((await store.applications.find(name)).map(row => row.id)), new Set([one.id, two.id]));
-        const three = { ...application(account.id, 'other'), slug: name };
+        const three = { ...application(account.id, 'other'), id: newId<ApplicationId>(plus(NOW, -1)), slug: name };
         assert.equal(await store.applications.insert(three, account.id, 50), 'inserted');
         assert.deepEqual(await store.applications.find(name), [three]);
+        for (let more = 0; more < 20; more += 1) await anApplication(account, name);
+        assert.deepEqual(await store.applications.find(name), [three], 'behind twenty newer ones with the name');
       });
 
       it('hides an application from an account that is not a member', async () => {

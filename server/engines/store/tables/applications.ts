@@ -1,9 +1,10 @@
 // Applications and their members.
-import { sql } from 'kysely';
+import { type ExpressionBuilder, sql } from 'kysely';
 import type { AccountId, ApplicationId, TokenId } from '../../../kit/ids.ts';
 import { isUuid } from '../../../kit/ids.ts';
 import { type Db, inTransaction } from '../database.ts';
 import type { ApplicationRow, Applications } from '../rows/accounts.ts';
+import type { Tables } from '../schema.ts';
 import { announced } from './credentials.ts';
 import { countAll, lockAccount } from './limited-insert.ts';
 
@@ -92,12 +93,13 @@ async function isUnused(trx: Db, token: TokenId): Promise<boolean> {
 /** Finds by id or slug, which are unique; otherwise by name, which may match several applications. */
 async function find(db: Db, idOrName: string): Promise<ApplicationRow[]> {
   if (idOrName.includes('\0')) return [];
+  const isExact = ({ eb, or }: ExpressionBuilder<Tables, 'applications'>) =>
+    or([eb('slug', '=', idOrName), ...(isId(idOrName) ? [eb('id', '=', idOrName)] : [])]);
   const rows = await db
     .selectFrom('applications')
     .select(COLUMNS)
-    .where(({ eb, or }) =>
-      or([eb('slug', '=', idOrName), eb('name', '=', idOrName), ...(isId(idOrName) ? [eb('id', '=', idOrName)] : [])]),
-    )
+    .where(it => it.or([isExact(it), it('name', '=', idOrName)]))
+    .orderBy(isExact, 'desc')
     .orderBy('id', 'desc')
     .limit(FOUND_MAX)
     .execute();
