@@ -4,9 +4,9 @@ import type { LogKind } from '../contract/logs.ts';
 import type { CreateAppOptions } from './commands/apps.ts';
 import type { LoginOptions } from './commands/login.ts';
 import type { McpOptions } from './commands/mcp.ts';
-import type { CreateSessionOptions, ListSessionsOptions, LogsOptions } from './commands/sessions.ts';
+import type { CreateSessionOptions, EventsOptions, ListSessionsOptions, LogsOptions } from './commands/sessions.ts';
 import type { HttpOptions, KeyOptions } from './http/connection.ts';
-import { readCount, readPair } from './option-values.ts';
+import { readCount, readPageNumber, readPair, readTime } from './option-values.ts';
 import type { Terminal } from './terminal.ts';
 
 const SESSIONS_SHOWN = 25;
@@ -132,7 +132,10 @@ function addSessions(program: Command, terminal: Terminal): void {
       .command('logs')
       .description('Print the log of a session: console, network and page events, and commands of clients.')
       .argument('<ID>', 'the id of the session')
-      .option('--type <TYPE>', `only ${ANY_OF.format(Object.keys(LOG_TYPES))}; separate several with commas`),
+      .option('--type <TYPE>', `only ${ANY_OF.format(Object.keys(LOG_TYPES))}; separate several with commas`)
+      .option('--page <NUMBER>', 'only entries of this page; -1 for those that belong to no page', readPageNumber)
+      .option('--from <TIME>', 'only entries of this time or later', readTime)
+      .option('--to <TIME>', 'only entries before this time', readTime),
     'print a JSON array',
   ).action(async (id: string, options: LogsOptions) =>
     (await import('./commands/sessions.ts')).sessionLogs(terminal, id, options),
@@ -142,9 +145,11 @@ function addSessions(program: Command, terminal: Terminal): void {
       .command('events')
       .description('Print the events of a session.')
       .argument('<ID>', 'the id of the session')
-      .option('--type <TYPE>', 'only events of this type; separate several with commas'),
+      .option('--type <TYPE>', 'only events of this type; separate several with commas')
+      .option('--from <TIME>', 'only events of this time or later', readTime)
+      .option('--to <TIME>', 'only events before this time', readTime),
     'print a JSON array',
-  ).action(async (id: string, options: LogsOptions) =>
+  ).action(async (id: string, options: EventsOptions) =>
     (await import('./commands/sessions.ts')).sessionEvents(terminal, id, options),
   );
 }

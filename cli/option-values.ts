@@ -13,6 +13,11 @@ export function readCount(text: string): number {
   return Number(text);
 }
 
+export function readPageNumber(text: string): number {
+  if (!/^(-1|\d{1,9})$/.test(text)) throw new InvalidArgumentError('expected a whole number from 0, or -1');
+  return Number(text);
+}
+
 /** Adds a `KEY=VALUE` pair to the pairs before it. */
 export function readPair(text: string, before: Readonly<Record<string, string>> = {}): Record<string, string> {
   const [, name, value] = /^([^=]+)=(.*)$/s.exec(text) ?? [];

@@ -151,11 +151,17 @@ const Types = Type.Optional(
   }),
 );
 
-export const SessionEventsQuery = Type.Object({ ...Paging, type: Types });
+const Period = {
+  from: Type.Optional(Time('Return only events of this time or later.')),
+  to: Type.Optional(Time('Return only events before this time.')),
+};
+
+export const SessionEventsQuery = Type.Object({ ...Paging, ...Period, type: Types });
 export type SessionEventsQuery = Static<typeof SessionEventsQuery>;
 
 export const EventsQuery = Type.Object({
   ...Paging,
+  ...Period,
   type: Types,
   sessionId: Type.Optional(Uuid('Return only events of this session.')),
 });

@@ -1,6 +1,6 @@
 // The log of a session's browser, as a list, a stream or a HAR file.
 import { type Static, Type } from 'typebox';
-import { AnyObject, Uuid } from './common.ts';
+import { AnyObject, Time, Uuid } from './common.ts';
 
 export const LOG_LIMIT_MAX = 10_000;
 export const LOG_KINDS = ['console', 'network', 'page', 'command'] as const;
@@ -66,6 +66,15 @@ export const SessionLogsQuery = Type.Object({
       description: `Return only entries of this kind. Separate several with commas: \`${LOG_KINDS.join(',')}\`.`,
     }),
   ),
+  pageId: Type.Optional(
+    Type.Integer({
+      minimum: NO_PAGE,
+      maximum: 2 ** 31 - 1,
+      description: 'Return only entries of this page. -1: those that belong to no page. Ignored for a HAR file.',
+    }),
+  ),
+  from: Type.Optional(Time('Return only entries of this time or later. Ignored for a HAR file.')),
+  to: Type.Optional(Time('Return only entries before this time. Ignored for a HAR file.')),
   after: Type.Optional(
     Type.String({
       pattern: '^[0-9]{1,16}$',

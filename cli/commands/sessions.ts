@@ -69,16 +69,23 @@ export const releaseSession = (terminal: Terminal, id: string, options: KeyOptio
     terminal.say(`Session ${id} is ${session.status}${session.endReason ? ` (${session.endReason})` : ''}.\n`);
   });
 
-export interface LogsOptions extends KeyOptions {
+export interface EventsOptions extends KeyOptions {
   readonly type?: string;
+  readonly from?: Date;
+  readonly to?: Date;
+}
+
+export interface LogsOptions extends EventsOptions {
+  readonly page?: number;
 }
 
 export const sessionLogs = (terminal: Terminal, id: string, options: LogsOptions): Promise<void> =>
   overHttp(terminal, options, async ({ berth }) => {
-    const type = options.type === undefined ? {} : { type: options.type };
+    const { page } = options;
+    const filter = { ...filterOf(options), ...(page === undefined ? {} : { pageId: page }) };
     const found = paginate(after =>
       berth.GET('/v1/browsers/sessions/{id}/logs', {
-        params: { path: { id }, query: { ...type, ...(after ? { after } : {}) } },
+        params: { path: { id }, query: { ...filter, ...(after ? { after } : {}) } },
       }),
     );
     if (options.json) return printJson(terminal, await Array.fromAsync(found));
@@ -89,17 +96,23 @@ export const sessionLogs = (terminal: Terminal, id: string, options: LogsOptions
     }
   });
 
-export const sessionEvents = (terminal: Terminal, id: string, options: LogsOptions): Promise<void> =>
+export const sessionEvents = (terminal: Terminal, id: string, options: EventsOptions): Promise<void> =>
   overHttp(terminal, options, async ({ berth }) => {
-    const type = options.type === undefined ? {} : { type: options.type };
+    const filter = filterOf(options);
     const found = paginate(after =>
       berth.GET('/v1/browsers/sessions/{id}/events', {
-        params: { path: { id }, query: { ...type, ...(after ? { after } : {}) } },
+        params: { path: { id }, query: { ...filter, ...(after ? { after } : {}) } },
       }),
     );
     if (options.json) return printJson(terminal, await Array.fromAsync(found));
     for await (const { time, type, actor, detail } of found)
       terminal.print(`${time}  ${type}  ${actor.kind}  ${JSON.stringify(detail)}\n`);
   });
+
+const filterOf = ({ type, from, to }: EventsOptions) => ({
+  ...(type === undefined ? {} : { type }),
+  ...(from === undefined ? {} : { from: from.toISOString() }),
+  ...(to === undefined ? {} : { to: to.toISOString() }),
+});
 
 const textOf = (value: unknown): string => (typeof value === 'string' ? value : JSON.stringify(value));

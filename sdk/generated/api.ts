@@ -5523,6 +5523,10 @@ export interface operations {
                 after?: string;
                 /** @description Maximum number of events to return. Ignored for a stream. */
                 limit?: number;
+                /** @description Return only events of this time or later. ISO 8601, UTC, with milliseconds. */
+                from?: string;
+                /** @description Return only events before this time. ISO 8601, UTC, with milliseconds. */
+                to?: string;
                 /** @description Return only events of this type. Separate several with commas, for example `session.started,session.ended`. */
                 type?: string;
             };
@@ -5574,6 +5578,10 @@ export interface operations {
                 after?: string;
                 /** @description Maximum number of events to return. Ignored for a stream. */
                 limit?: number;
+                /** @description Return only events of this time or later. ISO 8601, UTC, with milliseconds. */
+                from?: string;
+                /** @description Return only events before this time. ISO 8601, UTC, with milliseconds. */
+                to?: string;
                 /** @description Return only events of this type. Separate several with commas, for example `session.started,session.ended`. */
                 type?: string;
                 /** @description Return only events of this session. */
@@ -5615,6 +5623,12 @@ export interface operations {
             query?: {
                 /** @description Return only entries of this kind. Separate several with commas: `console,network,page,command`. */
                 type?: string;
+                /** @description Return only entries of this page. -1: those that belong to no page. Ignored for a HAR file. */
+                pageId?: number;
+                /** @description Return only entries of this time or later. Ignored for a HAR file. ISO 8601, UTC, with milliseconds. */
+                from?: string;
+                /** @description Return only entries before this time. Ignored for a HAR file. ISO 8601, UTC, with milliseconds. */
+                to?: string;
                 /** @description Return only entries after this one. Use the `x-next-after` header of the previous response. */
                 after?: string;
                 /** @description Maximum number of entries to return. Ignored for a stream or a HAR file. */

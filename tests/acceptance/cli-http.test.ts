@@ -96,7 +96,7 @@ test('logs in, creates a session that a client uses, releases it and logs out', 
   assert.deepEqual([Object.keys(saved), saved.saved], [['id', 'applicationId', 'saved'], true]);
 
   const metadata = ['--metadata', 'run=r-1', '--metadata', 'of=a=b'];
-  const session = await machine.json<{ id: string; connectUrl: string; userMetadata: object }>(
+  const session = await machine.json<{ id: string; connectUrl: string; createdAt: string; userMetadata: object }>(
     ...['sessions', 'create', '--keep-alive', '--timeout', '300', ...metadata],
   );
   assert.deepEqual(session.userMetadata, { run: 'r-1', of: 'a=b' });
@@ -112,6 +112,10 @@ test('logs in, creates a session that a client uses, releases it and logs out', 
   assert.equal(released.status, 'COMPLETED');
   assert.match((await machine.run(['sessions', 'events', session.id])).stdout, /session\.created[\s\S]*session\.ended/);
   assert.match((await machine.run(['sessions', 'logs', session.id])).stdout, /seen in the log/);
+  const of = (...options: string[]) => machine.run(['sessions', 'logs', session.id, ...options]);
+  assert.match((await of('--page', '0', '--from', session.createdAt)).stdout, /seen in the log/);
+  assert.doesNotMatch((await of('--page', '-1')).stdout, /seen in the log/);
+  assert.equal((await of('--to', session.createdAt)).stdout, '');
 
   const keys = await machine.json<Array<{ id: string; status: string }>>('keys', 'list', '--app', app.id);
   assert.deepEqual(

@@ -130,6 +130,32 @@ test('lists events in list pages, and filters them by type', async () => {
   );
 });
 
+test('lists and streams the events of a period', async () => {
+  const { id } = await server.createSession();
+  await server.release(id);
+  const all = await listed(id);
+  const from = all.find(({ type }) => type === 'session.release_requested')?.time ?? '';
+  const later = all.filter(({ time }) => time >= from);
+  const earlier = all.filter(({ time }) => time < from);
+  assert.ok(earlier.length > 0 && later.length > 0);
+  assert.deepEqual((await eventsOf(id, `?from=${from}`)).body.data, later);
+  assert.deepEqual((await eventsOf(id, `?to=${from}`)).body.data, earlier);
+  const ofApplication = await server.api<SessionEventPage>('GET', `${EVENTS}?from=${from}&sessionId=${id}`);
+  assert.deepEqual(ofApplication.body.data, later);
+  const streams = [`/v1/browsers/sessions/${id}/events?from=${from}`, `/v1/browsers/sessions/${id}/events?to=${from}`];
+  for (const [index, path] of streams.entries()) {
+    const stream = await streamAt(path);
+    assert.equal(await stream.ended(), 'ended');
+    assert.deepEqual(
+      stream.events.map(({ data }) => data),
+      index === 0 ? later : earlier,
+    );
+  }
+  const past = await streamAt(`${EVENTS}?from=${from}`);
+  await past.event('session.ended', ({ data }) => data.sessionId === id);
+  past.cut();
+});
+
 test('refuses invalid queries, and states what is expected', async () => {
   const { id } = await server.createSession();
   const refusals = [
@@ -137,6 +163,8 @@ test('refuses invalid queries, and states what is expected', async () => {
     [`/v1/browsers/sessions/${id}/events?type=session.exploded`, {}, 400, 'invalid_request'],
     [`/v1/browsers/sessions/${id}/events?after=abc`, {}, 400, 'invalid_request'],
     [`/v1/browsers/sessions/${id}/events?limit=0`, {}, 400, 'invalid_request'],
+    [`/v1/browsers/sessions/${id}/events?from=yesterday`, {}, 400, 'invalid_request'],
+    [`${EVENTS}?from=2026-11-26T00:00:00.000Z&to=2026-11-25T00:00:00.000Z`, {}, 400, 'invalid_request'],
     [`${EVENTS}?sessionId=${UNKNOWN_ID}`, {}, 404, 'not_found'],
     [EVENTS, { accept: 'text/event-stream', 'last-event-id': 'abc' }, 400, 'invalid_request'],
     [`/v1/browsers/sessions/${UNKNOWN_ID}/events`, { accept: 'text/event-stream' }, 404, 'not_found'],

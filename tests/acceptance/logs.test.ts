@@ -95,6 +95,7 @@ const logWith = (id: string, what: string, isWanted: (entry: SessionLog) => bool
     60_000,
   );
 
+const TIME = '2026-11-26T00:00:00.000Z';
 const paramsOf = (entry: SessionLog): Record<string, unknown> => Object(entry.request?.params);
 const textOf = (entry: SessionLog): string => JSON.stringify(paramsOf(entry));
 const urlOf = (entry: SessionLog): string => String(Object(paramsOf(entry).request).url ?? '');
@@ -216,6 +217,27 @@ test('lists a part of the log by kind, cursor and limit', async () => {
   }
   assert.deepEqual(pieces.slice(0, log.length), log);
   assert.deepEqual((await logsOf(id, `?after=${after}`)).body, []);
+});
+
+test('lists the entries of a page and of a period', async () => {
+  const { id } = world.session;
+  const all = await listed(id);
+  const popup = await listed(id, '?pageId=1');
+  assert.ok(popup.length > 0 && popup.length < all.length);
+  assert.deepEqual(
+    popup,
+    all.filter(({ pageId }) => pageId === 1),
+  );
+  assert.deepEqual(
+    await listed(id, '?pageId=-1'),
+    all.filter(({ pageId }) => pageId === -1),
+  );
+  const loaded = Math.floor(all.find(isPopup)?.timestamp ?? 0);
+  const [from, to] = [new Date(loaded), new Date(loaded + 1)].map(time => time.toISOString());
+  const atLoad = ({ timestamp = 0 }: SessionLog): boolean => timestamp >= loaded && timestamp < loaded + 1;
+  assert.deepEqual(await listed(id, `?from=${from}&to=${to}`), all.filter(atLoad));
+  assert.ok((await listed(id, `?from=${from}&to=${to}&type=page&pageId=1`)).some(isPopup));
+  assert.deepEqual(await listed(id, `?to=${world.session.createdAt}`), []);
 });
 
 test('records commands of clients with their results, without typed text', async () => {
@@ -349,6 +371,9 @@ test('refuses invalid queries, unknown sessions and requests without a key', asy
   const { id } = world.session;
   assert.deepEqual(await refused(pathOf(id, '?type=console,nonsense')), [400, 'invalid_request']);
   assert.deepEqual(await refused(pathOf(id, '?after=x')), [400, 'invalid_request']);
+  assert.deepEqual(await refused(pathOf(id, '?from=yesterday')), [400, 'invalid_request']);
+  assert.deepEqual(await refused(pathOf(id, `?from=${TIME}&to=${TIME}`)), [400, 'invalid_request']);
+  assert.deepEqual(await refused(pathOf(id, '?pageId=-2')), [400, 'invalid_request']);
   assert.deepEqual(await refused(pathOf(id, '?limit=10001')), [400, 'invalid_request']);
   assert.deepEqual(await refused(pathOf('01a1fa50-5319-7450-a6b3-c787ada50631')), [404, 'not_found']);
   assert.deepEqual(await refused(pathOf(id), { key: null }), [401, 'missing_credentials']);

@@ -1,8 +1,9 @@
 // The interface of the event list; events.ts implements it.
 import type { SessionEvent } from '../../../contract/events.ts';
 import type { AgentCaller } from '../identity/caller.ts';
+import type { PeriodQuery } from '../period.ts';
 
-export interface EventQuery {
+export interface EventQuery extends PeriodQuery {
   /** Only events after this one. */
   readonly after?: string;
   readonly session?: string;

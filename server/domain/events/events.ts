@@ -8,6 +8,7 @@ import type { Clock } from '../../kit/clock.ts';
 import type { Closeable } from '../../kit/scope.ts';
 import { fault, invalidRequest } from '../faults.ts';
 import type { AgentCaller } from '../identity/caller.ts';
+import { isWithin, periodOf } from '../period.ts';
 import { hasEnded, requireSession } from '../sessions/session.ts';
 import type { EventQuery, Events } from './api.ts';
 import { Streams } from './streams.ts';
@@ -47,8 +48,9 @@ export class EventService implements Events, Closeable {
     query: EventQuery & { readonly limit: number },
   ): Promise<{ events: readonly SessionEvent[]; nextAfter?: string }> {
     const types = typesOf(query);
+    const period = periodOf(query);
     const session = await this.#session(caller, query.session);
-    const filter = filterOf(Number(query.after ?? 0), session, types, query.limit);
+    const filter = { ...filterOf(Number(query.after ?? 0), session, types, query.limit), ...period };
     const { events, through, full } = await this.#parts.events.read(caller.applicationId, filter);
     return { events: events.map(eventView), ...(full ? { nextAfter: shownEventId(through) } : {}) };
   }
@@ -59,6 +61,7 @@ export class EventService implements Events, Closeable {
     outer: AbortSignal,
   ): AsyncGenerator<readonly SessionEvent[], void> {
     const types = typesOf(query);
+    const period = periodOf(query);
     const session = await this.#session(caller, query.session);
     const { closing } = this.#streams;
     if (closing.aborted) throw stopping();
@@ -67,15 +70,21 @@ export class EventService implements Events, Closeable {
     const signal = AbortSignal.any([outer, closing]);
     signal.addEventListener('abort', () => wake.now(), { once: true });
     try {
-      let after = query.after === undefined && !session ? await this.#newest(caller) : Number(query.after ?? 0);
+      const isNewOnly = !session && query.after === undefined && query.from === undefined;
+      let after = isNewOnly ? await this.#newest(caller) : Number(query.after ?? 0);
       // Reads at least once, because a stream without a read is answered with 204, which readers take for the end of
       // the session.
       do {
         // The type of the last event is always included, so that a stream of other types ends too.
         const sought = session && types ? [...types, LAST_TYPE] : types;
-        const page = await this.#parts.events.read(caller.applicationId, filterOf(after, session, sought, BATCH));
+        const page = await this.#parts.events.read(caller.applicationId, {
+          ...filterOf(after, session, sought, BATCH),
+          ...(period.from ? { from: period.from } : {}), // Not `to`, which may be before the end of the session.
+        });
         after = page.through;
-        const shown = page.events.filter(({ type }) => !types || types.includes(type));
+        const shown = page.events.filter(
+          ({ type, at }) => (!types || types.includes(type)) && isWithin(period, at.getTime()),
+        );
         const isOver = isLastPage(page, session);
         if (shown.length > 0 || !isOver) yield shown.map(eventView);
         if (isOver) return;

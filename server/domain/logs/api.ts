@@ -1,12 +1,14 @@
 // The operations on logs that HTTP handlers may call. Implemented by logs.ts.
 import type { SessionLog } from '../../../contract/logs.ts';
 import type { AgentCaller } from '../identity/caller.ts';
+import type { PeriodQuery } from '../period.ts';
 
-export interface LogQuery {
+export interface LogQuery extends PeriodQuery {
   /** Only entries after the one with this number. */
   readonly after?: string;
   /** Kinds, separated by commas. */
   readonly type?: string;
+  readonly pageId?: number;
 }
 
 /** An entry with its number in the log, which callers pass as `after`. */

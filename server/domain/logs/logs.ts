@@ -1,7 +1,6 @@
 // Reads logs for callers: as a list, a stream, or a HAR file. Reads a bounded number of chunks at once, so that a long log
 // needs no more memory than a short one.
-import type { LogKind, SessionLog } from '../../../contract/logs.ts';
-import { LOG_KINDS } from '../../../contract/logs.ts';
+import { LOG_KINDS, type LogKind, NO_PAGE, type SessionLog } from '../../../contract/logs.ts';
 import type { LogRows } from '../../engines/store/rows/logs.ts';
 import type { SessionRow, SessionRows } from '../../engines/store/rows/sessions.ts';
 import type { Clock } from '../../kit/clock.ts';
@@ -11,6 +10,7 @@ import { Streams } from '../events/streams.ts';
 import { invalidRequest } from '../faults.ts';
 import { KEPT_MS } from '../forget-ended.ts';
 import type { AgentCaller } from '../identity/caller.ts';
+import { isWithin, type Period, periodOf } from '../period.ts';
 import { hasEnded, requireSession } from '../sessions/session.ts';
 import type { LogPage, LogQuery, LogState, Logs, NumberedLog } from './api.ts';
 import { entryOf, isKind, type LogEntry, viewOf } from './entry.ts';
@@ -46,16 +46,16 @@ export class LogService implements Logs, Closeable {
   }
 
   async list(caller: AgentCaller, id: string, query: LogQuery & { readonly limit: number }): Promise<LogPage> {
-    const kinds = kindsOf(query);
+    const filter = filterOf(query);
     const session = await this.#session(caller, id);
     const entries: SessionLog[] = [];
     let bytes = 0;
     let through = Number(query.after ?? 0);
-    for await (const { id: number, line } of this.#lines(session, through, kinds)) {
+    for await (const { id: number, line } of this.#lines(session, through, filter.kinds)) {
       if (entries.length >= query.limit || bytes > ANSWER_BYTES_MAX) break;
       through = number;
       const entry = entryOf(line);
-      if (!entry || !isRequested(entry, kinds)) continue;
+      if (!entry || !isRequested(entry, filter)) continue;
       bytes += 2 * line.length;
       entries.push(viewOf(session.id, entry));
     }
@@ -69,7 +69,7 @@ export class LogService implements Logs, Closeable {
     query: LogQuery,
     outer: AbortSignal,
   ): AsyncGenerator<readonly NumberedLog[], void> {
-    const kinds = kindsOf(query);
+    const filter = filterOf(query);
     let session = await this.#session(caller, id);
     const place = this.#streams.enter(caller.applicationId);
     const signal = AbortSignal.any([outer, this.#streams.closing]);
@@ -80,11 +80,11 @@ export class LogService implements Logs, Closeable {
         const isComplete = this.#isComplete(session);
         const batch: NumberedLog[] = [];
         let read = 0;
-        for await (const { id: number, line } of this.#lines(session, after, kinds, STREAM_CHUNKS)) {
+        for await (const { id: number, line } of this.#lines(session, after, filter.kinds, STREAM_CHUNKS)) {
           if (read++ >= STREAM_BATCH) break;
           after = number;
           const entry = entryOf(line);
-          if (entry && isRequested(entry, kinds)) batch.push({ id: `${number}`, entry: viewOf(session.id, entry) });
+          if (entry && isRequested(entry, filter)) batch.push({ id: `${number}`, entry: viewOf(session.id, entry) });
         }
         const isAll = read <= STREAM_BATCH;
         if (isFirst && isComplete && read === 0) return;
@@ -117,7 +117,7 @@ export class LogService implements Logs, Closeable {
     const kinds = ['network', 'page'] as const;
     for await (const { line } of this.#lines(session, 0, kinds)) {
       const entry = entryOf(line);
-      if (entry && isRequested(entry, kinds)) yield entry;
+      if (entry && isRequested(entry, { kinds })) yield entry;
     }
   }
 
@@ -163,8 +163,21 @@ export class LogService implements Logs, Closeable {
   }
 }
 
-const isRequested = ({ kind }: LogEntry, kinds: readonly LogKind[] | undefined): boolean =>
-  kind === 'any' || !kinds || kinds.includes(kind);
+interface LogFilter extends Period {
+  readonly kinds?: readonly LogKind[];
+  readonly pageId?: number;
+}
+
+/** Markers concern every kind and page. */
+const isRequested = ({ at, kind, page = NO_PAGE }: LogEntry, { kinds, pageId, ...period }: LogFilter): boolean =>
+  isWithin(period, at) &&
+  (kind === 'any' || ((!kinds || kinds.includes(kind)) && (pageId === undefined || pageId === page)));
+
+function filterOf(query: LogQuery): LogFilter {
+  const kinds = kindsOf(query);
+  const { pageId } = query;
+  return { ...periodOf(query), ...(kinds ? { kinds } : {}), ...(pageId === undefined ? {} : { pageId }) };
+}
 
 function kindsOf({ type }: LogQuery): readonly LogKind[] | undefined {
   return type?.split(',').map(part => {

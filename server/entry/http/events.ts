@@ -29,9 +29,11 @@ export const eventHandlers = (parts: EventHandlerParts) => ({
   },
 });
 
-const only = ({ after, type }: EventQuery): EventQuery => ({
+const only = ({ after, type, from, to }: EventQuery): EventQuery => ({
   ...(after === undefined ? {} : { after }),
   ...(type === undefined ? {} : { type }),
+  ...(from === undefined ? {} : { from }),
+  ...(to === undefined ? {} : { to }),
 });
 
 async function events(parts: EventHandlerParts, asked: Asked, query: EventQuery): Promise<Answer> {

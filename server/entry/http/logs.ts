@@ -74,9 +74,12 @@ async function streamed(
 
 const shown = ({ id, entry }: NumberedLog) => ({ id, type: entry.method, data: entry });
 
-const only = ({ after, type }: LogQuery): LogQuery => ({
+const only = ({ after, type, pageId, from, to }: LogQuery): LogQuery => ({
   ...(after === undefined ? {} : { after }),
   ...(type === undefined ? {} : { type }),
+  ...(pageId === undefined ? {} : { pageId }),
+  ...(from === undefined ? {} : { from }),
+  ...(to === undefined ? {} : { to }),
 });
 
 const stateHeader = (state: LogState): Record<string, string> => (state === 'on' ? {} : { 'x-logging': state });

@@ -102,6 +102,10 @@ export interface EventFilter {
   readonly after: number;
   readonly session?: SessionId;
   readonly types?: readonly SessionEventType[];
+  /** Only events of this time or later. */
+  readonly from?: Date;
+  /** Only events before this time. */
+  readonly to?: Date;
   readonly limit: number;
 }
 

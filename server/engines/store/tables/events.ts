@@ -142,7 +142,12 @@ async function othersAreDone(db: Db, application: ApplicationId): Promise<void> 
   await sql`select pg_advisory_xact_lock(${LOCK_SPACE}::integer, hashtext(${application}::text))`.execute(db);
 }
 
-function listed(db: Db, application: ApplicationId, { after, session, types, limit }: EventFilter, through: number) {
+function listed(
+  db: Db,
+  application: ApplicationId,
+  { after, session, types, from, to, limit }: EventFilter,
+  through: number,
+) {
   let query = db
     .selectFrom('sessionEvents')
     .selectAll()
@@ -151,6 +156,8 @@ function listed(db: Db, application: ApplicationId, { after, session, types, lim
     .where('id', '<=', through);
   if (session) query = query.where('sessionId', '=', session);
   if (types) query = query.where(eb => eb('type', '=', eb.fn.any(eb.val([...types]))));
+  if (from) query = query.where('at', '>=', from);
+  if (to) query = query.where('at', '<', to);
   return query.orderBy('id').limit(limit);
 }
 

@@ -1,0 +1,28 @@
+// A period of time that a caller asked for.
+import { invalidRequest } from './faults.ts';
+
+/** As in the query of a request: ISO 8601. */
+export interface PeriodQuery {
+  readonly from?: string;
+  readonly to?: string;
+}
+
+export interface Period {
+  readonly from?: Date;
+  /** Not part of the period itself. */
+  readonly to?: Date;
+}
+
+/** @throws Fault invalid_request if the period has no length. */
+export function periodOf({ from, to }: PeriodQuery): Period {
+  if (from !== undefined && to !== undefined && new Date(from) >= new Date(to))
+    throw invalidRequest([{ path: 'from', message: 'is not before `to`' }]);
+  return {
+    ...(from === undefined ? {} : { from: new Date(from) }),
+    ...(to === undefined ? {} : { to: new Date(to) }),
+  };
+}
+
+/** `ms`: milliseconds since 1970. */
+export const isWithin = ({ from, to }: Period, ms: number): boolean =>
+  (from === undefined || ms >= from.getTime()) && (to === undefined || ms < to.getTime());
