@@ -125,6 +125,8 @@ test('a session that another key opened is not used unless its id is given', asy
   const { isError, text } = await second.call('browser_navigate', { url: `${pages.url}/` });
   assert.ok(isError);
   assert.match(text, /No browser is open/);
+  const named = await second.call('browser_navigate', { sessionId, url: `${pages.url}/` });
+  assert.ok(!named.isError, named.text);
   await first.call('browser_close', { sessionId });
   await Promise.all([first.close(), second.close()]);
 });

@@ -246,11 +246,21 @@ test('a sealed value cannot be opened in another row or as another version', asy
   const move = `update stored_credential_versions bait set sealed = shop.sealed from stored_credential_versions shop
     where bait.credential_id = 'bait' and shop.credential_id = 'shop-api' and shop.destroy_at is null`;
   await rowsOf(server, move);
-  const before = upstream.received('/orders/moved/').length;
-  const moved = await call('shop.read', 'moved');
-  assert.ok(moved.status >= 500, moved.text);
-  assert.equal(upstream.received('/orders/moved/').length, before);
-  assert.ok(!moved.text.includes(SECRET));
+  const isRefused = async (order: string): Promise<void> => {
+    const { status, text } = await call('shop.read', order);
+    assert.ok(status >= 500 && !text.includes(SECRET), text);
+    assert.equal(upstream.received(`/orders/${order}/`).length, 0);
+  };
+  await isRefused('moved');
+  for (const key of ['a second key', 'a third key']) {
+    const { status, text } = await owner.write('bait', { type: 'api_key', value: { key }, hosts }, '*');
+    assert.equal(status, 200, text);
+  }
+  const rewind = `update stored_credential_versions bait set sealed = earlier.sealed from stored_credential_versions earlier
+    where bait.credential_id = 'bait' and earlier.credential_id = 'bait' and earlier.version = bait.version - 1
+      and bait.destroy_at is null`;
+  await rowsOf(server, rewind);
+  await isRefused('rewound');
 });
 
 test('after use, no secret is found in the database, logs, traces, files, receipts or responses', async () => {

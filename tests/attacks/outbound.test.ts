@@ -6,7 +6,7 @@ import { createServer as createHttpServer } from 'node:http';
 import { createServer } from 'node:https';
 import { createServer as createTcpServer, type Socket } from 'node:net';
 import { type TestContext, test } from 'node:test';
-import { createServer as createTlsServer } from 'node:tls';
+import { createServer as createTlsServer, TLSSocket } from 'node:tls';
 import { gzipSync } from 'node:zlib';
 import type { AddressRange } from '../../server/engines/egress/address.ts';
 import type { CallFailure } from '../../server/engines/egress/outbound-calls/call-failure.ts';
@@ -131,6 +131,7 @@ test('sends a request to the checked address, with the name in SNI, Host and cer
   assert.deepEqual(answer.connected, { address: '127.0.0.1', port, isEncrypted: true });
   const [request] = seen;
   assert.deepEqual([request?.url, request?.headers.host], ['/p?q=1', `${HOST}:${port}`]);
+  assert.equal(request?.socket instanceof TLSSocket && request.socket.servername, HOST);
   assert.equal(request?.headers['accept-encoding'], 'identity');
   for (const name of ['cookie', 'authorization', 'proxy-authorization']) assert.ok(!(name in (request?.headers ?? {})));
 });
