@@ -41,7 +41,7 @@ async function berth(...args: string[]): Promise<Ran> {
   return { code, printed, said };
 }
 
-test('--version prints the version of the package, and the commit', async () => {
+test('--version prints the package version and the commit', async () => {
   const { code, printed } = await berth('--version');
   assert.equal(code, EXIT.done);
   assert.equal(printed, `${versionText()}\n`);
@@ -67,7 +67,7 @@ for (const args of [
   ['keys', 'create', '--expires', 'soon'],
   ['keys', 'revoke'],
 ])
-  test(`exits with the usage code for: berth ${args.join(' ')}`, async () => {
+  test(`exits with the usage error code for: berth ${args.join(' ')}`, async () => {
     const { code, printed, said } = await berth(...args);
     assert.equal(code, EXIT.usage);
     assert.equal(printed, '');
@@ -83,7 +83,7 @@ test('openapi does not create a data folder', async () => {
   assert.ok(!existsSync(join(dataDir, 'pg')));
 });
 
-test('creates a key, shows it once, lists it without its secret, and revokes it once', async () => {
+test('creates a key, shows its secret only at creation, and rejects a second revocation', async () => {
   const made = await berth(
     'keys',
     'create',
@@ -137,7 +137,7 @@ test('creates a token', async () => {
   assert.match(token.token, /^bpt_/);
 });
 
-test('exits with the usage code for an invalid setting, and reports the setting', async () => {
+test('exits with the usage error code for an invalid setting, and reports the setting', async () => {
   let said = '';
   const code = await runBerth(['keys', 'list'], {
     env: { BERTH_DATA_DIR: dataDir, BERTH_SLOTS: 'many' },
@@ -151,7 +151,7 @@ test('exits with the usage code for an invalid setting, and reports the setting'
   assert.match(said, /BERTH_SLOTS is "many"/);
 });
 
-test('stop without a running server succeeds, and reports that nothing was stopped', async () => {
+test('stop succeeds if no server is running, and reports that nothing was stopped', async () => {
   const { code, printed, said } = await berth('stop', '--json');
   assert.equal(code, EXIT.done, said);
   assert.deepEqual(JSON.parse(printed), { stopped: false, ended: [], swept: [] });

@@ -18,7 +18,7 @@ test('every repeatable operation declares the secret fields of its response', ()
   }
 });
 
-test('every POST operation for agent keys or accounts accepts an idempotency key, and declares the errors that its optional headers can cause', () => {
+test('only POST operations for agent keys or accounts accept an idempotency key, and each operation declares the errors of its optional headers', () => {
   for (const id of OPERATION_IDS) {
     const { method, credential, mayWait, headers: own } = operation(id);
     const headers = Object.keys({ ...propertiesOf(optionalHeadersOf(id)), ...(own && propertiesOf(own)) });

@@ -83,7 +83,7 @@ const VERIFIERS = {
 for (const [where, verified] of Object.entries(VERIFIERS))
   describe(`a receipt with an approval, verified ${where}`, () => {
     for (const kind of Object.keys(PASSKEYS))
-      test(`is verified with a ${kind} passkey, and refused with one flipped bit in its signature`, async () => {
+      test(`is verified with a ${kind} passkey, and refused if one bit of the passkey signature is flipped`, async () => {
         const { berth } = await verified(receipt({}, kind), { keys, action: CONTENT, input: CONTENT.input });
         assert.equal(berth.action?.approval.by.id, '4');
         await assert.rejects(verified(receipt({ flipped: true }, kind), { keys }), ReceiptInvalid);
@@ -92,15 +92,15 @@ for (const [where, verified] of Object.entries(VERIFIERS))
     const refused: Readonly<Record<string, readonly [Change, RegExp]>> = {
       'the digest of another Action': [{ digest: digestOf({}) }, /another Action/],
       'a page of another host': [{ origin: 'https://evil.example' }, /page of another host/],
-      'a page whose host only ends alike': [{ origin: 'https://evilberth.example' }, /page of another host/],
+      'a page of a host with the same ending': [{ origin: 'https://evilberth.example' }, /page of another host/],
       'another host': [{ rpId: 'evil.example', origin: 'https://evil.example' }, /not the host of/],
-      'a host that was not signed': [{ signedRpId: 'evil.example' }, /signed for another host/],
+      'a host that differs from the signed host': [{ signedRpId: 'evil.example' }, /signed for another host/],
       'a user who was not verified': [{ flags: 1 }, /not verified its user/],
       'a user who was not present': [{ flags: 4 }, /not verified its user/],
       'another ceremony': [{ type: 'webauthn.create' }, /another Action/],
       'an approval after the execution': [{ at: '2026-11-23T10:00:04.000Z' }, /times of its approval/],
       'an approval before the Action': [{ at: '2026-11-23T09:00:00.000Z' }, /times of its approval/],
-      'a signature that it denies': [{ method: 'session' }, /was not made by a passkey/],
+      'a passkey signature but another approval method': [{ method: 'session' }, /was not made by a passkey/],
     };
     for (const [name, [change, message]] of Object.entries(refused))
       test(`is refused with ${name}`, () => assert.rejects(verified(receipt(change), { keys }), message));

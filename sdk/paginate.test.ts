@@ -28,7 +28,7 @@ test('follows nextCursor if the list is an object', async () => {
   assert.deepEqual(await Array.fromAsync(found), [1, 2, 3]);
 });
 
-test('treats an empty page as the last page, even if it has a next position', async () => {
+test('treats an empty page as the last page, even if it has a next-page header', async () => {
   const found = paginate(() =>
     Promise.resolve({ data: [], response: new Response(null, { headers: { 'x-next-after': '7' } }) }),
   );

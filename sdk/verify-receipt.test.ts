@@ -52,7 +52,7 @@ for (const [where, verified] of Object.entries(VERIFIERS))
       assert.deepEqual(claims, CLAIMS);
     });
 
-    test('is verified with an output of several files, and with an output that has its own downloadUrl member', async () => {
+    test('is verified with an output of several files, and with an output whose downloadUrl does not belong to a file', async () => {
       const linked = { ...FILE, downloadUrl: 'https://berth.example/x', downloadUrlExpiresAt: 'soon' };
       const berth = { ...CLAIMS.berth, outputDigest: digest({ artifacts: [FILE, FILE] }) };
       await verified(signed({ ...CLAIMS, berth }), { keys, output: { artifacts: [linked, linked] } });
@@ -72,19 +72,19 @@ for (const [where, verified] of Object.entries(VERIFIERS))
     const cases: Readonly<Record<string, readonly [receipt: string, message: RegExp]>> = {
       'no algorithm': [signed(CLAIMS, { alg: 'none' }), /algorithm is none/],
       'an HMAC algorithm': [signed(CLAIMS, { alg: 'HS256' }), /algorithm is HS256/],
-      'its own key': [signed(CLAIMS, { jwk: own.jwk }), /header has jwk/],
+      'a key in its header': [signed(CLAIMS, { jwk: own.jwk }), /header has jwk/],
       'critical extensions': [signed(CLAIMS, { crit: ['exp'] }), /header has crit/],
       'another type': [signed(CLAIMS, { typ: 'JWT' }), /type is not/],
-      'a foreign key id': [signed(CLAIMS, { kid: other.jwk.kid }, other.privateKey), /does not have/],
+      'an unknown key id': [signed(CLAIMS, { kid: other.jwk.kid }, other.privateKey), /does not have/],
       'the signature of another key': [signed(CLAIMS, {}, other.privateKey), /signature is not valid/],
       'padding after its signature': [`${signed()}=`, /signature is not valid/],
       'no signature': [signed().split('.').slice(0, 2).join('.'), /not a compact JWS/],
-      'claims that are no receipt': [signed({ iss: 'x' }), /not a receipt/],
+      'claims that are not a receipt': [signed({ iss: 'x' }), /not a receipt/],
     };
     for (const [name, [receipt, message]] of Object.entries(cases))
       test(`is refused with ${name}`, () => assert.rejects(verified(receipt, { keys }), message));
 
-    test('is refused with another input, output, issuer, audience, or a key set whose key was replaced', async () => {
+    test('is refused if the input, output, issuer, audience or key does not match', async () => {
       const refused = (options: object, message: RegExp) =>
         assert.rejects(verified(signed(), { keys, ...options }), message);
       await refused({ input: { ...INPUT, url: 'https://example.org/' } }, /input is not/);

@@ -13,7 +13,7 @@ function complaintsOf(variables: Readonly<Record<string, string>>): readonly str
   return [];
 }
 
-test('an empty environment gives the defaults', () => {
+test('uses the defaults if the environment is empty', () => {
   const { listen, publicUrl, regions, s3, tls } = readConfig({});
   assert.deepEqual([listen, publicUrl], [{ host: '127.0.0.1', port: 8080 }, 'http://127.0.0.1:8080']);
   assert.deepEqual([regions, s3, tls], [['local'], undefined, undefined]);
@@ -38,7 +38,7 @@ test('reports all invalid values in one error', () => {
   ]);
 });
 
-test('TLS between hosts needs an https address with a port of its own', () => {
+test('TLS between hosts requires an https peer address with a port of its own', () => {
   const files = { BERTH_TLS_PEER_CERT: 'cert.pem', BERTH_TLS_PEER_KEY: 'key.pem' };
   const expected = /^BERTH_PEER_URL is ".*"; expected an https address of this host, at another port than BERTH_LISTEN/;
   for (const url of [undefined, 'http://10.0.0.11:8443', 'https://10.0.0.11:8080'])
@@ -59,7 +59,7 @@ test('accepts the environment variables of API clients', () => {
   assert.deepEqual(complaintsOf({ BERTH_KEY: 'key', BERTH_TOKEN: 'token', BERTH_URL: 'http://127.0.0.1:8080' }), []);
 });
 
-test('accepts one or more master keys of 32 bytes, but not together with a command, and shows no key in errors', () => {
+test('accepts one or more 32-byte master keys, rejects a key together with a command, and shows no key in errors', () => {
   const [hex, base64] = ['ab'.repeat(32), Buffer.alloc(32, 7).toString('base64')];
   for (const key of [hex, base64, `${hex},${base64}`]) assert.deepEqual(complaintsOf({ BERTH_MASTER_KEY: key }), []);
   for (const key of ['secret', hex.slice(1), `${hex},`, `${hex} ${hex}`])

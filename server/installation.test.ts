@@ -14,7 +14,7 @@ function dataFolder(t: TestContext): string {
   return join(folder, 'data');
 }
 
-test('the installation is created once and stays the same, and only its owner can read the secret', t => {
+test('the installation is created once and then reused, and only its owner can read the secret', t => {
   const dataDir = dataFolder(t);
   const first = readInstallation({ dataDir }, systemClock);
   const second = readInstallation({ dataDir }, systemClock);
@@ -32,24 +32,24 @@ test('two data folders have different host ids and secrets', t => {
   assert.notEqual(one.secret.reveal(), other.secret.reveal());
 });
 
-test("the operator's own secret is used and not written down", t => {
+test("uses the operator's secret, and does not write it to the data folder", t => {
   const dataDir = dataFolder(t);
   const secret = new Secret('x'.repeat(40));
   assert.equal(readInstallation({ dataDir, secret }, systemClock).secret, secret);
   assert.deepEqual(readdirSync(dataDir), ['host-id']);
 });
 
-test('names a damaged file and does not use it', t => {
+test('refuses a truncated secret file, and reports its path', t => {
   const dataDir = dataFolder(t);
-  readInstallation({ dataDir }, systemClock);
-  writeFileSync(join(dataDir, 'secret'), 'short\n');
+  const { secret } = readInstallation({ dataDir }, systemClock);
+  writeFileSync(join(dataDir, 'secret'), secret.reveal().slice(0, 63));
   assert.throws(
     () => readInstallation({ dataDir }, systemClock),
     error => isFault(error, 'data_folder_unusable') && error.message.includes(join(dataDir, 'secret')),
   );
 });
 
-test('names a folder that cannot be created, even if the file system reports that an existing parent is missing', () => {
+test('reports the path of a data folder that cannot be created', () => {
   for (const dataDir of ['/proc/berth-data', '/dev/null/data', '/etc/hostname'])
     assert.throws(
       () => readInstallation({ dataDir }, systemClock),

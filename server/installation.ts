@@ -78,7 +78,7 @@ function hostOf(dataDir: string, clock: Clock): HostId {
 
 function secretOf(dataDir: string): Secret {
   const text = keep(join(dataDir, 'secret'), () => randomBytes(SECRET_BYTES).toString('hex'));
-  if (text.length < SECRET_BYTES) throw spoiled(join(dataDir, 'secret'), 'a secret');
+  if (text.length < 2 * SECRET_BYTES) throw spoiled(join(dataDir, 'secret'), 'a secret');
   return new Secret(text);
 }
 

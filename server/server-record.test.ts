@@ -20,7 +20,7 @@ function dataFolder(t: TestContext): string {
   return folder;
 }
 
-test('finds a running server by its record, until it removes the record', t => {
+test('finds a running server by its record, and does not find it after the record is removed', t => {
   const folder = dataFolder(t);
   assert.equal(runningServer(folder), undefined);
   writeServerRecord(folder, ADDRESSES);
@@ -65,7 +65,7 @@ test('ignores an invalid server record', t => {
   }
 });
 
-test('removes only its own record', t => {
+test('a process removes only its own record', t => {
   const folder = dataFolder(t);
   writeServerRecord(folder, ADDRESSES);
   removeServerRecord(folder, process.pid + 1);

@@ -19,7 +19,7 @@ for (const text of [
   'const value = [text].map(JSON.parse);',
   'const url = String(params.url);',
 ])
-  test(`complains about ${text.split('\n')[0]}`, () => assert.equal(found(text).length, 1, text));
+  test(`reports ${text.split('\n')[0]}`, () => assert.equal(found(text).length, 1, text));
 
 for (const text of [
   "socket.on('message', guarded(this.#failed, (data: Buffer) => this.#hear(data)));",
@@ -33,7 +33,7 @@ for (const text of [
 ])
   test(`accepts ${text.split('\n')[0]}`, () => assert.deepEqual(found(text), []));
 
-test('accepts an entrance without a guard if the table says why, and refuses superfluous rows', () => {
+test('accepts an entrance without a guard if the table gives a reason, and reports superfluous rows', () => {
   const text = "socket.on('data', keep);";
   const path = 'server/engines/slots/a.ts';
   assert.deepEqual(found(text, path, { [path]: { data: 'they are ours' } }), []);

@@ -43,7 +43,7 @@ test('treats only erased imports as types', () => {
   assert.deepEqual(found(text), ['1 ./a.ts type', '2 ./b.ts type', '3 ./c.ts type', '4 ./d.ts', '5 ./e.ts']);
 });
 
-test('does not take words in comments, strings, templates and regular expressions for imports', () => {
+test('does not treat words in comments, strings, templates and regular expressions as imports', () => {
   const text = [
     "// import a from './a.ts';",
     "/* import b from './b.ts'; */",

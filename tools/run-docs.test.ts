@@ -12,7 +12,7 @@ test('finds only marked blocks, each with its line', () => {
   ]);
 });
 
-test('gives a block the live address and the key', async () => {
+test('runs a block with the live address and the key', async () => {
   const sh = { language: 'sh', line: 1, text: 'echo "http://127.0.0.1:8080 $BERTH_KEY"' } as const;
   assert.equal(await runBlock(sh, LIVE), 'http://127.0.0.1:9 bak_x\n');
   const ts = {
@@ -23,12 +23,12 @@ test('gives a block the live address and the key', async () => {
   assert.equal(await runBlock(ts, LIVE), 'bak_x\n');
 });
 
-test('rejects with the output of a block that fails', async () => {
+test('rejects with the output of the block if the block fails', async () => {
   const block = { language: 'sh', line: 7, text: 'echo before; false; echo after' } as const;
   await assert.rejects(runBlock(block, LIVE), /line 7 ended with 1:\nbefore\n$/);
 });
 
-test('lets a block of TypeScript import packages of the checkout', async () => {
+test('a TypeScript block can import packages of the checkout', async () => {
   const block = {
     language: 'ts',
     line: 1,

@@ -56,7 +56,7 @@ test('recognises a Debian package by its files', () => {
   assert.deepEqual(names({}), ['nothing', 'absent', 'browser']);
 });
 
-test('a nested npm gets the npm settings of the user, but not those of the outer script', () => {
+test('a nested npm process gets the npm settings of the user, but not those of the outer script', () => {
   const env = {
     PATH: '/bin',
     INIT_CWD: '/tmp',

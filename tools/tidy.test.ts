@@ -66,11 +66,11 @@ const FINE: ReadonlyArray<readonly [path: string, text: string]> = [
 ];
 
 for (const [path, text] of FINE)
-  test(`fine in ${path}: ${text}`, () => {
+  test(`allowed in ${path}: ${text}`, () => {
     assert.deepEqual(complaintsOf(path, opened(text)), []);
   });
 
-test('requires that a file opens with a comment', () => {
+test('requires a comment at the start of a file', () => {
   assert.deepEqual(complaintsOf('cli/a.ts', 'export const a = 1;\n'), ['cli/a.ts: no opening comment']);
   assert.deepEqual(complaintsOf('cli/a.ts', '#!/usr/bin/env node\n// Owns it.\nexport const a = 1;\n'), []);
 });

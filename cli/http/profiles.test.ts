@@ -18,7 +18,7 @@ function terminalOf(t: TestContext): Terminal {
   return { env: { XDG_CONFIG_HOME: folder }, print: () => {}, say: () => {}, input: async () => '' };
 }
 
-test('stores all profiles in one file, and makes the file readable by its owner only on each write', t => {
+test('stores all profiles in one file, and restricts the file to its owner on each write', t => {
   const terminal = terminalOf(t);
   const file = credentialsFile(terminal);
   assert.equal(readProfile(terminal, 'home'), undefined);

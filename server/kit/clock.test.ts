@@ -6,7 +6,7 @@ import { callAt, plus } from './clock.ts';
 const MINUTE_MS = 60_000;
 const turn = (): Promise<void> => new Promise(resolve => setImmediate(resolve));
 
-test('callAt calls at the given time, and not before', async () => {
+test('callAt calls the function at the given time, not earlier', async () => {
   const clock = new TestClock();
   let calls = 0;
   const call = callAt(clock, plus(clock.now(), MINUTE_MS), () => calls++);
@@ -19,7 +19,7 @@ test('callAt calls at the given time, and not before', async () => {
   call.close();
 });
 
-test('callAt does not call once it is closed', async () => {
+test('callAt does not call the function after it is closed', async () => {
   const clock = new TestClock();
   let calls = 0;
   callAt(clock, plus(clock.now(), MINUTE_MS), () => calls++).close();

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { boundedText, parseJson, requestUrl } from './foreign.ts';
 
-test('truncates text without leaving half of a surrogate pair', () => {
+test('truncates text without splitting a surrogate pair', () => {
   assert.equal(boundedText('abc', 3), 'abc');
   assert.equal(boundedText('abcd', 3), 'abc');
   assert.equal(boundedText('a\ud800b', 9), 'a\ufffdb');
@@ -15,7 +15,7 @@ test('returns undefined for text that is not JSON', () => {
   for (const text of ['', '{', '{"a":1}x', '\0', Buffer.from([0xff])]) assert.equal(parseJson(text), undefined);
 });
 
-test('every request target results in a URL', () => {
+test('parses every request target as a URL', () => {
   assert.equal(requestUrl('/a/b?c=d').pathname, '/a/b');
   assert.equal(requestUrl('/a?c=d').searchParams.get('c'), 'd');
   assert.equal(requestUrl('http://host:1/a').pathname, '/a');

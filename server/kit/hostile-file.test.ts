@@ -16,7 +16,7 @@ describe('openHostile', () => {
   const open = (name: string, options: { uid: number | undefined } = OURS) =>
     openHostile(join(folder, 'box'), ['downloads', name], options);
 
-  it('returns an ordinary file', async () => {
+  it('returns a regular file', async () => {
     writeFileSync(at('plain'), 'hello');
     const file = await open('plain');
     assert.equal(await file?.readFile('utf8'), 'hello');
@@ -44,7 +44,7 @@ describe('openHostile', () => {
     await assert.rejects(openHostile(join(folder, 'box'), ['linked', 'plain'], OURS), NotAPlainFile);
   });
 
-  it('does not block on a named pipe, and refuses pipes and folders', async () => {
+  it('refuses named pipes and folders, and does not block on a named pipe', async () => {
     execFileSync('mkfifo', [at('pipe')]);
     mkdirSync(at('folder'));
     for (const name of ['pipe', 'folder']) await assert.rejects(open(name), NotAPlainFile, name);
@@ -58,5 +58,5 @@ describe('openHostile', () => {
   });
 
   for (const name of ['', '.', '..', '../secret', 'a/b', 'a\0b'])
-    it(`does not accept ${JSON.stringify(name)} as a name`, () => assert.rejects(open(name), NotAPlainFile));
+    it(`refuses the name ${JSON.stringify(name)}`, () => assert.rejects(open(name), NotAPlainFile));
 });

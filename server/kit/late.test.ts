@@ -2,14 +2,14 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { late } from './late.ts';
 
-test('calls the function that was bound', () => {
+test('calls the bound function', () => {
   const sum = late<[number, number], number>('sum');
   const { call } = sum;
   sum.bind((one, other) => one + other);
   assert.equal(call(2, 3), 5);
 });
 
-test('throws if the function is called before it is bound, or bound twice', () => {
+test('throws if the function is called before it is bound, or if it is bound twice', () => {
   const end = late<[], void>('end');
   assert.throws(() => end.call(), /end is called before it is bound/);
   end.bind(() => {});

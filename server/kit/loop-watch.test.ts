@@ -33,7 +33,7 @@ test('reports a long turn of the event loop once, with the work that caused it',
   assert.ok((told[0]?.cpuMs ?? 0) > 0);
 });
 
-test('reports a long turn without known work together with the work in progress', async () => {
+test('reports a long turn with an unknown cause together with the work in progress', async () => {
   const work = { what: 'exportContext', applicationId: 'one' };
   const over = loopWatch.begin(work);
   const turns = await turnsOf(() => block(3 * LONG_TURN_MS));

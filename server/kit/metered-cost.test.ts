@@ -15,7 +15,7 @@ for (const [seconds, bytes, cost] of [
   test(`${seconds} seconds and ${bytes} bytes cost ${cost}`, () =>
     assert.equal(meteredCost(RATES, { seconds, bytes }), cost));
 
-test('limits a cost beyond 2^53 to the greatest safe integer', () =>
+test('limits a cost to the largest safe integer', () =>
   assert.equal(
     meteredCost({ browserSecond: 1_000_000_000, egressMegabyte: 1_000_000_000 }, { seconds: 2 ** 40, bytes: 2 ** 50 }),
     Number.MAX_SAFE_INTEGER,
@@ -29,7 +29,7 @@ for (const [from, to, seconds] of [
   [0, 1001, 2],
   [5000, 0, 0],
 ] as const)
-  test(`from ${from} to ${to} ms, counts ${seconds} started seconds`, () =>
+  test(`counts ${seconds} started seconds from ${from} to ${to} ms`, () =>
     assert.equal(startedSeconds(from === undefined ? undefined : new Date(from), new Date(to)), seconds));
 
 test('credit is enforced if any rate is above 0', () => {

@@ -23,7 +23,7 @@ function begin(places: Places, application: string, session: string, signal?: Ab
 const turn = (): Promise<void> => new Promise(resolve => setImmediate(resolve));
 
 describe('Places', () => {
-  it('runs a limited amount of work at once, queues the rest, and skips owners at their limit', async () => {
+  it('limits concurrent work, queues the rest, and skips owners at their limit', async () => {
     const places = new Places(limits);
     const [first, same, other] = [begin(places, 'a', '1'), begin(places, 'a', '1'), begin(places, 'b', '2')];
     await turn();
@@ -47,7 +47,7 @@ describe('Places', () => {
     await Promise.all(all.map(({ done }) => done));
   });
 
-  it('stops waiting after the time limit, and when the caller disconnects', async () => {
+  it('stops waiting after the time limit, or when the caller disconnects', async () => {
     const places = new Places({ ...limits, withinMs: 20 });
     const first = begin(places, 'a', '1');
     await assert.rejects(begin(places, 'a', '1').done, /no place to try: none was free within 20 ms/);

@@ -5,12 +5,12 @@ import { SecretTexts } from './secret-texts.ts';
 
 const SECRET = 'p4ss wörd&"x"';
 
-test('returns values unchanged as long as there are no secrets', () => {
+test('returns values unchanged if there are no secrets', () => {
   const value = { a: ['x'.repeat(200_000)] };
   assert.equal(new SecretTexts().cleanAll(value), value);
 });
 
-test('replaces secrets in strings and property names at every depth, also if encoded for URLs, JSON or base64', () => {
+test('replaces secrets in strings and property names at every depth, including secrets encoded for URLs, JSON or base64', () => {
   const secrets = new SecretTexts();
   secrets.add(SECRET);
   const echoes = [

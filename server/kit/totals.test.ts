@@ -5,7 +5,7 @@ import { Totals } from './totals.ts';
 describe('Totals', () => {
   const bounds = { session: 10, application: 15, process: 20 };
 
-  it('accepts an amount if every level has room, and otherwise returns the level that has none', () => {
+  it('accepts an amount if every level has room, and otherwise returns the level that is full', () => {
     const totals = new Totals(bounds);
     const one = totals.open({ application: 'a', session: '1' });
     assert.equal(one.take(8), undefined);
@@ -17,14 +17,14 @@ describe('Totals', () => {
     assert.equal(totals.open({ application: 'b' }).take(6), undefined);
   });
 
-  it('lets a single amount exceed a bound, but then accepts no other amount', () => {
+  it('accepts a single amount above a bound, and then refuses all other amounts', () => {
     const totals = new Totals(bounds);
     assert.equal(totals.open({ application: 'a', session: '1' }).take(100), undefined);
     assert.equal(totals.open({ application: 'a', session: '1' }).take(1)?.bound, 'session');
     assert.equal(totals.open({ application: 'b', session: '2' }).take(1)?.bound, 'process');
   });
 
-  it('respects a limit that is lower than the bound', () => {
+  it('applies a limit that is lower than the bound', () => {
     const totals = new Totals(bounds);
     assert.equal(totals.open({ application: 'a', session: '1' }).take(3, { session: 5 }), undefined);
     assert.equal(totals.open({ application: 'a', session: '1' }).take(3, { session: 5 })?.bound, 'session');

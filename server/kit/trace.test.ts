@@ -35,7 +35,7 @@ function remembering(): { tracer: Tracer; spans: Begun[] } {
 }
 
 describe('a tracer', () => {
-  it('nests spans in the current one, and passes shared attributes on', async () => {
+  it('nests spans in the current span, and passes shared attributes to later child spans', async () => {
     const { tracer, spans } = remembering();
     const outer = tracer.begin('outer', { traceparent: 'from the caller', common: { request: 'r' } });
     await outer.around(async () => {
@@ -59,7 +59,7 @@ describe('a tracer', () => {
     for (const { ends } of spans) assert.deepEqual(ends, [undefined]);
   });
 
-  it('ends a span with the error of its work, and passes the error on', async () => {
+  it('ends a span with the error of its work, and rethrows the error', async () => {
     const { tracer, spans } = remembering();
     const error = new Error('no');
     const work = tracer.begin('outer').around(() => tracer.during('part', () => Promise.reject(error)));
@@ -67,7 +67,7 @@ describe('a tracer', () => {
     assert.deepEqual(spans[1]?.ends, [error]);
   });
 
-  it('uses only the first end of a span', () => {
+  it('ignores every end of a span after the first', () => {
     const { tracer, spans } = remembering();
     const span = tracer.begin('once');
     span.end();
@@ -85,7 +85,7 @@ describe('a tracer', () => {
     );
   });
 
-  it('runs the work without recording spans if tracing is off', async () => {
+  it('runs the work without recording spans if tracing is disabled', async () => {
     const span = noTracer.begin('nothing', { common: { request: 'r' } });
     assert.equal(await span.around(() => noTracer.during('part', async () => 7)), 7);
     noTracer.share({ session: 's' });

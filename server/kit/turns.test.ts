@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Turns } from './turns.ts';
 
-test('runs work with the same key one after the other, even after a failure, and other keys concurrently', async () => {
+test('runs work with the same key sequentially, even after a failure, and work with different keys concurrently', async () => {
   const turns = new Turns<string>();
   const done: string[] = [];
   const gate = Promise.withResolvers<void>();

@@ -4,7 +4,7 @@ import { withoutSecrets } from './without-secrets.ts';
 
 const SECRET = 'p4ss/wörd "quoted" & more?';
 
-test('removes a secret however a service echoes it', () => {
+test('removes a secret in every encoding in which a service may echo it', () => {
   const clean = withoutSecrets([SECRET]);
   const echoes = [
     SECRET,
@@ -17,7 +17,7 @@ test('removes a secret however a service echoes it', () => {
   for (const echo of echoes) assert.match(clean(`before ${echo} after`), /^before .*\*\*\*.* after$/, echo);
 });
 
-test('leaves other texts alone, and ignores secrets that are too short to be recognised', () => {
+test('does not change other strings, and ignores secrets that are too short to be recognised', () => {
   assert.equal(withoutSecrets([SECRET])('password of the day'), 'password of the day');
   assert.equal(withoutSecrets(['abc'])('abc abcabc'), 'abc abcabc');
 });

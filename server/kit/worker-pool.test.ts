@@ -19,7 +19,7 @@ const double = jobOf<number, number>('double', 'return 2 * input;');
 const of = 'a session';
 const why = (expected: string) => (error: WorkFailed) => error.name === 'WorkFailed' && error.why === expected;
 
-test('returns results, moves buffers, and starts a thread only when there is work', async () => {
+test('returns results, transfers buffers, and starts no thread before the first job', async () => {
   const pool = new WorkerPool();
   assert.equal(pool.size, 0);
   assert.equal(await pool.run(double, 21, { of }), 42);
@@ -32,7 +32,7 @@ test('returns results, moves buffers, and starts a thread only when there is wor
   assert.equal(pool.size, 0);
 });
 
-test('a job that throws fails with its message, and the thread runs the next job', async () => {
+test('a job that throws fails with the message of its error, and the thread runs the next job', async () => {
   const pool = new WorkerPool({ threads: 1 });
   const broken = jobOf('broken', "throw new Error('no such leaf');");
   await assert.rejects(pool.run(broken, 0, { of }), { message: '"broken" failed: no such leaf' });
@@ -40,7 +40,7 @@ test('a job that throws fails with its message, and the thread runs the next job
   await pool.close();
 });
 
-test('stops a job that does not end, reports its name, and runs the queued jobs', async () => {
+test('stops a job that does not end, names it in the error, and runs the queued jobs', async () => {
   const pool = new WorkerPool({ threads: 1 });
   const endless = jobOf('endless', 'for (;;);', { limitMs: 300 });
   const stopped = assert.rejects(pool.run(endless, 0, { of }), {
@@ -52,7 +52,7 @@ test('stops a job that does not end, reports its name, and runs the queued jobs'
   await pool.close();
 });
 
-test('gives a waiting job, which uses no processor time, more time before it is stopped', async () => {
+test('gives a job that waits without using processor time more time before it is stopped', async () => {
   const pool = new WorkerPool({ threads: 1 });
   const waits = jobOf<number, number>('waits', 'await new Promise(done => setTimeout(done, input)); return input;', {
     limitMs: 100,
@@ -63,7 +63,7 @@ test('gives a waiting job, which uses no processor time, more time before it is 
   await pool.close();
 });
 
-test('a job that needs too much memory or exits its thread does not affect other jobs', async () => {
+test('a job that uses too much memory or exits its thread does not affect other jobs', async () => {
   const pool = new WorkerPool({ threads: 1, heapMb: 32 });
   const greedy = jobOf('greedy', 'const all: number[][] = []; for (;;) all.push(new Array(1e6).fill(1));');
   await assert.rejects(pool.run(greedy, 0, { of }), why('died'));
@@ -75,7 +75,7 @@ test('a job that needs too much memory or exits its thread does not affect other
   await pool.close();
 });
 
-test('shares threads fairly between sessions, and keeps a thread free of long jobs', async () => {
+test('shares threads fairly between sessions, and reserves a thread for short jobs', async () => {
   const pool = new WorkerPool({ threads: 2 });
   const order: string[] = [];
   const ask = (name: string, job: Job<number, number>, who: string): Promise<unknown> =>
@@ -109,7 +109,7 @@ test('runs only one solo job of a session at a time, so that another session doe
   await pool.close();
 });
 
-test('refuses work above the limits, and all work after close', async () => {
+test('refuses jobs above the limit, and all jobs after close', async () => {
   const pool = new WorkerPool({ threads: 1, waitingOfOne: 1 });
   const pause = jobOf('pause', 'await new Promise(done => setTimeout(done, 200)); return 0;');
   const running = pool.run(pause, 0, { of });
@@ -121,7 +121,7 @@ test('refuses work above the limits, and all work after close', async () => {
   await assert.rejects(pool.run(pause, 0, { of }), why('closed'));
 });
 
-test('threads without work end by themselves', async () => {
+test('idle threads end automatically', async () => {
   const pool = new WorkerPool({ idleMs: 10 });
   await pool.run(double, 1, { of });
   for (let round = 0; pool.size > 0 && round < 500; round++) await new Promise(resolve => setTimeout(resolve, 10));

@@ -17,7 +17,7 @@ function fileWith(t: TestContext, text: string): string {
   return join(folder, 'ca.pem');
 }
 
-test('fails to start if the file of authorities is missing or is not PEM, and names the setting', t => {
+test('refuses a certificate authority file that is missing or is not PEM, and names the setting', t => {
   assert.throws(() => opened('/nonexistent/ca.pem'), /BERTH_OUTBOUND_CA_FILE is .* expected a file that can be read/);
   assert.throws(() => opened(fileWith(t, 'no certificate')), /BERTH_OUTBOUND_CA_FILE is .* expected a file with cert/);
 });

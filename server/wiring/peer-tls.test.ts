@@ -21,7 +21,7 @@ function write(signed: ShownCertificate): ShownCertificate {
   return signed;
 }
 
-test('reads replaced files again, and keeps the former certificate while the new files cannot be used', async () => {
+test('reloads replaced files, and keeps the previous certificate while the new files are unusable', async () => {
   writeFileSync(caFile, authority.pem);
   const first = write(authority.issue('127.0.0.1'));
   const tls = new PeerTls(files, silentLog);

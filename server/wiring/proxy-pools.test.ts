@@ -19,7 +19,7 @@ function read(content: unknown): readonly ProxyPool[] {
 const PROXY = { server: 'http://10.0.0.7:3128', username: 'hush-user', password: 'hush-word' };
 const POOL = { name: 'us-east', country: 'US', state: 'NY', city: 'New York', timeZone: 'America/New_York' };
 
-test('reads the pools of a file, and marks each proxy as trusted and with the name of its pool', () => {
+test('reads the pools of a file, marks each proxy as trusted, and gives it the name of its pool', () => {
   const [pool, other, ...rest] = read({
     pools: [
       { ...POOL, proxies: [PROXY, { server: 'socks5://[fd00::7]' }] },
@@ -68,7 +68,7 @@ const WRONG: ReadonlyArray<readonly [content: unknown, says: RegExp]> = [
   [pools({}, { ...PROXY, extra: 'hush' }), /at \/pools\/0\/proxies\/0/],
 ];
 
-test('reports where the file has a mistake without showing its values', () => {
+test('reports the position of an error in the file without showing its values', () => {
   for (const [content, says] of WRONG)
     assert.throws(
       () => read(content),
@@ -83,6 +83,6 @@ test('reports where the file has a mistake without showing its values', () => {
     );
 });
 
-test('names a missing file', () => {
+test('reports the path of a missing file', () => {
   assert.throws(() => readProxyPools(join(folder, 'none.json')), /BERTH_PROXY_POOLS .*none\.json.*can be read/);
 });

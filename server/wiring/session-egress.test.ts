@@ -30,7 +30,7 @@ async function statusOf(proxyPort: number, method: string, path: string): Promis
   return answer.statusCode;
 }
 
-test('a warm browser cannot reach any address, even one that the operator allows, until its session opens the network', async t => {
+test('a warm browser cannot reach any address, even an address that the operator allows, until its session opens the network', async t => {
   let hits = 0;
   const outside = createServer((_, response) => {
     hits += 1;

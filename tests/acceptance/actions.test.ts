@@ -85,7 +85,7 @@ test('a member approves the digest, and the agent executes the Action once', asy
   assert.equal(read.body.action, undefined);
 });
 
-test('an owner approves with a passkey, whose signature is over the digest', async () => {
+test('an owner approves with a passkey signature over the digest', async () => {
   await stepUp(owner);
   const passkey = await addPasskey(server, owner);
   const action = await agent.prepared('orders.refund', { input: { orderId: 'A-2' } });
@@ -109,7 +109,7 @@ test('an owner approves with a passkey, whose signature is over the digest', asy
   assert.deepEqual([berth.action?.approval.method, berth.action?.approval.rpId], ['passkey', 'localhost']);
 });
 
-test('executes on approval without another request', async () => {
+test('an Action with executeOnApproval is executed on approval, without another request', async () => {
   const action = await agent.prepared('orders.hold', { input: { orderId: 'A-3' }, executeOnApproval: true });
   assert.equal(action.approver, 'member');
   await stepUp(admin);
@@ -121,7 +121,7 @@ test('executes on approval without another request', async () => {
   assert.equal((await agent.read(action.jobId)).body.status, 'succeeded');
 });
 
-test('a refusal, an expiry, a cancellation or a withdrawal ends an Action', async () => {
+test('a refused, expired, cancelled or withdrawn Action is not executed', async () => {
   const over = async (action: Action, status: string): Promise<void> => {
     const executed = await agent.execute(action);
     assert.deepEqual([executed.status, executed.body.code], [410, 'expired'], executed.text);
@@ -149,7 +149,7 @@ test('a refusal, an expiry, a cancellation or a withdrawal ends an Action', asyn
   assert.equal(hits('A-4'), 0);
 });
 
-test('a repeated request returns the same Action, and an equal one is refused while the first is open', async () => {
+test('a repeated request returns the same Action, and a second request for an equal Action is refused while the first is open', async () => {
   const body = { input: { orderId: 'A-5' } };
   const first = await agent.prepare('orders.cancel', body, 'same');
   const again = await agent.prepare('orders.cancel', body, 'same');
@@ -166,7 +166,7 @@ test('a repeated request returns the same Action, and an equal one is refused wh
   assert.equal((await agent.prepare('orders.cancel', body)).status, 201);
 });
 
-test('an Action keeps the revision for which it was prepared, and is not executed before its start time', async () => {
+test('an Action uses the revision for which it was prepared, and is not executed before its start time', async () => {
   const notBefore = new Date(server.now().getTime() + 120_000).toISOString();
   const action = await agent.prepared('orders.hold', { input: { orderId: 'A-7' }, notBefore });
   await configure.publish('orders.hold', cancelOrder(upstream, { approval: 'none', title: 'Hold it' }));
@@ -179,7 +179,7 @@ test('an Action keeps the revision for which it was prepared, and is not execute
   assert.deepEqual([done.body.status, done.body.operationRevision], ['succeeded', 1], done.text);
 });
 
-test('members list Actions, and the approval page is hidden from those who may not decide', async () => {
+test('members can list Actions, but only members who may decide an Action can open its approval page', async () => {
   const action = await agent.prepared('orders.refund', { input: { orderId: 'A-8' } });
   const listed = await developer.get<ApplicationActionPage>(actionsPath(server, '?limit=3'));
   assert.equal(listed.body.data[0]?.jobId, action.jobId);
@@ -214,7 +214,7 @@ test('records decisions and executions as events, in order and with their actors
   assert.doesNotMatch(text, /A-\d|customer/);
 });
 
-test('every step is in the audit log with the digest, and without the input', async () => {
+test('the audit log has every step with the digest, but without the input', async () => {
   const { body, text } = await configure.send<AuditPage>('GET', 'audit?limit=100');
   const actions = new Set(body.data.map(({ action }) => action));
   for (const step of ['prepared', 'approved', 'refused', 'expired', 'executed', 'cancelled'] as const)

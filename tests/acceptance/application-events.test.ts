@@ -30,7 +30,7 @@ const feed = async (query = '', by = server.key): Promise<readonly SessionEvent[
 const call = (orderId: string) =>
   invoke(server, key, 'orders.cancel', { orderId }, { headers: { 'idempotency-key': orderId } });
 
-test('records publishing and completed calls as events without a session, in the order in which they happened', async () => {
+test('records publishing and completed calls as events without a session, in order', async () => {
   await createWebhook(server, await ownerToken(server), {
     url: receiver.url('/calls'),
     eventTypes: ['operation.published', 'operation.withdrawn', 'invocation.succeeded', 'invocation.ambiguous'],
@@ -79,7 +79,7 @@ test('records publishing and completed calls as events without a session, in the
   assert.deepEqual(got[1]?.message.data, { applicationId: server.applicationId, ...succeeded });
 });
 
-test('records changes of an Action as events, with its digest but without its input or the reason that the agent gave', async () => {
+test('records changes of an Action as events, with the digest but without the input or the reason', async () => {
   await createWebhook(server, await ownerToken(server), {
     ...{ url: receiver.url('/actions'), eventTypes: ['action.prepared', 'action.cancelled', 'action.expired'] },
   });
@@ -130,7 +130,7 @@ test('records changes of an Action as events, with its digest but without its in
   );
 });
 
-test('another application does not see the events, which contain neither input nor output', async () => {
+test('events are hidden from other applications, and contain neither input nor output', async () => {
   assert.deepEqual(await feed('', await foreignKey(server)), []);
   assert.doesNotMatch(JSON.stringify(await feed()), /"cancelled"|good|127\.0\.0\.1/);
 });
@@ -151,7 +151,7 @@ test('a stream delivers the event of a completed call immediately', async () => 
   assert.match(text, /event: ?invocation\.succeeded/);
 });
 
-test('events survive a restart of the server, and are removed after 31 days', async () => {
+test('events are kept after a restart of the server, and are removed after 31 days', async () => {
   const before = await feed('&type=invocation.succeeded');
   await server.restart();
   assert.deepEqual(await feed('&type=invocation.succeeded'), before);

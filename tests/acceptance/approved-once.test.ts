@@ -77,7 +77,7 @@ test('a customer signs the request of the agent with a passkey, and the request 
   }
 });
 
-test('refuses a receipt with one flipped bit in any byte, including the approval', () => {
+test('refuses a receipt with one flipped bit at any position, including the approval', () => {
   const receipt = guide.read('receipt.jws').trim();
   const keys: Parameters<typeof verifyReceipt>[1]['keys'] = JSON.parse(guide.read('keys.json'));
   const action = JSON.parse(guide.read('action.json'));

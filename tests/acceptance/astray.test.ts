@@ -123,7 +123,7 @@ async function closeOthers(): Promise<void> {
 }
 
 for (const how of ['redirect', ...Object.keys(WAYS)])
-  test(`a page can open only web pages through ${how}`, async () => {
+  test(`a page can load only web pages: ${how}`, async () => {
     const before = pages.hits('/next');
     await take(how, '/next');
     await eventually('the next page to be asked for', () => pages.hits('/next') > before);

@@ -63,7 +63,7 @@ test('records each change of an application and its keys, with the actor, the cr
   for (const hidden of [key.key, successor.key, token, 'secret name', 'other name']) assert.ok(!text.includes(hidden));
 });
 
-test('records changes of limits, and what the operator does at the command line', async () => {
+test('records changes of limits, and commands of the operator', async () => {
   await setLimits(server, token, { maxConcurrent: 3 });
   const { stdout } = await server.operate('keys', 'create', '--json', '--application', server.applicationId);
   const made: { id: string } = JSON.parse(stdout);
@@ -75,7 +75,7 @@ test('records changes of limits, and what the operator does at the command line'
   assert.deepEqual(changed.details?.fields, ['maxConcurrent']);
 });
 
-test('records the refusal of a key because of its address only once a minute', async () => {
+test('records the refusal of a key by its address ranges once a minute', async () => {
   const { id } = await newApplication();
   const keys = `/v1/applications/${id}/agent-keys`;
   const { body } = await ask<IssuedAgentKey>('POST', keys, { name: 'home', cidrAllow: ['203.0.113.0/24'] });
@@ -96,7 +96,7 @@ test('records the refusal of a key because of its address only once a minute', a
   assert.deepEqual(entry.target, { kind: 'agent_key', id: body.id });
 });
 
-test('filters entries by action, actor and time, and pages through them while entries are added', async () => {
+test('filters entries by action, actor and time, and paginates while entries are added', async () => {
   const { id } = await newApplication();
   const keys = `/v1/applications/${id}/agent-keys`;
   const issue = () => ask<AgentKey>('POST', keys, { name: 'one' });
@@ -122,7 +122,7 @@ test('filters entries by action, actor and time, and pages through them while en
   assert.equal((await entries(id, '?after=2020-01-01T00:00:00Z')).length, 6);
 });
 
-test('refuses an unknown action, a token without the scope or for another application, a foreign cursor and an agent key', async () => {
+test('refuses an unknown action, a foreign cursor, an agent key, and a token without the scope or for another application', async () => {
   const { id } = await newApplication();
   const path = `/v1/applications/${id}/audit`;
   assert.equal((await ask('GET', `${path}?action=all`)).status, 400);
@@ -142,7 +142,7 @@ test('refuses an unknown action, a token without the scope or for another applic
   assert.equal((await ask('GET', `${path}?cursor=${body.nextCursor}`)).status, 400);
 });
 
-test('the operator reads the entries that belong to no application, and those of one application', async () => {
+test('the operator can read the entries of no application, or those of one application', async () => {
   const list = async (...options: string[]): Promise<AuditEntry[]> => {
     const { code, stdout, stderr } = await server.operate('audit', 'list', '--json', ...options);
     assert.equal(code, 0, stderr);
@@ -170,7 +170,7 @@ test('the operator reads the entries that belong to no application, and those of
   assert.equal((await server.operate('audit', 'list', '--application', 'nobody')).code, 4);
 });
 
-test('berth audit verify finds the log intact, with and without seals', async () => {
+test('berth audit verify reports an intact log, with and without seals', async () => {
   const { code, stdout, stderr } = await server.operate('audit', 'verify');
   assert.equal(code, 0, stderr);
   assert.match(

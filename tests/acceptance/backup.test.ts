@@ -108,7 +108,7 @@ async function churn(done: Promise<unknown>): Promise<void> {
   }
 }
 
-test('a backup of a running service, restored into an empty folder, has keys, contexts, downloads and recordings', async () => {
+test('a backup of a running service, restored into an empty folder, contains keys, contexts, downloads and recordings', async () => {
   const context = await contextWith('kept');
   const session = await server.createSession({});
   await onPage(session.connectUrl, async page => {
@@ -199,7 +199,7 @@ test('refuses to restore into a data folder that is not empty, and keeps its con
   assert.match((await restored(backups, dataDir)).stderr, /is not empty/);
 });
 
-test('refuses a backup with one changed byte anywhere, and leaves nothing behind', async () => {
+test('refuses a backup with one changed byte at any position, and restores no files', async () => {
   const [name = ''] = readdirSync(backups);
   const whole = readFileSync(join(backups, name));
   const damaged = join(folder, 'damaged.zip');
@@ -246,26 +246,26 @@ function forged(files: readonly ZipEntry[], more: object = {}): Buffer {
 
 const HOSTILE: Readonly<Record<string, Buffer>> = {
   'a path that leaves the folder': forged([{ name: '../escaped', bytes: 'x' }]),
-  'a path that leaves it later': forged([{ name: 'pg/../../escaped', bytes: 'x' }]),
+  'a path that leaves the folder later': forged([{ name: 'pg/../../escaped', bytes: 'x' }]),
   'an absolute path': forged([{ name: '/tmp/escaped', bytes: 'x' }]),
   'a backslash': forged([{ name: 'pg\\..\\escaped', bytes: 'x' }]),
-  'a file at the top that no backup has': forged([{ name: 'server.json', bytes: '{}' }]),
+  'an unknown file at the top level': forged([{ name: 'server.json', bytes: '{}' }]),
   'a hidden file': forged([{ name: 'pg/.hidden', bytes: 'x' }]),
   'a link': forged([{ name: 'pg/link', bytes: '/etc/passwd', mode: LINK }]),
-  'a folder in place of a file': forged([{ name: 'secret', bytes: '', mode: 0o040755 }]),
+  'a folder instead of a file': forged([{ name: 'secret', bytes: '', mode: 0o040755 }]),
   'the same file twice': forged([
     { name: 'secret', bytes: 'a' },
     { name: 'secret', bytes: 'a' },
   ]),
-  'a folder that leaves': forged([], { folders: [{ path: '../x', ...OWNER }] }),
+  'a folder outside the data folder': forged([], { folders: [{ path: '../x', ...OWNER }] }),
   'a file without its folder': forged([{ name: 'artifacts/x', bytes: 'x' }]),
   'a file below a file': forged([
     { name: 'secret', bytes: 'a' },
     { name: 'secret/x', bytes: 'a' },
   ]),
-  'more than the manifest lists': forged([{ name: 'secret', bytes: 'a' }], { entries: [] }),
-  'less than the manifest lists': forged([], { entries: [{ path: 'secret', ...OWNER, size: 1, sha256: sha256('a') }] }),
-  'another digest than the manifest has': forged([{ name: 'secret', bytes: 'a' }], {
+  'a file that the manifest does not list': forged([{ name: 'secret', bytes: 'a' }], { entries: [] }),
+  'a missing file': forged([], { entries: [{ path: 'secret', ...OWNER, size: 1, sha256: sha256('a') }] }),
+  'a digest that differs from the manifest': forged([{ name: 'secret', bytes: 'a' }], {
     entries: [{ path: 'secret', ...OWNER, size: 1, sha256: sha256('b') }],
   }),
   'a mode with setuid': forged([{ name: 'secret', bytes: 'a' }], {
@@ -275,11 +275,11 @@ const HOSTILE: Readonly<Record<string, Buffer>> = {
     entries: [{ path: 'secret', ...OWNER, size: 10, sha256: sha256('a') }],
   }),
   'no manifest': sealed([{ name: 'secret', bytes: 'a' }]),
-  'a manifest that is no JSON': sealed([{ name: 'manifest.json', bytes: '{' }]),
+  'a manifest that is not JSON': sealed([{ name: 'manifest.json', bytes: '{' }]),
 };
 
 for (const [what, bytes] of Object.entries(HOSTILE))
-  test(`an archive with ${what} is refused, and leaves nothing behind`, async () => {
+  test(`refuses an archive with ${what}, and restores no files`, async () => {
     const room = join(folder, 'room');
     mkdirSync(room);
     const archive = join(room, 'hostile.zip');

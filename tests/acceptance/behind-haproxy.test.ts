@@ -25,7 +25,7 @@ const post = async <Body>(path: string, body: object): Promise<Body> => {
   return (await answer.json()) as Body;
 };
 
-test('a session is created, driven and released through the proxy, although one of its servers does not answer', async () => {
+test('a session can be created, driven and released through the proxy while one backend server does not respond', async () => {
   const session = await post<CreatedSession>('/v1/browsers/sessions', { keepAlive: true });
   assert.ok(session.connectUrl.startsWith(`wss://127.0.0.1:${port}/`), session.connectUrl);
   const browser = await chromium.connectOverCDP(session.connectUrl);
@@ -38,7 +38,7 @@ test('a session is created, driven and released through the proxy, although one 
   await post(`/v1/browsers/sessions/${session.id}`, { status: 'REQUEST_RELEASE' });
 });
 
-test('uses the caller address that the proxy saw, not the one that the caller claims', async () => {
+test('uses the caller address that the proxy sees, not the address that the caller claims', async () => {
   const made = await server.operate('tokens', 'create', '--cidr', '203.0.113.0/24', '--json');
   assert.equal(made.code, 0, made.stderr);
   const headers = { authorization: `Bearer ${JSON.parse(made.stdout).token}`, 'x-forwarded-for': '203.0.113.7' };

@@ -32,7 +32,7 @@ const ask = async <Body>(method: string, path: string, body?: object): Promise<B
   return (await answer.json()) as Body;
 };
 
-test('a session is created, driven, watched and released through the proxy', async () => {
+test('a session can be created, driven, watched and released through the proxy', async () => {
   assert.deepEqual(await ask('GET', '/healthz'), { status: 'ok' });
   const session = await ask<{ id: string; connectUrl: string }>('POST', '/v1/browsers/sessions', { keepAlive: true });
   assert.ok(session.connectUrl.startsWith(`wss://127.0.0.1:${port}/`), session.connectUrl);
@@ -72,7 +72,7 @@ test('a session is created, driven, watched and released through the proxy', asy
   void reading;
 });
 
-test('uses the caller address that the proxy saw, not the one that the caller claims', async () => {
+test('uses the caller address that the proxy sees, not the address that the caller claims', async () => {
   const tokenFor = async (cidr: string): Promise<string> => {
     const { code, stdout, stderr } = await server.operate('tokens', 'create', '--cidr', cidr, '--json');
     assert.equal(code, 0, stderr);
@@ -91,7 +91,7 @@ test('metrics and readiness cannot be reached through the proxy', async () => {
   for (const path of ['/metrics', '/readyz']) assert.equal((await fetch(url + path)).status, 404);
 });
 
-test('an upload larger than the default limit of nginx is passed on', async () => {
+test('passes on an upload that is larger than the default limit of nginx', async () => {
   const session = await ask<{ id: string }>('POST', '/v1/browsers/sessions', { keepAlive: true });
   const form = new FormData();
   form.set('file', new Blob([Buffer.alloc(3_000_000)]), 'large.bin');

@@ -61,7 +61,7 @@ const steps = (input: object, all: Steps, options: { key?: string; prefer?: stri
 };
 const url = `${pages.url}/form`;
 
-test('fills in a form, submits it, and reads the response, in a session that is released afterwards', async () => {
+test('fills in a form, submits it and reads the response in a session that is then released', async () => {
   const { status, body, text } = await steps({ url, viewport: { width: 800, height: 600 } }, [
     { do: 'hover', selector: '#over' },
     { do: 'content', selector: '#over' },
@@ -127,7 +127,7 @@ test('takes several screenshots and PDF files, each with its own link', async ()
   );
 });
 
-test('chooses files in a file input', async () => {
+test('selects files in a file input', async () => {
   const bytes = randomBytes(1000);
   const { body, text } = await steps({ url: `${pages.url}/files` }, [
     {
@@ -148,7 +148,7 @@ test('chooses files in a file input', async () => {
   ]);
 });
 
-test('runs steps on the page of a running session, and stops them at the time limit', async () => {
+test('runs steps on the page of a running session, and stops the steps at the time limit', async () => {
   const { key: driving } = await keyWith(server, {
     scopes: ['browsers:read', 'browsers:write', 'browsers:connect', 'operations:invoke', 'invocations:read'],
     grants,
@@ -193,7 +193,7 @@ test('runs steps on the page of a running session, and stops them at the time li
   await server.release(session.id);
 });
 
-test('stops at the first step that fails, and reports it', async () => {
+test('stops at the first step that fails, and reports the step', async () => {
   const cases: ReadonlyArray<
     readonly [name: string, all: Steps, code: string, step: number | undefined, more?: object]
   > = [
@@ -231,7 +231,7 @@ test('stops at the first step that fails, and reports it', async () => {
   assert.deepEqual([accepted.body.status, Object(accepted.body.output).status], ['succeeded', 404]);
 });
 
-test('refuses steps that lack a field or have a field without effect, and loads no page', async () => {
+test('refuses steps with a missing field or a field without effect, and loads no page', async () => {
   const before = pages.hits('/form');
   const cases: ReadonlyArray<readonly [all: Steps, path: string, message: RegExp]> = [
     [[], 'input.steps', /./],
@@ -280,7 +280,7 @@ test('a grant for every read operation does not cover browser.steps', async () =
   assert.deepEqual([status, refused.code], [403, 'operation_not_granted']);
 });
 
-test('does not repeat the steps after the server was killed, and reports that their effect is unknown', async () => {
+test('does not repeat the steps after the server was killed, and reports their effect as unknown', async () => {
   const all = [
     { do: 'click', selector: '#send' },
     { do: 'waitFor', selector: 'text=old' },

@@ -60,7 +60,7 @@ const certificate = await uploaded(ours.pem);
 const session = await server.createSession(trusting(certificate.id));
 const { browser, page } = await connected(session);
 
-test('an upload describes the certificates without returning them', async () => {
+test('describes uploaded certificates without returning them', async () => {
   const bundle = await uploaded(ours.pem + another.pem);
   assert.deepEqual(bundle.subjects, ['CN=Ours', 'CN=Another']);
   assert.equal(bundle.fingerprints.length, 2);
@@ -88,7 +88,7 @@ test('accepts a certificate in DER format as well as in PEM format', async () =>
   for (const { id } of [answer.body, inPem]) await server.api('DELETE', `${CERTIFICATES}/${id}`);
 });
 
-test('accepts a certificate that is expired or not an authority, with a warning', async () => {
+test('accepts an expired certificate and a certificate that is not an authority, with a warning', async () => {
   const leaf = await uploaded(ours.issue('a.test', { from: -9, to: -2 }).cert);
   assert.deepEqual(
     leaf.warnings?.map(({ code }) => code),
@@ -97,7 +97,7 @@ test('accepts a certificate that is expired or not an authority, with a warning'
   await server.api('DELETE', `${CERTIFICATES}/${leaf.id}`);
 });
 
-test('refuses a file that cannot be used, and names the reason', async () => {
+test('refuses an unusable file, and reports the reason', async () => {
   const { key } = ours.issue('a.test');
   const cases: ReadonlyArray<readonly [what: string, ask: Awaited<ReturnType<typeof upload>>, number, string, RegExp]> =
     [
@@ -133,7 +133,7 @@ test('a repeated upload with the same idempotency key returns the same resource'
   await server.api('DELETE', `${CERTIFICATES}/${first.body.id}`);
 });
 
-test('a session with the authority can load pages, workers, WebSockets and downloads', async () => {
+test('a session that trusts the authority can load pages, workers, WebSockets and downloads', async () => {
   assert.equal(await failureAt(page, `https://a.test:${good}/`), 'none');
   assert.equal(await page.title(), SECURE_TITLE);
   assert.equal(await page.evaluate(inWorker), 'data');
@@ -144,19 +144,19 @@ test('a session with the authority can load pages, workers, WebSockets and downl
   assert.equal(await download.failure(), null);
 });
 
-test('browser contexts of clients trust the authority too', async () => {
+test('new browser contexts trust the authority too', async () => {
   const context = await browser.newContext();
   assert.equal(await failureAt(await context.newPage(), `https://a.test:${good}/`), 'none');
   await context.close();
 });
 
-test('a wrong name, an expired certificate and an unknown issuer still fail', async () => {
+test('a wrong name, an expired certificate and an unknown issuer are still rejected', async () => {
   assert.equal(await failureAt(page, `https://b.test:${good}/`), 'ERR_CERT_COMMON_NAME_INVALID');
   assert.equal(await failureAt(page, `https://a.test:${expired}/`), 'ERR_CERT_DATE_INVALID');
   assert.equal(await failureAt(page, `https://a.test:${unknown}/`), 'ERR_CERT_AUTHORITY_INVALID');
 });
 
-test('a session without the authority rejects a certificate that the authority signed', async () => {
+test('a session that does not trust the authority rejects its certificates', async () => {
   const plain = await server.createSession({ keepAlive: true });
   const other = await connected(plain);
   assert.equal(await failureAt(other.page, `https://a.test:${good}/`), 'ERR_CERT_AUTHORITY_INVALID');
@@ -186,7 +186,7 @@ test('a later session with the same authorities gets a warm browser', async () =
   await server.release(claimed.id);
 });
 
-test('a certificate of another application is not found', async () => {
+test('returns 404 for a certificate of another application', async () => {
   const key = await foreignKey(server);
   const foreign = await uploaded(another.pem, key);
   for (const verb of ['GET', 'DELETE'])
@@ -205,7 +205,7 @@ test('a session still trusts the authority after a server restart', async () => 
   await again.browser.close();
 });
 
-test('a running session still trusts a deleted authority, and the next create request is refused', async () => {
+test('a running session still trusts a deleted authority, but a new create with the authority is refused', async () => {
   assert.equal((await server.api('DELETE', `${CERTIFICATES}/${certificate.id}`)).status, 204);
   const running = await connected(session);
   assert.equal(await failureAt(running.page, `https://a.test:${good}/?later`), 'none');

@@ -28,7 +28,7 @@ async function withTwo(work: (one: CdpClient, two: CdpClient, session: CreatedSe
 
 const outcomeOf = ({ result, error }: CdpMessage): string => error?.message ?? JSON.stringify(result);
 
-test('each client gets its own responses when two clients use equal message ids', () =>
+test('each client gets its own responses if two clients use the same message ids', () =>
   withTwo(async (one, two) => {
     const pageOfOne = await one.attachToPage();
     const pageOfTwo = await two.attachToPage();
@@ -51,7 +51,7 @@ test('refuses a channel of another client with the same error as an unknown chan
     assert.deepEqual((await one.ask('Runtime.evaluate', { expression: '1' }, page)).error, NO_SUCH_CHANNEL);
   }));
 
-test('commands are executed in order, even if some are checked asynchronously', () =>
+test('commands are executed in order, even if some of them are checked asynchronously', () =>
   withTwo(async one => {
     const page = await one.attachToPage();
     await one.evaluate('globalThis.seen = []', page);
@@ -66,7 +66,7 @@ test('commands are executed in order, even if some are checked asynchronously', 
     assert.deepEqual(await one.evaluate('seen', page), inOrder);
   }));
 
-test('every client gets a response to its commands when a page crashes, and the page works again after a reload', () =>
+test('every client gets a response to its pending commands when a page crashes, and the page works again after a reload', () =>
   withTwo(async (one, two) => {
     const page = await one.attachToPage();
     await one.visit(`${pages.url}/`, page);
@@ -82,7 +82,7 @@ test('every client gets a response to its commands when a page crashes, and the 
     assert.equal(await one.evaluate('document.title', page), 'Next');
   }));
 
-test('commands to a page whose process is killed get a response, and other pages keep working', () =>
+test('pending commands get a response when the process of their page is killed, and other pages keep working', () =>
   withTwo(async (one, two, session) => {
     const page = await one.attachToPage();
     await one.visit(`${pages.a}/`, page);
@@ -99,7 +99,7 @@ test('commands to a page whose process is killed get a response, and other pages
     assert.equal((await server.read(session.id)).status, 'RUNNING');
   }));
 
-test('commands to a page that is closed get a response', () =>
+test('pending commands get a response when their page is closed', () =>
   withTwo(async (one, two) => {
     const { targetId } = await one.send('Target.createTarget', { url: 'about:blank' });
     const { sessionId } = await one.send('Target.attachToTarget', { targetId, flatten: true });

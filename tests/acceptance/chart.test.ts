@@ -23,12 +23,12 @@ async function rendered(...args: readonly string[]): Promise<KubernetesObject[]>
 const everything = await rendered(...EVERYTHING);
 const one = (kind: string): string => JSON.stringify(everything.find(object => object.kind === kind));
 
-test('Helm finds nothing wrong with the chart', async () => {
+test('helm lint finds no problems in the chart', async () => {
   const { status, stdout } = await helm('lint', '--strict', CHART);
   assert.equal(status, 0, stdout);
 });
 
-test('every object is accepted by its schema', () => {
+test('every object matches its schema', () => {
   const said = validate(everything);
   assert.deepEqual(
     Object.keys(said)
@@ -46,11 +46,11 @@ test('every object is accepted by its schema', () => {
   assert.notEqual(bad, '', 'the schemas find what is wrong');
 });
 
-test('the chart renders no objects that need KEDA or the Prometheus operator unless the extras are enabled', async () => {
+test('objects for KEDA and the Prometheus operator are rendered only if the extras are enabled', async () => {
   for (const { apiVersion } of await rendered()) assert.doesNotMatch(apiVersion, /keda|coreos/);
 });
 
-test('browser pods have the privileges that were tested in a container, and no added capabilities', () => {
+test('browser pods have the tested container privileges, and no added capabilities', () => {
   const pod = one('StatefulSet');
   for (const right of [
     '"hostUsers":false',
@@ -65,7 +65,7 @@ test('browser pods have the privileges that were tested in a container, and no a
   assert.ok(!pod.includes('"add"'), 'a capability is added');
 });
 
-test('a pod waits for its sessions and for another minute before it stops', async () => {
+test('the termination grace period of a pod is one minute longer than its drain time', async () => {
   const pod = JSON.stringify(
     (await rendered('--set', 'browsers.drainSeconds=7200')).find(({ kind }) => kind === 'StatefulSet'),
   );
@@ -73,7 +73,7 @@ test('a pod waits for its sessions and for another minute before it stops', asyn
   assert.ok(pod.includes('"terminationGracePeriodSeconds":7260'), pod);
 });
 
-test('the settings and metrics of the chart exist in Berth', () => {
+test('the settings and metrics in the chart exist in Berth', () => {
   const settings = readFileSync(join(CHECKOUT, 'docs/operating.md'), 'utf8');
   const names = new Set(JSON.stringify(everything).match(/\b(BERTH_[A-Z0-9_]+|DATABASE_URL)\b/g));
   assert.ok(names.size > 5, [...names].join());
@@ -82,7 +82,7 @@ test('the settings and metrics of the chart exist in Berth', () => {
   for (const name of one('ScaledObject').match(/\bberth_\w+/g) ?? []) assert.ok(metrics.includes(`'${name}'`), name);
 });
 
-test('refuses invalid values, and reports their names', async () => {
+test('refuses invalid values, and names them', async () => {
   const bad = [
     'publicUrl=browsers.example',
     'browsers.slots=0',

@@ -66,7 +66,7 @@ class Machine {
   }
 }
 
-test('logs in with a token, stores it in a file that only its owner can read, and never prints it', async () => {
+test('logs in with a token, stores the token in a file that only its owner can read, and never prints the token', async () => {
   const machine = new Machine();
   const { code, stdout, stderr } = await machine.login('--json');
   assert.equal(code, EXIT.done, stderr);
@@ -81,7 +81,7 @@ test('logs in with a token, stores it in a file that only its owner can read, an
   assert.ok(!shown.stdout.includes(token));
 });
 
-test('logs in, creates a session that a client uses, releases it and logs out', async () => {
+test('logs in, creates a session for a client, releases the session and logs out', async () => {
   const machine = new Machine();
   await machine.login();
   const app = await machine.json<{ id: string; name: string }>('apps', 'create', 'Shop agent');
@@ -172,7 +172,7 @@ test('a login fails and leaves no profile if a person denies the request', async
   assert.throws(() => statSync(machine.file), { code: 'ENOENT' });
 });
 
-test('a key from the option or from the environment needs no login', async () => {
+test('commands with a key from an option or from the environment require no login', async () => {
   const machine = new Machine();
   const created = await machine.run(['sessions', 'create', '--server', server.url, '--key', server.key]);
   assert.equal(created.code, EXIT.done, created.stderr);
@@ -184,7 +184,7 @@ test('a key from the option or from the environment needs no login', async () =>
   assert.match(twice.stderr, /not running/);
 });
 
-test('separates profiles, and sends their credentials to their own server only', async () => {
+test('keeps profiles separate, and sends their credentials only to their own server', async () => {
   const machine = new Machine();
   await machine.login('--profile', 'work');
   const nameless = await machine.run(['whoami', '--server', server.url]);
@@ -212,7 +212,7 @@ test('separates profiles, and sends their credentials to their own server only',
   assert.match(unknown.stderr, /no profile nobody/);
 });
 
-test('error messages say what to do, and each kind of failure has its own exit code', async () => {
+test('error messages state what to do, and each kind of failure has its own exit code', async () => {
   const machine = new Machine();
   const none = await machine.run(['apps', 'list', '--server', server.url]);
   assert.equal(none.code, EXIT.denied);

@@ -82,14 +82,14 @@ test('lists tokens without their secrets, and the server refuses a token that wa
   assert.equal((await server.berth('tokens', 'revoke', crypto.randomUUID())).code, EXIT.notFound);
 });
 
-test('a command with invalid settings reports each of them and exits with the usage code', async () => {
+test('a command reports all invalid settings, and exits with the usage error code', async () => {
   const { code, stderr } = await runBerth(['keys', 'list'], { ...server.env, BERTH_SLOT: '4', BERTH_WARM: 'x' });
   assert.equal(code, EXIT.usage);
   assert.match(stderr, /BERTH_SLOT is not a setting; the nearest one is BERTH_SLOTS/);
   assert.match(stderr, /BERTH_WARM is "x"/);
 });
 
-test('status reports the state of the service, and exits with success if the service is ready', async () => {
+test('status reports the state of the service, and succeeds if the service is ready', async () => {
   const session = await server.createSession({ keepAlive: true });
   const { code, stdout, stderr } = await server.berth('status', '--json');
   assert.equal(code, EXIT.done, stderr);
@@ -115,7 +115,7 @@ test('status reports that no server is running in the data folder', async () => 
   }
 });
 
-test('config check names every invalid and unknown setting, and prints no secret', async () => {
+test('config check reports every invalid and unknown setting, and prints no secret', async () => {
   const good = await server.berth('config', 'check', '--json');
   assert.equal(good.code, EXIT.done, good.stderr);
   assert.equal(JSON.parse(good.stdout).ok, true);
@@ -128,7 +128,7 @@ test('config check names every invalid and unknown setting, and prints no secret
   assert.doesNotMatch(stdout + stderr, new RegExp(secret));
 });
 
-test('doctor lists all requirements, and reports none as missing on a suitable machine', async () => {
+test('doctor lists all requirements, and reports no missing requirement on a suitable machine', async () => {
   const { code, stdout, stderr } = await server.berth('doctor', '--json');
   assert.equal(code, EXIT.done, stderr + stdout);
   const { ok, findings } = JSON.parse(stdout);
@@ -145,7 +145,7 @@ test('doctor lists all requirements, and reports none as missing on a suitable m
   );
 });
 
-test('doctor names what is missing and how to install it, and fails', async () => {
+test('doctor reports a missing requirement and how to install it, and fails', async () => {
   const { code, stdout } = await runBerth(['doctor', '--json'], { ...server.env, BERTH_CHROMIUM: '/no/such/chromium' });
   assert.equal(code, 3);
   const { ok, findings } = JSON.parse(stdout);
@@ -184,14 +184,14 @@ for (const [name, value] of [
   ['BERTH_S3_ACCESS_KEY', 'without-its-secret'],
   ['BERTH_S3_PATH_STYLE', 'maybe'],
 ] as const)
-  test(`refuses and reports an invalid setting: ${name}=${value}`, async () => {
+  test(`reports an invalid setting and does not start: ${name}=${value}`, async () => {
     const { code, stderr } = await runBerth(['serve'], { ...server.env, [name]: value });
     assert.equal(code, EXIT.usage, stderr);
     assert.match(stderr, new RegExp(name));
     assert.doesNotMatch(stderr, /pass@|\n\s+at /, 'no password and no stack');
   });
 
-test('refuses a second server on the same data folder, and the first one keeps running', async () => {
+test('refuses a second server on the same data folder, and the first server keeps running', async () => {
   const { code, stderr } = await runBerth(['serve'], { ...server.env, BERTH_LISTEN: `127.0.0.1:${await freePort()}` });
   assert.equal(code, EXIT.failed);
   assert.match(stderr, /data folder|in use/);
@@ -200,7 +200,7 @@ test('refuses a second server on the same data folder, and the first one keeps r
   assert.equal((await server.operator('/readyz')).status, 200);
 });
 
-test('a server with a port in use, or without Chromium, fails with the reason and leaves nothing running', async () => {
+test('a server fails with the reason if its port is in use or Chromium is missing, and leaves no process running', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'berth-aside-'));
   const env = { ...server.env, BERTH_DATA_DIR: join(folder, 'data') };
   const samePort = await runBerth(['serve'], env);
@@ -231,7 +231,7 @@ test('a server with a port in use, or without Chromium, fails with the reason an
   rmSync(folder, { recursive: true });
 });
 
-test('stop --drain lets the server end its sessions itself', async () => {
+test('with stop --drain, the server ends its sessions itself', async () => {
   const { id } = await server.createSession({ keepAlive: true });
   const { code, stdout, stderr } = await server.berth('stop', '--drain', '--json');
   assert.equal(code, EXIT.done, stderr);

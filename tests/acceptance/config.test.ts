@@ -12,7 +12,7 @@ const METADATA = '/.well-known/oauth-authorization-server';
 
 const read = <Body>(path: string, headers = {}) => server.api<Body>('GET', path, { key: null, headers });
 
-test('the configuration, the metadata for OAuth clients and a started authorization agree', async () => {
+test('the configuration, the OAuth metadata and a started authorization are consistent', async () => {
   const { body: config } = await read<ServiceConfig>(CONFIG);
   const { body: metadata } = await read<AuthorizationServer>(METADATA);
   assert.equal(config.issuer, server.url);
@@ -31,7 +31,7 @@ test('the configuration, the metadata for OAuth clients and a started authorizat
 });
 
 for (const path of [CONFIG, METADATA])
-  test(`${path} may be cached for a minute, and read by pages of any origin`, async () => {
+  test(`${path} can be cached for a minute, and read by pages of any origin`, async () => {
     const { status, headers } = await read(path, { origin: 'https://elsewhere.example' });
     assert.equal(status, 200);
     assert.equal(headers['cache-control'], 'public, max-age=60');

@@ -51,7 +51,7 @@ async function heldBy(page: Page): Promise<string> {
   return shown + chunks.join('');
 }
 
-test('adds a credential after the API has reported an error, and leaves its value nowhere in the page', () =>
+test('adds a credential after an API error, and does not keep its value in the page', () =>
   visitAs(OWNER, DESK, async (page, watched) => {
     await page.getByText('No credentials').waitFor();
     await watched.assertSound();
@@ -111,7 +111,7 @@ test('a developer rotates a credential that an operation uses, and calls send th
   assert.equal(await sent(), `Bearer ${SECRET}`);
 });
 
-test('refuses the rotation if the credential has changed since the page was loaded, and shows the reason', () =>
+test('refuses a rotation if the credential has changed since the page was loaded, and shows the reason', () =>
   visitAs(OWNER, DESK, async page => {
     await page.getByRole('button', { name: 'Rotate shop-api' }).click();
     const body = { type: 'api_key', value: { key: 'changed elsewhere' }, hosts: [upstream.host] };
@@ -122,7 +122,7 @@ test('refuses the rotation if the credential has changed since the page was load
     await dialog.getByText('The resource has changed since you read it.').waitFor();
   }));
 
-test('a viewer sees where credentials may go, and no buttons', () =>
+test('a viewer sees the hosts of a credential, but no buttons', () =>
   visitAs(VIEWER, DESK, async (page, watched) => {
     await page.getByText(upstream.host).waitFor();
     for (const name of [/^Add/, /^Rotate/, /^Restore/, /^Delete/])
@@ -130,7 +130,7 @@ test('a viewer sees where credentials may go, and no buttons', () =>
     await watched.assertSound();
   }));
 
-test('the form for a website sign-in asks for origins instead of hosts', () =>
+test('the form for a website sign-in has origins instead of hosts', () =>
   visitAs(OWNER, DESK, async (page, watched) => {
     await page.getByRole('button', { name: 'Add a credential' }).click();
     const dialog = page.getByRole('dialog');
@@ -146,7 +146,7 @@ test('the form for a website sign-in asks for origins instead of hosts', () =>
     await page.getByText('May be typed at').waitFor();
   }));
 
-test('refuses to delete a credential in use, names the operation that uses it, and deletes it when forced', () =>
+test('refuses to delete a credential in use, names the operation that uses it, and deletes it by force', () =>
   visitAs(OWNER, DESK, async (page, watched) => {
     await page.getByRole('button', { name: 'Delete shop-api' }).click();
     const dialog = page.getByRole('dialog');

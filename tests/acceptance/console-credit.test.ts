@@ -43,7 +43,7 @@ const operate = async (...words: string[]): Promise<void> => {
   assert.equal(code, 0, stdout + stderr);
 };
 
-test('an account without credit is told that new work is refused', () =>
+test('the page of an account without credit states that new work is refused', () =>
   visitAs(VIEWER, PHONE, async (page, watched) => {
     await page.getByText('New work is refused until credit is added.').waitFor();
     await page.getByText('No entries yet').waitFor();
@@ -52,7 +52,7 @@ test('an account without credit is told that new work is refused', () =>
     await watched.assertSound();
   }));
 
-test('an owner orders a pack, sees how to pay, and the credit once the operator has confirmed it', () =>
+test('an owner orders a pack, sees how to pay, and sees the credit after the operator has confirmed the payment', () =>
   visitAs(OWNER, DESK, async (page, watched) => {
     await page.getByText('plus 10 bonus credits').waitFor();
     await page.getByRole('button', { name: 'Order 50 credits' }).click();
@@ -103,7 +103,7 @@ test('shows the usage by day, by operation and by key, in a chart and in a table
   });
 });
 
-test('the ledger can be filtered by type of entry', () =>
+test('the ledger can be filtered by entry type', () =>
   visitAs(VIEWER, PHONE, async (page, watched) => {
     await page.getByText('0.25 credits used', { exact: true }).first().waitFor();
     await page.getByLabel('Entry').selectOption('Bought');
@@ -114,7 +114,7 @@ test('the ledger can be filtered by type of entry', () =>
     await page.getByText('No matching entries').waitFor();
   }));
 
-test('an installation without charges shows that it does not charge, and still shows the usage', async () => {
+test('an installation without charges shows that nothing is charged, and still shows the usage', async () => {
   const free = await startServer();
   const ada = await Person.owner(free, OWNER);
   assert.ok(ada);

@@ -72,7 +72,7 @@ test('a session can be found by the title of its page, and its row shows the tit
     assert.match(page.url(), /lasted=hour/);
   }));
 
-test('the command palette opens pages and sessions with the keyboard alone', () =>
+test('the command palette can open pages and sessions by keyboard alone', () =>
   signedIn(server, link, DESK, async watched => {
     const { page } = watched;
     const session = await server.createSession({ userMetadata: { customer: 'palette-42' } });
@@ -110,7 +110,7 @@ test('the command palette opens pages and sessions with the keyboard alone', () 
     await field.waitFor({ state: 'detached' });
   }));
 
-test('on a phone the palette opens from the top of the page', () =>
+test('on a phone, a button opens the palette, and the palette opens pages', () =>
   signedIn(server, link, PHONE, async watched => {
     const { page } = watched;
     await page.getByRole('button', { name: 'Go to' }).click();
@@ -177,7 +177,7 @@ const PRESSES_MAX = 100;
 const at = (watched: Watched, id: string, search: string): Promise<unknown> =>
   watched.page.goto(`${list}/${id}?${search}`);
 
-test('one timeline covers the replays of all pages, and a copied link opens the same moment', () =>
+test('one timeline covers the replays of all pages, and a copied link opens the replay at the same time', () =>
   signedIn(server, link, DESK, async watched => {
     const { page } = watched;
     const session = await server.createSession({ keepAlive: true });

@@ -110,7 +110,7 @@ const mailsAre = (count: number) =>
 const prepared = (operationId: string, orderId: string, more: object = {}): Promise<Action> =>
   agent.prepared(operationId, { input: { orderId }, reason: `The customer of ${orderId} asked.`, ...more });
 
-test('the inbox counts what each role may decide or claim, and reports changes at once', async () => {
+test('the inbox counts what each role may decide or claim, and reports changes immediately', async () => {
   const session = await server.createSession({ keepAlive: true }, key);
   assert.deepEqual((await inboxOf(owner)).applications, []);
   const [cancel, refund] = [await prepared('orders.cancel', 'A-1'), await prepared('orders.refund', 'A-1')];
@@ -141,7 +141,7 @@ test('the inbox counts what each role may decide or claim, and reports changes a
   await server.release(session.id);
 });
 
-test('people who may decide or claim get an e-mail with text of the application but none of the agent', async () => {
+test('people who may decide or claim get an e-mail without any text from the agent', async () => {
   await pass(10 * MINUTE_MS);
   const before = (await mails()).length;
   const session = await server.createSession({ keepAlive: true, timeout: 3_600 }, key);
@@ -168,7 +168,7 @@ test('people who may decide or claim get an e-mail with text of the application 
   await server.release(session.id);
 });
 
-test('thirty items are reported in one e-mail, and an item that follows soon is reported five minutes later', async () => {
+test('thirty items are reported in one e-mail, and an item added soon afterwards is reported after a delay', async () => {
   await pass(10 * MINUTE_MS);
   const before = (await mails()).length;
   const many: Action[] = [];
@@ -194,7 +194,7 @@ test('thirty items are reported in one e-mail, and an item that follows soon is 
   for (const { jobId } of [...many, late]) await agent.cancel(jobId);
 });
 
-test('e-mails can be turned off for all applications or for one, but only for applications of the person', async () => {
+test('e-mails can be turned off for all applications or for one application of the person', async () => {
   const path = '/v1/account/notifications';
   const initial = await admin.get<Notifications>(path);
   assert.deepEqual(initial.body, { mails: true, mutedApplications: [], email: 'admin@example.com' });
@@ -224,7 +224,7 @@ test('e-mails can be turned off for all applications or for one, but only for ap
   await mailsAre(before);
 });
 
-test('an unsent e-mail is withdrawn when its recipient leaves the application or turns off e-mails about it', async () => {
+test('an unsent e-mail is withdrawn when its recipient leaves or mutes the application', async () => {
   await pass(10 * MINUTE_MS);
   await stepUp(owner);
   const { person, accountId } = await join(server, owner, 'leaver@example.com', 'admin');
@@ -282,7 +282,7 @@ function opened(
 const nothingWaits = (page: Watched['page']) =>
   page.getByRole('heading', { name: 'Nothing is waiting for you' }).waitFor();
 
-test('the count and a notice are updated after changes, and an approval needs a fresh proof and results in a receipt', () =>
+test('the count and a notice are updated, and an approval requires a fresh proof and produces a receipt', () =>
   opened(DESK, 'ada@example.com', path(), async page => {
     await page.getByRole('heading', { name: 'Overview', exact: true }).waitFor();
     const entry = page.getByRole('navigation', { name: 'Main' }).getByRole('link').nth(1);
@@ -310,7 +310,7 @@ test('the count and a notice are updated after changes, and an approval needs a 
     await page.getByText('Verified in this browser').waitFor();
   }));
 
-test('a developer sees what waits for others, without a button to decide it', () =>
+test('a developer sees items that wait for others, without a button to decide them', () =>
   opened(DESK, 'dev@example.com', path('/inbox'), async page => {
     await nothingWaits(page);
     const action = await prepared('orders.cancel', 'U-2');
@@ -329,7 +329,7 @@ test('a developer sees what waits for others, without a button to decide it', ()
     assert.equal((await agent.read(action.jobId)).body.status, 'refused');
   }));
 
-test('a hand-off is opened from the inbox, completed in the live view, and listed with the person who did it', async () => {
+test('a hand-off is opened from the inbox, completed in the live view, and listed with the person who completed it', async () => {
   const session = await server.createSession({ keepAlive: true }, key);
   const browser = await chromium.connectOverCDP(session.connectUrl);
   await browser.contexts()[0]?.pages()[0]?.goto(`${pages.url}/code`);
@@ -368,7 +368,7 @@ test('a hand-off is opened from the inbox, completed in the live view, and liste
   await server.release(session.id);
 });
 
-test('a hand-off for an end user is not counted in the inbox of members, and claiming a payment needs a fresh proof', async () => {
+test('a hand-off for an end user is not counted in the inbox of members, and claiming a hand-off for a payment requires a fresh proof', async () => {
   const lab = await ConsumerLab.of(server, owner);
   const { consumer, accessToken } = await lab.signIn('kim@example.com');
   const session = await server.createSession({ keepAlive: true, timeout: 3_600 }, key);

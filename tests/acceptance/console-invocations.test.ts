@@ -56,7 +56,7 @@ const agent = await keyWith(server, { name: 'nightly shop' });
 const KEPT = { input: 'full', output: 'full', days: 3 };
 const made: Record<string, Invocation> = {};
 
-test('a member finds an invocation with the filters', async () => {
+test('a member finds an invocation by its filters', async () => {
   await owner.publish('orders.read', cancelOrder(upstream, { effect: 'read', retention: KEPT }));
   for (const [name, operationId, input] of [
     ['order', 'orders.read', { orderId: 'A-1007', reason: 'a mistake' }],
@@ -96,7 +96,7 @@ const of = (name: string): Invocation => made[name] ?? assert.fail(name);
 const pathOf = (name: string): string => `${list}/${of(name).id}`;
 
 for (const look of [DESK, DESK_DARK, { ...DESK, width: 1024 }, PHONE, PHONE_DARK])
-  test(`verifies the receipt in the page, ${look.width} pixels, ${look.colours}`, () =>
+  test(`verifies the receipt in the page at ${look.width} pixels, ${look.colours}`, () =>
     visitAs(OWNER, look, pathOf('order'), async (page, watched) => {
       await page.getByText('Verified in this browser').waitFor();
       await page.getByText('The input on this page matches the digest in the receipt.').waitFor();
@@ -168,7 +168,7 @@ test('shows the difference if the data on the page does not match the receipt', 
     await page.getByText('Its state is succeeded, but this page shows failed.').waitFor();
   }));
 
-test('reports that a key is missing, or that the keys could not be fetched', () =>
+test('reports a missing key and a failed request for the keys', () =>
   visit(server.url, DESK, pathOf('order'), async (page, watched) => {
     await changed(page, '**/.well-known/jwks.json', () => ({ keys: [] }));
     await signInByHand(page, OWNER, PASSWORD);
@@ -226,7 +226,7 @@ test('a viewer can verify the receipt, but sees neither input nor output', () =>
     await watched.assertSound();
   }));
 
-test('an unknown id is reported, and everything can be reached by keyboard', async () => {
+test('reports an unknown id, and every element can be reached by keyboard', async () => {
   await visitAs(OWNER, DESK, `${list}/${server.applicationId}`, async (page, watched) => {
     await page
       .getByRole('alert')

@@ -101,7 +101,7 @@ const DEVICES: ReadonlyArray<readonly [string, ReadonlyArray<readonly [Look, Loo
 ];
 
 for (const [name, windows] of DEVICES)
-  test(`axe finds nothing on any page, light or dark, and nothing is wider than the window: ${name}`, () =>
+  test(`no page has accessibility findings or overflow, in both themes: ${name}`, () =>
     signedIn(server, link, windows[0]?.[0] ?? DESK, async watched => {
       const { page } = watched;
       for (const [address, title] of [...MAIN, ...OTHERS]) {
@@ -129,7 +129,7 @@ async function settled(page: Page): Promise<void> {
   await page.getByRole('link', { name: 'Outbox', exact: true }).waitFor();
 }
 
-test('the walk by keyboard finds elements that cannot be reached and elements that show no focus', () =>
+test('the keyboard walk detects unreachable elements and elements without a visible focus', () =>
   signedIn(server, link, DESK, async ({ page }) => {
     await settled(page);
     await page.evaluate(`(() => {
@@ -141,7 +141,7 @@ test('the walk by keyboard finds elements that cannot be reached and elements th
     assert.deepEqual([unreachable.length, unmarked.length], [1, 1]);
   }));
 
-test('everything that can be used by mouse can be reached by Tab and shows its focus', () =>
+test('every element that can be used by mouse can be reached by Tab and has a visible focus', () =>
   signedIn(server, link, DESK, async watched => {
     const { page } = watched;
     for (const [address, title] of [...MAIN, ...OTHERS]) {
@@ -152,7 +152,7 @@ test('everything that can be used by mouse can be reached by Tab and shows its f
     }
   }));
 
-test('on a small screen, the menu opens the navigation and closes again', () =>
+test('on a small screen, the menu button opens the navigation, which closes after a link is chosen', () =>
   signedIn(server, link, PHONE, async watched => {
     const { page } = watched;
     await page.getByRole('button', { name: 'Menu' }).click();
@@ -162,7 +162,7 @@ test('on a small screen, the menu opens the navigation and closes again', () =>
     await page.getByRole('dialog').waitFor({ state: 'detached' });
   }));
 
-test('the chosen colour theme is kept', () =>
+test('the chosen colour theme is kept after a reload', () =>
   signedIn(server, link, DESK, async ({ page }) => {
     const paper = (): Promise<string> => page.evaluate('getComputedStyle(document.body).backgroundColor');
     const light = await paper();
@@ -178,7 +178,7 @@ test('the chosen colour theme is kept', () =>
   }));
 
 for (const width of [800, 1024, 1200, 1300, 1440])
-  test(`no columns of the list of sessions overlap at ${width} pixels`, () =>
+  test(`the columns of the session list do not overlap at ${width} pixels`, () =>
     signedIn(server, link, { ...DESK, width }, async ({ page }) => {
       await page.goto(`${server.url}${path('/sessions')}`);
       const cells = page.getByRole('list', { name: 'Sessions' }).locator('li').first().locator('> *');

@@ -66,7 +66,7 @@ test('the list scrolls from the newest to the oldest session without gaps', () =
     await page.getByRole('link', { name: `Order ${SESSIONS} ` }).waitFor();
   }));
 
-test('an old session is found by keyboard alone, starting at the first page', () =>
+test('an old session can be found by keyboard alone from the first page', () =>
   signedIn(server, link, DESK, async ({ page }) => {
     await page.goto(`${server.url}/console/`);
     await page.getByRole('heading', { name: 'Overview', exact: true }).waitFor();

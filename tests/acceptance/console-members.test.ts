@@ -78,7 +78,7 @@ test('a person is invited, accepts, gets another role and is removed', async () 
   });
 });
 
-test('the operator reads unsent e-mails in the outbox and copies the link', async () => {
+test('the operator can read unsent e-mails in the outbox, and copy the link from an e-mail', async () => {
   const outbox = '/console/outbox';
   for (const look of [DESK_DARK, PHONE])
     await visit(server.url, look, outbox, async (page, watched) => {
@@ -122,7 +122,7 @@ test('past invitations show why and when they ended, and older invitations are s
   });
 });
 
-test('the last owner sees an error when trying to give up the owner role, and keeps the role', async () => {
+test('the last owner cannot give up the owner role, and sees an error', async () => {
   await visit(server.url, DESK, `/console/a/${server.applicationId}/members`, async page => {
     await signIn(page, OWNER);
     await page.getByLabel('Role of Ada').selectOption('viewer');

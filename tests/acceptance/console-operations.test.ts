@@ -38,7 +38,7 @@ const standing = async (id: string): Promise<ConfiguredOperation> => {
   return body;
 };
 
-test('writes an operation from an example, shows errors in place, publishes it, and calls it', () =>
+test('an operation can be created from an example, corrected after errors, published and called', () =>
   visitAs(DEVELOPER, DESK, '', async (page, watched) => {
     await page.getByText('No operations of your own').waitFor();
     await page.getByRole('link', { name: 'browser.screenshot' }).waitFor();
@@ -100,7 +100,7 @@ test('the key for a trial call allows one call of the operation, and is revoked 
   );
 });
 
-test('a trial call with invalid input shows the error and sends nothing', () =>
+test('a trial call with invalid input shows the error and sends no request', () =>
   visitAs(OWNER, PHONE, '/orders.read', async (page, watched) => {
     await page.getByLabel('Input to try').fill('{"orderId": 7}');
     await page.getByRole('button', { name: 'Call it' }).click();
@@ -115,7 +115,7 @@ test('a trial call with invalid input shows the error and sends nothing', () =>
     assert.equal(upstream.received('/orders').length, 1);
   }));
 
-test('a change is saved as a draft beside the published revision, and the differences are shown', async () => {
+test('a change is saved as a draft next to the published revision, and the differences are shown', async () => {
   const { key } = await keyWith(server);
   await visitAs(OWNER, DESK_DARK, '/orders.read', async (page, watched) => {
     assert.equal(await page.getByRole('button', { name: 'Save as draft' }).count(), 0);
@@ -136,7 +136,7 @@ test('a change is saved as a draft beside the published revision, and the differ
   assert.equal(upstream.received('/orders').at(-1)?.url, '/orders/v2/A-2');
 });
 
-test('refuses to save if the operation changed since the form was loaded, shows the reason, and keeps the typed text', () =>
+test('refuses to save an operation that has changed since the form was loaded, shows the reason, and keeps the typed text', () =>
   visitAs(OWNER, DESK, '/orders.read', async page => {
     await page.getByLabel('Title', { exact: true }).fill('Read the state of an order');
     const { id: _, kind, title, description, effect, inputSchema, binding } = await standing('orders.read');
@@ -147,7 +147,7 @@ test('refuses to save if the operation changed since the form was loaded, shows 
     assert.equal(await page.getByLabel('Title', { exact: true }).inputValue(), 'Read the state of an order');
   }));
 
-test('invalid browser steps are reported at their line', () =>
+test('errors in browser steps are shown with their line number', () =>
   visitAs(OWNER, PHONE, '/new', async (page, watched) => {
     await page.getByRole('button', { name: /^Fill in a form/ }).click();
     const steps = page.getByLabel('Steps');

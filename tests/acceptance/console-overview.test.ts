@@ -27,7 +27,7 @@ const overview = `${server.url}/console/a/${server.applicationId}`;
 const NARROW: Look = { ...DESK, width: 1024 };
 const LOOKS = [DESK, DESK_DARK, NARROW, { ...NARROW, colours: 'dark' }, PHONE, PHONE_DARK] as const;
 
-test('the overview reports that there are no sessions in the period', () =>
+test('the overview states that there are no sessions in the period', () =>
   signedIn(server, link, PHONE, async watched => {
     const { page } = watched;
     await page.goto(overview);
@@ -35,7 +35,7 @@ test('the overview reports that there are no sessions in the period', () =>
     await watched.assertSound();
   }));
 
-test('shows what the application used this week, from the first page and by keyboard alone', async () => {
+test('shows the usage of the application this week, from the first page and by keyboard alone', async () => {
   await inventPast(server);
   await signedIn(server, link, DESK, async ({ page }) => {
     await page.goto(`${server.url}/console/`);
@@ -59,7 +59,7 @@ test('shows what the application used this week, from the first page and by keyb
   });
 });
 
-test('a failed session is counted under its reason, which links to the session', () =>
+test('a failed session is counted under its end reason, which links to the session', () =>
   signedIn(server, link, DESK, async ({ page }) => {
     const { id } = await server.createSession({ keepAlive: true });
     kill(boxOf(server, id).browser);

@@ -32,7 +32,7 @@ const playground = (look: Look, work: (watched: Watched) => Promise<void>): Prom
 const running = async (): Promise<Session[]> =>
   (await server.api<Session[]>('GET', '/v1/browsers/sessions?status=RUNNING')).body;
 
-test('the first snippet works on the first run, by keyboard alone, beside the live view of its session', () =>
+test('the first snippet runs successfully, by keyboard alone, next to the live view of its session', () =>
   playground(DESK, async watched => {
     const { page } = watched;
     const run = page.getByRole('button', { name: 'Run' });
@@ -54,7 +54,7 @@ test('the first snippet works on the first run, by keyboard alone, beside the li
     assert.equal((await running()).length, 0);
   }));
 
-test('creates the session from JSON, and keeps snippets in the browser', () =>
+test('creates a session from JSON, and stores snippets in the browser', () =>
   playground(DESK, async ({ page }) => {
     await page.getByRole('tab', { name: 'As JSON' }).click();
     const body = page.getByLabel('Request body, as JSON');
@@ -76,7 +76,7 @@ test('creates the session from JSON, and keeps snippets in the browser', () =>
     assert.equal(await page.getByLabel('Snippets').getByText('my title').count(), 0);
   }));
 
-test('a failed snippet shows why it failed, and a snippet that does not end can be stopped', () =>
+test('a failed snippet shows the reason, and a snippet that does not end can be stopped', () =>
   playground(DESK, async ({ page }) => {
     const code = page.getByLabel('Code of the snippet');
     await code.fill("await page.click('#nothing');");
@@ -107,7 +107,7 @@ const tries = {
 for (const [name, attempt] of Object.entries(tries))
   console.log(name + ': ' + (await Promise.resolve().then(attempt).catch(() => 'refused')));`;
 
-test('a snippet reaches neither the console around it nor any other address', () =>
+test('a snippet can access neither the console around it nor any other address', () =>
   playground(DESK, async watched => {
     const { page } = watched;
     await page.getByLabel('Code of the snippet').fill(REACHES);
@@ -124,7 +124,7 @@ test('a snippet reaches neither the console around it nor any other address', ()
     await page.getByText('The session has ended').waitFor();
   }));
 
-test('only the runner may evaluate code, and it has an opaque origin', async () => {
+test('only the runner may evaluate code, and the runner has an opaque origin', async () => {
   const policyOf = async (path: string): Promise<string> =>
     (await fetch(`${server.url}${path}`)).headers.get('content-security-policy') ?? '';
   const runner = await policyOf('/console/runner/index.html');

@@ -17,7 +17,7 @@ const TABLET = { width: 1024, height: 800, colours: 'light' } as const;
 
 const signIn = (page: Page, password = PASSWORD): Promise<void> => signInByHand(page, EMAIL, password);
 
-test('a person creates an account with the link of the first start, adds a passkey, and signs in with the passkey alone', async () => {
+test('a person creates an account with the link from the first start, adds a passkey, and signs in with the passkey alone', async () => {
   await visit(base, DESK, `/signin#setup=${await setUpToken(server)}`, async (page, watched) => {
     await watched.addAuthenticator();
     await page.getByRole('heading', { name: 'Set up your account' }).waitFor();
@@ -48,7 +48,7 @@ test('a person creates an account with the link of the first start, adds a passk
   });
 });
 
-test('signs in with a password, reports a wrong password with the message of the API, and stays signed in after a reload', async () => {
+test('a person signs in with a password, sees an error for a wrong password, and stays signed in after a reload', async () => {
   await visit(base, PHONE, '/console/', async (page, watched) => {
     await signIn(page, 'not the password');
     await page.getByRole('alert').getByText('is wrong').waitFor();
@@ -60,7 +60,7 @@ test('signs in with a password, reports a wrong password with the message of the
   });
 });
 
-test('a code sent by e-mail signs the person in and verifies the address', async () => {
+test('an e-mailed code signs the person in and verifies the address', async () => {
   await visit(base, DESK_DARK, '/signin?next=/console/account', async (page, watched) => {
     await page.getByLabel('E-mail address').fill(EMAIL);
     await page.getByRole('button', { name: 'Send me a code by e-mail' }).click();
@@ -72,7 +72,7 @@ test('a code sent by e-mail signs the person in and verifies the address', async
   });
 });
 
-test('a person adds an authenticator app, and signs in with a recovery code when asked for the app', async () => {
+test('a person adds an authenticator app, and signs in with a recovery code instead of the app', async () => {
   await visit(base, TABLET, '/console/account', async (page, watched) => {
     await signIn(page);
     await page.getByRole('button', { name: 'Add an authenticator app' }).click();
@@ -103,7 +103,7 @@ test('a person adds an authenticator app, and signs in with a recovery code when
   });
 });
 
-test('a change that needs a recent proof is made after the person confirms their identity in a dialog', async () => {
+test('a change that requires a recent proof is made after the person confirms their identity in a dialog', async () => {
   const phone = new Person(server);
   await phone.signIn(EMAIL);
   await visit(base, PHONE_DARK, '/console/account', async (page, watched) => {

@@ -99,7 +99,7 @@ const AS_PERSON: SignIn = {
 };
 
 function task(name: string, stepsMax: number, work: (user: User) => Promise<void>, signIn = WITH_TOKEN): void {
-  test(`${name}: ${stepsMax} steps`, async t => {
+  test(`${name}, in at most ${stepsMax} steps`, async t => {
     const watched = await openWatched(DESK, signIn.origin);
     try {
       await signIn.by(watched.page);
@@ -154,21 +154,21 @@ async function failedYesterday(): Promise<string> {
 
 const crashed = await failedYesterday();
 
-task('find the session of customer 42 that failed yesterday, and why', 2, async user => {
+task('find the session of customer 42 that failed yesterday, and the reason', 2, async user => {
   await user.goTo('harbour-42 crashed', 'Harbour Shop');
   const why = user.page.getByRole('region', { name: 'Why the session ended' });
   await why.getByText('The browser crashed').waitFor();
   assert.match(user.page.url(), new RegExp(crashed));
 });
 
-task('hand somebody the link to the second when it failed', 3, async user => {
+task('copy a link to the second of the failure', 3, async user => {
   await user.goTo('harbour-42 crashed', 'Harbour Shop');
   await user.click(user.page.getByRole('button', { name: 'Copy link at this time' }));
   const copied = await user.page.evaluate<string>('navigator.clipboard.readText()');
   assert.ok(Number(new URL(copied).searchParams.get('at')) > 0, copied);
 });
 
-task('find out what the page said before it failed', 3, async user => {
+task('find the console messages of the page before the failure', 3, async user => {
   await user.goTo('harbour-42 crashed', 'Harbour Shop');
   await user.click(user.page.getByRole('tab', { name: 'Console' }));
   await user.page.getByText('the card was refused').waitFor();
@@ -188,7 +188,7 @@ task('revoke the key named nightly', 3, async user => {
   assert.equal(body.status, 'revoked');
 });
 
-task('rotate the credential of the shop', 3, async user => {
+task('rotate the shop credential', 3, async user => {
   const { page } = user;
   const owner = await Owner.of(server);
   const body = { type: 'api_key', value: { key: 'key-of-the-shop' }, hosts: ['api.shop.example'] };
@@ -217,7 +217,7 @@ task('publish an operation that reads from an API, and see the call of an agent'
   await page.getByText('Verified in this browser').waitFor();
 });
 
-task('find out what the key of the shop agent used this week', 2, async user => {
+task('find the usage of the shop agent key this week', 2, async user => {
   const { page } = user;
   await user.click(page.getByRole('link', { name: 'Credit' }));
   await page.getByRole('button', { name: 'Last 7 days', pressed: true }).waitFor();
@@ -226,7 +226,7 @@ task('find out what the key of the shop agent used this week', 2, async user => 
 });
 
 task(
-  'an agent waits for your yes: find and approve it',
+  'find and approve the Action of an agent',
   2,
   async user => {
     const { page } = user;
@@ -244,7 +244,7 @@ task(
 );
 
 task(
-  'an agent needs a code: take over from it, type it, and give back',
+  'take over from an agent that needs a code, type the code, and give back control',
   6,
   async user => {
     const { page } = user;
@@ -275,7 +275,7 @@ task(
   AS_PERSON,
 );
 
-task('take over, sign in through a popup, give back', 7, async user => {
+task('take over, sign in through a popup, and give back control', 7, async user => {
   const session = await server.createSession({ keepAlive: true, userMetadata: { job: 'needs-a-human' } });
   const agent = await visit(session, '/sign-in-with');
   await titled(session, 'Sign in');
@@ -303,7 +303,7 @@ task('take over, sign in through a popup, give back', 7, async user => {
   await server.release(session.id);
 });
 
-task('release everything that runs', 4, async user => {
+task('release all running sessions', 4, async user => {
   const { page } = user;
   const made = [await server.createSession({ keepAlive: true }), await server.createSession({ keepAlive: true })];
   await user.click(page.getByRole('link', { name: 'Sessions', exact: true }));
@@ -314,7 +314,7 @@ task('release everything that runs', 4, async user => {
   for (const { id } of made) assert.equal((await server.read(id)).endReason, 'released');
 });
 
-task('save the file that a session has downloaded', 4, async user => {
+task('save the file that a session downloaded', 4, async user => {
   const { page } = user;
   const session = await server.createSession({ keepAlive: true, userMetadata: { job: 'export-7' } });
   const agent = await visit(session, '/download-page');
@@ -335,7 +335,7 @@ task('save the file that a session has downloaded', 4, async user => {
   await server.release(session.id);
 });
 
-task('open a browser by hand, and see it', 2, async user => {
+task('create a session by hand, and see its page', 2, async user => {
   const { page } = user;
   await user.click(page.getByRole('link', { name: 'New session' }).first());
   await user.click(page.getByRole('button', { name: 'Create' }));
@@ -366,7 +366,7 @@ task('see who released a session, and when', 3, async user => {
   await user.page.getByRole('list', { name: 'Events' }).getByText('Release requested').waitFor();
 });
 
-task('say what application B used this week', 1, async user => {
+task('find the usage of application B this week', 1, async user => {
   const token = await ownerToken(server);
   const made = await server.api<{ id: string }>('POST', '/v1/applications', { key: token, body: { name: 'B' } });
   await user.page.reload();

@@ -17,7 +17,7 @@ const owner = await Person.owner(server, OWNER);
 await join(server, owner, VIEWER, 'viewer');
 const webhooks = `/console/a/${server.applicationId}/webhooks`;
 
-test('creates a webhook, sends a test, shows its delivery, and sends it again', async () => {
+test('creates a webhook, sends a test event, shows its delivery, and sends it again', async () => {
   await visit(server.url, DESK, webhooks, async (page, watched) => {
     await signInByHand(page, OWNER, PASSWORD);
     await page.getByText('No webhooks').waitFor();
@@ -47,7 +47,7 @@ test('creates a webhook, sends a test, shows its delivery, and sends it again', 
   });
 });
 
-test('the page shows why a delivery failed and that a webhook is disabled', async () => {
+test('the page shows why a delivery failed, and that a webhook is disabled', async () => {
   receiver.answer('/console', response => void response.writeHead(503).end());
   await visit(server.url, PHONE_DARK, webhooks, async (page, watched) => {
     await signInByHand(page, OWNER, PASSWORD);

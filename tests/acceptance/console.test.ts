@@ -20,7 +20,7 @@ const BUNDLE_BYTES_MAX = 350 * 1024;
 
 // ---- static files --------------------------------------------------------------------------------------------------
 
-test('files with a digest in their name can be cached forever, the page cannot, and files are compressed', async () => {
+test('files with a digest in their name are cached forever, the page is not, and files are compressed', async () => {
   const page = await fetch(`${server.url}/console`);
   const text = await page.text();
   assert.equal(page.headers.get('cache-control'), 'no-cache');
@@ -48,7 +48,7 @@ test("the content security policy allows only the console's own origin", async (
   assert.doesNotMatch(policy.replaceAll(server.url, ''), /unsafe|\*|https?:/);
 });
 
-test('no path gives access to files outside the folder', async () => {
+test('no path gives access to files outside the console folder', async () => {
   for (const path of [
     '/console/../package.json',
     '/console/%2e%2e/%2e%2e/package.json',
@@ -60,7 +60,7 @@ test('no path gives access to files outside the folder', async () => {
   assert.equal((await fetch(`${server.url}/console/assets/none.js`)).status, 404);
 });
 
-test('a first visit loads less than the size limit', async () => {
+test('a first visit downloads less than the size limit', async () => {
   const text = await (await fetch(`${server.url}/console`)).text();
   const files = [...text.matchAll(/(?:src|href)="(\/console\/assets\/[^"]+)"/g)].map(match => match[1]);
   let bytes = 0;
@@ -74,7 +74,7 @@ test('a first visit loads less than the size limit', async () => {
 
 // ---- signing in ----------------------------------------------------------------------------------------------------
 
-test('the printed link signs in, its token is removed from the address, and the sign-in survives a reload', () =>
+test('the printed link signs in, its token is removed from the address, and the person stays signed in after a reload', () =>
   signedIn(server, link, DESK, async ({ page }) => {
     assert.doesNotMatch(page.url(), /bpt_|#/);
     await page.reload();
@@ -103,7 +103,7 @@ test('asks for confirmation before a link with another token replaces the curren
     await page.getByRole('heading', { name: 'Sessions', exact: true }).waitFor();
   }));
 
-test('refuses an invalid token with the message of the API', async () => {
+test('refuses an invalid token, and shows the message of the API', async () => {
   const watched = await openWatched(DESK, server.url);
   const { page } = watched;
   await page.goto(`${server.url}/console`);
@@ -238,7 +238,7 @@ test('the live tab shows and controls a running session, and the list shows its 
     await eventually('the picture of the session that has ended', width, pixels => pixels > 600);
   }));
 
-test('the tabs of a session show its log, network, files, and the replay with its timeline', () =>
+test('the tabs of a session show its log, network requests, files and replay with a timeline', () =>
   signedIn(server, link, DESK, async ({ page }) => {
     const session = await server.createSession({ keepAlive: true });
     const browser = await chromium.connectOverCDP(session.connectUrl);
@@ -279,7 +279,7 @@ test('the tabs of a session show its log, network, files, and the replay with it
     for (const lane of ['Pages', 'Network', 'Console']) await page.getByText(lane, { exact: true }).first().waitFor();
   }));
 
-test('a crashed session shows the reason, its settings, its key and its last frame', () =>
+test('a crashed session shows its end reason, settings, key and last frame', () =>
   signedIn(server, link, DESK, async ({ page }) => {
     const session = await server.createSession({ browserSettings: { locale: 'de-DE', maskInputs: 'all' } });
     const browser = await chromium.connectOverCDP(session.connectUrl);
@@ -344,7 +344,7 @@ test('issues an agent key, shows it once, and revokes it', () =>
     assert.equal((await server.api('GET', '/v1/browsers/sessions', { key })).status, 401);
   }));
 
-test('changes the addresses and grants of an agent key, and says why a grant is refused', () =>
+test('changes the address ranges and grants of an agent key, and shows why a grant is refused', () =>
   signedIn(server, link, DESK, async ({ page }) => {
     const made = JSON.parse((await server.operate('keys', 'create', '--name', 'narrow', '--json')).stdout);
     await page.getByRole('link', { name: 'Agent keys' }).click();
@@ -369,7 +369,7 @@ test('changes the addresses and grants of an agent key, and says why a grant is 
     assert.deepEqual(body.grants, [grant]);
   }));
 
-test('issues a key with a grant that names credentials, and keeps the credentials when the key is changed', () =>
+test('issues a key with a grant that lists credentials, and keeps the credentials when the key is changed', () =>
   signedIn(server, link, DESK, async ({ page }) => {
     await page.getByRole('link', { name: 'Agent keys' }).click();
     await page.getByRole('button', { name: 'Issue a key' }).click();
@@ -412,7 +412,7 @@ test('does not issue another key on reload', () =>
     assert.equal(await consoleKeys(), before);
   }));
 
-test('lists an active key even if many keys are inactive', () =>
+test('lists an active key even if there are many inactive keys', () =>
   signedIn(server, link, DESK, async ({ page }) => {
     const token = new URL(link).hash.replace('#token=', '');
     const path = `/v1/applications/${server.applicationId}/agent-keys`;
@@ -430,7 +430,7 @@ test('lists an active key even if many keys are inactive', () =>
     await page.getByRole('button', { name: 'Revoke nightly' }).waitFor({ state: 'detached' });
   }));
 
-test('the list stays live when the service restarts, and shows why the service refused a request', () =>
+test('the list stays live after a restart of the service, and shows why the service refused a request', () =>
   signedIn(server, link, DESK, async ({ page }) => {
     // A service that is shutting down responds like this to a new stream.
     let answered = 0;
@@ -486,7 +486,7 @@ test('changed limits take effect', () =>
     await page.getByText('of 33', { exact: true }).waitFor();
   }));
 
-test('the main workflow can be completed with the keyboard only', () =>
+test('the main workflow can be completed by keyboard alone', () =>
   signedIn(server, link, DESK, async ({ page }) => {
     await page.keyboard.press('Tab');
     assert.equal(await page.locator(':focus').innerText(), 'Skip to content');

@@ -70,7 +70,7 @@ test('a consumer approves the digest with a passkey on a phone, and the agent ex
   assert.deepEqual([read.body.decision?.by.kind, read.body.decision?.method], ['end_user', 'passkey'], read.text);
 });
 
-test('a consumer sees only their own Actions, and can refuse one with a message to the agent', async () => {
+test('a consumer sees only their own Actions, and can refuse an Action with a message to the agent', async () => {
   const { body: other } = await lab.owner.post<{ id: string }>('/v1/applications', { name: 'Other' });
   const elsewhere = await ConsumerLab.of(server, lab.owner, other.id);
   const stranger = await elsewhere.signIn('lee@example.com');

@@ -54,7 +54,7 @@ const sql = (text: string, values: readonly unknown[] = []) => rowsOf(server, te
 const kim = await lab.signIn('kim@example.com');
 const lee = await lab.signIn('lee@example.com');
 
-test('an item is written, read, listed by prefix in pages, and deleted', async () => {
+test('an item can be written, read, listed by prefix in list pages, and deleted', async () => {
   const written = await put(kim, 'address.home', { city: 'Vienna' });
   assert.equal(written.status, 200, written.text);
   await put(kim, 'address.work', 'Linz');
@@ -82,7 +82,7 @@ test('an item is written, read, listed by prefix in pages, and deleted', async (
   assert.deepEqual(refusal(await send(kim, 'memory.delete', {})), [400, 'invalid_request']);
 });
 
-test('a write specifies the version that was read, and is refused for any other version', async () => {
+test('a write can require the version that was read, and is refused if the item has another version', async () => {
   const first = await put(kim, 'plan', 1, { ifVersion: 0 });
   assert.equal(first.status, 200, first.text);
   assert.deepEqual(refusal(await put(kim, 'plan', 2, { ifVersion: 0 })), [409, 'revision_conflict']);
@@ -105,10 +105,10 @@ for (const [what, given] of [
   ['an upper-case key', { key: 'Plan', value: 1 }],
   ['a full-width key', { key: 'ｐlan', value: 1 }],
   ['an empty key', { key: '', value: 1 }],
-  ['a long key', { key: 'k'.repeat(129), value: 1 }],
+  ['a key that is too long', { key: 'k'.repeat(129), value: 1 }],
   ['__proto__', { key: '__proto__', value: 1 }],
   ['a value over 64 KiB', { key: 'big', value: 'x'.repeat(65_535) }],
-  ['no value', { key: 'none' }],
+  ['a missing value', { key: 'none' }],
   ['an unknown field', { key: 'plan', value: 1, ifversion: 1 }],
 ] as const)
   test(`${what} is refused`, async () => {
@@ -117,7 +117,7 @@ for (const [what, given] of [
     assert.match(body.code, /^(invalid_request|unknown_field)$/);
   });
 
-test('a memory has at most 4 MiB and 1,000 items', async () => {
+test('the memory of a consumer is limited to 4 MiB and 1,000 items', async () => {
   const full = await lab.signIn('full@example.com');
   const value = 'x'.repeat(65_000);
   const answers = await Promise.all(Array.from({ length: 66 }, (_, n) => put(full, `large.${n}`, value)));
@@ -134,7 +134,7 @@ test('a memory has at most 4 MiB and 1,000 items', async () => {
   assert.deepEqual(refusal(await put(full, 'one.more', 1)), [409, 'limit_reached']);
 });
 
-test('an agent can read and write only what the consumer allowed, and a refusal contains the URL for consent', async () => {
+test('an agent can read and write only what the consumer allowed, and a refusal contains the consent URL', async () => {
   await put(kim, 'address.home', 'Ring 1');
   const denied = await agentGets(kim, 'address.home');
   assert.deepEqual(refusal(denied as never), [403, 'consent_required'], denied.text);
@@ -158,7 +158,7 @@ test('an agent can read and write only what the consumer allowed, and a refusal 
   assert.deepEqual([none.body.status, none.body.output], ['succeeded', {}], none.text);
 });
 
-test('an agent with write consent is recorded in the items that it wrote, and can also specify versions', async () => {
+test('an item records the agent that wrote it, and an agent can also require a version', async () => {
   await consent(kim, ['notes'], { access: 'write' });
   const wrote = await agentPuts(kim, 'notes', ['likes tea'], { ifVersion: 0 });
   assert.equal(wrote.body.status, 'succeeded', wrote.text);
@@ -172,7 +172,7 @@ test('an agent with write consent is recorded in the items that it wrote, and ca
   assert.deepEqual(refusal(big as never), [400, 'invalid_request'], big.text);
 });
 
-test('what an agent read is not stored with its call', async () => {
+test('the value that an agent reads is not stored with its call', async () => {
   const read = await agentGets(kim, 'notes');
   const { body } = await server.api<Invocation>('GET', agentPath(server, `invocations/${read.body.id}`), {
     key: agent.key,
@@ -197,7 +197,7 @@ test('consent expires, and consent for all agents applies to every agent', async
   assert.deepEqual(refusal(unknown), [404, 'not_found']);
 });
 
-test('no read or write succeeds if it starts after the response to a withdrawal of consent', async () => {
+test('a read or write that starts after the response to a withdrawal of consent fails', async () => {
   const ann = await lab.signIn('ann@example.com');
   for (let round = 0; round < 3; round += 1) {
     await put(ann, 'secret', round);
@@ -238,7 +238,7 @@ test('values are sealed in the database, and a value copied from the row of anot
   await put(lee, 'sealed', 'again');
 });
 
-test('receipts that name the consumer are listed only for that consumer', async () => {
+test('a receipt that names a consumer is listed only for that consumer', async () => {
   const { body } = await send<ConsumerReceiptPage>(kim, 'receipts.list', { limit: 100 });
   assert.ok(body.data.length > 3);
   assert.deepEqual([...new Set(body.data.map(({ operationId }) => operationId))].sort(), ['memory.get', 'memory.put']);
@@ -253,7 +253,7 @@ test('receipts that name the consumer are listed only for that consumer', async 
   assert.equal((await send<ConsumerReceiptPage>(lee, 'receipts.list')).body.data.length, 0);
 });
 
-test('lists sessions with the current session marked, and another session can be ended immediately', async () => {
+test('lists sessions with the current session marked, and can end another session immediately', async () => {
   const other = await lab.signIn('kim@example.com');
   const listed = await send<ConsumerDevices>(kim, 'session.list');
   assert.deepEqual(
@@ -282,7 +282,7 @@ async function exported(who: Kim): Promise<Map<string, string>> {
   return files;
 }
 
-test('the export has everything of the consumer and nothing of others, and needs a recent proof', async () => {
+test('the export contains all data of the consumer and no data of others, and requires a recent proof', async () => {
   const max = await lab.signIn('max@example.com');
   for (let n = 0; n < 120; n += 1)
     await sql(
@@ -313,7 +313,7 @@ test('the export has everything of the consumer and nothing of others, and needs
   assert.deepEqual(refusal(await send(max, 'profile.export')), [401, 'insufficient_user_authentication']);
 });
 
-test('links two consumers of one person with two fresh sessions, including their memory, receipts and names', async () => {
+test('links two consumers of one person by two fresh sessions, including their memory, receipts and names', async () => {
   const [main, second] = [await lab.signIn('main@example.com'), await lab.signIn('second@example.com')];
   await put(main, 'both', 'main');
   await put(second, 'both', 'second');
@@ -351,7 +351,7 @@ test('links two consumers of one person with two fresh sessions, including their
   assert.notEqual(anew.consumer.id, main.consumer.id);
 });
 
-test('requests in progress for a consumer who is being linked leave no session, item or consent of that consumer', async () => {
+test('concurrent requests for a consumer who is being linked leave no session, item or consent of that consumer', async () => {
   const [main, second] = [await lab.signIn('pat@example.com'), await lab.signIn('pat@work.example')];
   await put(second, 'first', 1);
   const begun = await lab.begin();
@@ -403,7 +403,7 @@ test('a deleted consumer leaves no memory, key, consent or personal data', async
   assert.ok(!JSON.stringify(body).includes(gone.consumer.subject));
 });
 
-test('writes concurrent with the deletion of a consumer leave no items or consents behind', async () => {
+test('concurrent writes during the deletion of a consumer leave no items or consents', async () => {
   for (let round = 0; round < 3; round += 1) {
     const gone = await lab.signIn(`race${round}@example.com`);
     await put(gone, 'first', 1);
@@ -440,7 +440,7 @@ test('the audit log records changes of memory and consents, without keys or valu
   assert.ok(byAgent.body.data.length > 0);
 });
 
-test('events name memory, consents and consumers only by id', async () => {
+test('events refer to memory, consents and consumers only by id', async () => {
   const { body, text } = await server.api<{ data: ReadonlyArray<{ type: string; detail: object }> }>(
     'GET',
     '/v1/browsers/events?type=memory.written,memory.consented,memory.consent_revoked,consumer.linked&limit=1000',

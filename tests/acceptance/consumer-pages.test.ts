@@ -53,7 +53,7 @@ test('a consumer signs in with a code, adds a passkey, and then signs in with th
   });
 });
 
-test('a consumer sets a password with a code, sees an error for a wrong password, and signs in with the right one', async () => {
+test('a consumer sets a password with a code, sees an error for a wrong password, and signs in with the correct password', async () => {
   await visit(base, PHONE_DARK, home, async (page, watched) => {
     await page.getByRole('button', { name: 'Sign in' }).click();
     await page.getByRole('button', { name: 'New here, or forgot your password?' }).click();
@@ -78,7 +78,7 @@ test('a consumer sets a password with a code, sees an error for a wrong password
   });
 });
 
-test('an unknown sign-in is reported as expired', async () => {
+test('the page for an unknown sign-in states that the sign-in has expired', async () => {
   await visit(
     base,
     SMALL,

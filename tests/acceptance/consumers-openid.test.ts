@@ -30,7 +30,7 @@ async function signIn(login: string, more: object = {}): Promise<ConsumerTokens>
   return body;
 }
 
-test('a provider is added with the data of its discovery document, and its secret is never returned', async () => {
+test('a provider is configured from its discovery document, and its secret is never returned', async () => {
   const { body, status, text, headers } = await owner.get<ConsumerProvider>(path);
   assert.equal(status, 200, text);
   assert.deepEqual(
@@ -50,7 +50,7 @@ test('a provider is added with the data of its discovery document, and its secre
   ]);
 });
 
-test('a consumer signs in at the provider, refreshes, and gets a logout URL to sign out there too', async () => {
+test('a consumer signs in at the provider, refreshes the session, and gets a logout URL of the provider', async () => {
   const tokens = await signIn('kim');
   assert.equal(tokens.consumer.providerId, 'acme');
   assert.notEqual(tokens.consumer.subject, 'kim');
@@ -79,12 +79,12 @@ test('a person who signs in again is the same consumer, and another person is a 
   assert.notEqual(other.consumer.id, one.consumer.id);
 });
 
-test('a maximum age is requested from the provider, and the response has the time of the proof', async () => {
+test('a sign-in with a maximum age returns the time of the proof', async () => {
   const { authTime } = await signIn('kim', { maxAge: 0, prompt: 'login' });
   assert.ok(Math.abs(authTime - Date.now() / 1000) < 300, String(authTime));
 });
 
-test('a consumer who declines is sent back with an error and the state', async () => {
+test('a consumer who declines is redirected with an error and the state', async () => {
   const begun = await lab.begin({}, 'acme');
   const url = new URL(begun.started.authorizationUrl);
   const query = new URLSearchParams({ error: 'access_denied', state: url.searchParams.get('state') ?? '' });
@@ -96,7 +96,7 @@ test('a consumer who declines is sent back with an error and the state', async (
   );
 });
 
-test('nobody can sign in with a provider that is switched off or removed', async () => {
+test('nobody can sign in with a disabled or removed provider', async () => {
   const off = await owner.send('PUT', path, { ...wanted, enabled: false }, { 'if-match': '"1"' });
   assert.equal(off.status, 200, off.text);
   const refused = await lab.send<ErrorBody>(

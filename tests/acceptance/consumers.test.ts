@@ -21,7 +21,7 @@ const server = await startServer({ clock: 'test' });
 const owner = await Person.owner(server);
 const lab = await ConsumerLab.of(server, owner);
 
-test('without a configuration nobody can sign in, and the public configuration does not mention consumers', async () => {
+test('nobody can sign in without a configuration, and the public configuration does not mention consumers', async () => {
   const { id } = (await owner.post<{ id: string }>('/v1/applications', { name: 'Without consumers' })).body;
   const { body, headers } = await owner.get<ApplicationIdentity>(`/v1/applications/${id}/identity`);
   assert.deepEqual([body.hosted.methods, body.revision, headers.etag], [[], 0, '"0"']);
@@ -36,7 +36,7 @@ test('without a configuration nobody can sign in, and the public configuration d
   assert.deepEqual(asked.body, plain.body);
 });
 
-test('the public configuration of an application lists how its consumers sign in', async () => {
+test('the public configuration of an application lists the sign-in providers of its consumers', async () => {
   const { body } = await server.api<{ consumer: object }>('GET', `/v1/config?application=${server.applicationId}`, {
     key: null,
   });
@@ -46,7 +46,7 @@ test('the public configuration of an application lists how its consumers sign in
   });
 });
 
-test('a consumer signs in with a code by e-mail, and the application exchanges the code of the redirect', async () => {
+test('a consumer signs in with an e-mailed code, and the application exchanges the code from the redirect', async () => {
   const begun = await lab.begin({ loginHint: 'kim@example.com' });
   const page = await lab.fromPage<HostedSignIn>('hosted.describe', { signIn: begun.signIn });
   assert.equal(page.status, 200, page.text);
@@ -68,7 +68,7 @@ test('a consumer signs in with a code by e-mail, and the application exchanges t
   assert.deepEqual(session.body.consumer, body.consumer);
 });
 
-test('the same e-mail address is one consumer in an application, and a different consumer in another application', async () => {
+test('an e-mail address belongs to one consumer in an application, and to a different consumer in another application', async () => {
   const [first, again] = [await lab.signIn('same@example.com'), await lab.signIn('same@example.com')];
   assert.equal(again.consumer.id, first.consumer.id);
   const other = await owner.post<{ id: string }>('/v1/applications', { name: 'Other shop' });
@@ -89,7 +89,7 @@ test('a refresh replaces both tokens', async () => {
   assert.equal((await lab.send('session.get', {}, body.accessToken)).status, 200);
 });
 
-test('signing out ends the session of the consumer, and signing out everywhere ends all sessions', async () => {
+test('signing out ends the current session of the consumer, and signing out everywhere ends all sessions', async () => {
   const [one, other] = [await lab.signIn('out@example.com'), await lab.signIn('out@example.com')];
   assert.equal((await lab.send('session.end', {}, one.accessToken)).status, 204);
   assert.equal((await lab.send('session.get', {}, one.accessToken)).status, 401);
@@ -117,7 +117,7 @@ test('a consumer sets a password with an e-mailed code, which ends earlier sessi
   assert.equal((await lab.exchange(next, signedIn.body.redirectTo)).body.consumer.id, before.consumer.id);
 });
 
-test('on our own pages the session is stored in a cookie, and a passkey can be added and used to sign in', async () => {
+test('on pages of the service, the session is stored in a cookie, and a passkey can be added and used to sign in', async () => {
   const origin = server.url.replace('127.0.0.1', 'localhost');
   const redirectUri = `${origin}/consumer/${lab.appId}`;
   const headers = { origin };
@@ -178,7 +178,7 @@ test('on our own pages the session is stored in a cookie, and a passkey can be a
   assert.equal((await own('passkeys.options')).status, 200);
 });
 
-test('a profile is changed field by field, and its limits are checked', async () => {
+test('a profile can be changed field by field, and its limits are checked', async () => {
   const { accessToken } = await lab.signIn('profile@example.com');
   const first = await lab.send<ConsumerProfile>(
     'profile.update',
@@ -197,7 +197,7 @@ test('a profile is changed field by field, and its limits are checked', async ()
   }
 });
 
-test('a deleted consumer loses access immediately, and becomes a new consumer after signing in again', async () => {
+test('a deleted consumer loses access immediately, and a new sign-in creates a new consumer', async () => {
   const { accessToken, consumer } = await lab.signIn('gone@example.com');
   const deleted = await lab.send('profile.delete', {}, accessToken);
   assert.equal(deleted.status, 202, deleted.text);
@@ -207,7 +207,7 @@ test('a deleted consumer loses access immediately, and becomes a new consumer af
   assert.notEqual(again.consumer.subject, consumer.subject);
 });
 
-test('pages of registered origins may send commands, with a preflight', async () => {
+test('pages of registered origins can send commands, after a preflight request', async () => {
   const path = `/v1/consumer/applications/${lab.appId}/providers/hosted/session.get`;
   const preflight = await server.api('OPTIONS', path, {
     key: null,
@@ -231,7 +231,7 @@ test('the audit log records the sign-in, with the consumer as its actor', async 
   assert.deepEqual(body.data[0]?.details, { provider: 'hosted', acr: 'berth:1' });
 });
 
-test('sign-in, sign-out and deletion are events that name the consumer by id only', async () => {
+test('sign-in, sign-out and deletion are events that refer to the consumer only by id', async () => {
   const { accessToken, consumer } = await lab.signIn('told@example.com');
   assert.equal((await lab.send('session.end', {}, accessToken)).status, 204);
   const again = await lab.signIn('told@example.com');

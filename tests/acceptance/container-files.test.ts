@@ -39,7 +39,7 @@ test('compose.yaml matches the Compose schema', () => {
   assert.notDeepEqual(complaints({ services: { berth: { imag: 'berth' } } }), []);
 });
 
-test('compose.yaml gives the server the rights in the guide, and requires each secret that has no default', () => {
+test('compose.yaml gives the server the rights described in the guide, and requires each secret that has no default', () => {
   const { services } = parse(read('compose.yaml'));
   const { user, read_only, cap_drop, security_opt } = services.berth;
   assert.deepEqual({ user, read_only, cap_drop }, { user: '1000:1000', read_only: true, cap_drop: ['ALL'] });
@@ -54,7 +54,7 @@ test('compose.yaml gives the server the rights in the guide, and requires each s
     assert.match(services[name].environment[secret], /^\$\{\w+:\?/, secret);
 });
 
-test('the seccomp filter allows the system calls that create jails by name, and refuses all calls that are not listed', () => {
+test('the seccomp filter allows the system calls that create jails, and refuses all system calls that are not listed', () => {
   const filter = JSON.parse(read('seccomp.json'));
   assert.equal(filter.defaultAction, 'SCMP_ACT_ERRNO');
   const allowed = new Set<string>(filter.syscalls.flatMap(({ names }: { names: string[] }) => names));

@@ -16,7 +16,7 @@ const pages = await openPages(LOGIN_PAGES);
 const server = await startServer({ pages, env: { BERTH_DISCONNECT_GRACE: '0' } });
 const { secure, plain } = sitesOf(pages);
 
-test('twenty sessions keep all data of both sites', async () => {
+test('twenty consecutive sessions keep all data of both sites', async () => {
   const { id } = await createContext(server);
   for (let round = 1; round <= 20; round++) {
     const session = await server.createSession(persistent(id));
@@ -32,7 +32,7 @@ test('twenty sessions keep all data of both sites', async () => {
   }
 });
 
-test('a SIGKILL at a random time loses only the last seconds of cookies and the storage of that session', async () => {
+test('a SIGKILL at a random time loses at most the latest cookies and the storage of the killed session', async () => {
   const { id } = await createContext(server);
   const first = await server.createSession(persistent(id));
   await onPage(first.connectUrl, page => leaveMarks(page, secure, 'whole'));

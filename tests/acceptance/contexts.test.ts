@@ -47,7 +47,7 @@ async function finds(id: string, mark: string): Promise<void> {
   await server.release(session.id);
 }
 
-test('a session finds all kinds of storage that the previous session saved', async () => {
+test('a session restores all kinds of storage that the previous session saved', async () => {
   const { id, version } = await createContext(server);
   assert.equal(version, 0);
   const first = await leave(id, 'one');
@@ -77,7 +77,7 @@ test('a session finds all kinds of storage that the previous session saved', asy
   );
 });
 
-test('saves nothing without `persist`', async () => {
+test('does not save the context without `persist`', async () => {
   const { id } = await createContext(server);
   const session = await server.createSession({ browserSettings: { context: { id } } });
   await onPage(session.connectUrl, page => leaveMarks(page, plain, 'gone'));
@@ -96,7 +96,7 @@ test('a release request returns before the context is saved', async () => {
   assert.ok(saved.time > (released.endedAt ?? ''), 'saved behind the end');
 });
 
-test('if two concurrent sessions persist, the version of the last to end becomes current, and the other session gets a context.overtaken event', async () => {
+test('if two concurrent sessions save a context, the last save becomes current, and the other session gets a context.overtaken event', async () => {
   const { id } = await createContext(server);
   const [a, b] = await Promise.all([server.createSession(persistent(id)), server.createSession(persistent(id))]);
   await onPage(a.connectUrl, page => leaveMarks(page, plain, 'a'));
@@ -117,7 +117,7 @@ test('if two concurrent sessions persist, the version of the last to end becomes
   assert.equal((await tellsOf(server, b.id, 'context.saved')).detail.overtook, 1);
 });
 
-test('allows one exclusive session of a context at a time, and still allows other sessions that persist', async () => {
+test('allows only one exclusive session of a context at a time, but still allows other sessions that persist', async () => {
   const { id } = await createContext(server);
   const exclusive = { browserSettings: { context: { id, persist: true, exclusive: true } } };
   const holder = await server.createSession({ keepAlive: true, ...exclusive });
@@ -204,7 +204,7 @@ test("imports and exports Playwright's storage state", async () => {
   );
 });
 
-test('context names are unique regardless of case, and can be reused after a deletion', async () => {
+test('context names are unique regardless of case, and can be reused after the context is deleted', async () => {
   const named = await createContext(server, { name: '  Shop Login ' });
   assert.equal(named.name, 'Shop Login');
   const taken = await server.api('POST', CONTEXTS, { body: { name: 'shop login' } });
@@ -245,7 +245,7 @@ test('the official client creates, reads and deletes contexts', async () => {
   await assert.rejects(async () => sdk.contexts.retrieve(created.id), /404/);
 });
 
-test('refuses requests without a key, and returns 404 for keys of other applications', async () => {
+test('refuses requests without a key, and returns 404 for a key of another application', async () => {
   const { id } = await createContext(server);
   const other = await otherApplication(server);
   for (const [method, path, body] of [
@@ -272,6 +272,6 @@ test('refuses requests without a key, and returns 404 for keys of other applicat
   assert.deepEqual(sessions.body, [], 'a refused create leaves no session');
 });
 
-test('leaves nothing of a session behind once its context is saved', async () => {
+test('a session leaves nothing behind after its context is saved', async () => {
   await server.settles();
 });

@@ -27,7 +27,7 @@ const call = (orderId: string) => {
 };
 const sentWith = (orderId: string) => upstream.received(`/orders/${orderId}/`).at(-1)?.headers;
 
-test('writes a credential and returns it without its value', async () => {
+test('writes a credential, and returns it without its value', async () => {
   const made = await owner.write('shop-api', apiKey('first-key-of-the-shop', { label: 'Shop' }));
   assert.equal(made.status, 201, made.text);
   assert.deepEqual([made.body.version, made.body.revision, made.headers.etag], [1, 1, '"1"']);
@@ -43,7 +43,7 @@ test('writes a credential and returns it without its value', async () => {
   assert.equal((await owner.send('GET', 'credentials/nothing')).status, 404);
 });
 
-test('refuses a value that does not match its type, and never includes the value in the error', async () => {
+test('refuses a value that does not match its type, and does not include the value in the error', async () => {
   const value = 'a-secret-that-is-misplaced';
   const cases: ReadonlyArray<readonly [body: object, path: string, code?: string]> = [
     [{ type: 'api_key', value: {}, hosts }, 'value.key'],
@@ -72,7 +72,7 @@ test('refuses a value that does not match its type, and never includes the value
   assert.equal((await owner.send('GET', 'credentials/wrong')).status, 404);
 });
 
-test('stores each type, and equal values have equal fingerprints only within an application', async () => {
+test('stores each type of credential, and gives equal values equal fingerprints only within an application', async () => {
   const pem = `-----BEGIN PRIVATE KEY-----\n${'MC4CAQAwBQYDK2VwBCIEIA'.repeat(3)}\n-----END PRIVATE KEY-----\n`;
   const all = {
     one: { type: 'basic', value: { username: 'me', password: 'p4ssw0rd' }, hosts },
@@ -102,7 +102,7 @@ test('stores each type, and equal values have equal fingerprints only within an 
   assert.notEqual(elsewhere.body.fingerprint, prints.get('one'), 'nothing is learned about another application');
 });
 
-test('operations send a credential in the configured form, and cannot be configured with a form that does not fit its type', async () => {
+test('operations send a credential in the configured form, and cannot use a form that does not match the credential type', async () => {
   await owner.publish('orders.cancel', bound({ credentialId: 'shop-api', as: 'bearer' }));
   assert.equal((await call('bearer')).body.status, 'succeeded');
   assert.equal(sentWith('bearer')?.authorization, 'Bearer first-key-of-the-shop');
@@ -134,7 +134,7 @@ test('operations send a credential in the configured form, and cannot be configu
   assert.deepEqual(used.body.usedBy, ['orders.cancel']);
 });
 
-test('a call that is running during a rotation uses the old value, and the next call uses the new one', async () => {
+test('a call that is running during a rotation uses the old value, and the next call uses the new value', async () => {
   await owner.publish('orders.cancel', bound({ credentialId: 'shop-api', as: 'bearer' }));
   const held: Array<() => void> = [];
   upstream.answer('/orders/held', (_, response) => void held.push(() => sendJson(response, 200, {})));
@@ -156,7 +156,7 @@ test('a call that is running during a rotation uses the old value, and the next 
   assert.equal(sentWith('after')?.authorization, 'Bearer second-key-of-the-shop');
 });
 
-test('the previous value of a credential can be restored for a day, and is then destroyed', async () => {
+test('the previous value of a credential can be restored for a day, and is then deleted', async () => {
   const back = await owner.send<StoredCredential>('POST', 'credentials/shop-api/rollback');
   assert.deepEqual([back.status, back.body.version, back.body.revision], [200, 3, 3], back.text);
   await call('back');
@@ -170,7 +170,7 @@ test('the previous value of a credential can be restored for a day, and is then 
   assert.deepEqual([none.status, none.body.code], [410, 'gone']);
 });
 
-test('the audit log records changes to credentials and how often each was used, but never their values', async () => {
+test('the audit log records changes and uses of credentials, but not their values', async () => {
   const read = () => owner.send<AuditPage>('GET', 'audit?limit=100&action=credential.used');
   const used = await eventually('the uses to be recorded', read, ({ body }) => body.data.length >= 3);
   const ofShop = used.body.data.find(({ target }) => target?.id === 'shop-api');
@@ -183,7 +183,7 @@ test('the audit log records changes to credentials and how often each was used, 
   assert.doesNotMatch(text, /key-of-the-shop|p4ssw0rd|s3cret/);
 });
 
-test('a credential that a published operation needs can be deleted only by force, and calls are then refused', async () => {
+test('a credential of a published operation can be deleted only by force, and calls of the operation are then refused', async () => {
   assert.equal((await owner.send('DELETE', 'credentials/shop-api')).status, 428);
   const inUse = await owner.send('DELETE', 'credentials/shop-api', { ifMatch: '"3"' });
   assert.deepEqual([inUse.status, inUse.body.code], [409, 'not_ready']);
@@ -201,7 +201,7 @@ test('a credential that a published operation needs can be deleted only by force
   assert.equal((await call('again')).body.status, 'succeeded');
 });
 
-test('an expired credential is not used', async () => {
+test('a call with an expired credential is refused', async () => {
   const expiresAt = new Date(server.now().getTime() + HOUR_MS).toISOString();
   assert.equal((await owner.write('shop-api', apiKey('fourth-key-of-the-shop', { expiresAt }), '*')).status, 200);
   assert.equal((await call('early')).body.status, 'succeeded');

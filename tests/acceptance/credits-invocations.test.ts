@@ -44,7 +44,7 @@ const grant = async (microCredits: number): Promise<void> => {
   assert.equal(code, 0, stderr);
 };
 
-test('a call without credit is refused with 402, starts nothing, and its idempotency key can be used again', async () => {
+test('a call without credit is refused with 402 and not started, and its idempotency key can be used again', async () => {
   const headers = { 'idempotency-key': 'poor' };
   const refused = await invoke(server, key, 'browser.content', input, { headers });
   assert.deepEqual([refused.status, refused.body.code], [402, 'insufficient_credit'], refused.text);
@@ -56,7 +56,7 @@ test('a call without credit is refused with 402, starts nothing, and its idempot
   assert.deepEqual([status, body.status], [200, 'succeeded'], text);
 });
 
-test('admits three of six concurrent calls when the credit covers three', async () => {
+test('admits only three of six concurrent calls if the credit covers three', async () => {
   await grant(3 * HOLD - (await credits()).available);
   const headers = { prefer: 'respond-async' };
   const answers = await Promise.all(
@@ -95,7 +95,7 @@ test('a call that fails after it has started captures the metered use', async ()
   assert.ok(body.cost.captured > 0);
 });
 
-test('a call in a session that the caller specifies holds no credit, because the session itself is charged', async () => {
+test('a call in an existing session holds no credit, because the session itself is charged', async () => {
   const { id } = await server.createSession({ keepAlive: true }, key);
   const held = await credits();
   const { body, text } = await invoke(server, key, 'browser.content', { sessionId: id, as: 'text' });
@@ -105,7 +105,7 @@ test('a call in a session that the caller specifies holds no credit, because the
   await server.release(id);
 });
 
-test('maxCost limits the hold, and a call that reaches maxCost fails with cost_limit and costs no more than that', async () => {
+test('maxCost limits the hold, and a call that reaches maxCost fails with cost_limit and costs no more than maxCost', async () => {
   const { body, text } = await invoke(server, key, 'browser.content', slow, { more: { maxCost: 2 * RATE } });
   assert.equal(body.status, 'failed', text);
   assert.equal(body.error?.code, 'cost_limit');
@@ -126,7 +126,7 @@ for (const [maxCost, status] of [
     assert.deepEqual([answer.status, answer.body.code], [status, 'invalid_request'], answer.text);
   });
 
-test('a call that is refused after admission releases what it held', async () => {
+test('a call that is refused after admission releases its hold', async () => {
   const before = await credits();
   const { status } = await invoke(server, key, 'browser.content', {
     ...{ url: input.url, contextId: '0192f7c2-6a64-7a0e-9a53-0f1c3a2f7d10' },
@@ -141,7 +141,7 @@ test('a call that is refused after admission releases what it held', async () =>
   );
 });
 
-test('a running call is restarted with its original hold after the server was killed, and the hold is released at the end', async () => {
+test('a call that was running when the server was killed is restarted with its original hold, which is released at the end', async () => {
   await grant(1_000_000);
   const before = await credits();
   const hits = pages.hits('/slow');
@@ -161,7 +161,7 @@ test('a running call is restarted with its original hold after the server was ki
   assert.equal(before.available - after.available, ended.cost.captured);
 });
 
-test('usage by operation and by key has calls, seconds and cost', async () => {
+test('usage by operation and usage by key list calls, seconds and cost', async () => {
   const read = async (by: string): Promise<CreditUsage['data']> =>
     (await server.api<CreditUsage>('GET', `${CREDITS}/usage?by=${by}`, { key: token })).body.data;
   const [operation] = await read('operation');

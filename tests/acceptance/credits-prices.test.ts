@@ -87,7 +87,7 @@ test('a failed call of a built-in operation captures its metered use, but not it
   assert.equal(body.cost.captured, body.cost.meters.browserSeconds * RATE);
 });
 
-test('a call in a session that the caller specifies holds and captures only its price', async () => {
+test('a call in an existing session holds and captures only its price', async () => {
   const { id } = await server.createSession({ keepAlive: true }, key);
   const { body, text } = await invoke(server, key, 'browser.content', { sessionId: id, as: 'text' });
   assert.equal(body.status, 'succeeded', text);
@@ -96,7 +96,7 @@ test('a call in a session that the caller specifies holds and captures only its 
   await released();
 });
 
-test('maxCost limits the sum of price and metered use, and is refused if it does not cover the price and one second', async () => {
+test('maxCost limits the sum of price and metered use, and is refused if it is less than the price and one second', async () => {
   const slow = { url: `${pages.url}/slow` };
   const { body, text } = await invoke(server, key, 'browser.content', slow, { more: { maxCost: 2 * RATE + PRICE } });
   assert.equal(body.error?.code, 'cost_limit', text);
@@ -107,7 +107,7 @@ test('maxCost limits the sum of price and metered use, and is refused if it does
   await released();
 });
 
-test('the daily cost limit of a key counts the holds of concurrent calls, and the actual cost of calls that have ended', async () => {
+test('the daily cost limit of a key counts the holds of running calls and the actual cost of ended calls', async () => {
   const limited = await keyWith(server, {
     grants: [
       { operationId: 'orders.read', maxCostPerDay: 3 * PRICE - 1 },
@@ -138,7 +138,7 @@ test('the daily cost limit of a key counts the holds of concurrent calls, and th
   await released();
 });
 
-test('a call is charged the price that was set at its admission', async () => {
+test('a call is charged the price at the time of its admission', async () => {
   const slow = { url: `${pages.url}/slow`, timeoutMs: 3000, acceptStatus: [] };
   const running = invoke(server, key, 'browser.content', slow);
   await eventually('it to be held', credits, ({ reserved }) => reserved > 0);
@@ -181,7 +181,7 @@ test('usage by key includes a key that has calls but no sessions, and omits a ke
   assert.ok(body.data.every(({ of, name }) => of !== id && name !== undefined));
 });
 
-test('a maxCost below the price of an HTTP operation is refused, and nothing is sent', async () => {
+test('a maxCost below the price of an HTTP operation is refused, and no request is sent', async () => {
   const sent = upstream.received().length;
   const { status, body, text } = await order('orders.cancel', 'A-2', { maxCost: PRICE - 1 });
   assert.deepEqual([status, body.code], [400, 'invalid_request'], text);

@@ -64,7 +64,7 @@ test('a create without credit is refused with 402, starts no session and holds n
   assert.deepEqual(rates, { browserSecond: RATE, egressMegabyte: RATE_MEGABYTE });
 });
 
-test('a create holds credit for five minutes, and the session is charged to the second', async () => {
+test('a create holds credit for five minutes, and the session is charged by the second', async () => {
   await grant(1_000_000);
   const { id } = await server.createSession({ keepAlive: true });
   const held = await credits();
@@ -82,13 +82,13 @@ test('a create holds credit for five minutes, and the session is charged to the 
   assert.equal(thisApplication.capturedThisMonth, used);
 });
 
-test('a session with a time limit below five minutes holds credit only for that time', async () => {
+test('a session with a time limit below five minutes holds credit only for its time limit', async () => {
   const { id } = await server.createSession({ keepAlive: true, timeout: 60 });
   assert.equal((await credits()).reserved, 60 * RATE + 10 * RATE_MEGABYTE);
   await server.release(id);
 });
 
-test('use is captured each minute and the hold is extended, and network bytes are charged too', async () => {
+test('use is captured and the hold is extended each minute, and network traffic is charged too', async () => {
   const before = (await credits()).balance;
   const { id, connectUrl } = await server.createSession({ keepAlive: true });
   const browser = await chromium.connectOverCDP(connectUrl);
@@ -112,7 +112,7 @@ test('use is captured each minute and the hold is extended, and network bytes ar
   assert.equal(before - (await credits()).balance, seconds * RATE + traffic);
 });
 
-test('a session whose hold cannot be extended is warned a minute in advance, and then ends with credit_exhausted', async () => {
+test('a session whose hold cannot be extended gets a warning a minute in advance, and then ends with credit_exhausted', async () => {
   const poor = await startServer({
     clock: 'test',
     env: { BERTH_ENGINE: LIGHT_ENGINE, ...RATES, BERTH_CREDIT_LOW: '40000' },
@@ -145,7 +145,7 @@ test('a session whose hold cannot be extended is warned a minute in advance, and
   assert.ok(used >= seconds * RATE && used <= seconds * RATE + TRAFFIC_MAX, `${used} for ${seconds} s`);
 });
 
-test('a session continues to be metered after its server was killed', async () => {
+test('a session is still metered after its server was killed', async () => {
   await grant(5_000_000);
   const before = (await credits()).balance;
   const { id } = await server.createSession({ keepAlive: true, timeout: 3600 });
@@ -179,7 +179,7 @@ test('a session whose browser died while the server was down is charged up to th
   assert.ok(used >= captured && used <= captured + TRAFFIC_MAX, `${used} of ${captured}`);
 });
 
-test('credit entries, usage and the command line report the same amounts', async () => {
+test('credit entries, usage and the command line show the same amounts', async () => {
   const { body: entries } = await server.api<CreditEntryPage>('GET', `${CREDITS}/entries?limit=100`, { key: token });
   for (const { legs } of entries.data) {
     const sum = Object.values(legs).reduce((all, leg) => all + leg, 0);
@@ -212,7 +212,7 @@ test('credit entries, usage and the command line report the same amounts', async
   assert.deepEqual(granted.details, { amount: 5_000_000, reason: 'for the test' });
 });
 
-test('credit can be read only by members of the application, and not with an agent key', async () => {
+test('only members of the application can read its credit, and agent keys cannot', async () => {
   for (const [path, key, status] of [
     [CREDITS, null, 401],
     [CREDITS, server.key, 401],

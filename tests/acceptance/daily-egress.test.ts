@@ -38,7 +38,7 @@ async function download(session: CreatedSession): Promise<void> {
     .catch(() => {});
 }
 
-test('the bytes of every session are counted, and are kept when the server is killed', async () => {
+test('the bytes of all sessions are counted, and the count is kept when the server is killed', async () => {
   const session = await server.createSession({ keepAlive: true });
   await download(session);
   const before = await counted(BIG_BYTES);
@@ -50,7 +50,7 @@ test('the bytes of every session are counted, and are kept when the server is ki
   assert.ok(both < 3 * BIG_BYTES, `${both} bytes`);
 });
 
-test('when the bytes of a day are used up, sessions end and creates are refused until the next day', async () => {
+test('when the daily bytes are used up, sessions end, and creates are refused until the next day', async () => {
   const first = await server.createSession({ keepAlive: true });
   const second = await server.createSession({ keepAlive: true });
   const limit = (await used()) + BIG_BYTES / 2;

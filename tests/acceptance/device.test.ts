@@ -66,7 +66,7 @@ test('openid-client gets an error when the request is denied', async () => {
 // ---- raw requests, as JSON and as forms
 // ------------------------------------------------------------------------------
 
-test('a start request returns 200 for a form and 201 for JSON, and the token can be collected in the other format', async () => {
+test('a start request returns 200 for a form and 201 for JSON, and the token can be requested in the other format', async () => {
   const asForm = await devices.openly<StartedDevice>(START, form({ client_id: 'my-agent' }), FORM);
   assert.equal(asForm.status, 200, asForm.text);
   assert.equal(asForm.headers['cache-control'], 'no-store');
@@ -88,7 +88,7 @@ test('a start request returns 200 for a form and 201 for JSON, and the token can
   assert.equal(collectedAsForm.headers['cache-control'], 'no-store');
 });
 
-test('a person who enters the code sees the name of the program, the requested scopes and the network address', async () => {
+test('a person who enters the code sees the program name, the requested scopes and the network address', async () => {
   const started = await devices.start({ scope: 'keys:write audit:read', device_name: 'build-7' });
   const typed = started.user_code.toLowerCase().replace('-', '%20-');
   const { status, body, text } = await devices.read(devices.owner, typed);
@@ -106,7 +106,7 @@ test('a person who enters the code sees the name of the program, the requested s
   assert.equal(Date.parse(body.expiresAt) - Date.parse(body.startedAt), 600_000);
 });
 
-test('the token is a developer token that is valid for eight hours, with the scopes and applications that the person selected', async () => {
+test('the token is a developer token that is valid for eight hours and has only the scopes and applications that the person selected', async () => {
   const started = await devices.start({ scope: 'applications:read keys:write audit:read', device_name: 'laptop' });
   await devices.approve(started, { scopes: ['applications:read', 'keys:write'] });
   const { access_token: token, token_id: id, scope, expires_in: expiresIn } = await devices.collected(started);
@@ -152,7 +152,7 @@ test('codes expire after ten minutes, even if the request was approved', async (
   assert.equal((await devices.read(person, pending.user_code)).status, 404);
 });
 
-test('with a code challenge, the verifier is needed to get the token', async () => {
+test('a token request requires the verifier if the authorization has a code challenge', async () => {
   const verifier = client.randomPKCECodeVerifier();
   const challenge = await client.calculatePKCECodeChallenge(verifier);
   const started = await devices.start({
@@ -210,7 +210,7 @@ test('a decision cannot be changed, and a denial needs no recent proof', async (
 const stateOf = (started: StartedDevice, query = '') =>
   server.api<DeviceState>('GET', `${START}/${started.id}${query}`, { key: started.device_code });
 
-test('a program can wait for the state of its authorization to change', async () => {
+test('a program can wait until the state of its authorization changes', async () => {
   const started = await devices.start();
   const state = await stateOf(started);
   assert.equal(state.status, 200, state.text);
@@ -231,7 +231,7 @@ test('a program can wait for the state of its authorization to change', async ()
   assert.equal((await stateOf(started, '?since=claimed&wait=55')).body.status, 'expired');
 });
 
-test('rows are removed a day after their codes expired', async () => {
+test('rows are removed a day after their codes expire', async () => {
   const started = await devices.start();
   await server.advance(24 * HOUR_MS + 660_000);
   const statusOf = async (): Promise<number> => (await stateOf(started)).status;
@@ -241,7 +241,7 @@ test('rows are removed a day after their codes expired', async () => {
 
 // ---- revocation by value, creation of an application, the audit log ---------------------------------------------------
 
-test('revokes a token by its value, sent as JSON or a form, and returns 200 for unknown tokens too', async () => {
+test('revokes a token by its value, sent as JSON or as a form, and also returns 200 for an unknown token', async () => {
   const owner = await ownerToken(server);
   const issue = { key: owner, body: { name: 'to be revoked', scopes: ['applications:read'] } };
   const { body } = await server.api<{ token: string }>('POST', '/v1/account/tokens', issue);
@@ -268,7 +268,7 @@ test('the audit log records the approval of a device with the account and its hu
   assert.equal(entry.outcome, 'success');
 });
 
-test('a token without applications but with applications:write can create one application, which it may then use', async () => {
+test('a token without applications but with applications:write can create one application, and can then use it', async () => {
   const started = await devices.start({ scope: 'applications:read applications:write keys:write' });
   await devices.approve(started, { applicationIds: [] });
   const { access_token: key, application_ids: ids } = await devices.collected(started);

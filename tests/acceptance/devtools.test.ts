@@ -57,7 +57,7 @@ function socketOf(link: string): string {
   return url.href;
 }
 
-test('Elements and Console show a jailed page while its agent keeps working', async () => {
+test('the Elements and Console panels show a jailed page while its agent continues to work', async () => {
   const { session, page, link, end } = await openDesk();
   const watched = await openWatched(DESK, server.url);
   const { page: view } = watched;
@@ -122,7 +122,7 @@ test('the live tab of the console opens DevTools with one click', () =>
     await end();
   }));
 
-test('the DevTools files may be cached forever, and their content security policy allows only these files and the socket', async () => {
+test('the DevTools files can be cached forever, and their content security policy allows only these files and the socket', async () => {
   const { link, end } = await openDesk();
   const first = await ask(link, {});
   assert.equal(first.status, 302);
@@ -172,7 +172,7 @@ test('refuses to open DevTools with a view-only, altered or revoked address', as
   await end();
 });
 
-test('the socket gives access to the page and its frames only', async () => {
+test('the DevTools socket gives access only to its page and the frames of the page', async () => {
   const { session, page, link, end } = await openDesk('/framed');
   const other = await page.context().newPage();
   await other.goto(`${pages.a}/next`);
@@ -220,7 +220,7 @@ test('the socket gives access to the page and its frames only', async () => {
   await end();
 });
 
-test('overrides set by the agent are restored when DevTools clears its own, and a paused page continues when DevTools is closed', async () => {
+test('the overrides of the agent are restored when DevTools clears its own, and a paused page continues when DevTools is closed', async () => {
   const { page, link, end } = await openDesk();
   await page.setViewportSize({ width: 640, height: 480 });
   await page.emulateMedia({ media: 'print', colorScheme: 'dark' });

@@ -55,7 +55,7 @@ test('every page can be reached from the start page, and every link has a target
     assert.ok(pages.has(path), path);
 });
 
-test('the site loads nothing from other servers', async () => {
+test('the site loads no resources from other servers', async () => {
   for (const path of ['/docs', '/docs/api'])
     for (const [, address] of (await text(path)).matchAll(/<(?:script|img|iframe|link)[^>]*\b(?:src|href)="([^"]*)"/g))
       assert.match(String(address), /^\/(?!\/)/);
@@ -66,7 +66,7 @@ test('the API reference lists every operation with its path', async () => {
   for (const { method, path } of OPERATION_IDS.map(operation)) assert.ok(words.includes(`${method} ${path}`), path);
 });
 
-test('a missing page returns 404, with the error body for programs and a page that links to the start page for browsers', async () => {
+test('a missing page returns 404, with the error body for programs and a page with a link to the start page for browsers', async () => {
   const { status, body } = await server.api('GET', '/docs/none', { key: null });
   assert.deepEqual([status, body.code], [404, 'route_not_found']);
   const page = await server.api<string>('GET', '/docs/none', { key: null, headers: { accept: 'text/html,*/*;q=0.8' } });

@@ -124,7 +124,7 @@ describe('downloads', () => {
       assert.equal((await server.read(id)).status, 'RUNNING');
     }));
 
-  it('gives a download the type that the site sent, or otherwise the type detected from its bytes', () =>
+  it('gives a download the type that the site sent, or the type detected from its bytes', () =>
     withPage({}, async (page, { id }) => {
       for (const [path, filename, mimeType] of [
         ['/told', 'told', 'text/calendar'],
@@ -136,7 +136,7 @@ describe('downloads', () => {
       }
     }));
 
-  it('records downloads with equal names and downloads from popups, blob: and data: URLs and browser contexts of clients', () =>
+  it('records downloads with equal names and downloads from popups, blob: URLs, data: URLs and new browser contexts', () =>
     withPage({}, async (page, { id }, browser) => {
       await page.click('#report');
       await listed(id, 1);
@@ -205,7 +205,7 @@ describe('downloads', () => {
     await server.release(session.id);
   });
 
-  it('reports downloads to Puppeteer, and denies them if Puppeteer requests it', async () => {
+  it('reports downloads to Puppeteer, and denies them at the request of Puppeteer', async () => {
     const session = await server.createSession({ keepAlive: true });
     const browser = await puppeteer.connect({ browserWSEndpoint: session.connectUrl, defaultViewport: null });
     const [page] = await browser.pages();
@@ -230,7 +230,7 @@ describe('downloads', () => {
     await server.release(session.id);
   });
 
-  it('keeps a download with a delayed response when the client that started it disconnects immediately', async () => {
+  it('keeps a download with a delayed response when its client disconnects immediately', async () => {
     const { id, connectUrl } = await server.createSession({ keepAlive: true });
     for (let delayMs = 0; delayMs < LEAVING_DELAYS; delayMs++) {
       const browser = await chromium.connectOverCDP(connectUrl);
@@ -288,7 +288,7 @@ describe('downloads', () => {
     }));
 });
 
-it('counts downloads, uploads and contexts against the storage limit of the application, and refuses downloads and uploads that would exceed it', () =>
+it('counts downloads, uploads and contexts against the storage limit of the application, and refuses files above the limit', () =>
   withPage({ keepAlive: true }, async (page, { id }) => {
     const token = await ownerToken(server);
     const used = async (): Promise<number> => (await readLimits(server, token)).usage.browsers.maxStoredBytes;
@@ -397,7 +397,7 @@ describe('a download', () => {
     assert.deepEqual([known.status, known.text], [304, '']);
   });
 
-  it('serves a download to anyone with its link, but not with an altered link', async () => {
+  it('serves a download to anyone with its link, and refuses an altered link', async () => {
     const { downloadUrl } = download;
     if (store) return servedByTheStore(downloadUrl);
     const answer = await fetch(downloadUrl, { headers: { origin: 'https://elsewhere.test' } });

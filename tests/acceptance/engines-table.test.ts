@@ -32,7 +32,7 @@ const looks = lookPages();
 const pages = await openPages({ ...LOGIN_PAGES, ...looks.pages });
 const server = await startServer({ pages, env: { BERTH_ENGINE: undefined } });
 
-test('the tables in docs/engines.md match what the engines do', { timeout: 300_000 }, async () => {
+test('the tables in docs/engines.md match the behavior of the engines', { timeout: 300_000 }, async () => {
   const tables = engineTables(await probeFeatures(), {
     chromium: await look('chromium'),
     'headless-shell': await look('headless-shell'),

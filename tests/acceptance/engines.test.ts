@@ -53,7 +53,7 @@ for (const engine of ENGINES) {
   });
 }
 
-test('a create without settings starts a session with the chromium engine', async () => {
+test('a create without settings uses the chromium engine', async () => {
   const { id } = await server.createSession();
   assert.equal((await server.read(id)).browserSettings?.engine, 'chromium');
   await server.release(id);
@@ -66,7 +66,7 @@ const REFUSED: Readonly<Record<string, object>> = {
   'proxySettings.caCertificates': { ...on('headless-shell'), proxySettings: { caCertificates: [ID] } },
 };
 for (const [field, body] of Object.entries(REFUSED))
-  test(`headless-shell: refuses ${field}, with a hint on what to do`, async () => {
+  test(`headless-shell: refuses ${field}, and suggests the chromium engine`, async () => {
     const { status, body: refused } = await server.api('POST', '/v1/browsers/sessions', { body });
     assert.equal(status, 422);
     assert.equal(refused.code, 'feature_unavailable');

@@ -26,7 +26,7 @@ async function decisionOf(id: string): Promise<unknown> {
   return [decided?.actor.kind, decided?.detail.status, decided?.detail.reason];
 }
 
-test('a reader of the event stream can continue after a server restart, and gets the adoption event', async () => {
+test('an event stream can be continued after a server restart, and includes the adoption event', async () => {
   const { id } = await server.createSession({ keepAlive: true });
   const before = await streamOf(id);
   const { id: last } = await before.event('session.started');
@@ -44,7 +44,7 @@ test('a reader of the event stream can continue after a server restart, and gets
   ]);
 });
 
-test('reports a session whose browser ended while the server was down', async () => {
+test('records the end of a session whose browser ended while the server was down', async () => {
   const { id } = await server.createSession({ keepAlive: true });
   await server.kill('SIGKILL');
   killBox(server.dataDir, id);
@@ -52,7 +52,7 @@ test('reports a session whose browser ended while the server was down', async ()
   assert.deepEqual(await decisionOf(id), ['service', 'ERROR', 'service_restart']);
 });
 
-test('reports sessions that the operator ended after a server was killed', async () => {
+test('records the end of a session that the operator stopped after a SIGKILL of the server', async () => {
   const { id } = await server.createSession({ keepAlive: true });
   await server.kill('SIGKILL');
   assert.equal((await server.berth('stop')).code, 0);
@@ -60,13 +60,13 @@ test('reports sessions that the operator ended after a server was killed', async
   assert.deepEqual(await decisionOf(id), ['operator', 'COMPLETED', 'operator']);
 });
 
-test('reports sessions that the operator drained', async () => {
+test('records the end of a session that the operator drained', async () => {
   const { id } = await server.createSession({ keepAlive: true });
   await server.restart('SIGINT');
   assert.deepEqual(await decisionOf(id), ['operator', 'COMPLETED', 'drained']);
 });
 
-test('a session whose browser fails to start has an end event', async () => {
+test('records the end of a session whose browser failed to start', async () => {
   chromium.mood('fails');
   const { status } = await server.api('POST', '/v1/browsers/sessions', { body: { userMetadata: { run: 'refused' } } });
   assert.equal(status, 500);

@@ -156,7 +156,7 @@ test('lists and streams the events of a period', async () => {
   past.cut();
 });
 
-test('refuses invalid queries, and states what is expected', async () => {
+test('refuses invalid queries', async () => {
   const { id } = await server.createSession();
   const refusals = [
     [`/v1/browsers/sessions/${UNKNOWN_ID}/events`, {}, 404, 'not_found'],
@@ -178,7 +178,7 @@ test('refuses invalid queries, and states what is expected', async () => {
   await server.release(id);
 });
 
-test('a key of another application gets 404', async () => {
+test('returns 404 for a key of another application', async () => {
   const { id } = await server.createSession();
   const made = await server.operate('tokens', 'create', '--name', 'events', '--json');
   const token: string = JSON.parse(made.stdout).token;
@@ -196,7 +196,7 @@ test('a key of another application gets 404', async () => {
   await server.release(id);
 });
 
-test('a stream of a session sends past events, then new ones, and closes after the end of the session', async () => {
+test('the stream of a session sends past events, then new events, and closes after the end of the session', async () => {
   const session = await server.createSession({ keepAlive: true });
   const stream = await streamOf(session.id);
   assert.equal(stream.headers['cache-control'], 'no-store');
@@ -214,7 +214,7 @@ test('a stream of a session sends past events, then new ones, and closes after t
   for (const { id, event, data } of stream.events) assert.deepEqual([id, event], [data.id, data.type]);
 });
 
-test('a reconnecting reader continues after its last event, and gets 204 after the end', async () => {
+test('a reader that reconnects continues after its last event, and gets 204 after the end', async () => {
   const { id } = await server.createSession({ keepAlive: true });
   const first = await streamOf(id);
   const { id: last } = await first.event('session.started');
@@ -237,7 +237,7 @@ test('a stream filtered by type closes when the session ends', async () => {
   assert.deepEqual(stream.types, ['session.started']);
 });
 
-test('a stream of an application starts with new events or after a given event, and includes all sessions', async () => {
+test('the stream of an application starts with new events or after a given event, and includes all sessions', async () => {
   const before = await server.createSession();
   const stream = await streamAt(EVENTS);
   const ends = await streamAt(`${EVENTS}?type=session.ended`);
@@ -265,7 +265,7 @@ test('a stream without events sends heartbeats', async () => {
   stream.cut();
 });
 
-test('an application may have twenty streams, and closing one makes room for another', async () => {
+test('an application can have twenty streams, and another stream after one is closed', async () => {
   const place = () => streamAt(EVENTS).catch(() => undefined);
   // The server may not have noticed yet that the earlier streams were closed.
   const open = () => eventually('a place to be free', place, stream => stream !== undefined);
@@ -302,7 +302,7 @@ test('a HEAD request for a stream returns immediately', async () => {
   assert.deepEqual([status, text], [200, '']);
 });
 
-test('records a client that was refused because of the client limit, but not one with an invalid credential', async () => {
+test('records a client that is refused by the client limit, but not a client with an invalid credential', async () => {
   const session = await server.createSession({ keepAlive: true });
   const clients = await Promise.all(Array.from({ length: 20 }, () => CdpClient.connect(session.connectUrl)));
   assert.equal((await refusedUpgrade(session.connectUrl)).status, 429);

@@ -48,7 +48,7 @@ for (const path of ['', '/v1/browsers'])
     assert.deepEqual(await sdk.certificates.list(), []);
   });
 
-test('stores identical extensions in one file, and deletes the file together with the last of them', async () => {
+test('stores identical extensions in one file, and deletes the file with the last of the extensions', async () => {
   const [first, second] = [await uploaded(speaking('twin')), await uploaded(speaking('twin'))];
   assert.equal(storedFiles().filter(path => path.endsWith(first.checksum)).length, 1);
   await server.api('DELETE', `${EXTENSIONS}/${first.id}`);
@@ -63,7 +63,7 @@ test('stores identical extensions in one file, and deletes the file together wit
   );
 });
 
-test('deletes an extension with its file after the configured number of days without use', async () => {
+test('deletes an extension and its file after the configured number of days without use', async () => {
   const unused = await uploaded(speaking('unused'));
   const used = await uploaded(speaking('used'));
   await server.advance(29 * DAY_MS);
@@ -95,7 +95,7 @@ test('removes the partial uploads and unpacked files of a killed server at the n
   for (const path of left) assert.equal(existsSync(path), false, path);
 });
 
-test('refuses uploads above the limit of concurrent uploads, and accepts one after others have ended', async () => {
+test('refuses uploads above the limit of concurrent uploads, and accepts an upload after others have ended', async () => {
   const ask = await upload('e.zip', speaking('many'));
   const slow = Array.from({ length: AT_ONCE_MAX }, () => slowUpload(ask));
   const incoming = (): number => filesUnder(join(server.dataDir, 'incoming')).length;

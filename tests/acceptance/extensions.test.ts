@@ -68,7 +68,7 @@ const loaded = await listed();
 const pathOf = (name: string): string => loaded.find(one => one.name === name)?.path ?? '';
 const idOf = (name: string): string => loaded.find(one => one.name === name)?.id ?? '';
 
-test('an upload returns the name and versions from the manifest', async () => {
+test('an upload returns the name and the versions from the manifest', async () => {
   assert.deepEqual(
     { ...alpha, id: '', createdAt: '', updatedAt: '', checksum: '', size: 0 },
     {
@@ -117,7 +117,7 @@ test('content scripts run in the first page, and can send messages to their work
   await browser.close();
 });
 
-test('a client may use the Extensions domain with the extensions of its session', async () => {
+test('a client can use the Extensions domain with the extensions of its session', async () => {
   const id = idOf('alpha');
   const inPage = await client.attachToPage();
   await client.send('Extensions.setStorageItems', { id, storageArea: 'local', values: { a: 1 } }, inPage);
@@ -133,7 +133,7 @@ test('a client may use the Extensions domain with the extensions of its session'
   assert.deepEqual((await listed()).map(({ name }) => name).sort(), ['alpha', 'beta']);
 });
 
-test('identical uploads have the same extension id in another session, and are loaded once', async () => {
+test('identical uploads have the same extension id in another session, and are loaded only once', async () => {
   const again = await uploaded(speaking('alpha'));
   assert.notEqual(again.id, alpha.id);
   assert.equal(again.checksum, alpha.checksum);
@@ -193,7 +193,7 @@ const BAD: ReadonlyArray<readonly [reason: string, archive: Buffer]> = [
   ['crx_version', Buffer.from('Cr24\x02\x00\x00\x00\x00\x00\x00\x00')],
 ];
 
-test('refuses invalid archives with the reason', async () => {
+test('refuses invalid archives, and reports the reason', async () => {
   const messages = new Set<string>();
   for (const [reason, archive] of BAD) {
     const refused = await server.api('POST', EXTENSIONS, await upload('bad.zip', archive));
@@ -229,7 +229,7 @@ test('extensions work after a server restart, and a client can load them again',
   await again.close();
 });
 
-test('a running session keeps a deleted extension, and the next create with it is refused', async () => {
+test('a running session keeps a deleted extension, but a new create with the extension is refused', async () => {
   assert.equal((await server.api('DELETE', `${EXTENSIONS}/${alpha.id}`)).status, 204);
   assert.equal((await server.api('GET', `${EXTENSIONS}/${alpha.id}`)).status, 404);
   const refused = await server.api('POST', SESSIONS, { body: { extensionIds: [alpha.id] } });

@@ -33,7 +33,7 @@ const listed = async (session: string): Promise<readonly Download[]> =>
   (await server.api<DownloadPage>('GET', `/v1/browsers/downloads?sessionId=${session}`)).body.downloads;
 
 describe('files and contexts in a bucket', () => {
-  it('an upload can be read by the page, and a download is served by the store until it is deleted', async () => {
+  it('a page can read an upload, and the store serves a download until the download is deleted', async () => {
     const session = await server.createSession({ keepAlive: true });
     const path = `/v1/browsers/sessions/${session.id}/uploads`;
     const sent = await server.api<UploadAnswer>('POST', path, await upload('cv.pdf', BYTES));

@@ -33,7 +33,7 @@ const SCRIPT = [
   ),
 ].join('\n');
 
-test('a new user can follow the guide from the link printed at the first start to a browser', async () => {
+test('a new user can follow the guide from the link printed at the first start to a running browser', async () => {
   const base = server.url.replace('127.0.0.1', 'localhost');
   const watched = await openWatched(DESK, base);
   const { page } = watched;

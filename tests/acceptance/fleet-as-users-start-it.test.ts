@@ -133,7 +133,7 @@ test('a session can be read, connected to and released through every host', asyn
   await release(session.id);
 });
 
-test('creates with the same idempotency key return one session, regardless of which hosts receive them', async () => {
+test('creates with the same idempotency key return one session, regardless of the hosts that receive them', async () => {
   const headers = { 'idempotency-key': `once-${process.pid}` };
   const ask = () => api<CreatedSession>('POST', SESSIONS, { body: { keepAlive: true }, headers });
   const { body } = await ask();
@@ -141,7 +141,7 @@ test('creates with the same idempotency key return one session, regardless of wh
   await release(body.id);
 });
 
-test('a full fleet refuses a create, and accepts one when a session has ended', async () => {
+test('a full fleet refuses a create, and accepts a create after a session has ended', async () => {
   const all = await Promise.all(Array.from({ length: HOSTS }, () => create()));
   const refused = await api<{ code: string }>('POST', SESSIONS, { body: {} });
   assert.deepEqual([refused.status, refused.body.code], [503, 'capacity'], refused.text);
@@ -174,7 +174,7 @@ async function limitsOfApplication(): Promise<{
   };
 }
 
-test('a limit that the owner sets for the application applies across all hosts', async () => {
+test('an application limit that the owner sets applies across all hosts', async () => {
   const limits = await limitsOfApplication();
   await limits.replace({ maxConcurrent: 2 });
   const figures = { limit: 2, used: 2, scope: 'application', retryAfterSeconds: 5 };
@@ -202,7 +202,7 @@ test('a limit that the owner sets for the application applies across all hosts',
   for (const { id } of [second, next]) await release(id);
 });
 
-test('a context saved by one host can be loaded by another', async () => {
+test('a context that one host saved can be loaded by another host', async () => {
   const { id } = await got<Context>(201, 'POST', '/v1/browsers/contexts', { body: {} });
   const browserSettings = { context: { id, persist: true } };
   const cookie = { url: SITE, name: 'seen', value: 'yes', expires: Date.now() / 1000 + 86_400 };
@@ -220,7 +220,7 @@ test('a context saved by one host can be loaded by another', async () => {
   await release(loading.id);
 });
 
-test('a file can be uploaded to a session, and downloads and recordings of its page are served by every host', async () => {
+test('a session accepts uploads through every host, and every host serves its downloads and recordings', async () => {
   const session = await create({ browserSettings: { recordSession: true } });
   const sent = await upload('order.txt', 'twelve');
   for (let turn = 0; turn < HOSTS; turn += 1)

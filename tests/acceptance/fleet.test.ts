@@ -88,7 +88,7 @@ async function sessionOn(host: TestServer, body: object = {}, key = one.key): Pr
 const sessionOnOne = (body?: object, key?: string): Promise<CreatedSession> => sessionOn(one, body, key);
 
 describe('a session is created through any host', () => {
-  it('places a session on the host with the most free slots, even if the create is sent to a front', async () => {
+  it('places a session on the host with the most free slots, even if a front receives the create', async () => {
     const sessions: CreatedSession[] = [];
     for (const host of [front, one, two, front]) sessions.push(await host.createSession({ keepAlive: true }));
     assert.deepEqual(
@@ -133,7 +133,7 @@ describe('waiting creates', () => {
     host.api<CreatedSession>('POST', SESSIONS, { body: { keepAlive: true }, headers: { prefer: `wait=${seconds}` } });
   const waiting = async (): Promise<number> => (await readLimits(two, token)).usage.browsers.maxWaiting;
 
-  it('admits creates in the order of arrival, regardless of which hosts received them and which host has the slot', async () => {
+  it('admits creates in the order of arrival, regardless of the hosts that receive them and the host with the free slot', async () => {
     const running: CreatedSession[] = [];
     for (let count = 0; count < 4; count += 1) running.push(await front.createSession({ keepAlive: true }));
     const order: string[] = [];
@@ -190,7 +190,7 @@ describe('waiting creates', () => {
   });
 });
 
-describe('the sessions and data of one host can be reached through the others', () => {
+describe('the sessions and data of a host can be reached through the other hosts', () => {
   it('accepts CDP connections through every host, with the same connectUrl', async () => {
     const session = await sessionOnOne();
     for (const host of [two, front, one])
@@ -247,7 +247,7 @@ describe('the sessions and data of one host can be reached through the others', 
       await playlistWhen(host, session.id, film.pageId, text => text.includes('#EXT-X-ENDLIST'));
   });
 
-  it('loads a context on one host that was saved by another', async () => {
+  it('loads a context that another host saved', async () => {
     const context = await createContext(front);
     const saving = await sessionOnOne(persistent(context.id));
     await onPage(at(two, saving.connectUrl), async page => {
@@ -264,7 +264,7 @@ describe('the sessions and data of one host can be reached through the others', 
     await one.release(loading.id);
   });
 
-  it('a hand-off can be requested, read, claimed, worked on and completed through any host', async () => {
+  it('a hand-off can be requested, read, claimed and completed through any host', async () => {
     const { key } = await keyWith(one, { scopes: [...AGENT_KEY_SCOPES] });
     const session = await sessionOnOne({}, key);
     const { id, claimUrl = assert.fail() } = await requestHandoff(two, key, session.id, {
@@ -333,7 +333,7 @@ describe('the sessions and data of one host can be reached through the others', 
 });
 
 describe('TLS between hosts', () => {
-  it('hides the data passed on between hosts from a machine in the middle', async () => {
+  it('encrypts the data that hosts pass on to each other', async () => {
     const session = await sessionOn(two);
     const debug = await one.api<DebugUrls>('GET', `${SESSIONS}/${session.id}/debug`);
     assert.equal(debug.status, 200, debug.text);
@@ -345,7 +345,7 @@ describe('TLS between hosts', () => {
     await two.release(session.id);
   });
 
-  it('sends nothing to a machine that impersonates a host with an untrusted, mismatched or expired certificate', async () => {
+  it('sends no data to a machine that impersonates a host with an untrusted, mismatched or expired certificate', async () => {
     const session = await sessionOn(two);
     const path = `${SESSIONS}/${session.id}/debug`;
     const impostors = {
@@ -380,7 +380,7 @@ describe('consumers and Actions work across all hosts', async () => {
       body,
     });
 
-  it('an Action is prepared on one host, followed and approved on others, and executed once although all hosts execute it at the same time', async () => {
+  it('an Action is prepared on one host, followed and approved on others, and executed only once even if all hosts execute it concurrently', async () => {
     const action = await new ActionAgent(one, agent.key).prepared('orders.cancel', {
       input: { orderId: 'F-1' },
       endUser,
@@ -404,7 +404,7 @@ describe('consumers and Actions work across all hosts', async () => {
     );
   });
 
-  it('memory written on one host can be read on another, until consent is withdrawn on a third', async () => {
+  it('memory that was written on one host can be read on another host, until consent is withdrawn on a third host', async () => {
     assert.equal((await command(one, 'memory.put', { key: 'size', value: 42 })).status, 200);
     const given = await command<Consent>(two, 'memory.consent', { keyId: agent.id, keys: ['size'], access: 'read' });
     const get = (host: TestServer) => invoke(host, agent.key, 'memory.get', { endUser, key: 'size' });
@@ -413,7 +413,7 @@ describe('consumers and Actions work across all hosts', async () => {
     for (const host of fleet.hosts) assert.equal((await get(host)).status, 403);
   });
 
-  it('a consumer can claim a hand-off through another host, and loses it when that consumer session ends', async () => {
+  it('a consumer can claim a hand-off through any host, and loses the hand-off when the consumer session ends', async () => {
     const { key } = await keyWith(one, { scopes: [...AGENT_KEY_SCOPES] });
     const session = await sessionOnOne({}, key);
     const asked = await requestHandoff(two, key, session.id, { claimableBy: { endUser }, leaseSeconds: 900 });
@@ -439,7 +439,7 @@ describe('consumers and Actions work across all hosts', async () => {
     await front.release(session.id);
   });
 
-  it('an Action that names a session is executed by the host of that session, and an Action that opens a browser by a host with a free slot', async () => {
+  it('an Action in a session is executed by the host of the session, and an Action that opens a browser by a host with a free slot', async () => {
     const { key } = await keyWith(one, {
       scopes: [...AGENT_KEY_SCOPES],
       grants: [{ operationId: 'browser.handoff' }, { operationId: 'browser.content' }],
@@ -480,7 +480,7 @@ describe('consumers and Actions work across all hosts', async () => {
     await Promise.all([one.settles(), two.settles()]);
   });
 
-  it('when a consumer session is refreshed or ended on one host, all hosts reject its previous access token', async () => {
+  it('all hosts reject an access token after the consumer session is refreshed or ended on one host', async () => {
     for (const host of fleet.hosts) assert.equal((await command(host, 'session.get', {})).status, 200);
     const fresh = await two.api<ConsumerTokens>(
       'POST',
@@ -505,7 +505,7 @@ describe('attempts are counted across all hosts', () => {
     return Object.fromEntries([...new Set(statuses)].map(one => [one, statuses.filter(other => other === one).length]));
   };
 
-  it('allows ten failed sign-ins of an account, and does not count successful ones', async () => {
+  it('allows ten failed sign-ins of an account, and does not count successful sign-ins', async () => {
     const person = await Person.owner(one, 'grace@example.com');
     const guess = (email: string) => (host: TestServer) =>
       eventually(
@@ -525,13 +525,13 @@ describe('attempts are counted across all hosts', () => {
     assert.equal((await person.get('/v1/account')).status, 200);
   });
 
-  it('limits the requests from one address', async () => {
+  it('limits the number of requests from an address', async () => {
     const start = (host: TestServer) => host.api('POST', START, { key: null, body: { client_id: CLIENT } });
     assert.deepEqual(await statusesOf(36, start), { 201: 30, 429: 6 });
   });
 });
 
-test('creates through the front spread the sessions of an application over the hosts', async () => {
+test('creates through the front distribute the sessions of an application over the hosts', async () => {
   const sessions = [await front.createSession({ keepAlive: true }), await front.createSession({ keepAlive: true })];
   assert.deepEqual(
     [one, two].map(host => sessions.filter(session => runsOn(host, session)).length),
@@ -540,7 +540,7 @@ test('creates through the front spread the sessions of an application over the h
   for (const { id } of sessions) await front.release(id);
 });
 
-test('through a proxy that alternates between hosts, create, read and release succeed each time', async () => {
+test('create, read and release succeed through a proxy that alternates between hosts', async () => {
   const headers = { authorization: `Bearer ${fleet.key}`, 'content-type': 'application/json' };
   for (let round = 0; round < 4; round += 1) {
     const created = await ask<CreatedSession>(`${fleet.url}${SESSIONS}`, { method: 'POST', headers, body: '{}' });
@@ -595,7 +595,7 @@ describe('MCP through any host', () => {
     await Promise.all([one.settles(), two.settles()]);
   });
 
-  it('opens a session on another host if the chosen one has filled up in the meantime, and returns an error if no host has a free slot', async () => {
+  it('opens a session on another host if the chosen host has become full, and returns an error if no host has a free slot', async () => {
     const taken = await sessionOnOne();
     const clients = await Promise.all([front, one, two].map(clientAt));
     // All three choose the empty host, which has only two slots.
@@ -619,7 +619,7 @@ describe('MCP through any host', () => {
   });
 });
 
-describe('a host that does not match the fleet is refused at startup, with a hint on what to do', () => {
+describe('a host that does not match the fleet is refused at startup, and the error states what to change', () => {
   interface Unfit {
     readonly env?: Readonly<Record<string, string | undefined>>;
     readonly aheadMs?: number;
@@ -642,7 +642,7 @@ describe('a host that does not match the fleet is refused at startup, with a hin
       env: { BERTH_S3_BUCKET: undefined, BERTH_S3_ENDPOINT: undefined },
       expected: /keeps files on its disk.*set BERTH_S3_BUCKET for all of them/,
     },
-    'with the address of another': {
+    'with the address of another host': {
       env: { BERTH_PEER_URL: one.url },
       expected: /is also that of host.*Set BERTH_PEER_URL of each host/,
     },
@@ -678,7 +678,7 @@ describe('a host that does not match the fleet is refused at startup, with a hin
   });
 });
 
-test('the operator can list all hosts and their sessions, and a drained host gets no new sessions', async () => {
+test('the operator can list all hosts and their sessions, and a draining host gets no new sessions', async () => {
   const operator = await Person.owner(one);
   const list = async (): Promise<HostList> => (await operator.get<HostList>(HOSTS)).body;
   const { isAlone, data } = await list();

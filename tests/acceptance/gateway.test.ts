@@ -47,12 +47,12 @@ async function assertUnharmed(): Promise<void> {
 
 // ---- format of messages -----------------------------------------------------------------------------------------------
 
-test("an unknown method gets the browser's own error", async () => {
+test("an unknown method returns the browser's own error", async () => {
   const { error } = await client.ask('Nothing.nowhere');
   assert.deepEqual(error, { code: -32601, message: "'Nothing.nowhere' wasn't found" });
 });
 
-test('a method name written with escapes is treated like the plain name', async () => {
+test('a method name with escape sequences is treated like the plain name', async () => {
   const { result } = await client.askRaw(id => `{"id":${id},"method":"\\u0042rowser.getVersion"}`);
   assert.match(String(result?.product), /^(Headless)?Chrome\//);
   for (const method of ['\\u0042rowser.crash', 'Browser\\u002ecrash', '\\u0042\\u0072\\u006f\\u0077ser.crash']) {
@@ -68,9 +68,9 @@ test('a method name written with escapes is treated like the plain name', async 
 });
 
 for (const [what, raw] of [
-  ['a member twice', '{"id":9001,"method":"Browser.getVersion","method":"Browser.crash"}'],
-  ['a member twice, once with escapes', '{"id":9001,"method":"Browser.getVersion","\\u006dethod":"Browser.crash"}'],
-  ['a session twice', '{"id":9001,"method":"Browser.getVersion","sessionId":"A","sessionId":"B"}'],
+  ['a duplicate member', '{"id":9001,"method":"Browser.getVersion","method":"Browser.crash"}'],
+  ['a duplicate member with escapes', '{"id":9001,"method":"Browser.getVersion","\\u006dethod":"Browser.crash"}'],
+  ['a duplicate sessionId', '{"id":9001,"method":"Browser.getVersion","sessionId":"A","sessionId":"B"}'],
   ['a comment', '{"id":9001,/* "x":" */"method":"Browser.crash"}'],
   ['a line comment', '{"id":9001,// x\n"method":"Browser.crash"}'],
   ['a NUL', '{"id":9001,"method":"Browser.getVersion"}\0{"id":9002,"method":"Browser.crash"}'],
@@ -81,11 +81,11 @@ for (const [what, raw] of [
   ['a trailing comma', '{"id":9001,"method":"Browser.crash",}'],
   ['no id', '{"method":"Browser.crash"}'],
   ['no method', '{"id":9001,"params":{}}'],
-  ['an id that is text', '{"id":"9001","method":"Browser.crash"}'],
-  ['brackets that do not match', '{"id":9001,"method":"Browser.getVersion","params":{"a":[}]}'],
-  ['nothing but a word', 'Browser.crash'],
+  ['a string as its id', '{"id":"9001","method":"Browser.crash"}'],
+  ['mismatched brackets', '{"id":9001,"method":"Browser.getVersion","params":{"a":[}]}'],
+  ['only a word', 'Browser.crash'],
 ] as const)
-  test(`a message with ${what} gets an error and has no effect`, async () => {
+  test(`a message with ${what} returns an error and has no effect`, async () => {
     const answer = client.next(what, ({ error, id }) => error !== undefined && (id === undefined || id === 9001));
     client.say(raw);
     assert.ok((await answer).error?.message);
@@ -93,22 +93,22 @@ for (const [what, raw] of [
   });
 
 for (const [what, raw, expected] of [
-  ['no JSON', 'hello', { code: -32700 }],
-  ['parameters that are no JSON', '{"id":9001,"method":"Browser.getVersion","params":{"a":}}', { code: -32700 }],
-  ['a number that is none', '{"id":9001,"method":"Browser.getVersion","params":{"a":01}}', { code: -32700 }],
+  ['invalid JSON', 'hello', { code: -32700 }],
+  ['invalid JSON in its parameters', '{"id":9001,"method":"Browser.getVersion","params":{"a":}}', { code: -32700 }],
+  ['an invalid number', '{"id":9001,"method":"Browser.getVersion","params":{"a":01}}', { code: -32700 }],
   ['a broken escape', '{"id":9001,"method":"Browser.getVersion","params":{"a":"\\q"}}', { code: -32700 }],
-  ['no object', '[]', { code: -32600 }],
+  ['an array instead of an object', '[]', { code: -32600 }],
   ['an id of more than 32 bits', '{"id":3000000000,"method":"Browser.getVersion"}', { code: -32600 }],
-  ['an id alone', '{"id":9001}', { code: -32600, id: 9001 }],
+  ['only an id', '{"id":9001}', { code: -32600, id: 9001 }],
 ] as const)
-  test(`a message with ${what} gets the error ${expected.code}, as from Chromium`, async () => {
+  test(`a message with ${what} returns the error ${expected.code}, as in Chromium`, async () => {
     const answer = client.next(what, ({ error, result }) => error !== undefined || result !== undefined);
     client.say(raw);
     const { error, id } = await answer;
     assert.deepEqual({ code: error?.code, id }, { id: undefined, ...expected });
   });
 
-test('a page opened with a javascript: URL is empty and the URL is not run, as in Chromium', async () => {
+test('a page opened with a javascript: URL is empty, and the URL is not executed, as in Chromium', async () => {
   const { targetId } = await client.send('Target.createTarget', { url: "javascript:document.title = 'ran'" });
   const { sessionId } = await client.send('Target.attachToTarget', { targetId, flatten: true });
   const shown = await client.evaluate('[location.href, document.title]', String(sessionId));
@@ -116,7 +116,7 @@ test('a page opened with a javascript: URL is empty and the URL is not run, as i
   await client.send('Target.closeTarget', { targetId });
 });
 
-test('a message with excessive nesting gets an error', async () => {
+test('a message with excessive nesting returns an error', async () => {
   const deep = `${'{"a":'.repeat(100_000)}1${'}'.repeat(100_000)}`;
   const answer = client.next('the error', ({ error }) => error !== undefined);
   client.say(`{"id":9001,"method":"Browser.getVersion","params":${deep}}`);
@@ -140,7 +140,7 @@ test("a client can neither use nor detach another client's channel", async () =>
   await other.close();
 });
 
-test('events of one client are not sent to another', async () => {
+test('the events of a client are not sent to other clients', async () => {
   const other = await CdpClient.connect(session.connectUrl);
   await client.send('Runtime.enable', {}, page);
   await client.evaluate('console.log("only for me")', page);
@@ -239,7 +239,7 @@ async function clickDownload(): Promise<CdpMessage> {
   return done;
 }
 
-test('denies downloads if the client asks for it', async () => {
+test('denies downloads at the request of the client', async () => {
   await client.send('Browser.setDownloadBehavior', { behavior: 'deny', eventsEnabled: true });
   await visit(`${pages.a}/download-page`);
   const canceled = client.next(
@@ -257,12 +257,12 @@ mkdirSync(elsewhere);
 after(() => rmSync(elsewhere, { recursive: true }));
 
 for (const [what, behavior] of [
-  ['names a folder of its own machine', { behavior: 'allow', downloadPath: elsewhere, eventsEnabled: true }],
+  ['specifies a folder on its own machine', { behavior: 'allow', downloadPath: elsewhere, eventsEnabled: true }],
   [
-    'names a folder and wants GUIDs',
+    'specifies a folder and requests GUIDs',
     { behavior: 'allowAndName', downloadPath: '/nowhere/at/all', eventsEnabled: true },
   ],
-  ['asks for the default', { behavior: 'default', eventsEnabled: true }],
+  ['requests the default', { behavior: 'default', eventsEnabled: true }],
 ] as const)
   test(`saves a download in the session's folder for a client that ${what}`, async () => {
     await client.send('Browser.setDownloadBehavior', behavior);
@@ -275,7 +275,7 @@ for (const [what, behavior] of [
     rmSync(path);
   });
 
-test('saves a download for a client without settings, after other clients have come and gone', async () => {
+test('saves a download for a client without settings, after other clients have disconnected', async () => {
   const passing = await CdpClient.connect(session.connectUrl);
   await passing.send('Browser.setDownloadBehavior', {
     behavior: 'allow',
@@ -288,7 +288,7 @@ test('saves a download for a client without settings, after other clients have c
   rmSync(await assertDownloaded());
 });
 
-test('a download started with Playwright has the suggested name and all its bytes', async () => {
+test('a download in Playwright has the suggested name and all its bytes', async () => {
   const browser = await chromium.connectOverCDP(session.connectUrl);
   const own = await (await browser.newContext()).newPage();
   await own.goto(`${pages.a}/download-page`);
@@ -353,8 +353,8 @@ for (const [what, change, status, code] of [
     'invalid_credentials',
   ],
   ['with an empty key', (url: string) => url.replace(/=.*/, '='), 401, 'invalid_credentials'],
-  ['of no session', (url: string) => url.replace(/sessions\/[^/]+/, 'sessions/me'), 404, 'not_found'],
-  ['of nothing', (url: string) => url.replace('/connect', '/disconnect'), 404, 'route_not_found'],
+  ['with an invalid session id', (url: string) => url.replace(/sessions\/[^/]+/, 'sessions/me'), 404, 'not_found'],
+  ['with an unknown path', (url: string) => url.replace('/connect', '/disconnect'), 404, 'route_not_found'],
 ] as const)
   test(`refuses an address ${what} before the upgrade, with the error body`, async () => {
     const refused = await refusedUpgrade(change(session.connectUrl));

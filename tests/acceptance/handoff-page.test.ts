@@ -89,7 +89,7 @@ async function typeInto(page: Page, text: string): Promise<void> {
   await page.keyboard.type(text);
 }
 
-test('runs the guide to its end: the agents hand over to a member on a phone, and continue when the member is done', async () => {
+test('the guide runs to its end: agents hand over to a member on a phone, and continue when the member has finished', async () => {
   const running = guide.start(server);
   const watched = await openWatched(PHONE, base);
   const { page } = watched;
@@ -157,7 +157,7 @@ for (const look of SIZES)
     await server.release(id);
   });
 
-test('a member signs in, takes control, keeps it when the server is killed with SIGKILL, and gives it back', async () => {
+test('a member signs in, takes control, keeps control after a SIGKILL of the server, and gives control back', async () => {
   const { id, browser, connectUrl, page: agents } = await agentOnCode();
   // The agent may read the page, so that the test can kill the server once the browser has the typed text.
   const terms = { instructions: 'Look it over', reason: 'review', record: 'keep' };
@@ -194,7 +194,7 @@ test('a member signs in, takes control, keeps it when the server is killed with 
   await server.release(id);
 });
 
-test('a site registered by the application can show the page in a frame, and no other site can', async () => {
+test('only a site that the application has registered can show the page in a frame', async () => {
   const { id, browser, page: agents } = await agentOnCode();
   const { claimUrl = assert.fail(), id: handoff } = await requestHandoff(server, key, id, { claimableBy: ['link'] });
   const address = `${base}${path(claimUrl)}`;
@@ -256,7 +256,7 @@ async function signInAsConsumer(page: Page, lab: ConsumerLab, email: string): Pr
   await page.getByRole('button', { name: 'Sign in' }).click();
 }
 
-test('a consumer finds a waiting hand-off, takes control on a phone, keeps it after a reload, and completes the hand-off', async () => {
+test('a consumer finds a waiting hand-off, takes control on a phone, keeps control after a reload, and completes the hand-off', async () => {
   const lab = await ConsumerLab.of(server, owner);
   const { consumer } = await lab.signIn('kim@example.com');
   const claimableBy = { endUser: { providerId: consumer.providerId, subject: consumer.subject } };

@@ -63,7 +63,7 @@ async function typeAs(viewer: LiveViewer, text: string): Promise<void> {
   viewer.drive({ type: 'text', text });
 }
 
-test('Playwright requests a hand-off over CDP, waits while a member works, and continues with the same handles', async () => {
+test('Playwright requests a hand-off over CDP, waits for a member, and continues with the same handles', async () => {
   const { id, browser, page, cdp } = await onCodePage();
   const field = (await page.$('#code')) ?? assert.fail();
   const told: Array<[string, Told]> = [];
@@ -110,7 +110,7 @@ test('Playwright requests a hand-off over CDP, waits while a member works, and c
   await server.release(id);
 });
 
-test('Puppeteer requests a hand-off over CDP, and its input continues in order afterwards', async () => {
+test('Puppeteer requests a hand-off over CDP, and its later input is executed in order', async () => {
   const { id, connectUrl } = await server.createSession({}, key);
   const browser = await puppeteer.connect({ browserWSEndpoint: connectUrl, defaultViewport: null });
   const [page = assert.fail()] = await browser.pages();
@@ -135,7 +135,7 @@ test('Puppeteer requests a hand-off over CDP, and its input continues in order a
   await server.release(id);
 });
 
-test('only one of twenty concurrent claims succeeds, and a lease that was given back gives no access', async () => {
+test('only one of twenty concurrent claims succeeds, and a returned lease gives no access', async () => {
   const { id, browser } = await onCodePage();
   const { id: handoff } = await requestHandoff(server, key, id, { reason: 'otp' });
   const claims = await Promise.all(
@@ -165,7 +165,7 @@ test('only one of twenty concurrent claims succeeds, and a lease that was given 
   await server.release(id);
 });
 
-test('a lease ends if it is not renewed or if its live view is closed, and then the hand-off expires', async () => {
+test('a lease ends if it is not renewed or its live view is closed, and an unclaimed hand-off expires', async () => {
   const { id, browser, page, cdp } = await onCodePage();
   const { id: handoff } = await requestHandoff(server, key, id, { ttlSeconds: 300, leaseSeconds: 90 });
   const first = await claimHandoff(server, person, handoff);
@@ -189,7 +189,7 @@ test('a lease ends if it is not renewed or if its live view is closed, and then 
   await server.release(id);
 });
 
-test('a session waits for a person after the agent has left, and ends after its grace period once the hand-off is over', async () => {
+test('a session waits for a person after the agent disconnects, and ends after its grace period when the hand-off is over', async () => {
   const { id, browser } = await onCodePage();
   const { id: handoff } = await requestHandoff(server, key, id, { ttlSeconds: 900 });
   await browser.close();

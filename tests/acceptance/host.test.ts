@@ -48,7 +48,7 @@ test('the operator can read the current and recent load of the machine and the s
   await server.release(id);
 });
 
-test('on a single machine, the list of hosts contains only that host with its sessions, and the host cannot be drained', async () => {
+test('on a single machine, the list of hosts contains only this host with its sessions, and the host cannot be drained', async () => {
   const { id } = await server.createSession({ keepAlive: true });
   const { status, body, text } = await server.api<HostList>('GET', HOSTS, { key: token });
   assert.equal(status, 200, text);
@@ -80,7 +80,7 @@ test('concurrent examination requests get the same result, and sessions keep run
   assert.equal((await server.release(id)).status, 'COMPLETED');
 });
 
-test('another account and a token restricted to an application are refused', async () => {
+test('refuses another account and a token that is restricted to an application', async () => {
   const other = await otherPerson(server, 'eve@example.com', 'owner');
   const restricted = await server.api<{ token: string }>('POST', '/v1/account/tokens', {
     key: token,
@@ -113,7 +113,7 @@ for (const look of [DESK, DESK_DARK, { ...DESK, width: 1024 }, PHONE, PHONE_DARK
       await watched.assertSound();
     }));
 
-test('the hosts page shows that there is only one host, and lists its sessions', async () => {
+test('the hosts page shows that there is only one host, and lists the sessions of the host', async () => {
   const { id } = await server.createSession({ keepAlive: true });
   for (const look of [DESK, DESK_DARK, { ...DESK, width: 1024 }, PHONE, PHONE_DARK])
     await signedIn(server, link, look, async watched => {

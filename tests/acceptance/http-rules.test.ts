@@ -28,7 +28,7 @@ const BODY_BYTES_MAX = 1_000_000;
 
 // ---- errors -------------------------------------------------------------------------------------------------------
 
-test('every error has the documented body, and its request id in a header', async () => {
+test('every error has the documented body, and its request id is also in a header', async () => {
   const { status, headers, body } = await server.api('GET', `${SESSIONS}/${UNKNOWN_ID}`);
   assert.equal(status, 404);
   assert.equal(headers['content-type'], 'application/json; charset=utf-8');
@@ -38,7 +38,7 @@ test('every error has the documented body, and its request id in a header', asyn
   assert.equal(requestId, headers['x-request-id']);
 });
 
-test('keeps a well-formed request id of the caller', async () => {
+test('keeps a well-formed request id from the caller', async () => {
   const own = await server.api('GET', '/healthz', { headers: { 'x-request-id': 'nightly-2031.7:a' } });
   assert.equal(own.headers['x-request-id'], 'nightly-2031.7:a');
   const odd = await server.api('GET', '/healthz', { headers: { 'x-request-id': 'x'.repeat(300) } });
@@ -66,7 +66,7 @@ for (const [method, path, allow] of [
     assert.equal(body.code, 'method_not_allowed');
   });
 
-test('ignores an unknown value of the Expect header', async () => {
+test('ignores an unknown value in the Expect header', async () => {
   const { status, headers } = await server.api('GET', SESSIONS, { headers: { expect: 'the-best' } });
   assert.equal(status, 200);
   assert.ok(headers['x-request-id']);
@@ -94,7 +94,7 @@ test('the response to a refused write states whether to retry, and the response 
   assert.equal(read.headers['x-should-retry'], undefined);
 });
 
-test('responds to malformed HTTP with the error body, and keeps running', async () => {
+test('responds to malformed HTTP with the error body, and continues to run', async () => {
   const socket = connect(Number(new URL(server.url).port), '127.0.0.1');
   await once(socket, 'connect');
   socket.end('THIS IS NOT HTTP\r\n\r\n');
@@ -119,7 +119,7 @@ for (const [what, body] of [
   ['not JSON', 'timeout=60'],
   ['with a trailing comma', '{"timeout": 60,}'],
 ] as const)
-  test(`refuses a body that is ${what}`, async () => {
+  test(`refuses an invalid body: ${what}`, async () => {
     const { status, body: error } = await server.api('POST', SESSIONS, { body, headers: JSON_TYPE });
     assert.equal(status, 400);
     assert.equal(error.code, 'invalid_request');
@@ -143,13 +143,13 @@ test('refuses a body of 1 MB, and accepts a body that is one byte smaller', asyn
   assert.equal(enough.body.code, 'unknown_field', 'it was read to its end');
 });
 
-test('the error for a large body names the limit and what to do', async () => {
+test('the error for an oversized body states the limit and what to do', async () => {
   const { body } = await server.api('POST', SESSIONS, { body: 'x'.repeat(BODY_BYTES_MAX), headers: JSON_TYPE });
   assert.match(body.message, /at most 999999 bytes.*Send a smaller body/);
   assert.deepEqual(body.details, { limit: BODY_BYTES_MAX - 1 });
 });
 
-test('unknown fields of a new context and of an import cause a warning, or are refused on request', async () => {
+test('unknown fields in a new context or an import cause a warning, or are refused on request', async () => {
   const made = await server.api<Context>('POST', '/v1/browsers/contexts', { body: { nmae: 'shop' } });
   assert.equal(made.status, 201);
   assert.deepEqual(
@@ -175,7 +175,7 @@ test('unknown fields of a new context and of an import cause a warning, or are r
   assert.equal((await server.api('DELETE', path)).status, 204);
 });
 
-test('warns about at most a hundred unknown fields', async () => {
+test('returns at most a hundred warnings about unknown fields', async () => {
   const body = Object.fromEntries(Array.from({ length: 10_000 }, (_, index) => [`field${index}`, 1]));
   const made = await server.api<Context>('POST', '/v1/browsers/contexts', { body });
   assert.equal(made.body.warnings?.length, 100);
@@ -215,7 +215,7 @@ test('accepts an update with an empty JSON body, and a delete with a JSON conten
 
 // ---- queries, ids, versions, repetitions ----------------------------------------------------------------------------
 
-test('refuses an unknown query parameter, and suggests the most similar one', async () => {
+test('refuses an unknown query parameter, and suggests the most similar parameter', async () => {
   const list = await server.api('GET', `${SESSIONS}?stauts=RUNNING`);
   assert.deepEqual([list.status, list.body.code], [400, 'invalid_query']);
   assert.match(list.body.message, /"stauts".* status;/);
@@ -248,7 +248,7 @@ test('accepts unknown query parameters on the compatibility mount and on the hea
     assert.equal((await server.api('GET', path)).status, 200, path);
 });
 
-test('accepts ids in upper and lower case everywhere', async () => {
+test('accepts upper-case and lower-case ids everywhere', async () => {
   const projectId = server.applicationId.toUpperCase();
   const made = await server.api<Context>('POST', '/v1/browsers/contexts', { body: { projectId } });
   assert.equal(made.status, 201, made.text);
@@ -280,7 +280,7 @@ test('If-Match: * matches any revision', async () => {
   assert.equal((await server.api('DELETE', keyPath, { key: token })).status, 204);
 });
 
-test('a delete that an official client resends gets the same response as the first one', async () => {
+test('a repeated delete of an official client returns the same response as the first delete', async () => {
   const headers = { 'x-stainless-retry-count': '1' };
   for (const [path, key] of [
     [`/v1/browsers/extensions/${UNKNOWN_ID}`, server.key],
@@ -296,7 +296,7 @@ test('a delete that an official client resends gets the same response as the fir
   }
 });
 
-test("a live view socket answers 410 after the end of the session, like the agent's", async () => {
+test("a live view socket responds with 410 after the end of the session, like the agent's socket", async () => {
   const session = await server.createSession({ keepAlive: true });
   const { wsUrl = '' } = (await server.api<DebugUrls>('GET', `${SESSIONS}/${session.id}/debug`)).body;
   await server.release(session.id);
@@ -307,7 +307,7 @@ test("a live view socket answers 410 after the end of the session, like the agen
   assert.equal((await refusedUpgrade(wsUrl.replace(/token=[^&]*/, 'token=lv_x'))).status, 403);
 });
 
-test('refuses to return or revoke the debug addresses of a session that has ended', async () => {
+test('refuses to return or revoke the debug addresses of an ended session', async () => {
   const { id } = await server.createSession({ keepAlive: true });
   await server.release(id);
   for (const method of ['GET', 'DELETE']) {
@@ -571,7 +571,7 @@ function otherApplication(): Promise<Other> {
 
 // ---- service --------------------------------------------------------------------------------------------------------
 
-test('the API description is the same at its three addresses and matches the contract', async () => {
+test('the API description is the same at all three addresses, and matches the contract', async () => {
   const yaml = await server.api<string>('GET', '/openapi.yaml', { key: null });
   const docsYaml = await server.api<string>('GET', '/docs/openapi.yaml', { key: null });
   assert.match(String(yaml.headers['content-type']), /yaml/);
@@ -585,7 +585,7 @@ test('the health endpoint requires no credential', async () => {
   assert.deepEqual((await server.api('GET', '/healthz', { key: null })).body, { status: 'ok' });
 });
 
-test("the operator's listener has readiness and metrics, and nothing else", async () => {
+test("the operator's listener serves readiness and metrics, and nothing else", async () => {
   const ready = await server.operator<{ status: string; checks: Array<{ name: string; ok: boolean }> }>('/readyz');
   assert.equal(ready.status, 200);
   assert.equal(ready.body.status, 'ready');

@@ -54,7 +54,7 @@ function cutOff(headers: Record<string, string>, body = '{"keepAlive":true}'): {
 
 // ---- with a key ----------------------------------------------------------------------------------------------------
 
-test('fifty concurrent creates with one key return one session in fifty identical responses', async () => {
+test('fifty concurrent creates with the same key return one session in identical responses', async () => {
   const key = randomUUID();
   const answers = await Promise.all(Array.from({ length: 50 }, () => create(key, { viewprot: 1 })));
   assert.equal(new Set(answers.map(({ text }) => text)).size, 1, 'all bodies are the same');
@@ -83,7 +83,7 @@ test('a replay returns the current state of the session, and another key creates
   assert.equal(again.body.connectUrl, undefined);
 });
 
-test('the same key with another body, path or operation is a conflict, but the order of fields does not matter', async () => {
+test('the same key with another body, path or operation is a conflict, and the order of fields does not matter', async () => {
   const key = randomUUID();
   const first = await post(SESSIONS, key, { keepAlive: true, timeout: 900 });
   const same = await post(SESSIONS, key, { timeout: 900, keepAlive: true });
@@ -101,7 +101,7 @@ test('the same key with another body, path or operation is a conflict, but the o
   await releaseAll();
 });
 
-test('an idempotency key is remembered for a day', async () => {
+test('an idempotency key is kept for a day', async () => {
   const key = randomUUID();
   const first = await create(key, { timeout: 60 });
   await server.advance(DAY_MS - 60_000);
@@ -123,7 +123,7 @@ test('refuses a malformed idempotency key', async () => {
   assert.deepEqual(await sessions(), []);
 });
 
-test('a refused request does not consume its key', async () => {
+test('a refused request does not use up its key', async () => {
   const key = randomUUID();
   assert.equal((await create(key, { timeout: 1 })).status, 400);
   assert.equal((await create(key, { proxies: true })).status, 422);
@@ -153,7 +153,7 @@ test('the error of a failed start is replayed for the same key, and a create wit
   await releaseAll();
 });
 
-test('a replay does not repeat a secret that was shown once', async () => {
+test('a replay does not return a secret that is shown only once', async () => {
   const key = randomUUID();
   const path = `/v1/applications/${server.applicationId}/agent-keys`;
   const issue = () =>
@@ -177,7 +177,7 @@ test('a replay does not repeat a secret that was shown once', async () => {
   assert.deepEqual([elsewhere.status, elsewhere.body.code], [409, 'idempotency_conflict']);
 });
 
-test('a repeated release with the same key gets the same response as the first one', async () => {
+test('a repeated release with the same key returns the same response as the first release', async () => {
   const { id } = await server.createSession({ keepAlive: true });
   const key = randomUUID();
   const release = () => post(`${SESSIONS}/${id}`, key, { status: 'REQUEST_RELEASE' });
@@ -188,7 +188,7 @@ test('a repeated release with the same key gets the same response as the first o
   assert.equal(unkeyed.status, 409);
 });
 
-test('a caller that disconnected gets its session by repeating the request, even while the session is starting', async () => {
+test('a caller that disconnected gets its session with a repeated request, even while the session is starting', async () => {
   chromium.mood('slow');
   const key = randomUUID();
   const first = cutOff({ 'idempotency-key': key });
@@ -201,7 +201,7 @@ test('a caller that disconnected gets its session by repeating the request, even
   await releaseAll();
 });
 
-test('a key is still remembered after the server crashed during its request', async () => {
+test('an idempotency key is still known after the server crashed during the request', async () => {
   chromium.mood('hangs');
   const key = randomUUID();
   cutOff({ 'idempotency-key': key });
@@ -222,7 +222,7 @@ test('a key is still remembered after the server crashed during its request', as
 const resend = (count: number, body: object = { keepAlive: true }, key = server.key): Promise<Answered> =>
   server.api('POST', SESSIONS, { key, body, headers: { 'x-stainless-retry-count': String(count) } });
 
-test("the official client's example creates one session, although it times out while the browser starts", async () => {
+test("the official client's example creates only one session, even if its request times out while the browser starts", async () => {
   chromium.mood('slow');
   // The default of three attempts may not be enough on a busy machine.
   const sdk = new Browserbase({ apiKey: server.key, baseURL: server.url, maxRetries: 9 });
@@ -241,7 +241,7 @@ test("the official client's example creates one session, although it times out w
   await releaseAll();
 });
 
-test('a resend gets the session whose response was lost, but only once, and only with the same agent key and body', async () => {
+test('a retry gets the session whose response was lost, but only once, and only with the same agent key and body', async () => {
   chromium.mood('slow');
   const first = cutOff({ 'x-stainless-retry-count': '0' });
   const [lost] = await eventually('the session to be placed', sessions, found => found.length === 1);
@@ -267,7 +267,7 @@ test('a resend gets the session whose response was lost, but only once, and only
   await releaseAll();
 });
 
-test('a resend does not get a session whose response has arrived or is being sent', async () => {
+test('a retry does not get a session whose response has arrived or is being sent', async () => {
   chromium.mood('slow');
   const underWay = resend(0);
   await eventually('the session to be placed', sessions, found => found.length === 1);
@@ -278,7 +278,7 @@ test('a resend does not get a session whose response has arrived or is being sen
   await releaseAll();
 });
 
-test('a resend does not get a session whose response was lost two minutes ago', async () => {
+test('a retry does not get a session whose response was lost two minutes ago', async () => {
   const first = cutOff({ 'x-stainless-retry-count': '0' });
   const [lost] = await eventually('the session to be placed', sessions, found => found.length === 1);
   first.hangUp();
@@ -293,7 +293,7 @@ test('a resend does not get a session whose response was lost two minutes ago', 
   await server.settles();
 });
 
-test('a resend after a crash gets a running session', async () => {
+test('a retry after a crash gets a running session', async () => {
   chromium.mood('hangs');
   cutOff({ 'x-stainless-retry-count': '0' });
   const [lost] = await eventually('the session to be placed', sessions, found => found.length === 1);

@@ -44,7 +44,7 @@ const list = async (query = ''): Promise<InvocationPage> => {
 };
 const idsOf = async (query: string): Promise<string[]> => (await list(query)).data.map(({ id }) => id);
 
-test('lists the invocations of all keys, newest first, without their results and receipts', async () => {
+test('lists the invocations of all keys, newest first, without results and receipts', async () => {
   const { data } = await list();
   assert.deepEqual(
     data.map(({ id }) => id),
@@ -68,7 +68,7 @@ test('filters by operation, state, agent key and time', async () => {
     assert.equal((await server.api('GET', `/v1/browsers/sessions?${bound}=${long}`)).status, 200, bound);
 });
 
-test('pages through the list with the cursor, and refuses a cursor from the list of an agent key', async () => {
+test('paginates with the cursor, and refuses a cursor from the list of an agent key', async () => {
   const page = await list('?limit=2');
   assert.deepEqual([page.data.length, typeof page.nextCursor], [2, 'string']);
   const rest = await list(`?limit=2&cursor=${page.nextCursor}`);
@@ -90,7 +90,7 @@ test('reads an invocation with its stored input and output, and a valid receipt'
   assert.equal(notKept.body.input, undefined);
 });
 
-test('shows the receipt to a viewer and to a token without applications:write, but no input or output', async () => {
+test('shows the receipt but neither input nor output to a viewer and to a token without applications:write', async () => {
   const viewer = await otherPerson(server, 'viewer@example.com', 'viewer');
   const developer = await otherPerson(server, 'developer@example.com', 'developer');
   const person = await Person.owner(server);
@@ -111,7 +111,7 @@ test('shows the receipt to a viewer and to a token without applications:write, b
   }
 });
 
-test('returns 404 for an invocation of another application and for one that does not exist', async () => {
+test('returns 404 for an invocation of another application and for an unknown invocation', async () => {
   const other = await server.api<{ id: string }>('POST', '/v1/applications', { key: token, body: { name: 'Other' } });
   for (const at of [`/v1/applications/${other.body.id}/invocations/${first.id}`, path(`/${server.applicationId}`)]) {
     const { status, body } = await server.api('GET', at, { key: token });

@@ -91,7 +91,7 @@ test('does not list or read operations that are not granted', async () => {
   assert.deepEqual([refused.status, refused.body.code], [403, 'operation_not_granted']);
 });
 
-test('takes a screenshot of an address in a session that is released afterwards', async () => {
+test('takes a screenshot of an address in a session that is then released', async () => {
   const taken = await done('browser.screenshot', { url: `${pages.url}/red`, viewport: { width: 640, height: 400 } });
   const { output, sessionId = '', cost, attempts } = taken;
   assert.deepEqual(Object(output).url, `${pages.url}/red`);
@@ -107,7 +107,7 @@ test('takes a screenshot of an address in a session that is released afterwards'
   assert.deepEqual([session.endReason, session.userMetadata], ['released', { invocationId: taken.id }]);
 });
 
-test('takes a screenshot of the whole page, of one element, and as a JPEG', async () => {
+test('takes a screenshot of the whole page, of an element, and as a JPEG', async () => {
   const whole = await done('browser.screenshot', {
     url: `${pages.url}/red`,
     fullPage: true,
@@ -120,7 +120,7 @@ test('takes a screenshot of the whole page, of one element, and as a JPEG', asyn
   assert.ok(Object(part.output).height < 100);
 });
 
-test('prints a PDF and counts its pages', async () => {
+test('prints a PDF, and counts its pages', async () => {
   const printed = await done('browser.pdf', { url: `${pages.url}/red`, paper: 'A5' });
   assert.ok(Object(printed.output).pages >= 2);
   const article = await done('browser.pdf', { url: `${pages.url}/article` });
@@ -160,7 +160,7 @@ test('extracts values by selector', async () => {
   assert.deepEqual(Object(output).fields, fields);
 });
 
-test('operations can use the page of a running session, which then keeps running', async () => {
+test('operations can use the page of a running session, and the session keeps running', async () => {
   const drives = await keyWith(server, {
     scopes: ['operations:invoke', 'browsers:connect', 'browsers:write', 'browsers:read'],
   });
@@ -222,7 +222,7 @@ test('reports an error page, an unreachable host and a page that is not ready as
   }
 });
 
-test('dismisses dialogs, because nobody is there to handle them', async () => {
+test('dismisses dialogs, because there is no user to handle them', async () => {
   assert.equal(
     Object((await done('browser.content', { url: `${pages.url}/alert`, as: 'html' })).output).title,
     'Alert',
@@ -273,7 +273,7 @@ test('enforces the daily call limit, including for concurrent calls', async () =
   assert.equal(body.data[0]?.grant.remainingCallsToday, 0);
 });
 
-test('calls with the same idempotency key start one invocation, and a different request with that key is refused', async () => {
+test('calls with the same idempotency key start one invocation, and a different request with the same key is refused', async () => {
   const headers = { 'idempotency-key': 'order 1' };
   const url = `${pages.url}/shop`;
   const before = pages.hits('/shop');
@@ -293,7 +293,7 @@ test('calls with the same idempotency key start one invocation, and a different 
   assert.equal((await invoke(server, key, 'browser.content', { url }, { headers: again })).status, 200);
 });
 
-test('returns 202 if the caller does not wait, and a later read can wait for the invocation to end', async () => {
+test('returns 202 if the caller does not wait, and a later read can wait for the end of the invocation', async () => {
   const started = await invoke(
     server,
     key,
@@ -309,7 +309,7 @@ test('returns 202 if the caller does not wait, and a later read can wait for the
   assert.deepEqual([ended.status, Object(ended.output).title], ['succeeded', 'Slow']);
 });
 
-test('cancels a running invocation, and refuses to cancel one that has ended', async () => {
+test('cancels a running invocation, and refuses to cancel an ended invocation', async () => {
   const { id, sessionId = '' } = (
     await invoke(server, key, 'browser.content', { url: `${pages.url}/slow` }, { headers: { prefer: 'wait=0' } })
   ).body;
@@ -340,7 +340,7 @@ test('lists only the invocations of the key, filtered by operation and status', 
   assert.equal((await server.api('GET', foreign, { key })).status, 404);
 });
 
-test('removes the output after 31 days and keeps the receipt', async () => {
+test('removes the output after 31 days, and keeps the receipt', async () => {
   const clocked = await startServer({ pages, clock: 'test', env: { BERTH_SLOTS: '2' } });
   const own = await keyWith(clocked, { expiresAt: undefined });
   const {

@@ -34,7 +34,7 @@ const inFuture = (ms: number): string => new Date(server.now().getTime() + ms).t
 
 // ---- agent keys -----------------------------------------------------------------------------------------------------
 
-test('a key is shown once, works at once, and is listed without its secret', async () => {
+test('a key is shown once, works immediately, and is listed without its secret', async () => {
   const issued = await issueKey({ name: 'nightly' });
   assert.match(issued.key, /^bak_/);
   assert.ok(issued.key.startsWith(issued.prefix));
@@ -50,7 +50,7 @@ test('a key is shown once, works at once, and is listed without its secret', asy
   assert.ok(!('key' in read.body));
 });
 
-test('a revoked key is refused at once over HTTP and CDP, and its session keeps running', async () => {
+test('a revoked key is refused immediately over HTTP and CDP, and its session keeps running', async () => {
   const { id, key } = await issueKey();
   const session = await server.createSession({ keepAlive: true }, key);
   const address = session.connectUrl.replace(/\?.*/, '');
@@ -69,7 +69,7 @@ test('a revoked key is refused at once over HTTP and CDP, and its session keeps 
   await server.release(session.id);
 });
 
-test('the server refuses a key at once after it was revoked on the command line', async () => {
+test('the server refuses a key after it was revoked on the command line', async () => {
   const { id, key } = await issueKey();
   assert.equal((await listWith(key)).status, 200);
   const { code, stderr } = await server.operate('keys', 'revoke', id);
@@ -107,7 +107,7 @@ test('unknown, revoked, expired and malformed keys are refused with the same mes
   assert.equal(new Set(words).size, 1, words.join('\n'));
 });
 
-test('accepts the key in X-BB-API-Key, in any case, and refuses two different keys', async () => {
+test('accepts a key in X-BB-API-Key, in any case, and refuses two different keys', async () => {
   const other = await issueKey();
   const list = (headers: Record<string, string>) => server.api('GET', SESSIONS, { key: null, headers });
   assert.equal((await list({ 'x-bb-api-key': server.key })).status, 200);
@@ -121,7 +121,7 @@ test('accepts the key in X-BB-API-Key, in any case, and refuses two different ke
   assert.equal(inQuery.body.code, 'missing_credentials');
 });
 
-test('refuses the wrong kind of credential, and names the right one', async () => {
+test('refuses the wrong kind of credential, and names the correct kind', async () => {
   const browser = await server.api('GET', SESSIONS, { key: token });
   assert.equal(browser.status, 401);
   assert.match(browser.body.message, /bak_/);
@@ -130,7 +130,7 @@ test('refuses the wrong kind of credential, and names the right one', async () =
   assert.match(account.body.message, /bpt_/);
 });
 
-test('a key without browsers:connect can manage sessions but not connect', async () => {
+test('a key without browsers:connect can manage sessions but cannot connect', async () => {
   const { key } = await issueKey({ scopes: ['browsers:read', 'browsers:write'] });
   const created = await server.api<CreatedSession>('POST', SESSIONS, { body: { keepAlive: true }, key });
   assert.equal(created.status, 201);
@@ -160,15 +160,15 @@ test('each scope allows only its own operations', async () => {
 for (const [what, fields, path] of [
   ['an empty list of scopes', { scopes: [] }, 'scopes'],
   ['a scope that does not exist', { scopes: ['browsers:everything'] }, 'scopes[0]'],
-  ['an end in the past', { expiresAt: '2020-01-01T00:00:00.000Z' }, 'expiresAt'],
-  ['an end that is no time', { expiresAt: 'tomorrow' }, 'expiresAt'],
+  ['an expiry in the past', { expiresAt: '2020-01-01T00:00:00.000Z' }, 'expiresAt'],
+  ['an invalid expiry', { expiresAt: 'tomorrow' }, 'expiresAt'],
   ['an empty name', { name: '  ' }, 'name'],
-  ['a name of another type', { name: 7 }, 'name'],
-  ['an address range that is none', { cidrAllow: ['localhost'] }, 'cidrAllow[0]'],
-  ['a grant for what cannot be an operation', { grants: [{ operationId: 'Browser' }] }, 'grants[0].operationId'],
+  ['a name that is not a string', { name: 7 }, 'name'],
+  ['an invalid address range', { cidrAllow: ['localhost'] }, 'cidrAllow[0]'],
+  ['a grant with an invalid operation id', { grants: [{ operationId: 'Browser' }] }, 'grants[0].operationId'],
   ['a grant for everything', { grants: [{ operationId: '*' }] }, 'grants[0]'],
   ['a grant for all writes', { grants: [{ operationId: '*', effect: 'write' }] }, 'grants[0].effect'],
-  ['one grant twice', { grants: [{ operationId: 'a.b' }, { operationId: 'a.b', effect: 'read' }] }, 'grants[1]'],
+  ['a duplicate grant', { grants: [{ operationId: 'a.b' }, { operationId: 'a.b', effect: 'read' }] }, 'grants[1]'],
 ] as const)
   test(`refuses a key with ${what}`, async () => {
     const { status, body } = await withToken('POST', KEYS, { name: 'test', ...fields });
@@ -181,7 +181,7 @@ for (const [what, fields, path] of [
     );
   });
 
-test('refuses an unknown field, because a key with a misspelt restriction would have too many rights', async () => {
+test('refuses an unknown field, because a misspelt restriction would be ignored', async () => {
   const { status, body } = await withToken('POST', KEYS, { name: 'test', scope: ['browsers:read'] });
   assert.equal(status, 400);
   assert.equal(body.code, 'unknown_field');
@@ -196,7 +196,7 @@ test('a key can be restricted to address ranges', async () => {
   assert.equal((await listWith(here.key)).status, 200);
 });
 
-test('a change of a key requires its revision, and takes effect at once', async () => {
+test('a change of a key requires its revision, and takes effect immediately', async () => {
   const { id, key } = await issueKey({ expiresAt: inFuture(2 * HOUR) });
   const path = `${KEYS}/${id}`;
   assert.equal((await listWith(key)).status, 200);
@@ -239,7 +239,7 @@ test('the grants of a key can be replaced, and are kept when the key is rotated'
   assert.deepEqual([other.status, other.body.code], [400, 'invalid_schema']);
 });
 
-test('a rotated key works until the end of its grace period', async () => {
+test('a rotated key works until its grace period ends', async () => {
   const old = await issueKey({ scopes: ['browsers:read'] });
   const rotated = await withToken<IssuedAgentKey>('POST', `${KEYS}/${old.id}/rotate`, { graceSeconds: 600 });
   assert.equal(rotated.status, 201);
@@ -281,7 +281,7 @@ test('creates, reads and lists applications, and renames them if the revision ma
 
 // ---- tokens -----------------------------------------------------------------------------------------------------------
 
-test('a token cannot grant more than it has, nor create tokens that can create tokens', async () => {
+test('a token cannot grant more rights than it has, or create tokens that can create tokens', async () => {
   const issue = (fields: object, key = token) =>
     server.api<IssuedToken & ErrorBody>('POST', TOKENS, { key, body: { name: 'ci', ...fields } });
   const made = await issue({ scopes: ['applications:read'] });
@@ -297,7 +297,7 @@ test('a token cannot grant more than it has, nor create tokens that can create t
   assert.equal((await issue({ scopes: ['applications:read'], expiresAt: inFuture(400 * 24 * HOUR) })).status, 400);
 });
 
-test('a token can read itself, is listed without its secret, and is revoked at once', async () => {
+test('a token can read itself, is listed without its secret, and is revoked immediately', async () => {
   const made = await withToken<IssuedToken>('POST', TOKENS, { name: 'short', scopes: ['keys:write'] });
   const { id, token: text } = made.body;
   const current = await server.api<Token>('GET', `${TOKENS}/current`, { key: text });

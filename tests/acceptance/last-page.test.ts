@@ -31,7 +31,7 @@ const list = async (query: string): Promise<readonly Session[]> => {
 
 const idsOf = async (query: string): Promise<readonly string[]> => (await list(query)).map(({ id }) => id);
 
-test('a running session shows its last page within seconds, and keeps it when the server is killed and when the session ends', async () => {
+test('a session shows its last page within seconds, and keeps it when the server is killed or the session ends', async () => {
   const session = await server.createSession({ keepAlive: true });
   assert.equal((await list('')).find(({ id }) => id === session.id)?.lastPage, undefined);
   await visit(session, `${pages.a}/`, `${pages.a}/checkout?token=a-secret-9f31&item=7#pay`);
@@ -72,7 +72,7 @@ test('a session whose browser crashed keeps the address of its last page', async
   assert.equal(((await server.read(session.id)) as Session).lastPage?.url, `${pages.a}/checkout`);
 });
 
-test('stores a malicious title as plain text of limited length', async () => {
+test('stores a malicious title as plain text with a limited length', async () => {
   const session = await server.createSession();
   await visit(session, `${pages.a}/hostile`);
   await server.release(session.id);
@@ -82,7 +82,7 @@ test('stores a malicious title as plain text of limited length', async () => {
   assert.doesNotMatch(lastPage.title, /\0/);
 });
 
-test('filters sessions by duration, counting a running session up to now', async () => {
+test('filters sessions by duration, and uses the current time for running sessions', async () => {
   const [short, long] = [await server.createSession(), await server.createSession({ keepAlive: true })];
   await server.release(short.id);
   await server.advance(120_000);

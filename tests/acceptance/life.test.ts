@@ -45,7 +45,7 @@ async function assertEnded(id: string, status: Session['status'], endReason: Ses
   assert.ok(Date.parse(session.endedAt ?? '') >= Date.parse(session.startedAt));
 }
 
-test('a session ends at its time limit, with or without clients and keepAlive, and its client is closed with 4001', async () => {
+test('a session ends at its time limit, with or without clients or keepAlive, and its client is closed with 4001', async () => {
   const kept = await server.createSession({ timeout: 120, keepAlive: true });
   const alone = await server.createSession({ timeout: 120 });
   const client = await CdpClient.connect(kept.connectUrl);
@@ -75,7 +75,7 @@ test('an extended time limit takes effect', async () => {
   await assertEnded(id, 'TIMED_OUT', 'timed_out');
 });
 
-test('a session without clients ends after 300 seconds, except with keepAlive', async () => {
+test('a session without clients ends after 300 seconds, unless it has keepAlive', async () => {
   const alone = await server.createSession();
   const kept = await server.createSession({ keepAlive: true });
   await server.advance(240 * SECOND);
@@ -86,7 +86,7 @@ test('a session without clients ends after 300 seconds, except with keepAlive', 
   await server.release(kept.id);
 });
 
-test('after its last client disconnected, a session waits for another one during the grace period', async () => {
+test('a session waits for another client during the grace period after its last client disconnected', async () => {
   const { id, connectUrl } = await server.createSession();
   const first = await CdpClient.connect(connectUrl);
   const second = await CdpClient.connect(connectUrl);
@@ -102,7 +102,7 @@ test('after its last client disconnected, a session waits for another one during
   await assertEnded(id, 'COMPLETED', 'client_disconnected');
 });
 
-test('a client whose connection broke counts as disconnected', async () => {
+test('a client with a broken connection counts as disconnected', async () => {
   const { id, connectUrl } = await server.createSession();
   const client = await CdpClient.connect(connectUrl);
   client.cut();
@@ -110,7 +110,7 @@ test('a client whose connection broke counts as disconnected', async () => {
   await assertEnded(id, 'COMPLETED', 'client_disconnected');
 });
 
-test('a session with keepAlive outlives its clients, and another client can connect to the same address', async () => {
+test('a session with keepAlive continues after its clients disconnect, and another client can connect to the same address', async () => {
   const { id, connectUrl } = await server.createSession({ keepAlive: true });
   const client = await CdpClient.connect(connectUrl);
   await client.close();
@@ -130,7 +130,7 @@ test('Browser.close ends a session', async () => {
   await assertEnded(id, 'COMPLETED', 'browser_closed');
 });
 
-test('Browser.close disconnects only that client from a session with keepAlive', async () => {
+test('Browser.close only disconnects its client if the session has keepAlive', async () => {
   const { id, connectUrl } = await server.createSession({ keepAlive: true });
   const stays = await CdpClient.connect(connectUrl);
   const leaves = await CdpClient.connect(connectUrl);
@@ -190,7 +190,7 @@ test('a client that sends no commands for 600 seconds is closed with 4003 and co
 
 const withoutPongs = (url: string): Promise<CdpClient> => CdpClient.connect(url, {}, undefined, { autoPong: false });
 
-test('a client that does not respond to pings is disconnected within a minute, unless it sends a command or part of one', async () => {
+test('a client that does not respond to pings is disconnected within a minute, unless it sends a command or part of a command', async () => {
   const { id, connectUrl } = await server.createSession({ keepAlive: true });
   const silent = await withoutPongs(connectUrl);
   const talking = await withoutPongs(connectUrl);
@@ -249,7 +249,7 @@ test('SIGTERM closes the clients with 1001 and keeps the session running for the
   await server.release(id);
 });
 
-test('after a restart, a session waits at least 30 seconds for its client, and then ends', async () => {
+test('a session waits at least 30 seconds for its client after a restart, and then ends', async () => {
   const { id, connectUrl } = await server.createSession();
   const client = await CdpClient.connect(connectUrl);
   await eventually('the client to be noted', async () => (await told(id, 'client.connected')).length > 0);
@@ -272,7 +272,7 @@ test('SIGINT ends all sessions as drained before the server exits', async () => 
   await assertEnded(other.id, 'COMPLETED', 'drained');
 });
 
-test('a server that is stopping refuses creates, and marks the refusal as retryable', async () => {
+test('a server that is shutting down refuses creates, and marks the refusal as retryable', async () => {
   const { connectUrl } = await server.createSession({ keepAlive: true });
   const client = await CdpClient.connect(connectUrl);
   const stopping = server.kill('SIGINT');

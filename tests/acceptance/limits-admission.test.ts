@@ -66,7 +66,7 @@ async function leaver(waitSeconds: number): Promise<{ hangUp: () => void }> {
   return { hangUp: () => void sent.destroy() };
 }
 
-test('ten of a hundred concurrent creates start, and the other ninety are refused with details of the limit', async () => {
+test('ten of a hundred concurrent creates start, and the other ninety are refused with the details of the limit', async () => {
   await setLimits(server, token, { maxConcurrent: SEATS, maxWaiting: LINE });
   const beganMs = performance.now();
   const answers = await Promise.all(Array.from({ length: 100 }, (_, index) => create(`crowd ${index}`)));
@@ -98,7 +98,7 @@ test('ten of a hundred concurrent creates start, and the other ninety are refuse
   assert.ok(maxCreatesPerMinute >= leastCreates && maxCreatesPerMinute <= SEATS, `${maxCreatesPerMinute} creates`);
 });
 
-test('while ten sessions are running, five creates wait and five are refused, and the queue keeps its order when a caller disconnects', async () => {
+test('while ten sessions are running, five creates wait, five are refused, and the queue keeps its order when a caller disconnects', async () => {
   const callers: Array<Promise<Created>> = [];
   for (const name of ['one', 'two']) {
     callers.push(create(name, 55));
@@ -168,7 +168,7 @@ test('only ten of a hundred concurrent creates and operation calls get a session
   await server.settles();
 });
 
-test('applications take turns to get free slots, and no browser is started for a caller that has disconnected', async () => {
+test('applications get free slots in turn, and no browser is started for a caller that has disconnected', async () => {
   const made = await server.api<{ id: string }>('POST', '/v1/applications', { key: token, body: { name: 'Other' } });
   const issued = await server.api<IssuedAgentKey>('POST', `/v1/applications/${made.body.id}/agent-keys`, {
     key: token,
@@ -215,7 +215,7 @@ test('applications take turns to get free slots, and no browser is started for a
   assert.match(await metrics(), /^berth_refused_creates_total\{why="concurrent"\} \d+$/m);
 });
 
-test('a stopping service refuses queued creates, and the next server counts running sessions', async () => {
+test('a service that is shutting down refuses queued creates, and the next server counts running sessions', async () => {
   const standing = await running();
   assert.ok(standing.length > 0);
   await setLimits(server, token, { maxConcurrent: standing.length });

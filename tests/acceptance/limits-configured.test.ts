@@ -78,7 +78,7 @@ test('refuses null, unknown fields and numbers out of range, and names the field
   assert.equal((await readLimits(server, token)).revision, revision);
 });
 
-test('refuses to raise a limit above the ceiling of the operator, but accepts an unchanged limit that is above it', async () => {
+test('refuses to raise a limit above the ceiling of the operator, but accepts an unchanged limit above the ceiling', async () => {
   const above = await replace({ browsers: { maxConcurrent: 5 } }, await ifMatch());
   assert.deepEqual([above.status, above.body.code], [400, 'invalid_request']);
   assert.match(above.body.message, /browsers\.maxConcurrent is 5; the operator of this service allows at most 4/);
@@ -90,7 +90,7 @@ test('refuses to raise a limit above the ceiling of the operator, but accepts an
   assert.match(unsound.body.message, /browsers\.defaultTimeout is 700, which is above maxTimeout \(600\)/);
 });
 
-test('requires the token of a member with the right scope, and refuses agent keys', async () => {
+test('requires the token of a member with the required scope, and refuses agent keys', async () => {
   for (const method of ['GET', 'PUT']) {
     const byKey = await server.api(method, path, { body: method === 'PUT' ? {} : undefined });
     assert.deepEqual([byKey.status, byKey.body.code], [401, 'invalid_credentials']);
@@ -107,7 +107,7 @@ test('requires the token of a member with the right scope, and refuses agent key
   assert.deepEqual([refused.status, refused.body.code], [403, 'permission_denied']);
 });
 
-test('a session gets the default time limit of the application, and at most its maximum', async () => {
+test('a session gets the default time limit of the application, and cannot exceed its maximum', async () => {
   await setLimits(server, token, { defaultTimeout: 600, maxTimeout: 1200 });
   const session = await server.createSession();
   assert.equal(Date.parse(session.expiresAt) - Date.parse(session.createdAt), 600 * SECOND);
@@ -126,7 +126,7 @@ test('a session gets the default time limit of the application, and at most its 
   assert.deepEqual([project?.defaultTimeout, project?.concurrency], [600, 4]);
 });
 
-test('limits the creates in any 60 seconds, and a refusal states when to retry', async () => {
+test('limits the creates in any period of 60 seconds, and states when to retry', async () => {
   await server.advance(61 * SECOND);
   await setLimits(server, token, { maxCreatesPerMinute: 2 });
   const create = () => server.api<ErrorBody & Session>('POST', '/v1/browsers/sessions');
@@ -156,7 +156,7 @@ test('limits the creates in any 60 seconds, and a refusal states when to retry',
   await server.release(third.body.id);
 });
 
-test('a limit below the current use ends no session and refuses creates, and raising it admits queued ones', async () => {
+test('a limit below the current use ends no session but refuses creates, and a higher limit admits queued creates', async () => {
   await server.advance(61 * SECOND);
   await setLimits(server, token, {});
   const standing = await server.createSession();

@@ -53,7 +53,7 @@ const evaluating = (id: number, sessionId: string, expression: string): string =
     sessionId,
   });
 
-test('passes 50 MB to the browser and a larger message to the client, each in one message', () =>
+test('passes 50 MB to the browser and a larger message to the client, each as one message', () =>
   withSession(async ({ connectUrl }) => {
     const client = await CdpClient.connect(connectUrl);
     const page = await client.attachToPage();
@@ -83,7 +83,7 @@ test('a binary message closes its client with 1003', () =>
     assert.equal((await client.closed()).code, 1003);
   }));
 
-test('refuses the twenty-first client before the upgrade, and accepts it after another has disconnected', () =>
+test('refuses the twenty-first client before the upgrade, and accepts a client after another client has disconnected', () =>
   withSession(async ({ connectUrl }) => {
     const clients = await Promise.all(Array.from({ length: CLIENTS_MAX }, () => CdpClient.connect(connectUrl)));
     const { status, headers, body } = await refusedUpgrade(connectUrl);
@@ -117,7 +117,7 @@ test('accepts twenty of thirty clients that connect at the same time', () =>
     await Promise.all(inside.map(client => client.close()));
   }));
 
-test('refuses the fifty-first browser context, and accepts another after one was disposed of', () =>
+test('refuses the fifty-first browser context, and accepts another context after one is disposed', () =>
   withSession(async ({ connectUrl }) => {
     const client = await CdpClient.connect(connectUrl);
     const made = Array.from({ length: CONTEXTS_MAX }, () => client.send('Target.createBrowserContext'));
@@ -130,7 +130,7 @@ test('refuses the fifty-first browser context, and accepts another after one was
     await client.close();
   }));
 
-test('refuses a create while all slots are in use, and accepts one after a release', async () => {
+test('refuses a create while all slots are in use, and accepts a create after a release', async () => {
   const { id } = await server.createSession({ keepAlive: true });
   const { status, headers, body } = await server.api('POST', SESSIONS, { body: {} });
   assert.equal(status, 503);
@@ -203,7 +203,7 @@ test('accepts an agent key with browsers:connect in either header', () =>
     }
   }));
 
-test('connecting to a session that has ended returns 410 with the end reason', async () => {
+test('a connection to an ended session is refused with 410 and the end reason', async () => {
   const session = await server.createSession();
   await server.release(session.id);
   const { status, body } = await refusedUpgrade(session.connectUrl);
@@ -212,7 +212,7 @@ test('connecting to a session that has ended returns 410 with the end reason', a
   assert.deepEqual(body.details, { status: 'COMPLETED', endReason: 'released' });
 });
 
-test('a plain GET request for the connect address returns 426', () =>
+test('a plain GET request to the connect address returns 426', () =>
   withSession(async ({ connectUrl }) => {
     const { pathname, search } = new URL(connectUrl);
     const { status, headers, body } = await server.api('GET', `${pathname}${search}`, { key: null });

@@ -196,7 +196,7 @@ test('uses Mac shortcuts for a viewer on a Mac', async () => {
   await end();
 });
 
-test('sends compositions and dead keys', async () => {
+test('sends text from input methods and dead keys', async () => {
   const { page, view, end } = await openDesk();
   await takeControl(view);
   await click(view, 200, 60);
@@ -228,7 +228,7 @@ test("pastes ten kilobytes of text, and copies to the viewer's clipboard", async
   await end();
 });
 
-test('drops a dragged element, even if the mouse moves quickly', async () => {
+test('completes a drag and drop even if the mouse moves quickly', async () => {
   const { page, view, end } = await openDesk();
   await takeControl(view);
   const devtools = await view.context().newCDPSession(view);
@@ -255,7 +255,7 @@ test('drops a dragged element, even if the mouse moves quickly', async () => {
   await end();
 });
 
-test('scrolls, drags and drops, touches, and shows the cursor of the page', async () => {
+test('scrolls, drags and drops, sends touches, and shows the cursor of the page', async () => {
   const { page, view, end } = await openDesk();
   await takeControl(view);
   const [from, to] = [await at(view, 60, 290), await at(view, 400, 290)];
@@ -283,7 +283,7 @@ test('scrolls, drags and drops, touches, and shows the cursor of the page', asyn
   await end();
 });
 
-test('a click after many moves hits the right place', async () => {
+test('a click after many mouse moves hits the correct element', async () => {
   const { page, view, end } = await openDesk();
   await takeControl(view);
   for (let step = 0; step < 300; step++) {
@@ -295,7 +295,7 @@ test('a click after many moves hits the right place', async () => {
   await end();
 });
 
-test('shows dialogs, select lists and file choosers, and sends the responses of the viewer', async () => {
+test('shows dialogs, select lists and file choosers, and sends the input of the viewer', async () => {
   const { page, view, end } = await openDesk();
   // Playwright dismisses dialogs that have no listener. Its response is queued while a viewer has control.
   page.on('dialog', () => {});
@@ -333,7 +333,7 @@ test('shows dialogs, select lists and file choosers, and sends the responses of 
   await end();
 });
 
-test('shows select lists and copies text in frames of the same site and of another site', async () => {
+test('shows select lists and copies text in same-site and cross-site frames', async () => {
   const { page, view, end } = await openDesk();
   await page.goto(`${pages.a}/framing`);
   await takeControl(view);
@@ -384,7 +384,7 @@ test('offers downloads only to viewers who may take control', async () => {
   await end();
 });
 
-test('on a small screen, works with touch and the on-screen keyboard', async () => {
+test('works with touch and the on-screen keyboard on a small screen', async () => {
   const { page, view, watched, end } = await openDesk({ look: PHONE });
   assert.deepEqual(await watched.findings(), []);
   assert.equal(await watched.overflows(), false);
@@ -412,7 +412,7 @@ for (const [name, look] of [
   ['at a desk, dark', DESK_DARK],
   ['on a phone, dark', PHONE_DARK],
 ] as const)
-  test(`has no serious accessibility findings while watching and controlling: ${name}`, async () => {
+  test(`has no serious accessibility findings while the viewer watches or has control: ${name}`, async () => {
     const { view, watched, end } = await openDesk({ look });
     assert.deepEqual(await watched.findings(), []);
     await takeControl(view);
@@ -446,7 +446,7 @@ test('a viewer with control can use the tabs, the address bar and the history, a
   await end();
 });
 
-test('a press on a tab is not lost when titles change before the release', async () => {
+test('a press on a tab is not lost if titles change before the release', async () => {
   const { page, view, end } = await openDesk();
   const second = await page.context().newPage();
   await second.goto(`${pages.url}/next`);
@@ -461,7 +461,7 @@ test('a press on a tab is not lost when titles change before the release', async
   await end();
 });
 
-test('shows a popup opened by a click, offers a button to go back, and returns when the popup closes', async () => {
+test('shows a popup that a click opened, offers a button to go back, and shows the opener again when the popup closes', async () => {
   const { page, view, end } = await openDesk();
   await page.goto(`${pages.url}/sign-in-with`);
   await takeControl(view);
@@ -506,7 +506,7 @@ test('shows a popup opened by a click, offers a button to go back, and returns w
   await end();
 });
 
-test('a page opened by the agent or another viewer does not change which page is shown', async () => {
+test('a page that the agent or another viewer opens is not shown automatically', async () => {
   const { page, view, end } = await openDesk();
   await page.goto(`${pages.url}/sign-in-with`);
   const looking = await view.context().newPage();
@@ -523,7 +523,7 @@ test('a page opened by the agent or another viewer does not change which page is
   await end();
 });
 
-test('Enter in the address bar opens the address and is not sent to the page', async () => {
+test('Enter in the address bar opens the address, and is not sent to the page', async () => {
   const { page, view, end } = await openDesk();
   await page.goto(`${pages.url}/pay`);
   await takeControl(view);
@@ -539,7 +539,7 @@ test('Enter in the address bar opens the address and is not sent to the page', a
   await end();
 });
 
-test('Tab and Escape are sent to the page, and F6 moves the focus out of it and releases pressed keys', async () => {
+test('Tab and Escape are sent to the page, and F6 moves the focus out of the page and releases pressed keys', async () => {
   const { page, view, end } = await openDesk();
   await page.goto(`${pages.url}/pay`);
   await takeControl(view);
@@ -559,7 +559,7 @@ test('Tab and Escape are sent to the page, and F6 moves the focus out of it and 
   await end();
 });
 
-test('works in a sandboxed frame, and notifies the embedding page when the session has ended', async () => {
+test('works in a sandboxed frame, and notifies the embedding page when the session ends', async () => {
   const { id, page, view } = await openDesk();
   const { body } = await server.api<DebugUrls>('GET', `/v1/browsers/sessions/${id}/debug`);
   const embedding = await view.context().newPage();

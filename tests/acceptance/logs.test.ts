@@ -140,7 +140,7 @@ test('records console messages of the page, its workers, frames and popups from 
   assert.ok(log.some(entry => entry.method === 'Log.entryAdded' && textOf(entry).includes('404')));
 });
 
-test('records requests: redirects, cached and failed requests, a socket, and requests of the worker', () => {
+test('records redirects, cached and failed requests, WebSockets and requests of a worker', () => {
   const sent = log.filter(({ method }) => method === 'Network.requestWillBeSent').map(urlOf);
   for (const path of [
     '/world',
@@ -168,7 +168,7 @@ test('records requests: redirects, cached and failed requests, a socket, and req
   assert.ok(!bodies.includes('"hello"') && !bodies.includes('a=b'), 'bodies and messages are not logged');
 });
 
-test('records frames of other sites, shared workers and service workers from the start', async () => {
+test('records cross-site frames, shared workers and service workers from the start', async () => {
   const { session, client } = await visited('/apart');
   const hasAll = (entries: readonly SessionLog[]): boolean =>
     APART.every(({ words, path }) => saidBy(entries, words) && askedBy(entries, path));
@@ -184,7 +184,7 @@ const APART = [
   { words: 'first words of the service worker', path: '/from-service', pageId: -1 },
 ];
 
-test('entries have the documented format and are ordered by time', () => {
+test('entries have the documented format and a time within the session', () => {
   for (const entry of log) {
     assert.equal(entry.sessionId, world.session.id);
     assert.ok(Number.isInteger(entry.pageId));
@@ -197,7 +197,7 @@ test('entries have the documented format and are ordered by time', () => {
   assert.ok(log.every(({ timestamp = 0 }) => timestamp >= created && timestamp <= Date.now()));
 });
 
-test('lists a part of the log by kind, cursor and limit', async () => {
+test('filters the log by kind, cursor and limit', async () => {
   const { id } = world.session;
   const console = await listed(id, '?type=console');
   assert.deepEqual([...methodsOf(console)].sort(), [
@@ -240,7 +240,7 @@ test('lists the entries of a page and of a period', async () => {
   assert.deepEqual(await listed(id, `?to=${world.session.createdAt}`), []);
 });
 
-test('records commands of clients with their results, without typed text', async () => {
+test('records commands of clients and their results, without typed text', async () => {
   const { session, client, page } = await visited('/next');
   const typed = 'correct-horse-7';
   await client.evaluate('6 * 7', page);
@@ -283,7 +283,7 @@ test("records a navigation that the session's rules refused", async () => {
   await server.release(session.id);
 });
 
-test('the HAR file of a running session can be imported by DevTools', async () => {
+test('DevTools can import the HAR file of a running session', async () => {
   const { id } = world.session;
   const asked = await server.api<unknown>('GET', pathOf(id), { headers: { accept: 'application/har+json' } });
   assert.match(String(asked.headers['content-type']), /^application\/har\+json/);
@@ -380,7 +380,7 @@ test('refuses invalid queries, unknown sessions and requests without a key', asy
   assert.deepEqual(await refused(pathOf('01a1fa50-5319-7450-a6b3-c787ada50631', '?format=har')), [404, 'not_found']);
 });
 
-test('the log is deleted a month after the session has ended, and the response states the reason', async () => {
+test('the log is deleted a month after the session ends, and the response states the reason', async () => {
   const { session, client } = await visited('/next');
   await logWith(session.id, 'the log to begin', ({ method }) => method === 'Page.frameNavigated');
   for (const { id } of [session, world.session]) await server.release(id);

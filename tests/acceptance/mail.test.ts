@@ -58,7 +58,7 @@ const received = (count: number) =>
     length => length === count,
   );
 
-test('an e-mail is sent at once, from and to the right address, and its text is then deleted', async () => {
+test('an e-mail is sent immediately with the correct addresses, and its text is then deleted', async () => {
   const { body } = await invite('grace@example.com');
   await received(1);
   const [mail] = smtp.mails;
@@ -76,7 +76,7 @@ test('an e-mail is sent at once, from and to the right address, and its text is 
   assert.equal(kept.text, '');
 });
 
-test('retries an e-mail that the server refuses temporarily, at growing intervals', async () => {
+test('retries a temporarily refused e-mail, with increasing pauses', async () => {
   smtp.refusal = '451 4.3.0 try again later';
   const before = rcpts();
   await invite('later@example.com');
@@ -108,7 +108,7 @@ test('retries an e-mail that the server refuses temporarily, at growing interval
   );
 });
 
-test('stops retrying an e-mail after a day, and the operator can then read it', async () => {
+test('stops retries of an e-mail after a day, and the operator can then read the e-mail', async () => {
   smtp.refusal = '550 5.1.1 nobody has this address';
   const beganMs = server.now().getTime();
   await invite('nobody@example.com');
@@ -144,7 +144,7 @@ test('stops retrying an e-mail after a day, and the operator can then read it', 
   assert.match(mail.text, /#biv_/);
 });
 
-test('an address gets at most 20 e-mails in an hour, and an invitation that cannot be sent is revoked', async () => {
+test('an address gets at most 20 e-mails per hour, and an invitation that cannot be sent is revoked', async () => {
   for (let n = 0; n < 20; n += 1) {
     // One application for each e-mail, because applications have limits too.
     const made = await server.api<{ id: string }>('POST', '/v1/applications', { key: token, body: { name: `a${n}` } });
@@ -175,7 +175,7 @@ test('an application name with special characters cannot add a header to an e-ma
   assert.match(head, /^Subject: =\?UTF-8\?/m);
 });
 
-test('a mail server that does not respond does not delay responses', async () => {
+test('a mail server that does not respond does not delay API responses', async () => {
   smtp.silent = true;
   assert.equal((await invite('silent@example.com')).status, 201);
   assert.equal((await printed('silent@example.com')).sentAt, undefined);

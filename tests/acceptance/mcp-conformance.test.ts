@@ -60,7 +60,7 @@ async function run(
 }
 
 for (const era of ['legacy', 'modern'])
-  test(`the MCP inspector, in protocol era ${era}, lists the same tools as discovery and finds no errors in the schemas`, async () => {
+  test(`the MCP inspector, in protocol era ${era}, lists all tools and finds no schema errors`, async () => {
     const asked = ['--method', 'tools/list', '--strict', '--format', 'json', '--protocol-era', era];
     const address = ['--cli', '--server-url', endpoint.href, '--transport', 'http'];
     const { code, output, errors } = await run(INSPECTOR, [
@@ -77,7 +77,7 @@ for (const era of ['legacy', 'modern'])
     );
   });
 
-test('the MCP inspector can call a tool and prints its result', async () => {
+test('the MCP inspector can call a tool and print its result', async () => {
   const address = ['--cli', '--server-url', endpoint.href, '--transport', 'http'];
   const called = ['--method', 'tools/call', '--tool-name', 'orders_cancel', '--tool-args-json', '{"orderId":"A-7"}'];
   const header = ['--header', `Authorization: ${authorization}`];
@@ -206,4 +206,4 @@ function seen(scenario: string, checks: readonly string[], ran: readonly Ran[]):
   for (const { id } of unmet) unneeded.delete(`${scenario} ${id}`);
 }
 
-test('every listed exception is needed for at least one revision', () => assert.deepEqual([...unneeded], []));
+test('every listed exception is required by at least one revision', () => assert.deepEqual([...unneeded], []));

@@ -83,7 +83,7 @@ function refOf(text: string, snapshot: string): string {
   return ref;
 }
 
-test('lists the tools, with a schema and hints for each', async () => {
+test('lists the tools, each with a schema and hints', async () => {
   const { tools } = await client.listTools();
   assert.deepEqual(
     tools.map(({ name }) => name),
@@ -95,7 +95,7 @@ test('lists the tools, with a schema and hints for each', async () => {
   }
 });
 
-test('a page can be read, filled in and clicked, also in a frame, and the response shows the effect', async () => {
+test('a page can be read, filled in and clicked, including in a frame, and the response shows the effect', async () => {
   const { sessionId, text } = await open({ url: `${pages.url}/shop` });
   assert.match(text, /Title: Shop/);
   const typed = await done('browser_type', { sessionId, ref: refOf('textbox "Name"', text), text: 'Ada' });
@@ -121,7 +121,7 @@ test('a page can be read, filled in and clicked, also in a frame, and the respon
   assert.equal((await server.read(sessionId)).status, 'COMPLETED');
 });
 
-test('a click or key press on a link returns the page that it opens, even if that page is slow, or the same page if the link leads nowhere', async () => {
+test('a click or key press on a link returns the page that opens, even if the page is slow, or the current page if no page opens', async () => {
   const { sessionId, text } = await open({ url: `${pages.url}/links` });
   const stayed = await done('browser_click', { sessionId, ref: refOf('link "Nothing"', text) });
   assert.match(stayed.text, /Title: Links/);
@@ -134,7 +134,7 @@ test('a click or key press on a link returns the page that it opens, even if tha
   await done('browser_close', { sessionId });
 });
 
-test('a call reports that its session ended while the call was running', async () => {
+test('a call reports that its session ended during the call', async () => {
   const { sessionId } = await open({ url: `${pages.url}/red` });
   const waiting = call('browser_wait_for', { sessionId, text: 'never' });
   await server.release(sessionId);
@@ -143,7 +143,7 @@ test('a call reports that its session ended while the call was running', async (
   assert.match(text, /is not running: COMPLETED/);
 });
 
-test('a dialog blocks the page until it is answered, and then the click takes effect', async () => {
+test('an open dialog blocks the page, and the click takes effect after the dialog is handled', async () => {
   const { sessionId, text } = await open({ url: `${pages.url}/shop` });
   const asked = await done('browser_click', { sessionId, ref: refOf('button "Ask"', text) });
   assert.match(asked.text, /A dialog is open \(confirm\): "Sure\?"/);
@@ -154,7 +154,7 @@ test('a dialog blocks the page until it is answered, and then the click takes ef
   await done('browser_close', { sessionId });
 });
 
-test('attaches files of the call and files that were uploaded to the session', async () => {
+test('attaches files from the call and files that were uploaded to the session', async () => {
   const { sessionId, text } = await open({ url: `${pages.url}/shop` });
   const ref = refOf('button "CV"', text);
   const chosen = await done('browser_file_upload', {
@@ -208,7 +208,7 @@ test('tabs, including popups, can be listed, opened, selected and closed', async
   await done('browser_close', { sessionId });
 });
 
-test('a screenshot shows the page, and code, console, requests and history are available', async () => {
+test('takes screenshots, runs code, and gives access to the console, requests and history', async () => {
   const { sessionId } = await open({ url: `${pages.url}/red`, width: 800, height: 600 });
   const { image } = await done('browser_take_screenshot', { sessionId });
   assert.ok(image);
@@ -238,7 +238,7 @@ test('a screenshot shows the page, and code, console, requests and history are a
   await done('browser_close', { sessionId });
 });
 
-test('one connection can use three sessions with different contexts, and an ambiguous call returns the ids to choose from', async () => {
+test('a connection can use three sessions with different contexts, and an ambiguous call returns the ids to choose from', async () => {
   const { body: context } = await server.api<{ id: string }>('POST', '/v1/browsers/contexts', { body: {} });
   const first = await open({ url: `${pages.url}/login`, contextId: context.id, persist: true });
   assert.match(first.text, /Title: nobody/);
@@ -259,7 +259,7 @@ test('one connection can use three sessions with different contexts, and an ambi
   for (const { sessionId } of three) assert.equal((await server.read(sessionId)).status, 'COMPLETED');
 });
 
-test('a call on a session that has ended returns an error, and never opens an empty session instead', async () => {
+test('a call in an ended session returns an error, and does not open a new session', async () => {
   const { sessionId } = await open({ url: `${pages.url}/red` });
   await server.release(sessionId);
   for (const input of [{ sessionId }, {}]) {
@@ -271,7 +271,7 @@ test('a call on a session that has ended returns an error, and never opens an em
   assert.equal((await done('browser_sessions')).text, 'No session is open.');
 });
 
-test('a session continues after the server was killed, and only old references are lost', async () => {
+test('a session continues after the server was killed, and only old references become invalid', async () => {
   const { sessionId, text } = await open({ url: `${pages.url}/shop` });
   await done('browser_type', { sessionId, ref: refOf('textbox "Name"', text), text: 'Ada' });
   await server.kill();
@@ -288,7 +288,7 @@ test('a session continues after the server was killed, and only old references a
   await done('browser_close', { sessionId });
 });
 
-test('the address of the live view is not part of the text for the model', async () => {
+test('the live view address is not part of the text for the model', async () => {
   const opened = await done('browser_open', { url: `${pages.url}/red` });
   const sessionId = String(opened.meta['berth/sessionId']);
   const live = String(opened.meta['berth/liveViewUrl']);
@@ -349,7 +349,7 @@ test('a client that cannot open URLs gets the link as text, and waits for the pe
   await done('browser_close', { sessionId });
 });
 
-test('a client that can open URLs is asked to open the link, and the call returns when the person is done', async () => {
+test('a client that can open URLs is asked to open the link, and the call returns when the person has finished', async () => {
   const seen: string[] = [];
   let outcome: 'completed' | 'declined' = 'completed';
   const opening = await openingClient(server.key, async url => {
@@ -374,7 +374,7 @@ test('a client that can open URLs is asked to open the link, and the call return
   await done('browser_close', { sessionId });
 });
 
-test('refuses a request state that was modified or belongs to another key', async () => {
+test('refuses a request state that was changed or belongs to another key', async () => {
   const { sessionId } = await open({ url: `${pages.url}/red` });
   const meta = {
     'io.modelcontextprotocol/protocolVersion': '2026-07-28',
@@ -437,7 +437,7 @@ test('a client of the 2025 protocol that can open URLs gets an error with the li
   await done('browser_close', { sessionId });
 });
 
-test('a call that needs approval is prepared, approved by a person and executed once, in each way of asking for approval', async () => {
+test('a call that needs approval is prepared, approved by a person and executed once, for each kind of client', async () => {
   const owner = await Owner.of(server);
   await owner.publish('orders.cancel', cancelOrder(upstream, { approval: 'member' }));
   const granting = { grants: [{ operationId: 'orders.cancel' }] };
@@ -515,7 +515,7 @@ test('a call that needs approval is prepared, approved by a person and executed 
   await unable.close();
 });
 
-test('an operation that needs a person asks the client to open the link, and the call waits for the result', async () => {
+test('for an operation that needs a person, the client is asked to open the link, and the call waits for the result', async () => {
   const scopes = ['browsers:connect', 'browsers:read', 'browsers:write', 'operations:invoke', 'invocations:read'];
   const grants = [{ operationId: 'browser.handoff' }, { operationId: 'browser.steps' }];
   const { key } = await keyWith(server, { scopes, grants });
@@ -555,7 +555,7 @@ test('an MCP agent and a CDP client can use the same browser', async () => {
   await done('browser_close', { sessionId });
 });
 
-test('refuses invalid arguments and unknown tools, and states what is expected', async () => {
+test('refuses invalid arguments and unknown tools, and states the reason', async () => {
   const wrong = await call('browser_navigate', { adress: 'http://a.test' });
   assert.ok(wrong.isError);
   assert.match(wrong.text, /url/);
@@ -579,7 +579,7 @@ test('a client of the 2025 protocol can list the tools, and open and close a ses
   await old.close();
 });
 
-test('a client that uses stdio can call the tools through `berth mcp`', async () => {
+test('a stdio client can call the tools through `berth mcp`', async () => {
   const args = [join(CHECKOUT, 'cli/berth.ts'), 'mcp', '--server', server.url, '--app', server.applicationId];
   const env = { PATH: process.env.PATH ?? '', BERTH_KEY: server.key };
   const transport = new StdioClientTransport({ command: process.execPath, args, env, stderr: 'ignore' });

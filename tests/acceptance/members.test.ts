@@ -30,7 +30,7 @@ const listed = async (): Promise<readonly Invitation[]> =>
 
 const statusOf = async (id: string): Promise<string | undefined> => (await listed()).find(one => one.id === id)?.status;
 
-test('an invitation is e-mailed and shown once, and the person who registers with it becomes a member', async () => {
+test('an invitation is e-mailed and shown once, and a person who registers and accepts it becomes a member', async () => {
   const email = 'grace@example.com';
   const issued = await ada.post<IssuedInvitation>(INVITATIONS, { email: ' Grace@Example.com ', role: 'developer' });
   assert.equal(issued.status, 201, issued.text);
@@ -63,7 +63,7 @@ test('an invitation is e-mailed and shown once, and the person who registers wit
   grace = { person, accountId: newest.accountId };
 });
 
-test('an invitation that is accepted in two tabs at the same time is accepted once', async () => {
+test('an invitation that is accepted in two tabs concurrently is accepted only once', async () => {
   const email = 'tabs@example.com';
   const invited = await invite(server, ada, email, 'viewer');
   const person = await register(server, invited, email);
@@ -76,14 +76,14 @@ test('an invitation that is accepted in two tabs at the same time is accepted on
   assert.equal(left.status, 204, left.text);
 });
 
-test('an invitation raises the role of a member, and never lowers it', async () => {
+test('an invitation can raise the role of a member, but cannot lower it', async () => {
   const lower = await accept(grace.person, await invite(server, ada, 'grace@example.com', 'viewer'));
   assert.equal(lower.body.role, 'developer');
   const higher = await accept(grace.person, await invite(server, ada, 'grace@example.com', 'admin'));
   assert.equal(higher.body.role, 'admin');
 });
 
-test('a change of role takes effect at once, and only admins see addresses', async () => {
+test('a role change takes effect immediately, and only admins and owners see e-mail addresses', async () => {
   const path = `${MEMBERS}/${grace.accountId}`;
   const addresses = async () => (await grace.person.get<MemberPage>(MEMBERS)).body.data.map(({ email }) => email);
   assert.deepEqual(await addresses(), ['grace@example.com', 'ada@example.com']);
@@ -96,7 +96,7 @@ test('a change of role takes effect at once, and only admins see addresses', asy
   assert.equal((await grace.person.post(`${APPLICATION}/agent-keys`, { name: 'mine' })).status, 403);
 });
 
-test('a member who leaves or is removed loses access at once, also with a token', async () => {
+test('a member who leaves or is removed loses access immediately, including access by tokens', async () => {
   const { person, accountId } = await join(server, ada, 'linus@example.com', 'developer');
   await stepUp(person);
   const request = { name: 'mine', scopes: ['applications:read'] };
@@ -116,7 +116,7 @@ test('a member who leaves or is removed loses access at once, also with a token'
   assert.deepEqual(await statuses(), [404, 404]);
 });
 
-test('an owner can make another owner after a step-up, and may then leave', async () => {
+test('an owner can promote another member to owner after a step-up, and the last owner cannot leave', async () => {
   const { person, accountId } = await join(server, ada, 'second@example.com', 'admin');
   const path = `${MEMBERS}/${accountId}`;
   await server.advance(301_000);
@@ -174,7 +174,7 @@ test('lists members and invitations in list pages', async () => {
   }
 });
 
-test('the audit log records invitations, role changes, removals and members who leave', async () => {
+test('the audit log records invitations, role changes, removals and departures', async () => {
   const { body } = await ada.get<AuditPage>(`${APPLICATION}/audit?limit=100`);
   const actions = new Set(body.data.map(({ action }) => action));
   for (const action of ['created', 'accepted', 'refused', 'revoked'] as const)
@@ -185,7 +185,7 @@ test('the audit log records invitations, role changes, removals and members who 
   assert.ok(!JSON.stringify(body).includes('biv_'));
 });
 
-test('an application may send at most 20 invitations in an hour and have 50 pending', async () => {
+test('an application can send at most 20 invitations per hour, and have 50 pending invitations', async () => {
   const { body: made } = await ada.post<{ id: string }>('/v1/applications', { name: 'Many' });
   const key = await ownerToken(server);
   const path = `/v1/applications/${made.id}/invitations`;

@@ -87,7 +87,7 @@ const expressions = [
 
 const server = await startServer({ env: { BERTH_ENGINE: LIGHT_ENGINE } });
 
-test('a running server exports every metric that a panel or an alert uses', async () => {
+test('a running server exports every metric in the panels and alerts', async () => {
   await server.release((await server.createSession()).id);
   const { text } = await server.operator<string>('/metrics');
   const types = new Map([...text.matchAll(/^# TYPE (\S+) (\S+)$/gm)].map(([, name = '', type = '']) => [name, type]));

@@ -77,7 +77,7 @@ const status = async (page: Page, url: string): Promise<number | undefined> =>
 
 const policy = (networkPolicy: object): object => ({ browserSettings: { networkPolicy } });
 
-test('default deny allows only the listed hosts and their subdomains', () =>
+test('with the default deny, only the listed hosts and their subdomains are allowed', () =>
   withSession(policy({ default: 'deny', allow: ['*.A.test.', 'bücher.test'] }), async (page, { id }) => {
     for (const host of ['a.test', 'www.a.test', 'xn--bcher-kva.test']) assert.equal(await status(page, at(host)), 200);
     const before = pages.hits('/plain');
@@ -102,7 +102,7 @@ test('default deny allows only the listed hosts and their subdomains', () =>
     assert.deepEqual(told[0]?.actor, { kind: 'browser' });
   }));
 
-test('default allow refuses the listed hosts, and the longest matching entry decides', () =>
+test('with the default allow, the listed hosts are refused, and the longest matching entry applies', () =>
   withSession(policy({ deny: ['a.test'], allow: ['www.a.test'] }), async page => {
     assert.deepEqual(
       [await status(page, at('a.test')), await status(page, at('www.a.test')), await status(page, at('b.test'))],
@@ -110,7 +110,7 @@ test('default allow refuses the listed hosts, and the longest matching entry dec
     );
   }));
 
-test('the rules still apply after another server has adopted the session', async () => {
+test('the rules still apply after another server adopts the session', async () => {
   const session = await server.createSession({ keepAlive: true, ...policy({ default: 'deny', allow: ['a.test'] }) });
   await server.restart();
   await drive(session, async page => {
@@ -127,7 +127,7 @@ test('blocks advertising hosts if blockAds is set', () =>
     await toldOf(server, id, 'network.refused', ({ hostname, rule }) => hostname === 'b.test' && rule === 'ad');
   }));
 
-test('a failed plain HTTP request causes a network error, as without a proxy, and is not repeated', () =>
+test('a failed plain HTTP request causes the same network error as without a proxy, and is not repeated', () =>
   withSession({}, async (page, _session, browser) => {
     const ends = /net::ERR_(EMPTY_RESPONSE|CONNECTION_CLOSED)/;
     assert.equal(await status(page, at('a.test')), 200);
@@ -161,14 +161,14 @@ test('a failed plain HTTP request causes a network error, as without a proxy, an
       }
   }));
 
-test('a plain HTTP request has the headers that a browser sends without a proxy', () =>
+test('a plain HTTP request has the same headers as without a proxy', () =>
   withSession({}, async page => {
     const headers = await (await page.goto(at('a.test', '/echo')))?.request().allHeaders();
     assert.equal(headers?.connection, 'keep-alive');
     assert.equal(headers?.['proxy-connection'], undefined);
   }));
 
-test('refuses entries that are not host names, and names them', async () => {
+test('refuses entries that are not host names, and reports them', async () => {
   const networkPolicy = { allow: ['a.test', 'https://a.test'], deny: ['a*.test'] };
   const { status, body } = await server.api<ErrorBody>('POST', '/v1/browsers/sessions', {
     body: { browserSettings: { networkPolicy } },

@@ -41,7 +41,7 @@ test('no header reveals a proxy', () => {
     assert.doesNotMatch(JSON.stringify(seen.headers), /"(proxy-|via|x-forwarded|forwarded)/i);
 });
 
-test('the document has a line for everything that the page checks', () => {
+test('the document has a line for every property that the page checks', () => {
   assert.deepEqual([...noticedLines()].sort(), Object.keys(onChromium).sort());
 });
 

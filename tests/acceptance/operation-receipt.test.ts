@@ -23,7 +23,7 @@ const server = await startServer({ pages, env: { BERTH_RATE_BROWSER_SECOND: Stri
 const guide = new Guide('operation-receipt', { [WRITTEN.url]: server.url, [WRITTEN.page]: `${pages.url}/` });
 assert.match(guide.text, new RegExp(`^export BERTH_RATE_BROWSER_SECOND=${RATE}$`, 'm'));
 
-test('a screenshot over MCP is charged to the second, and its receipt can be verified without a network', async () => {
+test('a screenshot over MCP is charged by the second, and its receipt can be verified without a network', async () => {
   const { code, printed, said } = await guide.run(server);
   assert.equal(code, 0, `${printed}\n${said}`);
   assert.match(said, /^browser_screenshot$/m, 'one grant, one tool');
@@ -34,7 +34,7 @@ test('a screenshot over MCP is charged to the second, and its receipt can be ver
   assert.equal(decodePng(readFileSync(join(guide.folder, 'page.png'))).colourAt(10, 10), '#ff0000');
 });
 
-test('the captured amount matches the duration of the session, and the ledger contains the same amount', async () => {
+test('the captured amount matches the duration of the session and the amount in the ledger', async () => {
   const { sessionId = '', cost }: Invocation = JSON.parse(guide.read('invocation.json'));
   const { startedAt = '', endedAt = '' } = await server.ended(sessionId);
   const lived = (Date.parse(endedAt) - Date.parse(startedAt)) / 1000;
@@ -49,7 +49,7 @@ test('the captured amount matches the duration of the session, and the ledger co
   );
 });
 
-test('a receipt with any one byte flipped is refused', () => {
+test('a receipt with one flipped bit in any byte is refused', () => {
   const receipt = guide.read('receipt.jws').trim();
   const keys: Parameters<typeof verifyReceipt>[1]['keys'] = JSON.parse(guide.read('keys.json'));
   assert.ok(verifyReceipt(receipt, { keys }));

@@ -79,7 +79,7 @@ const drop = (more: { [field: string]: unknown } = {}) => ({
   ...more,
 });
 
-test('opens the address built from the input, and returns fields and a screenshot', async () => {
+test('opens an address that is built from the input, and returns fields and a screenshot', async () => {
   const published = await owner.publish('orders.look', look());
   assert.deepEqual([published.kind, published.status], ['browser', 'published']);
   const { body: list } = await server.api<AgentOperationList>('GET', agentPath(server, 'operations?kind=browser'), {
@@ -100,7 +100,7 @@ test('opens the address built from the input, and returns fields and a screensho
   await server.settles();
 });
 
-test('writes values from the input into form fields and nowhere else', async () => {
+test('writes input values into form fields and nowhere else', async () => {
   await owner.publish('orders.drop', drop());
   const reason = '"><script>document.title="x"</script>';
   const { body, text } = await call('orders.drop', { orderId: 'A-1', reason, sizes: ['s', 'l'] });
@@ -110,7 +110,7 @@ test('writes values from the input into form fields and nowhere else', async () 
   assert.deepEqual(Object(numbers.body.output).fields, { state: 'cancelled', said: '7|m' });
 });
 
-test('refuses an input without the values that the steps need, and does not run any step', async () => {
+test('refuses an input without the values that the steps require, and runs no steps', async () => {
   const before = pages.hits('/orders/');
   const cases: ReadonlyArray<readonly [input: object, path: string]> = [
     [{ orderId: 'A-1', sizes: [] }, 'input.reason'],
@@ -129,7 +129,7 @@ test('refuses an input without the values that the steps need, and does not run 
   assert.equal(pages.hits('/orders/'), before);
 });
 
-test('refuses steps that cannot work or are unsafe, and names the field', async () => {
+test('refuses invalid or unsafe steps, and names the field', async () => {
   const cases: ReadonlyArray<readonly [more: Parameters<typeof look>[0], path: string]> = [
     [{ binding: { url: 'https://{orderId}.example/' } }, 'binding.url'],
     [{ binding: { url: 'file:///etc/passwd' } }, 'binding.url'],
@@ -181,13 +181,13 @@ test('a read fails if its output does not match, and a write succeeds with the o
   assert.deepEqual([written.body.status, written.body.outputInvalid], ['succeeded', true], written.text);
 });
 
-test('steps cannot reach an address that sessions may not reach', async () => {
+test('steps cannot reach an address that is forbidden for sessions', async () => {
   await owner.publish('orders.look', look({ binding: { url: `${server.url}/{orderId}` } }));
   const { body, text } = await call('orders.look', { orderId: 'A-1' });
   assert.deepEqual([body.status, body.error?.code], ['failed', 'page_failed'], text);
 });
 
-test('after the server was killed during a write, its steps are not repeated, and the effect is reported as unknown', async () => {
+test('steps of a write are not repeated after the server was killed, and the effect is reported as unknown', async () => {
   const { binding } = drop();
   const steps = [...binding.steps.slice(0, 5), { do: 'sleep', ms: 10_000 }];
   await owner.publish('orders.drop', drop({ binding: { steps } }));

@@ -30,7 +30,7 @@ const readOrder = (more: { binding?: object; [field: string]: unknown } = {}) =>
   binding: { method: 'GET', url: `${upstream.url}/orders/{orderId}`, ...more.binding },
 });
 
-test('configures, publishes, calls, changes and withdraws an operation', async () => {
+test('an operation can be configured, published, called, changed and withdrawn', async () => {
   const made = await owner.configure('orders.cancel', cancelOrder(upstream));
   assert.equal(made.status, 201, made.text);
   assert.deepEqual([made.body.revision, made.body.status, made.headers.etag], [1, 'draft', '"1"']);
@@ -89,7 +89,7 @@ test('configures, publishes, calls, changes and withdraws an operation', async (
   assert.deepEqual([again.status, again.body.revision], [201, 4]);
 });
 
-test('writes an audit entry with the digest for every change', async () => {
+test('writes an audit entry with the digest for each change', async () => {
   const { body } = await owner.send<AuditPage>('GET', 'audit?limit=100');
   const entries = body.data.filter(({ target }) => target?.id === 'orders.cancel');
   const actions = entries.map(({ action }) => action).reverse();
@@ -100,7 +100,7 @@ test('writes an audit entry with the digest for every change', async () => {
   for (const { details } of entries) assert.match(String(details?.digest), /^sha256:/);
 });
 
-test('switches off a built-in operation, and sets its approval and price', async () => {
+test('a built-in operation can be disabled, and its approval and price can be set', async () => {
   const before = await owner.send<ConfiguredOperation>('GET', 'operations/browser.pdf');
   assert.deepEqual(
     [before.body.kind, before.body.status, before.body.enabled, before.headers.etag],
@@ -141,7 +141,7 @@ test('switches off a built-in operation, and sets its approval and price', async
     assert.equal((await owner.configure(id, cancelOrder(upstream))).status, 403, id);
 });
 
-test('refuses operations that cannot work or are unsafe, and names the field', async () => {
+test('refuses invalid or unsafe operations, and names the field', async () => {
   const refused = async (body: object, code: string, path: string, status = 400): Promise<void> => {
     const answer = await owner.configure('orders.wrong', body);
     assert.deepEqual([answer.status, answer.body.code], [status, code], answer.text);
@@ -194,7 +194,7 @@ test('refuses operations that cannot work or are unsafe, and names the field', a
   assert.equal((await owner.send('GET', 'operations/orders.wrong')).status, 404);
 });
 
-test('passes the input to path, query, headers and body, and nowhere else', async () => {
+test('passes input values to path, query, headers and body, and nowhere else', async () => {
   const inputSchema = {
     type: 'object',
     properties: {
@@ -235,7 +235,7 @@ test('passes the input to path, query, headers and body, and nowhere else', asyn
   assert.equal(upstream.received().length, before);
 });
 
-test('a write needs an idempotency key, and a hundred calls with the same key start one invocation', async () => {
+test('a write requires an idempotency key, and a hundred calls with the same key start one invocation', async () => {
   await owner.publish('orders.cancel', cancelOrder(upstream));
   const without = await invoke(server, key, 'orders.cancel', { orderId: 'A-2' });
   assert.deepEqual([without.status, without.body.code], [400, 'idempotency_key_required']);
@@ -257,7 +257,7 @@ test('a write needs an idempotency key, and a hundred calls with the same key st
   assert.deepEqual([other.status, other.body.code], [409, 'idempotency_conflict']);
 });
 
-test('reports failed if the request had no effect or the service refused it, and ambiguous if the effect is unknown', async () => {
+test('reports failed if a request had no effect, and ambiguous if the effect is unknown', async () => {
   await owner.publish('orders.cancel', cancelOrder(upstream, { timeoutMs: 1000 }));
   await owner.publish('orders.read', readOrder({ timeoutMs: 1000 }));
   const cases: ReadonlyArray<
@@ -331,7 +331,7 @@ test('reports failed if the request had no effect or the service refused it, and
   assert.deepEqual((await call('orders.read', { orderId: 'list' })).body.output, { value: [1] });
 });
 
-test('a call to an unreachable service is reported as failed, even for a write, because nothing was sent', async () => {
+test('a call to an unreachable service is reported as failed, even for a write, because no request was sent', async () => {
   await owner.publish('orders.flaky', cancelOrder(closed));
   closed.close();
   const { body, text } = await call('orders.flaky', { orderId: 'A-1' });
@@ -348,7 +348,7 @@ test('keeps an output only for the retention period of the operation', async () 
   assert.equal(Date.parse(brief.retention?.outputUntil ?? '') - Date.parse(brief.endedAt ?? '') <= 600_000, true);
 });
 
-test('keeps an input only if the operation is configured to, and shows it only to the agent that made the call', async () => {
+test('keeps an input only if the operation is configured to keep it, and shows it only to the agent of the call', async () => {
   const given = { orderId: 'A-1', reason: 'a secret' };
   const read = async (id: string, as = key) =>
     server.api<Invocation>('GET', agentPath(server, `invocations/${id}`), { key: as });
@@ -365,7 +365,7 @@ test('keeps an input only if the operation is configured to, and shows it only t
   assert.equal(again.inputDigest, body.inputDigest);
 });
 
-test('an output that is not kept is returned only by the call itself, and no digest of it is stored', async () => {
+test('an output that is not kept is returned only by the call itself, and its digest is not stored', async () => {
   await owner.publish('orders.list', readOrder({ retention: { output: 'none' } }));
   upstream.answer('/orders/A-9', (_, response) => sendJson(response, 200, { state: 'private' }));
   const { body, text } = await call('orders.list', { orderId: 'A-9' }, { 'idempotency-key': 'not kept' });

@@ -75,7 +75,7 @@ async function contentOf({ downloadUrl, size, checksum }: Download): Promise<Buf
   return bytes;
 }
 
-test('the file at an address is downloaded completely, and its link and receipt stay valid after the session', async () => {
+test('downloads the complete file at an address, and its link and receipt stay valid after the session', async () => {
   const { body, text } = await call('browser.download', { url: `${pages.url}/report` });
   assert.equal(body.status, 'succeeded', text);
   const [file, ...others] = downloadsOf(body);
@@ -93,7 +93,7 @@ test('the file at an address is downloaded completely, and its link and receipt 
   await assert.rejects(async () => verifyReceipt(String(again.receipt), { keys, output: changed }), /output/);
 });
 
-test('a click that starts several downloads returns all files, with names that are safe to store', async () => {
+test('a click that starts several downloads returns all files, with safe file names', async () => {
   const { body, text } = await call('browser.download', { url: `${pages.url}/files`, selector: '#all' });
   assert.equal(body.status, 'succeeded', text);
   const files = downloadsOf(body);
@@ -151,7 +151,7 @@ test('steps before and after a download are executed, and each download returns 
   assert.deepEqual([failed.body.status, failed.body.error?.details?.step], ['failed', 1], failed.text);
 });
 
-test('an operation of the kind browser can download a file, and its output schema can require one', async () => {
+test('an operation of the kind browser can download a file, and its output schema can require a download', async () => {
   await owner.publish('reports.fetch', {
     ...{ title: 'Fetch a report', description: 'Fetches it.', kind: 'browser', effect: 'read' },
     inputSchema: { type: 'object', additionalProperties: false },
@@ -168,21 +168,21 @@ test('an operation of the kind browser can download a file, and its output schem
 for (const [what, input, code, message] of [
   ['a page instead of a file', { url: '/next', timeoutMs: 2000 }, 'timeout', /No download began/],
   [
-    'a click that only leads to a page',
+    'a click that opens a page',
     { url: '/files', selector: '#page', timeoutMs: 3000 },
     'timeout',
     /No download/,
   ],
   ['an error page', { url: '/gone' }, 'page_failed', /404/],
-  ['half a file', { url: '/files', selector: '#half' }, 'download_failed', /"half\.bin" failed/],
+  ['a truncated file', { url: '/files', selector: '#half' }, 'download_failed', /"half\.bin" failed/],
   [
-    'a file without end',
+    'an endless file',
     { url: '/files', selector: '#endless', timeoutMs: 4000 },
     'timeout',
     /0 of 1 .*"endless\.bin"/,
   ],
   ['a private address', { url: 'http://10.0.0.1/report' }, 'page_failed', /403/],
-  ['an element that is not there', { url: '/files', selector: '#none', timeoutMs: 2000 }, 'not_possible', /none/],
+  ['a missing element', { url: '/files', selector: '#none', timeoutMs: 2000 }, 'not_possible', /none/],
 ] as const)
   test(`browser.download fails for ${what}, and its session is released`, async () => {
     const url = input.url.startsWith('/') ? `${pages.url}${input.url}` : input.url;
@@ -193,13 +193,13 @@ for (const [what, input, code, message] of [
     await server.ended(String(body.sessionId));
   });
 
-test('a download that is blocked by the network rules of the session fails', async () => {
+test('a download that the network rules of the session block fails', async () => {
   const given = { url: `${pages.url}/files`, selector: '#outside', timeoutMs: 8000, allowedDomains: ['127.0.0.1'] };
   const { body, text } = await call('browser.download', given);
   assert.equal(body.status, 'failed', text);
 });
 
-test('browser.download is a read operation, and a grant for all reads includes it', async () => {
+test('browser.download is a read operation, and is included in a grant for all read operations', async () => {
   assert.equal(MANAGED_OPERATIONS['browser.download'].effect, 'read');
   const { key: reader } = await keyWith(server);
   const { status } = await server.api('GET', agentPath(server, 'operations/browser.download'), { key: reader });

@@ -62,7 +62,7 @@ async function waiting(sessionId: string, by = key): Promise<Handoff> {
 
 const claims = ({ receipt = '' }: Invocation): ReceiptClaims['berth'] => verifyReceipt(receipt, { keys }).berth;
 
-test('browser.handoff ends when the person is done, and its receipt states who had control, when, and that the control was masked', async () => {
+test('browser.handoff ends when the person has finished, and its receipt states who had control, when, and that the hand-off was masked', async () => {
   const { id: sessionId } = await server.createSession({ keepAlive: true }, key);
   const asked = await started('browser.handoff', { sessionId, instructions: 'Enter the code', reason: 'otp' });
   const handoff = await waiting(sessionId);
@@ -120,12 +120,12 @@ async function printed(receipt: string, expected: RegExp): Promise<void> {
 }
 
 for (const [how, end, expected] of [
-  ['declined', 'complete', ['succeeded', 'declined', undefined]],
-  ['nobody comes', 'expire', ['failed', undefined, 'handoff_expired']],
-  ['the agent cancels it', 'cancel', ['failed', undefined, 'handoff_cancelled']],
+  ['the person declines', 'complete', ['succeeded', 'declined', undefined]],
+  ['nobody claims the hand-off', 'expire', ['failed', undefined, 'handoff_expired']],
+  ['a member cancels the hand-off', 'cancel', ['failed', undefined, 'handoff_cancelled']],
   ['the session ends', 'release', ['failed', undefined, 'session_not_running']],
 ] as const)
-  test(`browser.handoff reports the right outcome when ${how}`, async () => {
+  test(`browser.handoff reports the correct outcome when ${how}`, async () => {
     const { id: sessionId } = await server.createSession({ keepAlive: true }, key);
     const asked = await started('browser.handoff', { sessionId, instructions: 'Sign in', ttlSeconds: 60 });
     const { id } = await waiting(sessionId);
@@ -164,7 +164,7 @@ test('browser.handoff continues after the server was killed, with the same hand-
   await server.release(sessionId);
 });
 
-test('refuses an invalid or unauthorized browser.handoff before a person is asked', async () => {
+test('refuses an invalid or unauthorized browser.handoff, and requests no hand-off', async () => {
   const { id: sessionId } = await server.createSession({ keepAlive: true }, key);
   const input = { sessionId, instructions: 'Sign in' };
   const { key: blind } = await keyWith(server, { scopes: ['operations:invoke'], grants });
@@ -269,7 +269,7 @@ test('refuses steps with too many hand-offs, or with both a hand-off and credent
   }
 });
 
-test('calls on a session that a person controls wait for the person, and are refused if that takes too long', async () => {
+test('calls in a session that a person controls wait for the person, and are refused after a timeout', async () => {
   const { id: sessionId } = await server.createSession({ keepAlive: true }, key);
   const { key: asking } = await keyWith(server, { scopes: [...scopes, 'handoffs:write'], grants });
   const handoff = await requestHandoff(server, asking, sessionId, { leaseSeconds: 900 });

@@ -11,7 +11,7 @@ import { openUpstream } from '../harness/upstream.ts';
 const DAY_MS = 24 * 3_600_000;
 const TASK_MS = 600_000;
 
-test('removes a kept input after its retention period, and keeps its digest and the receipt', async () => {
+test('removes an input after its retention period, and keeps its digest and the receipt', async () => {
   const upstream = await openUpstream();
   const server = await startServer({ clock: 'test', env: { BERTH_SLOTS: '0', ...upstream.settings } });
   const owner = await Owner.of(server);

@@ -70,7 +70,7 @@ function signerOf(request: Received, { keys }: Keys): string {
 
 const last = (path: string): Received => upstream.received(path).at(-1) ?? assert.fail('nothing was received');
 
-test('a signed write verifies against the published keys, and fails to verify after any change to the request', async () => {
+test('the signature of a write is valid with the published keys, and invalid after any change to the request', async () => {
   await owner.publish('orders.cancel', cancelOrder(upstream, { binding: { sign: true } }));
   const { body, text: said } = await call('orders.cancel', { orderId: 'A 1/ü', reason: 'late' }, 'one');
   assert.equal(body.status, 'succeeded', said);
@@ -97,7 +97,7 @@ test('a signed write verifies against the published keys, and fails to verify af
     assert.throws(() => signerOf(changed, keys), assert.AssertionError);
 });
 
-test('the signature of a read without a body covers its query, and the request also has the idempotency header of its binding', async () => {
+test('the signature of a read without a body covers its query, and the request has the idempotency header of its binding', async () => {
   await owner.publish('orders.read', {
     ...cancelOrder(upstream, { effect: 'read' }),
     binding: {
@@ -122,7 +122,7 @@ test('a binding can use the signed Idempotency-Key header as its idempotency hea
   signerOf(last('/orders/A-2'), await keySet());
 });
 
-test('after a rotation, calls and receipts are signed with the new key, and earlier ones still verify', async () => {
+test('calls and receipts are signed with the new key after a rotation, and earlier signatures are still valid', async () => {
   const earlier = last('/orders/A-2');
   const { receipt: old = '' } = (await call('orders.cancel', { orderId: 'A-2' }, 'kept')).body;
   const before = await receiptKeys();
@@ -138,7 +138,7 @@ test('after a rotation, calls and receipts are signed with the new key, and earl
   assert.throws(() => verifyReceipt(body.receipt ?? '', { keys: before }), /a key that the key set does not have/);
 });
 
-test('a call without sign has no signature headers', async () => {
+test('a call has no signature headers if its binding does not enable signing', async () => {
   await owner.publish('orders.cancel', cancelOrder(upstream, { binding: { sign: false } }));
   assert.equal((await call('orders.cancel', { orderId: 'A-4' }, 'five')).body.status, 'succeeded');
   const { headers } = last('/orders/A-4');

@@ -127,7 +127,7 @@ for (const id of OPERATION_IDS.filter(one => bodyOf(one) !== undefined)) {
   const schema = bodyOf(id) ?? assert.fail(id);
   const { unknownFields = 'ignore' } = operation(id);
 
-  test(`${id}: refuses every invalid field of the body`, async () => {
+  test(`${id}: refuses each invalid body field`, async () => {
     const all = wrongValues(schema);
     // Additional fields, which official clients send, are ignored, so a request with one would succeed.
     const wrong = unknownFields === 'ignore' ? all.filter(({ isExtra }) => !isExtra) : all;
@@ -159,7 +159,7 @@ for (const id of OPERATION_IDS.filter(one => bodyOf(one) !== undefined)) {
 }
 
 for (const id of OPERATION_IDS.filter(one => operation(one).query !== undefined))
-  test(`${id}: refuses every invalid query parameter`, async () => {
+  test(`${id}: refuses each invalid query parameter`, async () => {
     const schema = operation(id).query ?? assert.fail(id);
     const right = Object.entries(Object(rightValue(schema))).map(([name, value]) => `${name}=${value}`);
     const texts = wrongValues(schema).flatMap(({ path, how, value }) => {
@@ -203,7 +203,7 @@ for (const id of OPERATION_IDS.filter(one => operation(one).tag !== 'Service' &&
   });
 
 for (const id of OPERATION_IDS.filter(one => operation(one).params !== undefined && one !== 'readLinkedFile'))
-  test(`${id}: returns 404 for invalid ids in the path`, async () => {
+  test(`${id}: refuses invalid ids in the path`, async () => {
     const params = propertiesOf(operation(id).params ?? assert.fail(id));
     const lines = await inTurn(Object.entries(params), ([name, property]) =>
       complaintsOf(

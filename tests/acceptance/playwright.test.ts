@@ -53,7 +53,7 @@ test('opens, reads, fills and clicks a page', () =>
     assert.equal(await page.title(), 'Grüße 🚢');
   }));
 
-test('navigator.onLine is true in page, frame and worker until the client changes it', () =>
+test('navigator.onLine is true in a page, a frame and a worker until the client changes it', () =>
   withPage(async page => {
     await page.goto(pages.a);
     const online = () =>
@@ -93,7 +93,7 @@ test('connects with the http address of a session', () =>
     await browser.close();
   }));
 
-test('connects with an agent key in the headers instead of the signing key', () =>
+test('connects with an agent key in a header instead of the signing key', () =>
   withSession({}, async ({ connectUrl }) => {
     const headers = { authorization: `Bearer ${server.key}` };
     const browser = await chromium.connectOverCDP(connectUrl.replace(/\?.*/, ''), { headers });
@@ -112,7 +112,7 @@ test('a screenshot matches what the page shows', () =>
     assert.equal(picture.colourAt(50, 150), '#ffffff');
   }));
 
-test('WebSockets, redirects and large responses of sites work', () =>
+test('WebSockets, redirects and large responses work', () =>
   withPage(async page => {
     await page.goto(`${pages.a}/socket`);
     await page.waitForFunction("document.title === 'HELLO'");
@@ -137,7 +137,7 @@ test('a browser context has its own time zone, language, cookies and page', () =
     await context.close();
   }));
 
-test('goes back and forward in the history', () =>
+test('navigates back and forward in the history', () =>
   withPage(async page => {
     await page.goto(pages.a);
     await page.goto(`${pages.a}/next`);
@@ -179,7 +179,7 @@ test('passes 50 MB in each direction', () =>
     assert.ok(back.startsWith('yyy') && back.endsWith('yyy'));
   }));
 
-test('two clients work at the same time, and a disconnect of one does not affect the other', () =>
+test('two clients can work concurrently, and the disconnect of one client does not affect the other', () =>
   withSession({}, async session => {
     const one = await chromium.connectOverCDP(session.connectUrl);
     const two = await chromium.connectOverCDP(session.connectUrl);
@@ -200,7 +200,7 @@ test('two clients work at the same time, and a disconnect of one does not affect
     await two.close();
   }));
 
-test('responses and events of two clients do not mix', () =>
+test('responses and events of two clients are not mixed', () =>
   withSession({}, async session => {
     const clients = await Promise.all([1, 2].map(() => chromium.connectOverCDP(session.connectUrl)));
     await Promise.all(
@@ -213,7 +213,7 @@ test('responses and events of two clients do not mix', () =>
     await Promise.all(clients.map(browser => browser.close()));
   }));
 
-test('a reconnecting client finds the page unchanged: heap, scroll position and form', () =>
+test('a client that reconnects finds the page unchanged: heap, scroll position and form', () =>
   withSession({ keepAlive: true }, async session => {
     const first = await chromium.connectOverCDP(session.connectUrl);
     const page = firstPage(first);
@@ -227,7 +227,7 @@ test('a reconnecting client finds the page unchanged: heap, scroll position and 
     await second.close();
   }));
 
-test('browser contexts of Playwright are removed when it disconnects, and persistent ones stay for the next client', () =>
+test('browser contexts of Playwright are removed when it disconnects, and persistent contexts are kept for the next client', () =>
   withSession({ keepAlive: true }, async session => {
     const first = await chromium.connectOverCDP(session.connectUrl);
     await (await first.newContext()).newPage();
@@ -254,7 +254,7 @@ test('browser contexts of Playwright are removed when it disconnects, and persis
     await second.close();
   }));
 
-test('a client that closes the last page finds a new one when it reconnects', () =>
+test('a client that closed the last page finds a new page when it reconnects', () =>
   withSession({ keepAlive: true }, async session => {
     const first = await chromium.connectOverCDP(session.connectUrl);
     await firstPage(first).close();
@@ -266,7 +266,7 @@ test('a client that closes the last page finds a new one when it reconnects', ()
     await second.close();
   }));
 
-test('a page cannot reach services that are only for this machine', async () => {
+test('a page cannot reach services of this machine', async () => {
   const closed = await openPages();
   await withPage(async page => {
     const refused = await page.goto(closed.url);
@@ -280,7 +280,7 @@ test('a page cannot reach services that are only for this machine', async () => 
   });
 });
 
-test('closing the browser ends the session unless it has keepAlive', async () => {
+test('closing the browser ends the session unless the session has keepAlive', async () => {
   const session = await server.createSession();
   await (await chromium.connectOverCDP(session.connectUrl)).close();
   const ended = await server.ended(session.id);

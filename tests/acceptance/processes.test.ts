@@ -81,7 +81,7 @@ const [first, second] = [sessions.get(1), sessions.get(2)];
 assert.ok(first && second);
 const both: readonly CreatedSession[] = [first, second];
 
-test('each session can be reached through every process, at one address', async () => {
+test('each session can be reached through every process at the same address', async () => {
   const bytes = randomBytes(50_000);
   for (let round = 0; round < 2 * COUNT; round += 1)
     for (const { id, connectUrl } of both) {
@@ -94,7 +94,7 @@ test('each session can be reached through every process, at one address', async 
     }
 });
 
-test('a killed process is started again and continues its sessions, and those of the other process are not affected', async () => {
+test('a killed process is restarted and continues its sessions, and the sessions of the other process are not affected', async () => {
   const killed = pidOf(2);
   process.kill(killed, 'SIGKILL');
   assert.ok(await isRunning(first));
@@ -112,7 +112,7 @@ test('all sessions continue after a SIGTERM and a restart', async () => {
   await server.settles([first.id, server.boxOf(first.id) ?? '']);
 });
 
-test('starting with fewer processes ends the sessions of the removed process and continues those of the first', async () => {
+test('after a start with fewer processes, the sessions of the removed process have ended and those of the first continue', async () => {
   const again = await sessionInSecond();
   await server.kill('SIGTERM');
   env.BERTH_PROCESSES = '1';

@@ -178,7 +178,7 @@ test('HTTP and HTTPS proxies receive absolute URLs for plain requests and CONNEC
   }
 });
 
-test('tries rules in order, uses the first match, and connects to other hosts directly', () =>
+test('applies the first matching rule, and connects directly to hosts that match no rule', () =>
   withSession(
     [
       { type: 'none', domainPattern: '^a\\.test$' },
@@ -198,7 +198,7 @@ test('tries rules in order, uses the first match, and connects to other hosts di
     },
   ));
 
-test('forbidden addresses are not requested from a proxy either', () =>
+test('requests to forbidden addresses are refused and do not reach a proxy', () =>
   withSession([external(http)], async (page, { id }) => {
     const before = http.asked.length;
     for (const host of [
@@ -214,7 +214,7 @@ test('forbidden addresses are not requested from a proxy either', () =>
     await toldOf(server, id, 'network.refused', ({ rule }) => rule === 'metadata');
   }));
 
-test("selects the operator's pools by place, with their time zone", async () => {
+test("selects the operator's proxy pools by location, and applies their time zone", async () => {
   const rule = { type: 'browserbase', geolocation: { country: 'jp', city: 'TOKYO' } };
   for (const proxies of [true, [rule]])
     await withSession(proxies, async page => {
@@ -260,7 +260,7 @@ const UNUSABLE = [
 /** The proxy's time limit is eight seconds; the kernel's would be minutes. The rest is a margin for a busy machine. */
 const TOLD_WITHIN_MS = 100_000;
 
-test('quickly refuses to create a session with an unusable proxy, and identifies the proxy in the error', async () => {
+test('refuses to create a session with an unusable proxy within the time limit, and identifies the proxy in the error', async () => {
   await Promise.all(
     UNUSABLE.map(async ([reason, rule]) => {
       const began = Date.now();
@@ -291,12 +291,12 @@ test('refuses invalid rules with an error that includes their path', async () =>
   }
 });
 
-test('a pattern that takes other engines exponential time is matched quickly', () =>
+test('a host pattern that would take exponential time with backtracking does not block a request', () =>
   withSession([external(http, { domainPattern: '^(([a-z])+.)+[A-Z]([a-z])+$' })], async page => {
     assert.notEqual((await page.goto(`http://${'a'.repeat(60)}.test:${pages.port}/`))?.status(), 200);
   }));
 
-test('when a proxy fails, its tunnels break with a network error and an event, and the session continues', () =>
+test('when a proxy fails, pages get a network error, an event is recorded, and the session continues', () =>
   withSession([external(mortal)], async (page, { id }) => {
     assert.equal((await page.goto(hidden))?.status(), 200);
     await mortal.close();

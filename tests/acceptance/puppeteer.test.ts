@@ -90,7 +90,7 @@ test('a browser context is separate from others, and is removed when closed', ()
     assert.equal(browser.browserContexts().length, 1);
   }));
 
-test('disconnect and close leave a session with keepAlive running, and the next client finds its pages', async () => {
+test('a session with keepAlive continues after disconnect and close, and the next client finds its pages', async () => {
   const session = await server.createSession({ keepAlive: true });
   const first = await connect(session);
   const [page] = await first.pages();

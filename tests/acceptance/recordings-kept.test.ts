@@ -16,7 +16,7 @@ const pages = await openPages();
 const server = await startServer({ clock: 'test', pages });
 const downloads = (id: string): string => `/v1/browsers/sessions/${id}/recording/downloads`;
 
-test('replays and files are available for 31 days, after which every response reports that they have expired', async () => {
+test('replays and files are available for 31 days, and later requests report that they have expired', async () => {
   const { id } = await server.createSession({ keepAlive: true });
   await eventually('a picture', () => existsSync(join(server.dataDir, 'recordings', id, '0', 'page.json')));
   for (const method of ['GET', 'POST']) {

@@ -36,7 +36,7 @@ const pages = await openPages({
 });
 const server = await startServer({ pages });
 
-test('a recording of one minute has the exact duration, with each frame at its exact time', async () => {
+test('a one-minute recording has the exact duration, and shows each frame at its exact time', async () => {
   const { id, connectUrl } = await server.createSession({ keepAlive: true });
   const client = await CdpClient.connect(connectUrl);
   const asked = Date.now();

@@ -215,7 +215,7 @@ test('a player plays the growing playlist to its end and can seek', async () => 
   assert.ok(isColour(seen.colourAt.green, COLOURS[1]), JSON.stringify(seen));
 });
 
-test('popups, pages of browser contexts and closed pages are recorded, each for as long as it existed', async () => {
+test('popups, pages of browser contexts and closed pages are each recorded for as long as they existed', async () => {
   const { id, connectUrl } = await server.createSession();
   const browser = await chromium.connectOverCDP(connectUrl);
   const page = browser.contexts()[0]?.pages()[0];

@@ -25,7 +25,7 @@ function uidOf(pid: number): number | undefined {
   }
 }
 
-test('the server reports rootless isolation and runs as the ordinary user', () => {
+test('the server reports rootless isolation and runs as an ordinary user', () => {
   assert.ok(
     server.log().some(line => line.includes('isolation: rootless')),
     server.log().join('\n'),
@@ -33,7 +33,7 @@ test('the server reports rootless isolation and runs as the ordinary user', () =
   assert.equal(uidOf(server.pid), user.uid);
 });
 
-test('a session works as it does when the server runs as root', async () => {
+test('a session loads pages, and cannot open forbidden addresses or files', async () => {
   const session = await server.createSession({ keepAlive: true });
   const browser = await chromium.connectOverCDP(session.connectUrl);
   const page = browser.contexts()[0]?.pages()[0];

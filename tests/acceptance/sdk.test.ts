@@ -91,7 +91,7 @@ test('create accepts every field of the SDK that is supported', async () => {
   await sdk.sessions.update(session.id, { status: 'REQUEST_RELEASE' });
 });
 
-test('a time limit together with another field takes effect', async () => {
+test('a time limit takes effect if another field is sent with it', async () => {
   const params = { timeout: 90, keepAlive: true };
   const session = await sdk.sessions.create(params);
   assert.equal(Date.parse(session.expiresAt) - Date.parse(session.createdAt), 90_000);
@@ -200,7 +200,7 @@ test("the two calls of Stagehand start a session with the caller's key and end i
   assert.ok(!server.log().some(line => line.includes('sk-very-secret')));
 });
 
-test('without the compatibility mount, its paths do not exist', async () => {
+test('compatibility paths return 404 if the compatibility mount is disabled', async () => {
   const native = await startServer({ env: { BERTH_ENGINE: LIGHT_ENGINE, BERTH_COMPAT: 'off' } });
   for (const path of ['/v1/sessions', '/v1/browsers/v1/sessions', '/v1/projects']) {
     const { status, body } = await native.api<ErrorBody>('GET', path);

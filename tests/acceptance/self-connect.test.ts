@@ -39,7 +39,7 @@ test('a page also needs the signing key to connect', async () => {
   assert.equal(await socketInPage(`${session.connectUrl}x`), 'refused');
 });
 
-test("refuses another session's connect address, even with its key", async () => {
+test("refuses another session's connect address, even with that session's signing key", async () => {
   assert.equal(await socketInPage(other.connectUrl), 'refused');
   const outside = await CdpClient.connect(other.connectUrl);
   await outside.send('Browser.getVersion');
@@ -72,7 +72,7 @@ for (const path of [
     await client.visit(pages.a, page);
   });
 
-test('other names and spellings of the address do not lead to another session', async () => {
+test('refuses the connect address of another session under other names and spellings of the host', async () => {
   const { port } = new URL(server.url);
   const { pathname, search } = new URL(other.connectUrl);
   for (const host of ['localhost', '127.1', '0x7f000001', '[::1]', '[::ffff:127.0.0.1]', '0.0.0.0', 'a.test'])

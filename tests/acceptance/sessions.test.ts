@@ -139,7 +139,7 @@ test('accepts a region that official clients send, and returns the actual region
     );
   }));
 
-test('names unknown fields at every depth in warnings', () =>
+test('lists unknown fields at every depth in warnings', () =>
   withSession({ keepalive: true, browserSettings: { viewPort: {}, viewport: { depth: 3 } } }, async session => {
     assert.equal(session.keepAlive, false);
     const read = await server.api<CreatedSession>('GET', `/v1/browsers/sessions/${session.id}`);
@@ -253,7 +253,7 @@ test('accepts metadata of exactly 512 characters', () =>
     assert.equal(JSON.stringify(userMetadata).length, 512),
   ));
 
-test('accepts equal values of a setting in two places, but refuses different ones', async () => {
+test('accepts a setting that is sent in two places with equal values, but refuses different values', async () => {
   await withSession(
     { viewport: { width: 800 }, browserSettings: { viewport: { width: 800, height: 720 } } },
     async () => {},

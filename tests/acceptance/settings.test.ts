@@ -91,7 +91,7 @@ const IN_WORKERS = {
   }))`,
 };
 
-for (const round of ['a browser started for it', 'a warm browser that waited with the same settings'])
+for (const round of ['a browser started for the session', 'a warm browser that waited with the same settings'])
   test(`${round}: every setting applies in page, popup, window, frame and workers`, async () => {
     await drive(WISHED, async page => {
       await page.goto(`${pages.url}/early`);
@@ -141,7 +141,7 @@ test('a page and its popup get the geolocation without a permission prompt', asy
   });
 });
 
-test("overrides of a client take effect for it, and other clients keep the session's settings", async () => {
+test("overrides of a client take effect for that client, and other clients keep the session's settings", async () => {
   await drive(WISHED, async (page, browser) => {
     const own = await browser.newContext({
       timezoneId: 'America/New_York',
@@ -159,7 +159,7 @@ test("overrides of a client take effect for it, and other clients keep the sessi
   });
 });
 
-test("every page of a client's browser context has the viewport of the session, and a page in a new window too", async () => {
+test("pages in a client's browser context and in a new window have the viewport of the session", async () => {
   await drive(WISHED, async (page, browser) => {
     const own = await browser.newContext({ viewport: null });
     const opened = [await own.newPage(), ...(await Promise.all([own.newPage(), own.newPage()]))];
@@ -210,7 +210,7 @@ test('shows a PDF if enablePdfViewer is set, even in a warm browser, and otherwi
   }
 });
 
-test('certificate errors block a page unless the session ignores them, also in a worker', async () => {
+test('certificate errors block a page unless the session ignores them, and are then ignored in workers too', async () => {
   const secure = createServer(selfSigned('127.0.0.1'), (_, response) => response.end('<title>Secret</title>secure'));
   await new Promise<void>(listening => secure.listen(0, '127.0.0.1', listening));
   const { port } = secure.address() as import('node:net').AddressInfo;

@@ -41,7 +41,7 @@ const codeOf = (answer: { readonly body: unknown }): string => (answer.body as E
 /** Passkeys are bound to a host name, so these requests come from a page at localhost. */
 const fromLocalhost = { origin: server.url.replace('127.0.0.1', 'localhost') };
 
-test('the first person owns the application created by the first start, and can use it with the cookie alone', async () => {
+test('the first person owns the application created by the first start, and can manage it with only the cookie', async () => {
   const { name, email, emailVerified, hasPassword, session } = await read(ada);
   assert.deepEqual([name, email, emailVerified, hasPassword], ['Ada', EMAIL, false, true]);
   assert.deepEqual([session?.acr, session?.strongestAcr], ['berth:1', 'berth:1']);
@@ -104,7 +104,7 @@ test('signing in with a password works, and a wrong password does not reveal whe
   assert.equal((await read(person)).email, EMAIL);
 });
 
-test('a code by e-mail signs in once and verifies the address', async () => {
+test('an e-mailed code works for one sign-in and verifies the address', async () => {
   const person = new Person(server);
   const { ticket } = (await person.post<EmailCodeSent>('/v1/sign-in/email-code', { email: EMAIL })).body;
   const code = await mailedCode(server, EMAIL);
@@ -130,7 +130,7 @@ test('refuses every code for an unknown address, and sends no e-mail', async () 
   assert.equal(codeOf(given), 'sign_in_failed');
 });
 
-test('with an authenticator app a sign-in needs a code, no code works twice, and a recovery code can replace one', async () => {
+test('with an authenticator app, each sign-in requires a code; no code works twice, and a recovery code can be used instead', async () => {
   await ada.post('/v1/account/step-up', { method: 'password', password: PASSWORD });
   const { secret, uri } = (await ada.post<TotpSecret>('/v1/account/totp')).body;
   assert.match(uri, /^otpauth:\/\/totp\/Berth:/);
@@ -230,7 +230,7 @@ test('a person can list sign-in sessions and end a single one or all others', as
   await ada.signIn(EMAIL);
 });
 
-test('a session ends after twelve hours without use, and after seven days', async () => {
+test('a human session ends after twelve hours without use, and after seven days', async () => {
   for (let uses = 1; uses <= 15; uses += 1) {
     await server.advance(11 * HOUR_MS);
     assert.equal((await ada.get('/v1/account')).status, 200, `after ${uses} times 11 hours`);

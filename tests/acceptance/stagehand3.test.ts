@@ -68,9 +68,9 @@ async function drivenAndGone(stagehand: Stagehand): Promise<void> {
   assert.equal((await server.ended(id)).status, 'COMPLETED');
 }
 
-test('works directly on sessions', () => drivenAndGone(client({ disableAPI: true })));
+test('works with disableAPI', () => drivenAndGone(client({ disableAPI: true })));
 
-test('works in its default configuration, controlling the browser itself', async () => {
+test('works in its default configuration, in which it controls the browser itself', async () => {
   process.env.STAGEHAND_API_URL = `${server.url}/v1`;
   await drivenAndGone(client());
 });
@@ -94,7 +94,7 @@ test('reports a wrong key as unauthorized', async () => {
   await assert.rejects(client({ apiKey: 'bak_wrong' }).init(), /unauthorized/i);
 });
 
-test('sends nothing off the machine, logs no keys, and leaves nothing behind', async () => {
+test('sends nothing to other machines, logs no keys, and leaves nothing behind', async () => {
   assert.deepEqual(triedToLeave(), []);
   assert.ok(!server.log().some(line => line.includes(MODEL_KEY)));
   assert.deepEqual(await living(), []);

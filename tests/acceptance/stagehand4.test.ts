@@ -88,7 +88,7 @@ test('the session ends when the program is killed, although the extension is sti
   }
 });
 
-test('sends nothing off the machine, logs no keys, and leaves nothing behind', async () => {
+test('sends nothing to other machines, logs no keys, and leaves nothing behind', async () => {
   assert.deepEqual(triedToLeave(), []);
   assert.ok(!server.log().some(line => line.includes(MODEL.apiKey)));
   const living = await server.api<Session[]>('GET', `${SESSIONS}?status=PENDING,RUNNING`);

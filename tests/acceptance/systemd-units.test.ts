@@ -45,7 +45,7 @@ test('the unit check reports an invalid setting', () => {
   assert.match(verify('berth.service', unit.replace('KillMode=process', 'KillMode=proces')).said, /kill mode/i);
 });
 
-test('the unit allows replacing the server without stopping its browsers, and does not restart it for invalid settings', () => {
+test('the unit keeps browsers running when the server stops, and does not restart the server after invalid settings', () => {
   const unit = readFileSync(join(CHECKOUT, 'deploy/systemd/berth.service'), 'utf8');
   for (const line of ['KillMode=process', 'Restart=always', 'RestartPreventExitStatus=2', 'Delegate=yes'])
     assert.ok(unit.split('\n').includes(line), line);

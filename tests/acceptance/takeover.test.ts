@@ -62,7 +62,7 @@ async function agentOnForm(settings: object = {}) {
   return { id, connectUrl, browser, page, viewer };
 }
 
-test('input from the agent is queued while a viewer has control and sent afterwards, and its handles stay valid', async () => {
+test('input from the agent is queued while a viewer has control and sent afterwards, and element handles stay valid', async () => {
   const { id, browser, page, viewer } = await agentOnForm();
   const field = await page.$('#name');
   assert.ok(field);

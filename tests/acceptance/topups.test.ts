@@ -118,7 +118,7 @@ test('resending an order with the same idempotency key returns the same order', 
   refused(await ada.send('POST', CHECKOUTS, { ...body, packId: 'p100' }, headers), 409, 'idempotency_conflict');
 });
 
-test('a cancelled checkout is no longer credited', async () => {
+test('a cancelled checkout cannot be confirmed or credited', async () => {
   const { id } = await opened();
   const cancelled = await ada.post<Checkout>(`${CHECKOUTS}/${id}/cancel`);
   assert.deepEqual([cancelled.status, cancelled.body.status], [200, 'cancelled']);
@@ -225,7 +225,7 @@ for (const [name, value] of [
   ['BERTH_CREDIT_PACKS', 'fifty'],
   ['BERTH_PAYMENT_TEXT', ''],
 ] as const)
-  test(`the configuration check refuses ${name}=${value}, and the error message contains its name`, async () => {
+  test(`the configuration check refuses ${name}=${value}, and the error message contains the name of the setting`, async () => {
     const env = { BERTH_CREDIT_PACKS: JSON.stringify(PACKS), BERTH_PAYMENT_TEXT: 'x', [name]: value };
     const { code, stderr } = await runBerth(['config', 'check'], {
       ...{ PATH: process.env.PATH ?? '' },

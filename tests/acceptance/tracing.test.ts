@@ -28,7 +28,7 @@ const CALLER = 'b7ad6b7169203331';
 const create = (body: object, headers: Record<string, string> = {}) =>
   server.api<CreatedSession>('POST', '/v1/browsers/sessions', { body, headers });
 
-test("a create is a child of the caller's span, and contains its parts with session and request id", async () => {
+test("the span of a create is a child of the caller's span, and its child spans contain the session id and the request id", async () => {
   const { status, body: session } = await create(
     { browserSettings: { locale: 'de-DE' } },
     { traceparent: `00-${TRACE}-${CALLER}-01`, 'x-request-id': 'request-of-the-test' },
@@ -73,7 +73,7 @@ test('creating a session with a warm browser records a claim span', async () => 
   await server.release(session.id);
 });
 
-test('a connection is one span, from the upgrade to its end', async () => {
+test('a connection and a refused upgrade are each recorded as one span', async () => {
   const { body: session } = await create({ keepAlive: true });
   const traceparent = `00-${TRACE}-${CALLER}-01`;
   const client = await CdpClient.connect(session.connectUrl, { traceparent });
@@ -103,7 +103,7 @@ test('a refusal does not mark the span as failed, and its code is an attribute',
   assert.notEqual(span.status, FAILED);
 });
 
-test('an invalid traceparent starts a new trace, and an unsampled one records nothing', async () => {
+test('an invalid traceparent starts a new trace, and an unsampled traceparent records no span', async () => {
   for (const traceparent of ['', 'hello', `00-${'0'.repeat(32)}-${CALLER}-01`, `ff-${TRACE}-${CALLER}-01`]) {
     const requestId = `strange-${traceparent.length}-${traceparent.slice(0, 2)}`;
     await server.api('GET', '/v1/browsers/sessions', { headers: { traceparent, 'x-request-id': requestId } });
@@ -139,7 +139,7 @@ test('spans are sent to the configured address with the configured headers, and 
   assert.ok(!all.includes(server.key) && !all.includes('signingKey'));
 });
 
-test('without a reachable collector, only spans are lost', async () => {
+test('an unreachable collector loses spans but does not affect sessions', async () => {
   const lonely = await startServer({
     env: {
       BERTH_ENGINE: LIGHT_ENGINE,

@@ -108,7 +108,7 @@ test('an operation types the user name, password and one-time code into pages of
   assert.deepEqual(read.body.usedBy, ['bank.enter']);
 });
 
-test('an agent can type the credentials in its grant in steps of its own, including into a shadow root', async () => {
+test('an agent can type the credentials of its grant with its own steps, including into a shadow root', async () => {
   const { body, text } = await steps([
     ...SIGN_IN,
     { do: 'fill', selector: '#note', credential: 'bank', field: 'password' },
@@ -124,7 +124,7 @@ test('an agent can type the credentials in its grant in steps of its own, includ
   assert.equal(got.at(-1)?.password, PASSWORD);
 });
 
-test('types into a frame of another origin if both origins are named', async () => {
+test('types into a frame of another origin if the credential allows both origins', async () => {
   const { status, text } = await owner.write('both', { ...login, origins: [pages.a, pages.b] });
   assert.equal(status, 201, text);
   const frame = '#login >> internal:control=enter-frame >> ';
@@ -151,7 +151,7 @@ test('refuses to type into a field that does not accept text, and reports the re
   }
 });
 
-test('refuses a fill step with no value or two values to type, and a credential in another step', async () => {
+test('refuses a fill step unless it has exactly one value to type, and refuses credentials in other kinds of steps', async () => {
   const selector = '#password';
   const cases = [
     [{ do: 'fill', selector }, 'input.steps.0.value'],

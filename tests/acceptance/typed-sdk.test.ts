@@ -95,7 +95,7 @@ test('releases the session if connecting a client fails', async () => {
   assert.equal((await server.read(id)).endReason, 'released');
 });
 
-test('waiting stops when the session ends, when the timeout expires, and when the wait is aborted', async () => {
+test('a wait ends when the session ends, when the timeout expires, and when the caller aborts it', async () => {
   const { id } = await createdSession('wait');
   const late = await failure(waitFor(berth, id, 'COMPLETED', { timeoutMs: 20 }));
   assert.equal(late.code, 'wait_timeout');

@@ -93,7 +93,7 @@ describe('an upload', () => {
       });
     }));
 
-  it("works with the official client, and beside Playwright's own way", () =>
+  it("works with the official client, and does not affect Playwright's setInputFiles", () =>
     withSession(async session => {
       const client = new Browserbase({ apiKey: server.key, baseURL: server.url });
       const file = new File([randomBytes(1000)], 'from sdk.bin');
@@ -190,7 +190,7 @@ describe('an upload', () => {
       assert.equal((await send(session.id, 'half.bin', 'whole')).status, 200);
     }));
 
-  it('is visible on the session if its response was lost, and a resend creates no second file', () =>
+  it('is listed on the session if its response was lost, and a resend creates no second file', () =>
     withSession(async session => {
       const key = { 'idempotency-key': randomUUID() };
       assert.equal((await send(session.id, 'once.txt', 'bytes', key)).status, 200);
@@ -204,7 +204,7 @@ describe('an upload', () => {
       assert.equal((await send(session.id, 'once.txt', 'other bytes', key)).status, 409);
     }));
 
-  it('cannot be modified by the browser, and is deleted with the session, although its row remains', async () => {
+  it('cannot be modified by the browser, and is deleted at the end of the session, but stays in the list of uploads', async () => {
     const session = await server.createSession({ keepAlive: true });
     await send(session.id, 'a.txt', 'kept');
     await withForm(session, async page => {

@@ -41,7 +41,7 @@ test('the master key is in a file that only its owner can read, and can be repla
   assert.match(await state(await aContext()), /kept/);
 });
 
-test('everyone can read the public keys, and a retired one stays for 400 days', async () => {
+test('everyone can read the public keys, and a retired key stays available for 400 days', async () => {
   const read = async () => (await server.api<JsonWebKeySet>('GET', '/.well-known/jwks.json', { key: null })).body.keys;
   const { headers } = await server.api('GET', '/.well-known/jwks.json', { key: null });
   assert.equal(headers['cache-control'], 'public, max-age=300');

@@ -85,7 +85,7 @@ test('ten viewers see the same page', async () => {
   await server.release(id);
 });
 
-test('a hundred viewers may watch a session; a further one is refused until one of them leaves', async () => {
+test('a hundred viewers can watch a session, and another viewer is refused until one of them leaves', async () => {
   const { id, browser, url } = await openPage('/plain');
   const viewers = await Promise.all(Array.from({ length: VIEWERS_MAX }, () => LiveViewer.open(url)));
   await assert.rejects(LiveViewer.open(url), /429/);

@@ -167,7 +167,7 @@ test('after a SIGKILL and a restart of the server, warm browsers are removed and
   await server.release(session.id);
 });
 
-test('failing starts are reported by /readyz and are not repeated endlessly', async () => {
+test('failing starts are reported by /readyz until a start succeeds', async () => {
   const moody = await moodyChromium();
   const server = await startServer({ env: { BERTH_WARM: '1', BERTH_CHROMIUM: moody.path } });
   await warm(server, 1);

@@ -41,7 +41,7 @@ before(async () => {
   passkey = await addPasskey(server, owner);
 });
 
-test('an agent key, a stranger and a person without a step-up cannot approve', async () => {
+test('an agent key, a stranger and a person without a step-up cannot approve an Action', async () => {
   const action = await prepared();
   const body = { decision: 'approve', digest: action.digest };
   const byKey = await server.api('POST', actionsPath(server, `/${action.jobId}/decision`), { key, body });
@@ -53,7 +53,7 @@ test('an agent key, a stranger and a person without a step-up cannot approve', a
   assert.equal((await agent.read(action.jobId)).body.status, 'awaiting_approval');
 });
 
-test('the browser of a session in which a member has signed in cannot approve', async () => {
+test('the browser of a session in which a member has signed in cannot approve an Action', async () => {
   await stepUpByPasskey();
   const action = await prepared();
   const page = await PageInSession.open(server, owner.cookie ?? '');
@@ -93,7 +93,7 @@ test('the input of an Action cannot be changed by its execution or by an update'
   assert.deepEqual([hits(), upstream.received('/orders/B-other/').length], [1, 0]);
 });
 
-test('forged passkey signatures cannot approve', async () => {
+test('forged passkey signatures cannot approve an Action', async () => {
   const action = await prepared();
   const forgeries: readonly Forgery[] = [
     { challenge: 'AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA' },
@@ -111,7 +111,7 @@ test('forged passkey signatures cannot approve', async () => {
   assert.equal((await agent.read(action.jobId)).body.status, 'awaiting_approval');
 });
 
-test('only one of several concurrent decisions takes effect, and a hundred concurrent executions take effect once', async () => {
+test('only one of several concurrent decisions takes effect, and a hundred concurrent requests to execute an Action execute it once', async () => {
   const action = await prepared();
   await stepUpByPasskey();
   const decisions = await Promise.all(
@@ -152,7 +152,7 @@ test('if an approval and an expiry coincide, only one takes effect, and nothing 
   }
 });
 
-test('another key can execute only with a grant, and a key of another application sees nothing', async () => {
+test('another key can execute an Action only with a grant that allows its input, and cannot cancel it; a key of another application cannot read or execute it', async () => {
   const action = await approved();
   const without = new ActionAgent(server, (await keyWith(server, { scopes: ACTION_SCOPES, grants: [] })).key);
   assert.equal((await without.read(action.jobId)).status, 404);

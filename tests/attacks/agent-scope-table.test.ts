@@ -56,7 +56,7 @@ function ask(id: OperationId, key: string, invocationId: string, applicationId =
 }
 
 for (const id of TABLE)
-  test(`${id}: each single scope, another application and another key get the response that the contract specifies`, async () => {
+  test(`${id}: requests with each single scope, from another application and from another key get the response that the contract specifies`, async () => {
     const { scopes = assert.fail(`${id} names no scope`) } = operation(id);
     const foreign = await foreignKey();
     const invocationId = await running();

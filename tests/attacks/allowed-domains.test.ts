@@ -243,7 +243,7 @@ test('applies a networkPolicy for documents to pages and their frames, and to no
   await server.release(session.id);
 });
 
-test('refuses to let a client intercept requests on the browser itself', async () => {
+test('refuses request interception on the browser itself', async () => {
   const session = await guarded();
   const client = await CdpClient.connect(session.connectUrl);
   const { sessionId } = await client.send('Target.attachToBrowserTarget');
@@ -255,7 +255,7 @@ test('refuses to let a client intercept requests on the browser itself', async (
   await server.release(session.id);
 });
 
-test('shows an empty page in place of one that a client fakes at another domain', async () => {
+test('shows an empty page instead of a page that a client fakes at another domain', async () => {
   const session = await guarded();
   const client = await CdpClient.connect(session.connectUrl);
   const opened = await openPage(client);
@@ -269,7 +269,7 @@ test('shows an empty page in place of one that a client fakes at another domain'
   await server.release(session.id);
 });
 
-test('reports the reason to Playwright, whose routes, frames, fetches and subdomains keep working', async () => {
+test('Playwright gets ERR_BLOCKED_BY_CLIENT for a refused navigation, and routes, frames, fetches and subdomains still work', async () => {
   const session = await guarded();
   const browser = await chromium.connectOverCDP(session.connectUrl);
   const page = browser.contexts()[0]?.pages()[0];

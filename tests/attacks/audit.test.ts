@@ -90,7 +90,7 @@ async function applications(count: number): Promise<readonly string[]> {
 const [changed = '', removed = '', middle = '', last = '', forged = '', moved = '', unsealed = '', whole = ''] =
   await applications(8);
 
-test('the role of the server cannot change or remove entries and seals', async () => {
+test('the database role of the server cannot change or remove entries and seals', async () => {
   for (const change of [
     `update audit_entries set action = 'other'`,
     'delete from audit_entries',
@@ -147,7 +147,7 @@ test('detects a seal removed from the middle, and one removed from the end toget
   );
 });
 
-test('detects that a whole chain was removed', async () => {
+test('detects the removal of a whole chain', async () => {
   await asOwner(async client => {
     for (const table of ['audit_entries', 'audit_seals'])
       await client.query(`delete from ${table} where chain = $1`, [whole]);
@@ -181,7 +181,7 @@ test('does not accept a seal that is signed with a key of the attacker or belong
   assert.ok(!text.includes(kid), 'a key that is not in the vault is not published');
 });
 
-test('detects that an entry was removed before it was sealed', async () => {
+test('detects the removal of an entry that was not sealed yet', async () => {
   for (const _ of [5, 6]) await entry(unsealed);
   await sqlAsOwner('delete from audit_entries where chain = $1 and number = 5', [unsealed]);
   assert.equal(await problemOf(unsealed), 'entry 5 missing');

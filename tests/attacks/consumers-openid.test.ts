@@ -82,7 +82,7 @@ const FORGERIES: Readonly<Record<string, (nonce: string) => Promise<string>>> = 
 };
 
 for (const [what, forge] of Object.entries(FORGERIES))
-  test(`an ID token with ${what} is refused`, async () => {
+  test(`an invalid ID token is refused: ${what}`, async () => {
     const begun = await begin();
     hostile.idToken = forge;
     try {
@@ -93,7 +93,7 @@ for (const [what, forge] of Object.entries(FORGERIES))
     }
   });
 
-test('a sign-in at the provider that is older than requested is refused', async () => {
+test('a sign-in at the provider is refused if it is older than requested or its time is missing', async () => {
   const begun = await begin({ maxAge: 60 });
   hostile.idToken = nonce => hostile.sign({ ...hostile.claims(nonce), auth_time: now() - 3600 });
   assert.ok(isRefused(await finish(begun)));
@@ -124,7 +124,7 @@ test('the same e-mail address at two providers belongs to two consumers', async 
   assert.notEqual(body.consumer.id, byMail.consumer.id);
 });
 
-test('the keys of a provider are fetched again for a token with a new key, but not for every token with an unknown key', async () => {
+test('the keys of a provider are fetched again for a token with a new key, but not for each token with an unknown key', async () => {
   const before = hostile.keyReads;
   hostile.idToken = nonce => hostile.sign(hostile.claims(nonce), { kid: 'unknown' });
   for (let tries = 0; tries < 3; tries += 1) assert.ok(isRefused(await finish(await begin())));
@@ -176,7 +176,7 @@ test('an issuer is refused if it is an internal address or its discovery documen
   assert.equal((await owner.get(provider('inside'))).status, 404);
 });
 
-test('the secret of a client is not reused for another issuer', async () => {
+test('a client secret is not reused when the issuer of the provider changes', async () => {
   const { clientSecret: _, ...rest } = wanted;
   const moved = await owner.send<ErrorBody>(
     'PUT',

@@ -59,7 +59,7 @@ test('a code works once, and sending it again ends the session that it opened', 
   assert.equal((await lab.send('session.get', {}, first.body.accessToken)).status, 401);
 });
 
-test('a stolen code does not work without the verifier, or for another address or application', async () => {
+test('a stolen code does not work without the verifier, with another redirect address, or for another application', async () => {
   const attempts: ReadonlyArray<(code: string, verifier: string) => Promise<{ status: number; body: unknown }>> = [
     code => lab.send('session.exchange', { code, codeVerifier: 'x'.repeat(43), redirectUri: REDIRECT }),
     (code, codeVerifier) => lab.send('session.exchange', { code, codeVerifier, redirectUri: `${REDIRECT}/` }),
@@ -82,7 +82,7 @@ test('an e-mail code from one sign-in cannot complete another one', async () => 
   assert.deepEqual([injected.status, injected.body.code], [401, 'sign_in_failed'], injected.text);
 });
 
-test('six digits cannot be guessed: the sixth attempt is refused even if it is right', async () => {
+test('a six-digit code cannot be guessed, because the sixth attempt is refused even with the right code', async () => {
   const { signIn } = await lab.begin();
   const sent = await lab.fromPage<EmailCodeSent>('hosted.code', { signIn, email: 'guess@example.com' });
   const code = await lab.mailed('guess@example.com');
@@ -218,7 +218,7 @@ test('a passkey of another application or host, or without user verification, ca
   assert.equal(await attempt(lab, { challenge: Buffer.alloc(32).toString('base64url') }), 401);
 });
 
-test('the browser of a session in which a consumer has signed in cannot approve', async () => {
+test('the browser of a session in which a consumer has signed in cannot approve an Action', async () => {
   await liftLimits(server);
   const configure = await Owner.of(server);
   const ends = { effect: 'irreversible', approval: 'end_user' } as const;
@@ -260,7 +260,7 @@ test('after fifty wrong passwords from one address, for any accounts, the right 
   assert.equal(await attempt({ email }, await lab.begin()), '200 undefined');
 });
 
-test('the pages cannot be framed and load nothing from elsewhere', async () => {
+test('the sign-in pages cannot be framed and load nothing from other origins', async () => {
   const { started } = await lab.begin();
   const url = started.authorizationUrl.replace('127.0.0.1', 'localhost');
   const answer = await fetch(url);

@@ -109,7 +109,7 @@ test('the container has no capabilities, no new privileges, a seccomp filter and
   );
 });
 
-test('a session outlives a server that is killed or restarted', async () => {
+test('a session continues when the server is killed or restarted', async () => {
   const session = await create();
   const state = 'globalThis.kept';
   assert.equal(await marked(session), 7);
@@ -136,7 +136,7 @@ test('a session outlives a server that is killed or restarted', async () => {
   await api('POST', `/v1/browsers/sessions/${session.id}`, { status: 'REQUEST_RELEASE' });
 });
 
-test('the attacks on the jail are refused', async t => {
+test('attacks on the jail are refused in the container', async t => {
   const checkout = join(folder, 'checkout');
   for (const part of PARTS) cpSync(join(CHECKOUT, part), join(checkout, part), { recursive: true });
   chmodSync(checkout, 0o755);
@@ -168,7 +168,7 @@ test('the attacks on the jail are refused', async t => {
     });
 });
 
-test('stopping the container drains its sessions and exits cleanly', async () => {
+test('the container drains its sessions and exits cleanly when it is stopped', async () => {
   const session = await create();
   assert.equal(await marked(session), 7);
   const told = lines.length;

@@ -74,7 +74,7 @@ const pathOf = (id: OperationId): string =>
   );
 
 for (const id of OPERATION_IDS.filter(one => TAKES[operation(one).credential].length > 0))
-  test(`${id} accepts no other credential`, async () => {
+  test(`${id} refuses every other kind of credential`, async () => {
     const { method, credential } = operation(id);
     const wrong = [...sent].filter(([kind]) => !TAKES[credential].includes(kind));
     const answers = await Promise.all(

@@ -139,7 +139,7 @@ test('refuses to rotate a rotated or expired key, and the error explains what to
   assert.match(late.body.message, /Issue a new key/);
 });
 
-test('one of several concurrent rotations succeeds, and no key is left that was not returned', async () => {
+test('only one of several concurrent rotations succeeds, and the others create no keys', async () => {
   const { id } = await issueKey({ name: 'twice' });
   const outcomes = await Promise.all([1, 2, 3].map(() => asOwner('POST', `${KEYS}/${id}/rotate`, {})));
   assert.deepEqual(outcomes.map(({ status }) => status).sort(), [201, 409, 409]);
@@ -207,7 +207,7 @@ const endings: Readonly<Record<string, (key: IssuedAgentKey) => Promise<void>>> 
     const { code, stderr } = await server.operate('keys', 'revoke', id, '--application', server.applicationId);
     assert.equal(code, 0, stderr);
   },
-  'is given an end that comes': async ({ id }) => {
+  'reaches an expiry time that was set later': async ({ id }) => {
     const headers = { 'if-match': '*' };
     const read = await asOwner('GET', `${KEYS}/${id}`);
     const body = { expiresAt: inFuture(5000) };
@@ -219,18 +219,18 @@ const endings: Readonly<Record<string, (key: IssuedAgentKey) => Promise<void>>> 
     assert.equal(changed.status, 200, changed.text);
     await server.advance(6000);
   },
-  'was rotated and its grace is over': async ({ id }) => {
+  'reaches the end of the grace period of its rotation': async ({ id }) => {
     const rotated = await asOwner('POST', `${KEYS}/${id}/rotate`, { graceSeconds: 5 });
     assert.equal(rotated.status, 201, rotated.text);
     await server.advance(6000);
   },
-  'is rotated without a grace': async ({ id }) => {
+  'is rotated without a grace period': async ({ id }) => {
     assert.equal((await asOwner('POST', `${KEYS}/${id}/rotate`, { graceSeconds: 0 })).status, 201);
   },
 };
 
 for (const [how, end] of Object.entries(endings))
-  test(`closes all connections of a key when the key ${how}, and none of other keys`, async () => {
+  test(`closes all connections of a key when the key ${how}, but no connections of other keys`, async () => {
     const key = await issueKey();
     const session = await server.createSession({ keepAlive: true }, key.key);
     const open = await openAll(key.key, session);

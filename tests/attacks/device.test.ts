@@ -95,7 +95,7 @@ test('refuses a stolen device code without the verifier or with another client, 
   assert.equal(await statusWith(issued), 200, 'a replay without the verifier must not end the token');
 });
 
-test('developer tokens and device codes give access to nothing else', async () => {
+test('developer tokens and device codes are refused by operations for other credentials', async () => {
   const started = await devices.start();
   for (const [method, path] of [
     ['GET', '/v1/applications'],
@@ -116,7 +116,7 @@ test('developer tokens and device codes give access to nothing else', async () =
     assert.equal(codeOf(await server.api(method, path, { key })), '401 invalid_credentials', path);
 });
 
-test("another device code does not read an authorization's state", async () => {
+test("a device code cannot read another authorization's state", async () => {
   const [one, other] = [await devices.start(), await devices.start()];
   const { status, body } = await server.api('GET', `${START}/${one.id}`, { key: other.device_code });
   assert.deepEqual([status, body.code], [404, 'not_found']);
@@ -158,7 +158,7 @@ test('a person who is not a developer of an application cannot grant access to i
   assert.equal(codeOf(none), '400 invalid_request');
 });
 
-test('an approval cannot grant more than was asked for', async () => {
+test('an approval cannot grant more than was requested', async () => {
   const started = await devices.start({ scope: 'applications:read' });
   await devices.read(await devices.freshOwner(), started.user_code);
   for (const scopes of [['keys:write'], ['applications:read', 'account:tokens'], []])
@@ -190,7 +190,7 @@ test('only one of several concurrent decisions takes effect', async () => {
   assert.ok(answers.every(({ status }) => status === 200 || status === 409));
 });
 
-test('a page of another site can neither claim nor approve', async () => {
+test('a page of another site can neither claim nor approve an authorization', async () => {
   const started = await devices.start();
   const person = await devices.freshOwner();
   const crossSite = { 'sec-fetch-site': 'cross-site' };
@@ -220,7 +220,7 @@ test('refuses an approval if the trusted proxy reports an address of this machin
   assert.equal((await person.send('POST', APPROVALS, body, from('203.0.113.9'))).status, 200);
 });
 
-test('the browser of a session cannot approve, even if sessions can reach this service', async () => {
+test('the browser of a session cannot approve an authorization, even if sessions can reach this service', async () => {
   const person = await devices.freshOwner();
   const started = await devices.start();
   await devices.read(person, started.user_code);
@@ -235,7 +235,7 @@ test('the browser of a session cannot approve, even if sessions can reach this s
 
 // ---- guessing --------------------------------------------------------------------------------------------------------------
 
-test('refuses a person or an address after ten wrong codes within ten minutes, even concurrent ones', async () => {
+test('refuses a person or an address after ten wrong codes within ten minutes, even if the codes are sent concurrently', async () => {
   const guesser = await otherPerson(server, 'guesser@example.com');
   const started = await devices.start();
   const guess = (code: string, ip: string) =>

@@ -33,7 +33,7 @@ before(async () => {
 const name = ({ via, host }: Attempt): string => `${host} by ${via}`;
 
 describe('spellings of forbidden addresses', () => {
-  test('tries every spelling, by CONNECT and by plain HTTP', () => {
+  test('are all tried, by CONNECT and by plain HTTP', () => {
     assert.ok(report.attempts.length >= ATTEMPTS_LEAST, `${report.attempts.length} attempts`);
     for (const [address] of [...FORBIDDEN_4, ...FORBIDDEN_6])
       for (const via of ['connect', 'http'])
@@ -44,7 +44,7 @@ describe('spellings of forbidden addresses', () => {
     assert.ok(report.attempts.some(({ via }) => via === 'curl connect'));
   });
 
-  test('refuses each spelling by its rule, and no packet arrives', () => {
+  test('are each refused by the rule for the address, and no packet arrives', () => {
     const wrong = report.attempts.filter(({ via, rule, shut }) => {
       // curl does not print the headers of a refused CONNECT.
       return shut.hits !== 0 || shut.status !== 403 || (shut.said !== rule && via !== 'curl connect');
@@ -55,7 +55,7 @@ describe('spellings of forbidden addresses', () => {
     );
   });
 
-  test('delivers each attempt if it is allowed', () => {
+  test('are each delivered if the address is allowed', () => {
     const wrong = report.attempts.filter(
       ({ lands, opened }) => opened.hits !== 1 || opened.status !== 200 || opened.said !== lands,
     );
@@ -75,13 +75,13 @@ const PUBLIC = '93.184.216.34';
 const both = ['connect', 'http'] as const;
 
 describe('hostile name servers', () => {
-  test('uses the checked address of a name that later becomes private, and then refuses the name', () => {
+  test('connects to the checked address of a name, and refuses the name once its address is private', () => {
     assert.deepEqual(scene('turning, first'), { status: 200, said: PUBLIC, hits: 1, asked: 1 });
     assert.deepEqual(scene('turning, second'), { status: 403, said: 'private', hits: 0, asked: 2 });
     assert.deepEqual(scene('turning, third'), { status: 403, said: 'private', hits: 0, asked: 3 });
   });
 
-  test('reaches an ordinary public name without an entry for it', () => {
+  test('connects to an ordinary public name that is not explicitly allowed', () => {
     for (const via of both)
       assert.deepEqual(scene(`public by ${via}`), { status: 200, said: '2606:2800:220:1::9', hits: 1 });
   });
@@ -116,7 +116,7 @@ describe("the server's own listener", () => {
   });
 });
 
-describe('another service of this machine, on an address that looks public', () => {
+describe('another service of this machine, on an address in a public range', () => {
   const of = (name: string): { status: unknown; said: unknown } => {
     const { status, said } = Object(scene(name));
     return { status, said };

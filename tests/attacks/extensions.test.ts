@@ -107,7 +107,7 @@ test('refuses zip bombs before they are unpacked', async () => {
   }
 });
 
-test('does not let a client load any other folder, in any spelling', async () => {
+test('does not let a client load another folder as an extension, in any spelling of the path', async () => {
   const [own] = await listed(client);
   assert.ok(own);
   const neighbours = await CdpClient.connect(neighbour.connectUrl);

@@ -46,14 +46,14 @@ async function withPage(work: (page: Page, session: CreatedSession) => Promise<v
 const PLANTED: Readonly<Record<string, (path: string) => void>> = {
   'a link to a file of the host': path => symlinkSync(secret, path),
   'a link to a folder of the host': path => symlinkSync('/etc', path),
-  'a second name of a file of the host': path => linkSync(secret, path),
-  'a pipe that nobody writes to': path => void execFileSync('mkfifo', [path]),
+  'a hard link to a file of the host': path => linkSync(secret, path),
+  'a pipe without a writer': path => void execFileSync('mkfifo', [path]),
   'a folder': path => mkdirSync(path),
 };
 
 describe('a hostile box', () => {
   for (const [what, plant] of Object.entries(PLANTED))
-    it(`that plants ${what} among its downloads reveals nothing of the host`, () =>
+    it(`that plants ${what} among its downloads adds nothing to the list of downloads`, () =>
       withPage(async (_, { id }) => {
         const downloads = join(boxFolder(id), 'downloads');
         mkdirSync(downloads, { recursive: true });
@@ -69,7 +69,7 @@ describe('a hostile box', () => {
         assert.equal((await list(id)).total, 0);
       }));
 
-  it('that replaces its folder with a link during a download reveals nothing, and loses only that file', () =>
+  it('that replaces its downloads folder with a link during a download only makes this download fail', () =>
     withPage(async (page, { id }) => {
       await page.evaluate("document.querySelector('#gated').click()");
       const downloads = join(boxFolder(id), 'downloads');

@@ -190,7 +190,7 @@ const assertNowhere = (): void => {
   assert.deepEqual(leaks, []);
 };
 
-test('nothing that is typed in a masked hand-off appears anywhere: in a response, an event, a picture or a file', async () => {
+test('text typed in a masked hand-off does not appear in any response, event, picture or file', async () => {
   const { id, connectUrl, browser, page } = await onOtpPage();
   await page.exposeFunction('told', (text: string) => keep('a binding', text));
   await page.reload();
@@ -400,7 +400,7 @@ test('messages that a page logged in a masked hand-off are not shown later, on a
   await server.release(id);
 });
 
-test('in a session without recording, other viewers cannot see the typed text either, and an intercepted request cannot be redirected', async () => {
+test('in a session without recording, other viewers cannot see the typed text, and an intercepted request cannot be redirected', async () => {
   const { id, browser, page } = await onOtpPage({ browserSettings: { recordSession: false } });
   const bodies: Array<string | null> = [];
   await page.route('**/beacon*', async route => {
@@ -434,7 +434,7 @@ test('in a session without recording, other viewers cannot see the typed text ei
   await server.release(id);
 });
 
-test('while a person has control, input of the agent has no effect on any connection, by a call or through an earlier live view', async () => {
+test('while a person has control, input of the agent has no effect, through any connection, call or earlier live view', async () => {
   const { id, connectUrl, browser, page } = await onOtpPage();
   const hits = pages.hits('/done');
   const earlier = await LiveViewer.open(await debugUrl(id));
@@ -482,7 +482,7 @@ test('while a person has control, input of the agent has no effect on any connec
   await server.release(id);
 });
 
-test('a dialog still open when a masked hand-off ends is reported to the agent only then, without its text, and to no viewer earlier', async () => {
+test('a dialog that is open at the end of a masked hand-off is reported to the agent at that time, without its text, and is not shown to other viewers before', async () => {
   const { id, connectUrl, browser, page } = await onOtpPage();
   await page.goto(`${pages.url}/ask`);
   const asked: string[] = [];
@@ -578,7 +578,7 @@ test('a dialog still open when a masked hand-off ends is reported to the agent o
   await server.release(id);
 });
 
-test('the person cannot leave the allowed origins, by the address or by a link', async () => {
+test('the person cannot leave the allowed origins by entering an address or following a link', async () => {
   const { id, browser, page } = await onOtpPage();
   await page.setContent(
     `<a href="${pages.b}/next" style="position:absolute;left:0;top:0;width:300px;height:200px;background:#cda">out</a>`,
@@ -670,7 +670,7 @@ test('an agent that intercepts requests cannot redirect the person to another or
   await server.release(id);
 });
 
-test('a claim link works in one browser and stops working after wrong secrets, and the agent can neither claim nor complete', async () => {
+test('a claim link works in one browser and stops working after wrong secrets, and the agent can neither claim nor complete the hand-off', async () => {
   const { id, browser } = await onOtpPage();
   const ask = async () => {
     const { claimUrl = assert.fail(), ...handoff } = await requestHandoff(server, key, id, { claimableBy: ['link'] });

@@ -59,7 +59,7 @@ const LOOKED_AT: Readonly<Record<string, readonly string[]>> = {
   'Target.setAutoAttach': ['autoAttach', 'filter', 'flatten'],
 };
 
-test('responds to every inspected command, with any malformed parameters', async () => {
+test('responds to every inspected command with malformed parameters', async () => {
   const { session, client, page } = await open();
   for (const [method, names] of Object.entries(LOOKED_AT))
     for (const name of names)
@@ -98,9 +98,9 @@ for (const [what, url] of [
   ['in blob:', `${'blob:'.repeat(800_000)}x`],
   ['in filesystem: and blob:', `${'filesystem:blob:'.repeat(250_000)}x`],
   ['in view-source:', `${'view-source:'.repeat(300_000)}x`],
-  ['in blob: and blanks', `${'blob: \t'.repeat(500_000)}x`],
+  ['in blob: and whitespace', `${'blob: \t'.repeat(500_000)}x`],
 ] as const)
-  test(`a URL of megabytes, nested ${what}, does not block other sessions`, async () => {
+  test(`a URL of several megabytes, nested ${what}, is refused without blocking other sessions`, async () => {
     const { session, client, page } = await open();
     for (const method of ['Page.navigate', 'Network.loadNetworkResource'])
       assert.ok((await client.ask(method, { url }, page)).error, `${method} is refused`);
@@ -117,7 +117,7 @@ test('responds with 404 to an upgrade request with an invalid URL', async () => 
   await assertUnharmed('upgrades of addresses that are none');
 });
 
-test('returns the events of a trace, but nothing about the host', async () => {
+test('returns the events of a trace, but no information about the host', async () => {
   const { session, client } = await open();
   const done = client.next('the end of the trace', ({ method }) => method === 'Tracing.tracingComplete');
   await client.send('Tracing.start', { transferMode: 'ReturnAsStream' });

@@ -75,7 +75,7 @@ test('no step or redirect can open files, internal pages or private addresses', 
   }
 });
 
-test('capturing an error page fails, no matter how the page was reached', async () => {
+test('capturing an error page fails, even after a redirect', async () => {
   pages.set('/gone', (_, response) => void response.writeHead(410, { 'content-type': 'text/html' }).end('<h1>Gone'));
   pages.set('/to-gone', (_, response) => void response.writeHead(302, { location: '/gone' }).end());
   pages.set('/broken', request => void request.socket.destroy());
@@ -127,7 +127,7 @@ async function otherKey(): Promise<{ key: string; applicationId: string }> {
   return { key: issued.body.key, applicationId: id };
 }
 
-test('hostile pages cause bounded output or a failure, and delay nobody else', async () => {
+test('hostile pages lead to bounded output or a failure, and do not delay other calls', async () => {
   const huge = (await invoke(server, key, 'browser.content', { url: `${pages.url}/huge`, as: 'links' })).body;
   assert.equal(huge.status, 'succeeded', JSON.stringify(huge.error));
   assert.ok(Buffer.byteLength(Object(huge.output).content) <= 262_144);

@@ -50,7 +50,7 @@ async function openSecret(query = '') {
 const change = (page: Page, step: number): Promise<unknown> =>
   page.evaluate(`document.body.style.background = 'rgb(${200 - step}, 255, 255)'`);
 
-test('only the person in control sees the unmasked field, until control is given back', async () => {
+test('only the viewer in control sees the unmasked field, until control is given back', async () => {
   const { id, browser, page, url } = await openSecret();
   const [person, other] = [await LiveViewer.open(url), await LiveViewer.open(url)];
   const { body } = await server.api<DebugUrls>('GET', `/v1/browsers/sessions/${id}/debug?readOnly=true`);

@@ -79,7 +79,7 @@ async function besideNeighbour<T>(work: () => Promise<T>): Promise<Observed<T>> 
 
 const { id: large } = await createContext(server);
 
-test('exports the storage of a large context without delaying others', async () => {
+test('exports the storage of a large context without delaying other sessions', async () => {
   const session = await server.createSession(persistent(large));
   const sites = [pages.url, pages.a, pages.b];
   await onPage(session.connectUrl, async tab => {
@@ -100,7 +100,7 @@ test('exports the storage of a large context without delaying others', async () 
   assert.ok(answers > 5, `${answers} answers meanwhile`);
 });
 
-test('counts callers that do not read their export against their own limit, without delaying others', async () => {
+test('counts unread exports against the limit of their application, and still serves other applications', async () => {
   const opened = await Promise.all(Array.from({ length: EXPORTS_AT_ONCE }, () => unread(stateOf(large))));
   const refused = await server.api('GET', stateOf(large));
   assert.equal(refused.status, 429, refused.text.slice(0, 500));
@@ -117,7 +117,7 @@ test('counts callers that do not read their export against their own limit, with
   );
 });
 
-test('reads a file of unfinished certificates without delaying others', async () => {
+test('refuses a large file of incomplete certificates without delaying other sessions', async () => {
   const begin = '-----BEGIN CERTIFICATE-----\n';
   const body = await upload('ca.pem', begin.repeat(CERTIFICATE_FILE_BYTES / begin.length));
   const { result, longestCpuMs } = await besideNeighbour(() => server.api('POST', '/v1/browsers/certificates', body));
@@ -126,7 +126,7 @@ test('reads a file of unfinished certificates without delaying others', async ()
   assert.ok(longestCpuMs < TURN_CPU_MS, `a turn of ${longestCpuMs} ms`);
 });
 
-test('handles a message of millions of values without delaying others, and then responds to later messages', async () => {
+test('handles messages with millions of values without delaying other sessions, and responds to later messages', async () => {
   const other = await server.createSession({}, await otherApplication(server));
   const sender = await CdpClient.connect(other.connectUrl);
   const values = '1, '.repeat(MESSAGE_VALUES);
@@ -153,7 +153,7 @@ test('handles a message of millions of values without delaying others, and then 
   await sender.close();
 });
 
-test('drops console messages and icons of tens of megabytes without delaying others, and logs that it did', async () => {
+test('drops console messages and icons of tens of megabytes without delaying other sessions, and logs the size of a dropped message', async () => {
   const key = await otherApplication(server);
   const { id, connectUrl } = await server.createSession({ keepAlive: true }, key);
   const hostile = await CdpClient.connect(connectUrl);
@@ -182,18 +182,18 @@ test('reports the delay of the event loop in the metrics', async () => {
 });
 
 const BODIES = {
-  'lists longer than they may be': `{"proxies":[${'{},'.repeat(300_000)}{}]}`,
-  'fields that nobody knows': `{${Array.from({ length: 80_000 }, (_, at) => `"a${at}":1,`).join('')}"proxies":1}`,
+  'a list above its maximum length': `{"proxies":[${'{},'.repeat(300_000)}{}]}`,
+  'many unknown fields': `{${Array.from({ length: 80_000 }, (_, at) => `"a${at}":1,`).join('')}"proxies":1}`,
 } as const;
 
 for (const [name, body] of Object.entries(BODIES))
-  test(`reads a body of ${name} without delaying others`, async () => {
+  test(`refuses a body with ${name} without delaying other sessions`, async () => {
     const { result, longestCpuMs } = await besideNeighbour(() => server.api('POST', '/v1/browsers/sessions', { body }));
     assert.equal(result.status, 400, result.text.slice(0, 500));
     assert.ok(longestCpuMs < TURN_CPU_MS, `a turn of ${longestCpuMs} ms`);
   });
 
-test('imports thousands of entries without delaying others', async () => {
+test('imports thousands of localStorage entries without delaying other sessions', async () => {
   const { id } = await createContext(server);
   const localStorage = Array.from({ length: 9_900 }, (_, at) => ({ name: `n${at}`, value: 'v' }));
   const origins = ['a', 'b', 'c'].map(site => ({ origin: `https://${site}.example`, localStorage }));

@@ -52,7 +52,7 @@ async function keyWith(scopes: readonly string[]): Promise<{ id: string; key: st
   return made.body;
 }
 
-test('a key reaches only the endpoint of its own application, and no other kind of credential reaches an endpoint', async () => {
+test('a key can use only the endpoint of its own application, and other kinds of credentials are refused', async () => {
   const thief = await foreignKey(server);
   assert.equal((await post(own, thief)).status, 404);
   assert.equal((await post(own, null)).status, 401);
@@ -116,7 +116,7 @@ test('a page cannot send a response or an event of any length to the threads tha
   await close();
 });
 
-test('a session that another key opened is not used unless its id is given', async () => {
+test('a tool call uses a session that another key opened only with the id of the session', async () => {
   const [first, second] = [
     await agent(),
     await agent((await keyWith(['browsers:read', 'browsers:write', 'browsers:connect'])).key),
@@ -131,7 +131,7 @@ test('a session that another key opened is not used unless its id is given', asy
   await Promise.all([first.close(), second.close()]);
 });
 
-test('a key without browsers:write can drive sessions, but not open or close one', async () => {
+test('a key with only browsers:connect can control sessions, but cannot open, close or list them', async () => {
   const { call, close } = await agent((await keyWith(['browsers:connect'])).key);
   const { id } = await server.createSession({ keepAlive: true });
   assert.match((await call('browser_navigate', { sessionId: id, url: `${pages.url}/` })).text, /Title: Home/);
@@ -175,7 +175,7 @@ test('a running call ends when its key is revoked, and another key can continue 
   await Promise.all([revoked.close(), other.close()]);
 });
 
-test('there is no stream that could outlive a key', async () => {
+test('the endpoint offers no stream that could stay open after a key is revoked', async () => {
   for (const headers of [{ accept: 'text/event-stream' }, { accept: 'text/event-stream', 'last-event-id': '1' }]) {
     const { status, text } = await server.api('GET', own, { headers });
     assert.equal(status, 405, text);

@@ -190,7 +190,7 @@ test('an account with an unverified address cannot accept an invitation', async 
   assert.equal((await person.get(APPLICATION)).status, 404);
 });
 
-test('an invitation is accepted once, even if many requests arrive at the same time or the member has left', async () => {
+test('an invitation can be accepted only once, even with concurrent requests or after the member has left', async () => {
   const email = 'once@example.com';
   const invited = await invite(server, ada, email, 'viewer');
   const person = await register(server, invited, email);
@@ -227,7 +227,7 @@ test('the secret of an invitation is not a credential, and credentials are not i
     assert.deepEqual(outcome(await developer.person.post(ACCEPT, { token })), [404, 'not_found']);
 });
 
-test('limits how many invitation secrets can be guessed', async () => {
+test('limits the number of wrong invitation secrets that a person can send', async () => {
   const guess = () => admin.person.post(ACCEPT, { token: 'biv_guess' });
   for (let n = 0; n < 20; n += 1) assert.equal((await guess()).status, 404);
   assert.deepEqual(outcome(await guess()), [429, 'rate_limited']);

@@ -35,7 +35,7 @@ const call = (id: string, orderId: string) => {
 const hosts = [upstream.host];
 const auth = { credentialId: 'shop-api', as: 'bearer' };
 
-test('a schema that would take forever is refused with its path, without delaying others', async () => {
+test('a schema that is too expensive to evaluate is refused with its path, without delaying other requests', async () => {
   const deep = (levels: number): object => (levels === 0 ? {} : { properties: { a: deep(levels - 1) } });
   const doubled = Object.fromEntries(
     Array.from({ length: 20 }, (_, n) => [
@@ -81,7 +81,7 @@ test('a schema that would take forever is refused with its path, without delayin
   assert.equal((await owner.send('GET', 'operations/shop.bomb')).status, 404);
 });
 
-test('inputs that take forever to compare are refused, without delaying another application', async () => {
+test('inputs that are too expensive to compare are refused, without delaying another application', async () => {
   const slow = { type: 'object', properties: { all: { type: 'array', uniqueItems: true } } };
   await owner.publish('shop.read', {
     ...cancelOrder(upstream, { effect: 'read', inputSchema: slow }),
@@ -143,7 +143,7 @@ test('a credential cannot be sent to another host by an operation, a template or
   assert.equal(other.received().length, 0);
 });
 
-test('a redirect is not followed, so a secret is sent nowhere else', async () => {
+test('a redirect is not followed, so that no secret is sent to another address', async () => {
   const other = await openUpstream();
   for (const location of [
     `${other.url}/stolen`,
@@ -173,7 +173,7 @@ test('an output that looks like a stored file is not treated as a file, and does
   }
 });
 
-test('a service that echoes the secret does not make it readable', async () => {
+test('a secret that the service echoes is masked in the response', async () => {
   const basic = Buffer.from(`me:${PASSWORD}`).toString('base64');
   const echoes = [
     SECRET,
@@ -236,7 +236,7 @@ test('a slow or endless response ends at the time limit, and a compressed one is
   assert.equal(upstream.received('/orders/bomb/').at(-1)?.headers['accept-encoding'], 'identity');
 });
 
-test('a sealed value cannot be opened in another row or as another version', async () => {
+test('a sealed value that was copied to another credential or version cannot be opened', async () => {
   await owner.write('bait', { type: 'api_key', value: { key: 'a-key-of-the-thief' }, hosts });
   await owner.publish(
     'shop.read',

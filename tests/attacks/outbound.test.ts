@@ -117,7 +117,7 @@ const summary = (result: CallResult | undefined): string => {
   return [phase, reason, ...(rule ? [rule] : [])].join(' ');
 };
 
-test('sends a request to the checked address, with the name in SNI, Host and certificate', async t => {
+test('sends a request to the checked address, with the host name in SNI and in the Host header', async t => {
   const { port, seen, url } = await receiver(t, (request, response) => {
     response.writeHead(201, { 'x-one': 'a', 'content-type': 'text/plain' });
     request.pipe(response);
@@ -191,7 +191,7 @@ test('refuses private addresses in every spelling, before connecting', async t =
   assert.equal(bait.hits(), 0);
 });
 
-test('refuses a name if any of its addresses is private, at any position in the DNS response', async t => {
+test('refuses a name if one of its addresses is private, at any position in the DNS response', async t => {
   const { port, seen } = await receiver(t, (_, response) => response.end());
   const answers: Readonly<Record<string, readonly string[]>> = {
     'first.test': ['10.0.0.1', '127.0.0.1'],
@@ -214,7 +214,7 @@ test('refuses a name if any of its addresses is private, at any position in the 
   assert.equal(seen.length, 0);
 });
 
-test('a call is refused if the address of its name has changed after the check, and each call resolves once', async t => {
+test('a call is refused if the address of the name has become private since the check, and each call resolves the name once', async t => {
   const { port, seen } = await receiver(t, (_, response) => response.end());
   const outside = await open(t, {
     ports: [port],
@@ -360,7 +360,7 @@ test('aborts a response that is still arriving byte by byte at the deadline of t
   }
 });
 
-test('a response that is cut off or is not HTTP makes the call fail with an unknown effect', async t => {
+test('a response that is truncated or is not HTTP makes the call fail with an unknown effect', async t => {
   const spoken: ReadonlyArray<readonly [string, string]> = [
     ['', 'closed_early'],
     ['HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\nabc', 'closed_early'],

@@ -168,7 +168,7 @@ const listeningIn = (pid: number): string[] =>
 /** Decodes an IPv4 address, whose bytes the kernel writes in reverse order. */
 const addressOf = (hex: string): string => (hex.length > 8 ? hex : [...Buffer.from(hex, 'hex')].reverse().join('.'));
 
-test('nothing listens in the network of a browser but its proxy: there is no debugging port', async () => {
+test('only the egress proxy listens in the network namespace of a browser, so there is no debugging port', async () => {
   const { id, connectUrl } = await server.createSession({ keepAlive: true });
   const client = await CdpClient.connect(connectUrl);
   await client.send('Browser.getVersion');

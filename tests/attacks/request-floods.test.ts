@@ -35,7 +35,7 @@ test('refuses a flood with one key, and serves another key of the same applicati
   assert.equal(statuses.size, 2, JSON.stringify([...statuses]));
 });
 
-test('returns 401 for any number of wrong credentials, without using up the limit of a valid one', async () => {
+test('returns 401 for every wrong credential in a flood, and does not count these requests against a valid key', async () => {
   const wrong = () => `bak_${randomBytes(32).toString('base64url')}000000`;
   assert.deepEqual([...(await statusesOf(FLOOD, wrong)).keys()], [401]);
   assert.equal((await server.api('GET', '/v1/projects')).status, 200);

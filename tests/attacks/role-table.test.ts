@@ -213,7 +213,7 @@ const permitted = (id: OperationId, status: number): boolean =>
   status === (PERMITTED[id] ?? (status < 300 ? status : 0));
 
 for (const id of TABLE)
-  test(`${id}: each role, each scope and callers outside the application get the response that the contract specifies`, async () => {
+  test(`${id}: requests with each role, with each scope and from outside the application get the response that the contract specifies`, async () => {
     const least = roleOf(id);
     const untouched = await subjectOf(id);
     for (const who of [...ROLES, 'no member'] as const) {

@@ -30,10 +30,10 @@ for (const [what, headers] of [
   ['another origin', { origin: EVIL }],
   ['the origin null', { origin: 'null' }],
   ['another port of this machine', { origin: 'http://127.0.0.1:1' }],
-  ['another site, as the browser says', { 'sec-fetch-site': 'cross-site' }],
+  ['another site according to Sec-Fetch-Site', { 'sec-fetch-site': 'cross-site' }],
   ['a form', { 'content-type': 'text/plain' }],
 ] as const)
-  test(`a request from ${what} does not use the cookie and does not sign in`, async () => {
+  test(`a request from ${what} can neither use the cookie nor sign in`, async () => {
     const path = `/v1/applications/${server.applicationId}/agent-keys`;
     const written = await ada.send('POST', path, '{"name":"evil"}', { 'content-type': 'application/json', ...headers });
     assert.ok([403, 415].includes(written.status), written.text);
@@ -46,12 +46,12 @@ for (const [what, headers] of [
     assert.ok(!listed.body.data.some(({ name }) => name === 'evil'));
   });
 
-test('a request without Origin does not use the cookie to write', async () => {
+test('a write request with the cookie but without an Origin header is refused', async () => {
   const sent = await server.api('POST', '/v1/account/sign-out', { key: null, headers: { cookie: ada.cookie ?? '' } });
   assert.deepEqual([sent.status, codeOf(sent)], [403, 'cross_site_request']);
 });
 
-test('the cookie does not work as a bearer credential, and no token can do what only a person may do', async () => {
+test('the cookie does not work as a bearer credential, and tokens cannot use operations for signed-in persons', async () => {
   const secret = ada.cookie?.split('=')[1] ?? '';
   const asBearer = await server.api('GET', '/v1/account', { key: secret });
   assert.deepEqual([asBearer.status, codeOf(asBearer)], [401, 'invalid_credentials']);
@@ -69,7 +69,7 @@ test('the cookie does not work as a bearer credential, and no token can do what 
   assert.equal(browsers.status, 401);
 });
 
-test('refuses a cookie from before the sign-in', async () => {
+test('refuses a cookie that was set before the sign-in', async () => {
   const victim = new Person(server);
   victim.cookie = `berth=${'bhs_'.padEnd(53, 'a')}`;
   const planted = victim.cookie;
@@ -88,7 +88,7 @@ test('a step-up replaces the cookie, and the old one is refused at once', async 
   assert.equal((await person.get('/v1/account')).status, 401);
 });
 
-test('after ten wrong passwords even the right one is refused from that address for ten minutes', async () => {
+test('after ten wrong passwords from one address, even the right password is refused from there for ten minutes', async () => {
   const person = new Person(server);
   for (let time = 0; time < 10; time += 1) assert.equal((await person.signIn(EMAIL, `wrong ${time}`)).status, 401);
   const refused = await person.signIn(EMAIL);
@@ -113,7 +113,7 @@ test('after fifty wrong passwords from one address, for any accounts, the right 
   assert.equal((await attempt(EMAIL, PASSWORD, '198.51.100.50')).status, 200);
 });
 
-test('a thief with a stolen cookie can try ten passwords in ten minutes, after which even the right one is refused', async () => {
+test('a stolen cookie allows ten wrong passwords in ten minutes, and then even the right password is refused', async () => {
   await ada.signIn(EMAIL);
   const thief = new Person(server);
   thief.cookie = ada.cookie;
@@ -179,7 +179,7 @@ test('fifty concurrent sign-ins with the same e-mailed code create a single sess
   await server.advance(10 * MINUTE_MS);
 });
 
-test('counts a hundred concurrent guesses as a hundred', async () => {
+test('counts each of a hundred concurrent guesses', async () => {
   await server.advance(HOUR_MS);
   const { ticket } = (await new Person(server).post('/v1/sign-in/email-code', { email: EMAIL })).body as {
     ticket: string;
@@ -203,7 +203,7 @@ test('counts a hundred concurrent guesses as a hundred', async () => {
   await server.advance(10 * MINUTE_MS);
 });
 
-test('a password guess that found the queue full does not count towards the limit, and each one that was checked does', async () => {
+test('a password attempt that was refused because the queue was full does not count towards the limit, and checked attempts do', async () => {
   const guess = (address: string) =>
     new Person(server).send('POST', '/v1/sign-in/password', GUESS, { 'x-forwarded-for': address });
   // Two passwords are checked at a time, and up to 32 wait.

@@ -33,7 +33,7 @@ describe('clients that do not read their responses', () => {
   /** The value of UNREAD_BYTES_MAX. */
   const SESSION_BYTES_MAX = 320 * MIB;
 
-  it('are closed, starting with the most unread bytes, until the session is within its limit, and others stay connected', () =>
+  it('are disconnected, starting with the client with the most unread bytes, until the session is within its limit; others stay connected', () =>
     withSession(async ({ id, connectUrl }) => {
       const reader = await CdpClient.connect(connectUrl);
       const page = await reader.attachToPage();
@@ -63,7 +63,7 @@ describe('clients that do not read their responses', () => {
       reader.cut();
     }));
 
-  it('are also closed if the bytes of incomplete messages exceed the limit', () =>
+  it('are also disconnected if the bytes of incomplete messages exceed the limit', () =>
     withSession(async ({ id, connectUrl }) => {
       const reader = await CdpClient.connect(connectUrl);
       const page = await reader.attachToPage();
@@ -98,7 +98,7 @@ describe('clients that do not read their responses', () => {
 describe('more connections than the server allows', () => {
   const CONNECTIONS_MAX = 5_000;
 
-  it('are closed at once, connected clients stay, and others can connect when there is room again', () =>
+  it('are closed at once; connected clients stay, and new connections are accepted once there is room again', () =>
     withSession(async ({ id, connectUrl }) => {
       const client = await CdpClient.connect(connectUrl);
       const page = await client.attachToPage();
@@ -218,7 +218,7 @@ describe('uploads through a live view', () => {
       await viewer.close();
     }));
 
-  it('may take minutes while they make progress, and are aborted if they do not', () =>
+  it('may take minutes while they make progress, and are aborted if they are too slow', () =>
     withSession(async session => {
       const { viewer, path } = await driven(session);
       const honest = new SlowUpload(path, 'honest.bin', 1 + 6 * 100_000);
@@ -238,18 +238,18 @@ describe('uploads through a live view', () => {
     }));
 });
 
-describe('unused locales and policies', () => {
+describe('locales and policies', () => {
   const folders = (kind: 'locales' | 'policies'): string[] => readdirSync(join(server.dataDir, 'chromium', kind));
   /** The value of UNUSED_LOCALES_MAX and UNUSED_POLICIES_MAX. */
   const UNUSED_MAX = 16;
 
-  it('share a folder if they are equivalent for Chromium', async () => {
+  it('share a folder if Chromium treats them as equal', async () => {
     for (const locale of ['en-x-aaaaaaa1', 'en-x-aaaaaaa2', 'EN', 'en-u-ca-buddhist', 'xx-YY'])
       await server.release((await server.createSession({ browserSettings: { locale } })).id);
     assert.deepEqual(folders('locales').sort(), ['en', 'en-u-ca-buddhist']);
   });
 
-  it('are removed except for a few, and those in use are kept', async () => {
+  it('are removed above a limit if they are unused, and kept if they are in use', async () => {
     const dayAgo = new Date(server.now().getTime() - 86_400_000);
     for (const kind of ['locales', 'policies'] as const)
       for (let count = 0; count < 40; count++) {

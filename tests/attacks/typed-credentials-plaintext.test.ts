@@ -210,7 +210,7 @@ test('results, pictures and errors of the call do not contain what was typed', a
   keep('the answer of a failed call', failed.text);
 });
 
-test('a viewer cannot see what is typed, and neither can a window at the same address', async () => {
+test('neither a viewer nor another window at the same address can see what is typed', async () => {
   const [toOpen, toType] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
   [watched, shown] = [toOpen.promise, toType.promise];
   const all = [
@@ -291,7 +291,7 @@ test('logs, HAR files, lists, events and receipts do not contain the typed text'
   keep('credentials', (await owner.send('GET', 'credentials')).text);
 });
 
-test('recordings of windows are black where the text was shown', async () => {
+test('recordings of both windows are black where the text was shown', async () => {
   const id = sessions.at(-1) ?? assert.fail();
   const replays = await eventually(
     'two replays',

@@ -134,8 +134,8 @@ const REFUSED: ReadonlyArray<readonly [what: string, url: string, selector: stri
   ['a page of a subdomain that relaxes its domain', `http://sub.a.test:${port}/relaxed`, '#password'],
   ['a redirect to another origin', `${bank}/to-thief`, '#password'],
   ['a frame of another origin in a page of the origin', `${bank}/holds-thief`, enter('#frame')],
-  ['a frame of the origin in a page of another', `${pages.b}/holds-bank`, enter('#frame')],
-  ['a frame of the origin in one of another in a page of the origin', `${bank}/holds-both`, enter('#outer', '#frame')],
+  ['a frame of the origin in a page of another origin', `${pages.b}/holds-bank`, enter('#frame')],
+  ['a frame of the origin in a frame of another origin in a page of the origin', `${bank}/holds-both`, enter('#outer', '#frame')],
   ['a frame of a data: address', `${bank}/data`, enter('#frame')],
   ['a frame without an address in a page of another origin', `${pages.b}/blank`, enter('#frame')],
   ['a sandboxed frame', `${bank}/sandboxed-frame`, enter('#frame')],
@@ -158,7 +158,7 @@ test('types nothing into a page that fakes its origin', async () => {
   assertNothingStolen();
 });
 
-test('types nothing into a page that was navigated to during the step', async () => {
+test('types nothing into a page that replaces the allowed page during the step', async () => {
   const leaving = [
     '/leaves-on-mark',
     '/leaves-on-focus',

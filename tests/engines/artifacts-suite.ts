@@ -178,7 +178,7 @@ export function describeArtifacts(name: string, open: (scope: Scope, folder: str
       assert.deepEqual(await listed(sessionPrefix(APP, session)), []);
     });
 
-    it('stores objects while other calls concurrently remove theirs and the empty folders', async () => {
+    it('stores objects while concurrent calls remove other objects and empty folders', async () => {
       const session = newSession();
       const round = async (): Promise<void> => {
         const key = downloadKey(APP, session, randomUUID());

@@ -116,7 +116,7 @@ async function assertBooks(): Promise<void> {
 
 class Aborted extends Error {}
 
-test(`${STEPS} random holds, captures, releases and crashes keep every sum at zero and no balance negative`, async () => {
+test(`every sum is zero and no balance is negative after ${STEPS} random holds, captures, releases and crashes`, async () => {
   const accounts = [await anAccount(5000), await anAccount(5000), await anAccount(5000)];
   const counts = { held: 0, short: 0, metered: 0, settled: 0, granted: 0, aborted: 0, killed: 0 };
   const rolledBack: string[] = [];
@@ -229,7 +229,7 @@ test('exactly one of 40 concurrent holds of the last credit succeeds', async () 
   assert.equal((await balanceOf(account)).available, 0);
 });
 
-test('an account without credit can hold nothing', async () => {
+test('an account without credit cannot place a hold', async () => {
   const { applications } = await anAccount();
   const [application = assert.fail()] = applications;
   assert.deepEqual(await inTrx(trx => hold(trx, aHold(application, 1))), { required: 1, available: 0 });
@@ -249,7 +249,7 @@ test('exactly one of 20 concurrent settlements of a reservation captures credit'
   assert.deepEqual({ available, reserved, revenue }, { available: 500, reserved: 0, revenue: 500 });
 });
 
-test('no more is captured than was held', async () => {
+test('a capture does not exceed its hold', async () => {
   const { account, applications } = await anAccount(1000);
   const [application = assert.fail()] = applications;
   const asked = aHold(application, 600);
@@ -258,7 +258,7 @@ test('no more is captured than was held', async () => {
   assert.equal((await balanceOf(account)).available, 400);
 });
 
-test('a session that used more than it held is charged the rest of the available credit, but no more', async () => {
+test('a session that used more than its hold is charged up to the available credit, but no more', async () => {
   const { account, applications } = await anAccount(1000);
   const [application = assert.fail()] = applications;
   const asked = aHold(application, 600);
@@ -269,7 +269,7 @@ test('a session that used more than it held is charged the rest of the available
   assert.deepEqual({ available, reserved, revenue }, { available: 0, reserved: 0, revenue: 1000 });
 });
 
-test('metering captures the use so far and does not extend the hold without enough credit, and settling captures the rest', async () => {
+test('metering captures the usage so far, and extends the hold only if the credit is sufficient; settling captures the rest', async () => {
   const { account, applications } = await anAccount(1000);
   const [application = assert.fail()] = applications;
   const asked = aHold(application, 600);
@@ -310,7 +310,7 @@ for (const amount of [0, -1, 0.5, Number.NaN, Number.POSITIVE_INFINITY, AMOUNT_M
     assert.equal((await balanceOf(account)).available, 5);
   });
 
-test('a balance can reach 2^53 - 1, and one more is refused', async () => {
+test('a balance can reach 2^53 - 1, and a further credit is refused', async () => {
   const { account } = await anAccount(AMOUNT_MAX);
   assert.equal((await balanceOf(account)).available, AMOUNT_MAX);
   await assert.rejects(

@@ -69,7 +69,7 @@ const redeem =
   (row: DeviceRow | undefined): Collection =>
     row?.status === 'approved' ? { does: 'redeem', token: aToken(account) } : { does: 'nothing' };
 
-test('reads a row as it was written, without absent members', async () => {
+test('reads a row as it was written, without absent fields', async () => {
   const row = await aRow({ deviceName: 'laptop', codeChallenge: 'c', userAgent: 'x' });
   assert.deepEqual(await device.byDeviceCode(row.deviceCodeHash), row);
   assert.equal(await device.byDeviceCode(randomBytes(32)), undefined);
@@ -119,7 +119,7 @@ test('fifty concurrent collect calls insert one token', async () => {
   assert.equal((await device.byDeviceCode(row.deviceCodeHash))?.tokenId, tokens[0]?.id);
 });
 
-test('an account with the maximum number of tokens gets none, and the approval stays valid', async () => {
+test('an account with the maximum number of tokens gets no further token, and the approval stays valid', async () => {
   const account = await anAccount();
   const row = await anApproved(account);
   assert.equal((await device.collect(row.deviceCodeHash, NOW, redeem(account), 0)).verdict, 'limit_reached');

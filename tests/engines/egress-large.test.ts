@@ -97,7 +97,7 @@ test('passes a large body unchanged when it arrives in chunks of very different 
   wire.socket.destroy();
 });
 
-test('passes large bodies unchanged when none or only one of the transfers can get a large read buffer', async t => {
+test('passes large bodies unchanged when none or only one of two transfers can use a large read buffer', async t => {
   for (const bigReadsMax of [0, 1]) {
     const { fixture, port } = await outside(t, large, { limits: { bigReadsMax } });
     for (let time = 0; time < 2; time++) {
@@ -208,10 +208,10 @@ test('closes the connection to the server when the browser disconnects', async t
 /** Limit for the kernel's buffers on both sides. Our own buffers hold at most one large chunk. */
 const KERNEL_BYTES_MAX = 40 * MIB;
 
-for (const way of ['a plain answer', 'a tunnel'])
+for (const way of ['a plain response', 'a tunnel'])
   test(`applies backpressure to the sender of ${way} while the reader is paused, and continues afterwards`, async t => {
     const { fixture, port } = await outside(t, pourEndlessly);
-    const plain = way === 'a plain answer';
+    const plain = way === 'a plain response';
     const wire = plain ? await Wire.open(fixture.proxyPort) : await Wire.tunnel(fixture, `a.test:${port}`);
     wire.socket.write(plain ? asks(port, '/') : 'GET / HTTP/1.1\r\nHost: a.test\r\n\r\n');
     // Wait until the transfer is on the direct path before pausing it.

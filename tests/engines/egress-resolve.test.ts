@@ -51,7 +51,7 @@ test('returns all addresses of both families', async t => {
   assert.deepEqual(await resolve('mixed.test'), ['1.2.3.4', '10.0.0.1', '2600::1', 'fd00::9']);
 });
 
-test('returns the addresses of one family if the other has none', async t => {
+test('returns the addresses of one family if the other family has no addresses', async t => {
   const { resolve } = await names(t, ({ name, type }) => ({
     addresses: name.startsWith('six') === (type === 'AAAA') ? [type === 'A' ? '1.2.3.4' : '2600::1'] : [],
   }));

@@ -198,7 +198,7 @@ test('distinguishes a refused connection from an unknown name', async t => {
   assert.doesNotMatch(refused.out.toString() + tunnel.err.replace(/^\* .*$/gm, ''), /ECONNREFUSED|127\.0\.0\.1:1\b/);
 });
 
-test('fails within its time limit when the name server does not answer', async t => {
+test('fails within its time limit when the name server does not respond', async t => {
   const fixture = await openFixture(t, { resolve: () => new Promise(() => {}), limits: { resolveMs: 50 } });
   const { out } = await curl(fixture, '-i', 'http://a.test/');
   assert.match(out.toString(), failed('name_timed_out'));
@@ -218,7 +218,7 @@ test('reports a failure when the resolver throws or returns invalid data', async
   assert.match((await curl(fixture, '-iv', 'https://a.test/')).err, / 502 /);
 });
 
-test('passes a reset on to the other side', async t => {
+test('forwards a connection reset to the other side', async t => {
   let outside: Socket | undefined;
   const errors: string[] = [];
   const port = await listen(
@@ -268,7 +268,7 @@ test('closes both sides of a tunnel when a reset follows a half-close', async t 
   await stillWorks(fixture, port);
 });
 
-test('releases everything after hundreds of aborted connections', async t => {
+test('releases all connections after hundreds of aborted requests', async t => {
   const port = await echo(t);
   const fixture = await openFixture(t, { ports: [port] });
   const head = `CONNECT a.test:${port} HTTP/1.1\r\nHost: a\r\n\r\n`;
@@ -397,7 +397,7 @@ test('allows a response to take longer than the limits for request heads and unu
   wire.socket.destroy();
 });
 
-test('releases everything when the browser disconnects while a connection is being opened', async t => {
+test('releases all connections when the browser disconnects while a connection is being opened', async t => {
   const asked = Promise.withResolvers<void>();
   const answer = Promise.withResolvers<readonly string[]>();
   const port = await echo(t);

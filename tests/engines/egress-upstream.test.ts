@@ -201,7 +201,7 @@ test('reports bad_answer in an interim response when a proxy closes the connecti
   wire.socket.destroy();
 });
 
-test('releases everything when the browser disconnects while a proxy is slow', async t => {
+test('releases all connections when the browser disconnects while a proxy is slow', async t => {
   const { fixture, failures } = await proxied(t, 'http', { 'silent.test': silent });
   const wire = await Wire.open(fixture.proxyPort);
   wire.socket.write('CONNECT silent.test:443 HTTP/1.1\r\nHost: silent.test\r\n\r\n');

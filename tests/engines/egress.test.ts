@@ -335,7 +335,7 @@ test('does not forward an Upgrade in a plain request', async t => {
   assert.equal(out.toString(), 'none');
 });
 
-test('keeps connections alive, with one to the server per connection of the browser', async t => {
+test('keeps connections alive, with one connection to the server per connection of the browser', async t => {
   let sockets = 0;
   const server = createHttpServer((_request, response) => response.end('ok'));
   // The interval between the two requests must not matter.
@@ -435,7 +435,7 @@ test('allows one side of a tunnel to end before the other', async t => {
   );
 });
 
-test('delivers all bytes before closing, also to a slow reader', async t => {
+test('delivers all bytes before closing, even to a slow reader', async t => {
   const bytes = randomBytes(5_000_000);
   const port = await listen(
     t,
@@ -556,7 +556,7 @@ test("serves the session's own connect address in this process", async t => {
   assert.equal(fixture.egress.counters().connections, 0);
 });
 
-test('refuses plain requests to its own address, and tunnels to other spellings or ports of it', async t => {
+test('refuses plain requests to its own address, and tunnels to other spellings or ports of this address', async t => {
   let accepted = 0;
   const fixture = await openFixture(t, { self: { hostname: '127.0.0.1', port: 8080, accept: () => (accepted += 1) } });
   const plain = await curl(
@@ -574,7 +574,7 @@ test('refuses plain requests to its own address, and tunnels to other spellings 
   assert.equal(accepted, 0);
 });
 
-test("terminates TLS with the operator's certificate if the own address is https", async t => {
+test("terminates TLS with the operator's certificate if the server's own address uses https", async t => {
   const service = createHttpServer((request, response) => response.end(`own ${request.url}`));
   const self = {
     hostname: 'Browsers.test',
@@ -596,7 +596,7 @@ test("terminates TLS with the operator's certificate if the own address is https
   assert.doesNotMatch(wire.text, /own/);
 });
 
-test('closes everything on close, and its listener can then be used for the next session', async t => {
+test('closes all connections on close, and its listener can then be used for the next session', async t => {
   const port = await listen(
     t,
     createServer(socket => socket.pipe(socket)),

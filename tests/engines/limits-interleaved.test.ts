@@ -133,7 +133,7 @@ class Process {
 }
 
 for (const seed of SEEDS)
-  test(`limits hold, no transaction deadlocks, and every request completes (seed ${seed})`, async () => {
+  test(`no limit is exceeded, no transaction deadlocks, and every request completes (seed ${seed})`, async () => {
     const applications = [await anApplication(), await anApplication()];
     const processes = stores.map(store => new Process(store));
     for (const { store, hostId } of processes)

@@ -271,11 +271,11 @@ export function profilesSuite(form: Form): void {
       Readable.from([tarHeader('Default/Cookies', 4), Buffer.from('good'), tarPadding(4), evil, TAR_END]);
 
     for (const [what, header] of [
-      ['a link out of the box', evilHeader('Default/IndexedDB/x', '2', '/etc/passwd')],
+      ['a link to a file outside of the box', evilHeader('Default/IndexedDB/x', '2', '/etc/passwd')],
       ['a hard link', evilHeader('Default/IndexedDB/x', '1', '/etc/passwd')],
       ['a device', evilHeader('Default/IndexedDB/x', '4')],
       ['a pipe', evilHeader('Default/IndexedDB/x', '6')],
-      ['a way up', evilHeader('Default/IndexedDB/../../../../evil')],
+      ['a path to a parent folder', evilHeader('Default/IndexedDB/../../../../evil')],
       ['an absolute name', evilHeader('/tmp/evil')],
     ] as const)
       test(`refuses an archive with ${what} and leaves nothing behind`, async () => {
@@ -359,7 +359,7 @@ export function profilesSuite(form: Form): void {
       }
     });
 
-    test('unpacks everything except the cookies if asked to', async () => {
+    test('can unpack a profile without its cookies', async () => {
       const under = seal();
       const staging = await staged(profile => {
         put(profile, 'Default/Cookies');

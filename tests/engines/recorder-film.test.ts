@@ -141,7 +141,7 @@ test('records the full lifetime of a page that has a single late frame', async (
   assert.ok(endMs > leastMs - 500 && endMs < mostMs + 500, `${endMs}, not ${leastMs} to ${mostMs}`);
 });
 
-test('keeps one recorded minute exact in the segments and the MP4 file, with each color at the right time', async () => {
+test('records one minute with the exact duration in the segments and the MP4 file, and shows each color at the right time', async () => {
   const colours = [RED, GREEN, BLUE];
   const pictures = colours.map(colour => picture(colour, LARGE));
   // Changes at irregular times, 7 s without a change, and a change at the end. The first frame arrives late.
@@ -172,7 +172,7 @@ test('keeps one recorded minute exact in the segments and the MP4 file, with eac
   }
 });
 
-test('encodes waiting segments in one process, each playable alone', async () => {
+test('encodes waiting segments in one process, and each segment can be played alone', async () => {
   const folder = makeFolder();
   const [counting, runs] = [join(folder, 'ffmpeg'), join(folder, 'runs')];
   writeFileSync(counting, `#!/bin/sh\necho x >> ${runs}\nexec ffmpeg "$@"\n`, { mode: 0o755 });

@@ -216,7 +216,7 @@ test('completes segments of an unchanged page, and starts a new segment when the
   await recorder.close();
 });
 
-test('stores what a killed process had recorded, up to the last time the process was known to be alive', async () => {
+test('stores what a killed process had recorded, up to the last time at which the process was known to be alive', async () => {
   const sink = new Kept();
   const folder = makeFolder();
   const killed = await open({ folder, sink, clock: systemClock, log: silentLog });

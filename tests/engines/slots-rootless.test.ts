@@ -14,7 +14,7 @@ const SUITES_WITHIN_MS = 450_000;
 const SUITE_WITHIN_MS = 400_000;
 
 if (process.getuid?.() === 0)
-  test('passes the suites as an ordinary user', { timeout: SUITES_WITHIN_MS }, async () => {
+  test('the suites of slots and profiles pass as an ordinary user', { timeout: SUITES_WITHIN_MS }, async () => {
     await asOrdinaryUser(async user => {
       for (const suite of ['slots', 'profiles']) {
         const { code, output } = await runSuite(user, suite);

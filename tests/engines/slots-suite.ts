@@ -87,7 +87,7 @@ export function slotsSuite(form: Form): void {
       assert.deepEqual(leftOf(dataDir, box.session), []);
     });
 
-    test('passes connections to the egress address to the listener of the server', async () => {
+    test('forwards connections to the egress address to the listener of the server', async () => {
       const box = await startGuest(slots);
       box.egress.on('connection', (socket: Socket) => socket.end('from the server'));
       assert.equal(await tell(box, readFrom('127.0.0.1', box.egressPort)), 'from the server');
@@ -120,7 +120,7 @@ export function slotsSuite(form: Form): void {
       assert.deepEqual(leftOf(dataDir, session), []);
     });
 
-    test('starts a program only after its folder was filled', async () => {
+    test('starts a program only after its folder is filled', async () => {
       const session = newSession();
       const fill: BoxRequest['fill'] = async ({ folder }) => {
         await until(
@@ -208,7 +208,7 @@ export function slotsSuite(form: Form): void {
       await leavesNothing(box);
     }
 
-    test('a box stops at its maximum lifetime without action by the server', async () => {
+    test('stops a box at its maximum lifetime without action by the server', async () => {
       const session = newSession();
       const starting = slots.start(startOptions(session, undefined, 700), AbortSignal.timeout(START_WITHIN_MS));
       // On a slow machine the box may end before the start completes.

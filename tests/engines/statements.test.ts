@@ -65,7 +65,7 @@ async function fewest(work: () => Promise<unknown>): Promise<readonly string[]> 
 const assertAtMost = (sent: readonly string[], most: number): void =>
   assert.ok(sent.length <= most && sent.length > 1, `${sent.length} statements:\n${sent.join('\n')}`);
 
-test(`places a metered session with ${PLACE_MAX} statements, the last of which also holds its credit`, async () => {
+test(`places a metered session with ${PLACE_MAX} statements, the last of which also places the credit hold`, async () => {
   let id = '';
   const sent = await counter.during(async () => {
     ({ id } = await server.createSession({ keepAlive: true }));

@@ -156,7 +156,7 @@ describe("the audit log in an operator's database", () => {
   const scope = new Scope();
   after(() => scope.close());
 
-  it('is confined by a role if the user can create one, and protected by triggers otherwise', async () => {
+  it('is protected by a server role if the database user can create roles, and by triggers otherwise', async () => {
     const server = await startForeignServer(scope);
     const admin = { connectionString: server.url.reveal() };
     for (const [user, right, isConfined] of [

@@ -184,7 +184,7 @@ describe('contexts in the store', () => {
     assert.equal(await store.contextUses.savingOf(application, context), undefined);
   });
 
-  it('saves in the order in which sessions ended, and reports versions that were overtaken', async () => {
+  it('saves in the order in which sessions ended, and reports versions that were superseded', async () => {
     const context = await aContext();
     const [first, second] = [await aSession(), await aSession()];
     for (const session of [first, second]) await store.contextUses.open(use(session, context));

@@ -80,7 +80,7 @@ function describeControls(name: string, prepare: (scope: Scope) => Promise<Store
       ...{ requesterKind: 'account', createdAt: NOW, expiresAt: LATER, claimTries: 0, claimHash: randomBytes(32) },
     });
 
-    it('keeps one open hand-off of a session when fifty are requested concurrently', async () => {
+    it('keeps one open hand-off of a session when fifty hand-offs are requested concurrently', async () => {
       const session = await running();
       const inserted = await Promise.allSettled(
         Array.from({ length: 50 }, () => store.handoffs.insert(asked(session))),

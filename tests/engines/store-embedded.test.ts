@@ -114,7 +114,7 @@ describe('data folder lock', () => {
     await (await lockDataFolder(dataDir, { waitMs: 0 })).close();
   });
 
-  it('waits for an owner that is releasing the lock', async () => {
+  it('is acquired after an owner has released it', async () => {
     const first = await lockDataFolder(dataDir, { waitMs: 0 });
     const second = lockDataFolder(dataDir, { waitMs: STEP_MS });
     // The second caller is waiting only once flock(1) is running on the same file.
@@ -123,7 +123,7 @@ describe('data folder lock', () => {
     await (await second).close();
   });
 
-  it('stops waiting when the signal is aborted', async () => {
+  it('is not acquired if the signal is aborted while the caller waits', async () => {
     await lockDataFolder(dataDir, { waitMs: 0 }).then(lock => scope.own(lock));
     const control = new AbortController();
     const waiting = lockDataFolder(dataDir, { waitMs: STEP_MS, signal: control.signal });
@@ -131,20 +131,20 @@ describe('data folder lock', () => {
     await assert.rejects(waiting, /enough|abort/);
   });
 
-  it('holds across network namespaces', async () => {
+  it('is effective across network namespaces', async () => {
     scope.own(await lockDataFolder(dataDir, { waitMs: 0 }));
     const helper = startHelper(scope, ['lock', dataDir], ['unshare', '--user', '--map-root-user', '--net']);
     assert.match(await helper.line(), new RegExp(`refused: .* in use by process ${process.pid}`));
   });
 
-  it('is given to one of many concurrent callers', async () => {
+  it('is acquired by only one of many concurrent callers', async () => {
     const tries = await Promise.allSettled(Array.from({ length: 8 }, () => lockDataFolder(dataDir, { waitMs: 0 })));
     const taken = tries.flatMap(result => (result.status === 'fulfilled' ? [result.value] : []));
     assert.equal(taken.length, 1);
     for (const lock of taken) await lock.close();
   });
 
-  it('reports an unusable folder', async () => {
+  it('cannot be acquired in an unusable folder', async () => {
     const file = join(dataDir, 'file');
     writeFileSync(file, '');
     await assert.rejects(lockDataFolder(file, { waitMs: 0 }), error => isFault(error, 'data_folder_unusable'));
@@ -304,7 +304,7 @@ describe('a server on the embedded PostgreSQL', () => {
 });
 
 describe('first start', () => {
-  it('starts again after an interrupted creation of the cluster', async () => {
+  it('succeeds after an interrupted creation of the cluster', async () => {
     mkdirSync(join(dataDir, 'pg.new', 'base'), { recursive: true });
     await (await open()).ping();
     assert.ok(!existsSync(join(dataDir, 'pg.new')));
@@ -317,7 +317,7 @@ describe('first start', () => {
     assert.equal(readFileSync(join(dataDir, 'pg', 'precious'), 'utf8'), 'data');
   });
 
-  it('stops when the signal is aborted, and releases everything', async () => {
+  it('stops when the signal is aborted, and leaves no PostgreSQL running and no lock', async () => {
     const control = new AbortController();
     const opening = open({ signal: control.signal });
     control.abort(new Error('enough'));
@@ -506,7 +506,7 @@ describe('PostgreSQL binaries', () => {
     return root;
   };
 
-  it('run after several concurrent callers have created their library links', async () => {
+  it('can run after several concurrent callers have created the library links', async () => {
     const root = unlinkedCopy();
     const initdb = [join(root, 'native', 'bin', 'initdb'), '--version'];
     assert.notEqual((await runProgram(initdb, { timeoutMs: STEP_MS })).code, 0);
@@ -520,7 +520,7 @@ describe('PostgreSQL binaries', () => {
     );
   });
 
-  it('are searched only in the folder that was specified', async () => {
+  it('are searched for only in the specified folder', async () => {
     await assert.rejects(findBinaries({ folder: dataDir }), error => isFault(error, 'database_binaries_missing'));
     await assert.rejects(open({ binariesFolder: dataDir }), error => isFault(error, 'database_binaries_missing'));
     const found = await findBinaries({ folder: join(packageRoot, 'native', 'bin') });
@@ -567,7 +567,7 @@ describe('the user of the PostgreSQL process', () => {
 describe('log of PostgreSQL', () => {
   beforeEach(copySeed);
 
-  it('stays limited while PostgreSQL writes to it', async () => {
+  it('is rotated above its size limit while PostgreSQL writes to it', async () => {
     const store = await open();
     const path = join(dataDir, 'postgres.log');
     writeFileSync(path, 'x'.repeat(5_000), { flag: 'a' });

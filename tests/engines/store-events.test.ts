@@ -99,7 +99,7 @@ describe('session events', () => {
     return client;
   };
 
-  it('record a whole session, each with its time, actor and detail', async () => {
+  it('describe a whole session, each with its time, actor and detail', async () => {
     const { applicationId, keyId } = await anApplication();
     const row = await aSession({ applicationId, keyId });
     const { id } = row;
@@ -140,13 +140,13 @@ describe('session events', () => {
     ]);
   });
 
-  it('record the start of a box for the session as a launch', async () => {
+  it('include the start of a box for the session as a launch', async () => {
     const row = await aSession();
     await store.sessions.setBox(row.id, { id: row.id }, NOW);
     assert.equal((await eventsOf(row)).at(-1)?.type, 'session.launched');
   });
 
-  it('are not written for changes that did not happen', async () => {
+  it('are not written for changes that have no effect', async () => {
     const hostId = await aHost(1);
     const { applicationId } = await anApplication();
     const row = await aSession({ hostId, applicationId });
@@ -171,7 +171,7 @@ describe('session events', () => {
     assert.deepEqual((await eventsOf(row)).at(-1)?.actor, { kind: 'browser' }, 'who decided the end is who ended it');
   });
 
-  it('record only one decision when several calls to end a session race', async () => {
+  it('contain only one decision when several calls end a session concurrently', async () => {
     const row = await aSession();
     const ends = Array.from({ length: 8 }, (_, index) => ({ ...RELEASED, reason: `reason ${index}` }));
     await Promise.all(ends.map(end => store.sessions.decideEnd(row.id, end, NOW)));
@@ -180,7 +180,7 @@ describe('session events', () => {
     assert.equal(decided[0]?.detail.reason, (await store.sessions.byId(row.id))?.end?.reason);
   });
 
-  it('record every session that a restarted server adopts', async () => {
+  it('are written for every session that a restarted server adopts', async () => {
     const hostId = await aHost();
     const rows = [await aSession({ hostId }), await aSession({ hostId })];
     await store.sessions.resumeTimers(hostId, NOW);
@@ -249,7 +249,7 @@ describe('session events', () => {
     });
   });
 
-  it('reach a reader once and in order while many are written', async () => {
+  it('are read once and in order while many events are written', async () => {
     const { applicationId } = await anApplication();
     const hostId = await aHost();
     const writers = Array.from({ length: 6 }, async () => {
@@ -290,7 +290,7 @@ describe('session events', () => {
       );
   });
 
-  it('stop at their limit, report it once, and still record the end', async () => {
+  it('stop at their limit, with one event for the limit, and still include the end', async () => {
     const row = await aSession();
     const client = await connect();
     await client.query(
@@ -312,7 +312,7 @@ describe('session events', () => {
     ]);
   });
 
-  it('truncate a detail that is too large, and keep the change', async () => {
+  it('contain a truncated detail if the detail is too large, and the change takes effect', async () => {
     const row = await aSession();
     await store.sessions.run(row.id, NOW);
     const userMetadata = { text: 'x'.repeat(3000) };
@@ -340,7 +340,7 @@ describe('session events', () => {
     await listening.close();
   });
 
-  it('are deleted some time after the end, and not before', async () => {
+  it('are deleted some time after the end of the session, and not before', async () => {
     const [old, young, living] = [await aSession(), await aSession(), await aSession()];
     for (const [row, endedAt] of [
       [old, plus(NOW, -40 * DAY_MS)],

@@ -135,7 +135,7 @@ function describeLimits(name: string, prepare: (scope: Scope) => Promise<StoreOp
         store.sessions.place(newSession({ applicationId, hostId }), { ...within(NOW), line });
       const order = async () => (await store.line.list(100)).map(({ place }) => place);
 
-      it('gives free slots to the first in the queue, and the applications take turns', async () => {
+      it('gives free slots to the first create in the queue, and alternates between applications', async () => {
         const [a, b] = [await anApplication(), await anApplication()];
         const hostId = await aHost(2);
         const [first, second] = [await joined(a, hostId), await joined(a, hostId)];
@@ -165,7 +165,7 @@ function describeLimits(name: string, prepare: (scope: Scope) => Promise<StoreOp
         for (const { place } of [far, limited]) await store.line.leave(place);
       });
 
-      it('holds no more creates of an application than its limit, even when they join concurrently', async () => {
+      it('holds no more creates of an application than its limit, even when creates join concurrently', async () => {
         const [application, hostId] = [await anApplication(), await aHost()];
         const all = await Promise.all([1, 2, 3, 4].map(() => joins(application, hostId, {}, 2)));
         const places = all.flatMap(one => ('turn' in one ? [one] : []));
@@ -231,7 +231,7 @@ function describeLimits(name: string, prepare: (scope: Scope) => Promise<StoreOp
       );
     });
 
-    it('keeps only the attempts of the newest names', async () => {
+    it('a sweep keeps only the attempts of the most recent names', async () => {
       const names = Array.from({ length: 4 }, (_, index) => ({ tally: `kept ${index}`, digest: Buffer.alloc(32) }));
       const limit = { max: 1, withinMs: 600_000 };
       for (const name of names) await store.attempts.count(name, limit);
@@ -359,7 +359,7 @@ function describeLimits(name: string, prepare: (scope: Scope) => Promise<StoreOp
         assert.equal((await store.sessions.countOf(applicationId, NOW, NOW)).living, 1);
       });
 
-      it("writes the expiresAt of the terms instead of the row's", async () => {
+      it("stores the expiresAt of the terms instead of the expiresAt of the row", async () => {
         const expiresAt = plus(NOW, 90 * SECOND_MS);
         const row = newSession({ applicationId: await anApplication(), hostId: await aHost() });
         const placed = await placedBy(
@@ -370,7 +370,7 @@ function describeLimits(name: string, prepare: (scope: Scope) => Promise<StoreOp
     });
 
     describe('idempotency keys', () => {
-      it('begin one run when fifty requests arrive concurrently', async () => {
+      it('start only one run when fifty requests arrive concurrently', async () => {
         const hostId = await aHost();
         const [owner, keyDigest] = [newId<ApplicationId>(NOW), digest('key')];
         const rows = await Promise.all(Array.from({ length: 50 }, () => aRun({ owner, keyDigest, hostId })));
@@ -411,7 +411,7 @@ function describeLimits(name: string, prepare: (scope: Scope) => Promise<StoreOp
         assert.deepEqual(await store.idempotency.begin(row), { standing: next });
       });
 
-      it('record the session in the transaction that places it', async () => {
+      it('are stored with the session id in the transaction that places the session', async () => {
         const applicationId = await anApplication();
         const hostId = await aHost();
         const run = await aRun({ hostId });
@@ -441,7 +441,7 @@ function describeLimits(name: string, prepare: (scope: Scope) => Promise<StoreOp
       });
     });
 
-    describe('lost responses', () => {
+    describe('claiming the session of a lost response', () => {
       const owed = async (more: Partial<NewSession> = {}) => {
         const applicationId = await anApplication();
         const keyId = await aKey(applicationId);
@@ -454,7 +454,7 @@ function describeLimits(name: string, prepare: (scope: Scope) => Promise<StoreOp
         return { row, keyId, hostId, claim };
       };
 
-      it('do not let a request claim the session while the response is being sent or after it has arrived', async () => {
+      it('fails while the response is being sent and after it has arrived', async () => {
         const { row, claim } = await owed();
         assert.equal(await claim(), undefined);
         await store.sessions.answered(row.id, true);
@@ -463,7 +463,7 @@ function describeLimits(name: string, prepare: (scope: Scope) => Promise<StoreOp
         assert.equal(await claim(), undefined, 'what arrived cannot get lost');
       });
 
-      it('let a request with the same key and body claim the session once per lost response', async () => {
+      it('succeeds for a request with the same key and body, once per lost response', async () => {
         const { row, keyId, claim } = await owed();
         await store.sessions.answered(row.id, false);
         const since = plus(NOW, -120 * SECOND_MS);
@@ -479,14 +479,14 @@ function describeLimits(name: string, prepare: (scope: Scope) => Promise<StoreOp
         assert.equal((await claim())?.id, row.id);
       });
 
-      it('do not return a session that has ended or is ending', async () => {
+      it('fails if the end of the session was decided', async () => {
         const { row, claim } = await owed();
         await store.sessions.answered(row.id, false);
         await store.sessions.decideEnd(row.id, { status: 'ERROR', reason: 'crashed' }, NOW);
         assert.equal(await claim(), undefined);
       });
 
-      it('include responses that were being sent when the host restarted', async () => {
+      it('succeeds if the response was being sent when the host restarted', async () => {
         const { row, hostId, claim } = await owed();
         assert.equal(await store.sessions.loseAnswers(await aHost()), 0);
         assert.equal(await store.sessions.loseAnswers(hostId), 1);

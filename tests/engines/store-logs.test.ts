@@ -101,7 +101,7 @@ describe('logs', () => {
     assert.deepEqual([await firsts(ended), await firsts(running)], [[], [1]]);
   });
 
-  it('keeps the number that a page was given first', async () => {
+  it('keeps the first number that was assigned to a page', async () => {
     const { applicationId, id } = await aSession();
     const page = (number: number, targetId: string) => ({ number, targetId, appearedAt: NOW });
     await store.pages.add(applicationId, id, [page(0, 'a'), page(1, 'b')]);

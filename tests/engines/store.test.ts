@@ -139,7 +139,7 @@ function describeStore(name: string, prepare: (scope: Scope) => Promise<Place>):
         assert.deepEqual(await store.applications.find('\0'), []);
       });
 
-      it("finds several with the same name, but only one by a slug that is another's name", async () => {
+      it("finds all applications with a name, or only the application whose slug equals the name", async () => {
         const account = await anAccount();
         const name = `twin-${randomBytes(4).toString('hex')}`;
         const [one, two] = [await anApplication(account, name), await anApplication(account, name)];
@@ -226,7 +226,7 @@ function describeStore(name: string, prepare: (scope: Scope) => Promise<Place>):
         assert.deepEqual(await store.keys.list(other, NOW, { limit: 10 }), []);
       });
 
-      it('counts only valid keys against the limit, also for concurrent inserts', async () => {
+      it('counts only valid keys against the limit, even for concurrent inserts', async () => {
         const { id } = await anApplication();
         await store.keys.insert({ ...key(id), expiresAt: plus(NOW, -1) }, 2);
         await store.keys.insert({ ...key(id), revokedAt: plus(NOW, -1) }, 2);
@@ -261,7 +261,7 @@ function describeStore(name: string, prepare: (scope: Scope) => Promise<Place>):
         assert.equal(await store.keys.revoke(row.applicationId, row.id, NOW), false);
       });
 
-      it('lists newest first, and ended keys for ninety days', async () => {
+      it('lists newest first, with ended keys for ninety days', async () => {
         const { id } = await anApplication();
         const ninety = 90 * DAY_MS;
         const alive = key(id);
@@ -359,7 +359,7 @@ function describeStore(name: string, prepare: (scope: Scope) => Promise<Place>):
       });
     });
 
-    describe('placing', () => {
+    describe('placing a session', () => {
       it('returns the whole row', async () => {
         const applicationId = (await anApplication()).id;
         const aKey = key(applicationId);
@@ -387,7 +387,7 @@ function describeStore(name: string, prepare: (scope: Scope) => Promise<Place>):
         assert.equal(await store.sessions.get((await anApplication()).id, asked.id), undefined);
       });
 
-      it('fills exactly ten slots for fifty concurrent sessions, and reuses the slot of an ended one', async () => {
+      it('fills exactly ten slots for fifty concurrent sessions, and reuses the slot of an ended session', async () => {
         const hostId = await aHost(10);
         const applicationId = (await anApplication()).id;
         const arrive = () => store.sessions.place(newSession({ applicationId, hostId }));
@@ -412,7 +412,7 @@ function describeStore(name: string, prepare: (scope: Scope) => Promise<Place>):
       });
     });
 
-    describe('listing', () => {
+    describe('listing sessions', () => {
       it('lists newest first and keeps its position while new sessions are placed', async () => {
         const applicationId = (await anApplication()).id;
         const hostId = await aHost();
@@ -546,7 +546,7 @@ function describeStore(name: string, prepare: (scope: Scope) => Promise<Place>):
         assert.deepEqual(await store.sessions.get(applicationId, id), finished);
       });
 
-      it('does not change the row of an ended session, no matter which function is called', async () => {
+      it('no function changes the row of an ended session', async () => {
         const { id, applicationId, hostId } = await aRunning();
         await finishAs(store, id, 'COMPLETED');
         const before = await store.sessions.byId(id);
@@ -672,7 +672,7 @@ function describeStore(name: string, prepare: (scope: Scope) => Promise<Place>):
       });
     });
 
-    describe('counting', () => {
+    describe('counting sessions', () => {
       it('counts the sessions of a host by status and lists those that have not ended', async () => {
         const hostId = await aHost();
         const on = { hostId, applicationId: (await anApplication()).id };
@@ -700,7 +700,7 @@ function describeStore(name: string, prepare: (scope: Scope) => Promise<Place>):
       });
     });
 
-    describe('opening', () => {
+    describe('opening a store', () => {
       it('keeps all data when the store is opened again, even several times concurrently', async () => {
         const row = await anApplication();
         if (!place.options.databaseUrl) return;

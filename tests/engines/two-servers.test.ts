@@ -78,7 +78,7 @@ test('a developer token that is revoked on one server is refused by both', async
   );
 });
 
-test('a human session is refused by both servers after the person has signed out on one', async () => {
+test('a human session is refused by both servers after the person has signed out on one server', async () => {
   const person = await devices.freshOwner();
   const { cookie } = person;
   assert.ok(cookie);

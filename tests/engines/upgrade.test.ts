@@ -53,7 +53,7 @@ test('the account of the first start owns both applications, and nobody can sign
   );
 });
 
-test('finds keys and tokens of the earlier version by their hashes, with their rights', async () => {
+test('finds keys and tokens of the earlier version by their hashes, with their scopes', async () => {
   const first = await store.keys.byHash(hashOf(FIRST_KEY));
   const second = await store.keys.byHash(hashOf(SECOND_KEY));
   assert.deepEqual([first?.name, second?.name, second?.applicationId], ['First key', 'shop', SECOND_APPLICATION]);

@@ -32,7 +32,7 @@ function killRenderers({ id }: CreatedSession): void {
 }
 
 for (const [name, keepAlive, victim] of FATAL)
-  test(`kills ${name} (keepAlive ${keepAlive}): the session ends as ERROR / crashed, clients are closed with 4002, and the only slot is free again`, async () => {
+  test(`a kill of ${name} (keepAlive ${keepAlive}) ends the session as ERROR / crashed, closes its clients with 4002, and frees the only slot`, async () => {
     const session = await server.createSession({ keepAlive });
     const client = await CdpClient.connect(session.connectUrl);
     const page = await client.attachToPage();
@@ -47,7 +47,7 @@ for (const [name, keepAlive, victim] of FATAL)
     await server.settles([next.id]);
   });
 
-test('kills a browser with many pending commands of many clients: each command is answered with an error', async () => {
+test('returns an error for every pending command of many clients when their browser is killed', async () => {
   const session = await server.createSession({ keepAlive: true });
   const clients = await Promise.all(Array.from({ length: 5 }, () => CdpClient.connect(session.connectUrl)));
   const asked = await Promise.all(
@@ -65,7 +65,7 @@ test('kills a browser with many pending commands of many clients: each command i
   await server.settles();
 });
 
-test('kills a renderer: its pending command is answered with an error, and the session continues', async () => {
+test('returns an error for the pending command of a killed renderer, and the session continues', async () => {
   const session = await server.createSession({ keepAlive: true });
   const browser = await connectPlaywright(session);
   const page = firstPage(browser);
@@ -95,7 +95,7 @@ test('kills a renderer: its pending command is answered with an error, and the s
   assert.equal((await server.read(session.id)).status, 'RUNNING');
 });
 
-test('navigates a crashed page: it works again', async () => {
+test('a crashed page works again after a navigation', async () => {
   const session = await server.createSession({ keepAlive: true });
   const client = await CdpClient.connect(session.connectUrl);
   const channel = await client.attachToPage();
@@ -111,7 +111,7 @@ test('navigates a crashed page: it works again', async () => {
   client.cut();
 });
 
-test('connects when the only page has crashed: the client finds a working page', async () => {
+test('a client that connects after the only page has crashed finds a working page', async () => {
   const session = await server.createSession({ keepAlive: true });
   const witness = await CdpClient.connect(session.connectUrl);
   await witness.send('Target.setDiscoverTargets', { discover: true });
@@ -136,7 +136,7 @@ test('connects when the only page has crashed: the client finds a working page',
 });
 
 for (const part of ['gpu', 'network'] as const)
-  test(`kills the ${part} process: the session continues`, async () => {
+  test(`a session continues when its ${part} process is killed`, async () => {
     const session = await server.createSession({ keepAlive: true });
     const browser = await connectPlaywright(session);
     const page = firstPage(browser);
@@ -158,7 +158,7 @@ for (const part of ['gpu', 'network'] as const)
     assert.equal((await server.read(session.id)).status, 'RUNNING');
   });
 
-test('kills a browser that a restarted server has adopted: the session ends as ERROR / crashed', async () => {
+test('an adopted session ends as ERROR / crashed when its browser is killed', async () => {
   const session = await server.createSession({ keepAlive: true });
   await server.restart();
   const client = await CdpClient.connect(session.connectUrl);

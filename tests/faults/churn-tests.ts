@@ -34,14 +34,14 @@ export async function churnTests({ counted, restarting, growthMibMax, engine }: 
   const allWait = async () => (await server.operator('/metrics')).text.includes(`\nberth_warm_browsers ${WARM}\n`);
   await eventually('browsers to wait', allWait);
 
-  test(`runs ${counted} cycles with warm browsers and random kills (seed ${counted}): rows, browsers and slots agree every second`, async t => {
+  test(`rows, browsers and slots agree every second during ${counted} cycles with warm browsers and random kills (seed ${counted})`, async t => {
     const census = new Census({ server, waitingMax: 2 * WARM + 1, growthMibMax });
     const tally = await churn({ server, pages, census, seed: counted, cycles: counted, killEvery: 4 });
     for (const [what, seen] of Object.entries({ ...tally, ...census.figures() })) t.diagnostic(`${what}: ${seen}`);
     census.assertAll();
   });
 
-  test(`runs ${restarting} cycles that also kill the server (seed ${restarting}): nothing is left behind`, async t => {
+  test(`nothing is left behind after ${restarting} cycles that also kill the server (seed ${restarting})`, async t => {
     const restartEvery = restarting / RESTARTS;
     const tally = await churn({ server, pages, seed: restarting, cycles: restarting, killEvery: 2, restartEvery });
     for (const [what, count] of Object.entries(tally)) t.diagnostic(`${what}: ${count}`);

@@ -36,7 +36,7 @@ const stagedNow = (): string[] => {
   }
 };
 
-test('kills the server during a save: the save is completed after the restart', async () => {
+test('completes a save after the restart if the server is killed during the save', async () => {
   const { id } = await createContext(server);
   let before: string | undefined;
   for (const [round, waitMs] of [0, 40, 120].entries()) {
@@ -64,7 +64,7 @@ test('kills the server during a save: the save is completed after the restart', 
   await eventually('staging to be empty', stagedNow, left => left.length === 0);
 });
 
-test('stops the store during the save of an expired session: a create waits and is then refused, and the context is saved once the store is back', async () => {
+test('while the object store is down, a create waits for the save of an expired session and is then refused; the context is saved once the store is back', async () => {
   const store = await startS3();
   after(() => store.close());
   const env = { ...store.env, BERTH_DISCONNECT_GRACE: '0' };
@@ -100,7 +100,7 @@ test('stops the store during the save of an expired session: a create waits and 
   await onS3.ended(next.id);
 });
 
-test('damages stored bytes: the damage is detected and the previous version is used', async () => {
+test('detects damaged bytes of the newest version, and uses the previous version', async () => {
   const { id } = await createContext(server);
   for (const [index, mark] of ['old', 'new'].entries()) {
     await server.release(await leave(id, mark));

@@ -85,7 +85,7 @@ async function withoutDatabase(work: () => Promise<void>): Promise<void> {
   await readyIs(true);
 }
 
-test('kills the postmaster under load: CDP traffic and sessions continue, and the API recovers', async () => {
+test('CDP traffic and sessions continue when the postmaster is killed under load, and the API recovers', async () => {
   const session = await server.createSession({ keepAlive: true });
   const other = await server.createSession();
   const flood = await flooding(session);
@@ -116,7 +116,7 @@ test('kills the postmaster under load: CDP traffic and sessions continue, and th
   await server.settles();
 });
 
-test('kills one backend of PostgreSQL under load: no response is wrong, and PostgreSQL restarts by itself', async () => {
+test('reads succeed or fail with 5xx when a PostgreSQL backend is killed under load, and PostgreSQL restarts by itself', async () => {
   const session = await server.createSession({ keepAlive: true });
   const flood = await flooding(session);
   const reading = new AbortController();
@@ -147,7 +147,7 @@ test('kills one backend of PostgreSQL under load: no response is wrong, and Post
   await server.settles();
 });
 
-test('kills PostgreSQL while one of its processes is suspended: that process is killed and does not block the restart', async () => {
+test('a suspended PostgreSQL process is killed and does not block the restart when PostgreSQL is killed', async () => {
   const session = await server.createSession({ keepAlive: true });
   const stuck = await eventually('an idle process to stop', () => postgres().backends.find(stopIfIdle), Boolean);
   assert.ok(stuck);
@@ -161,7 +161,7 @@ test('kills PostgreSQL while one of its processes is suspended: that process is 
   await server.settles();
 });
 
-test('stops the database: changes to sessions during the outage are written to their rows afterwards', async () => {
+test('changes to sessions during a database outage are written to their rows afterwards', async () => {
   const crashing = await server.createSession({ keepAlive: true });
   const leaving = await server.createSession();
   const coming = await server.createSession();
@@ -193,7 +193,7 @@ test('stops the database: changes to sessions during the outage are written to t
 });
 
 for (const afterMs of [5, 200])
-  test(`kills PostgreSQL ${afterMs} ms after creates and releases were sent: every row is correct afterwards`, async () => {
+  test(`every row is correct after PostgreSQL is killed ${afterMs} ms after creates and releases were sent`, async () => {
     const going = await Promise.all(Array.from({ length: 2 }, () => server.createSession({ keepAlive: true })));
     const asked = [
       ...Array.from({ length: 2 }, () => server.api('POST', '/v1/browsers/sessions', { body: { keepAlive: true } })),

@@ -157,7 +157,7 @@ test('refuses creates when the disk has few inodes left, and accepts creates aga
   assert.ok(await answersFor(session));
 });
 
-test('uses and releases sessions on a full disk: everything works again once there is space', async () => {
+test('on a full disk, creates are refused and sessions can be used; releases take effect once there is space', async () => {
   const session = await server.createSession({ keepAlive: true });
   const other = await server.createSession({ keepAlive: true });
   const browser = await connectPlaywright(session);
@@ -184,7 +184,7 @@ test('uses and releases sessions on a full disk: everything works again once the
   await browser.close();
 });
 
-test('fails a download that fills the disk: its session continues, and can download again once there is space', async () => {
+test('a download that fills the disk fails, but its session continues and can download again once there is space', async () => {
   const session = await server.createSession({ keepAlive: true });
   const browser = await connectPlaywright(session);
   const page = firstPage(browser);
@@ -215,7 +215,7 @@ test('fails a download that fills the disk: its session continues, and can downl
   await browser.close();
 });
 
-test('kills and restarts the server on a full disk: sessions are kept', async () => {
+test('a session continues when the server is killed and restarted on a full disk', async () => {
   const session = await server.createSession({ keepAlive: true });
   await server.kill();
   leaveFree(NEARLY_FULL_BYTES);
@@ -226,7 +226,7 @@ test('kills and restarts the server on a full disk: sessions are kept', async ()
   await server.settles([session.id]);
 });
 
-test('starts the server without any disk space: the start fails with the reason, and a later start keeps all sessions', async () => {
+test('a start without any disk space fails with the reason, and a later start keeps the session', async () => {
   const session = await server.createSession({ keepAlive: true });
   await server.kill();
   leaveFree(0);

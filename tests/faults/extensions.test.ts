@@ -66,7 +66,7 @@ async function loadedIn({ connectUrl }: { readonly connectUrl?: string | undefin
   return (Array.isArray(extensions) ? extensions : []).map(({ name }) => String(name)).sort();
 }
 
-test('kills the server during an upload: nothing is stored, and the same upload works afterwards', async () => {
+test('stores nothing if the server is killed during an upload, and accepts the same upload afterwards', async () => {
   const bytes = large('half');
   await begin(bytes, 300_000);
   await eventually('the upload to begin', () => filesIn('incoming').length > 0);
@@ -80,7 +80,7 @@ test('kills the server during an upload: nothing is stored, and the same upload 
   await server.release(session.id);
 });
 
-test('kills the server after the last byte of an upload: at most one file is stored, which the next upload uses', async () => {
+test('stores at most one file if the server is killed after the last byte of an upload, and the next upload uses this file', async () => {
   for (const waitMs of [0, 30]) {
     const bytes = large(`whole${waitMs}`);
     const before = kept();
@@ -123,9 +123,9 @@ const heavy = (name: string): Buffer =>
 
 for (const [when, make, waitMs] of [
   ['while an extension of a session is unpacked', heavy, 0],
-  ['about when the extensions of a session are loaded', speaking, 40],
+  ['around the time at which the extensions of a session are loaded', speaking, 40],
 ] as const)
-  test(`kills the server ${when}: the session has all extensions or has ended`, async () => {
+  test(`a session has all extensions or has ended if the server is killed ${when}`, async () => {
     const extensionIds = [(await uploaded(make('one'))).id, (await uploaded(speaking('two'))).id];
     const body = { keepAlive: true, extensionIds };
     const headers = { 'idempotency-key': randomUUID() };

@@ -197,7 +197,7 @@ describe('a server that is killed', () => {
     await server.release(session.id);
   });
 
-  it('continues an interrupted sweep after the restart: files are deleted after 31 days, and sessions after 90', async () => {
+  it('continues an interrupted sweep after the restart, and deletes files after 31 days and sessions after 90 days', async () => {
     const sessions: string[] = [];
     for (let i = 0; i < 3; i++) {
       const session = await server.createSession({ keepAlive: true });
@@ -229,7 +229,7 @@ describe('a server that is killed', () => {
 });
 
 describe('an object store that is down for a while', () => {
-  it('delays no caller and loses no file, and its own download links are returned once it is back', async () => {
+  it('delays no caller and loses no file, and download links point to the store once it is back', async () => {
     const store = await startS3();
     after(() => store.close());
     const onS3 = await startServer({ pages, env: store.env });

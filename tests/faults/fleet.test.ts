@@ -159,7 +159,7 @@ async function assertNothingRuns(): Promise<void> {
   assert.deepEqual(open.body, []);
 }
 
-test('a host with ten sessions is killed, and another is cut off from the database: both are lost, and recordings, slots and credit stay usable', async t => {
+test('when a host with ten sessions is killed and another is cut off from the database, both are lost, and recordings, slots and credit stay usable', async t => {
   const context = await createContext(three);
   const saving = await sessionOn(one, persistent(context.id));
   const filmed = await sessionOn(one);
@@ -201,7 +201,7 @@ test('a host with ten sessions is killed, and another is cut off from the databa
   await assertCharged();
 });
 
-test('one host is cut off from the network and another is paused: both are lost, and they stop their browsers before they get sessions again', async t => {
+test('when one host is cut off from the network and another is paused, both are lost, and they stop their browsers before they get sessions again', async t => {
   const cut = await sessionsOn(one, 2);
   const paused = await sessionsOn(two, 2);
   const [ofCut, ofPaused] = await Promise.all([cut[0], paused[0]].map(connected));
@@ -229,7 +229,7 @@ test('one host is cut off from the network and another is paused: both are lost,
   await assertNothingRuns();
 });
 
-test('PostgreSQL restarts while the store is unavailable: clients continue, no session is lost, and a recording is complete afterwards', async t => {
+test('when PostgreSQL restarts while the object store is unavailable, clients continue, no session is lost, and a recording is complete afterwards', async t => {
   const filmed = await sessionOn(one);
   const sessions = [filmed, await sessionOn(two), await sessionOn(three)];
   const clients = await Promise.all(sessions.map(({ connectUrl }) => CdpClient.connect(at(two, connectUrl))));
@@ -289,7 +289,7 @@ const idOf = async (host: TestServer): Promise<string> => {
   return found.id;
 };
 
-test('a host is drained and stopped under load: it gets no new sessions, keeps its own, no request fails, and it accepts sessions again after a start', async t => {
+test('a host that is drained and stopped under load gets no new sessions, no request fails, and the host accepts sessions again after a start', async t => {
   const kept = await sessionOn(one);
   const id = await idOf(one);
   const traffic = new Traffic(fleet);
@@ -310,7 +310,7 @@ test('a host is drained and stopped under load: it gets no new sessions, keeps i
   await assertNothingRuns();
 });
 
-test('all hosts are restarted one after another under load: no session is lost', async t => {
+test('no session is lost when all hosts are restarted one after another under load', async t => {
   const kept = [await sessionOn(one), await sessionOn(two), await sessionOn(three)];
   for (const { connectUrl } of kept) {
     const client = await CdpClient.connect(connectUrl);

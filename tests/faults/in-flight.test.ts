@@ -30,7 +30,7 @@ const release = (id: string): Promise<boolean> =>
 // The moments range from before the row is written until after most browsers have responded. A release takes about a
 // tenth of that time.
 for (const afterMs of [20, 200, 600])
-  test(`kills the server ${afterMs} ms after creates and releases were sent: every row is correct afterwards`, async () => {
+  test(`every row is correct after the server is killed ${afterMs} ms after creates and releases were sent`, async () => {
     const round = `after ${afterMs} ms`;
     const going = await Promise.all(Array.from({ length: AT_ONCE }, () => server.createSession({ keepAlive: true })));
     const creates = Array.from({ length: AT_ONCE }, () => create(round));

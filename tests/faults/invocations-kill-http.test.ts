@@ -189,7 +189,7 @@ for (const kind of ['read', 'write', 'keyed'] as const) {
   });
 }
 
-test('repeating a request after the kill finds the same invocation and sends nothing', async () => {
+test('repeating a request after the kill returns the same invocation and sends nothing to the service', async () => {
   const again = await start('write', 'after-write');
   assert.deepEqual([again?.status, again?.body.status, arrived('after-write').length], [200, 'ambiguous', 1]);
   assert.equal(again?.headers['idempotency-replayed'], 'true');
@@ -217,7 +217,7 @@ test('every entry of the ledger sums to zero, and each successful call was paid 
   assert.deepEqual([balance, reserved], [1_000_000 - succeeded * PRICE, ambiguous * PRICE]);
 });
 
-test('SIGTERM lets a running write finish', async () => {
+test('a running write finishes after SIGTERM', async () => {
   const answers: Array<() => void> = [];
   upstream.answer(
     '/orders/term/',

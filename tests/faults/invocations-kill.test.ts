@@ -38,7 +38,7 @@ async function assertReceipt(invocation: Invocation): Promise<void> {
   assert.deepEqual([claims.berth.status, claims.berth.attempts], [invocation.status, attempts]);
 }
 
-test('kills the server while the page is loading: the read is run again in a new session, and the old session ends', async () => {
+test('if the server is killed while the page is loading, the read is run again in a new session, and the old session ends', async () => {
   const started = (await invoke(server, key, 'browser.content', input, { headers: { prefer: 'respond-async' } })).body;
   await eventually(
     'the page to be requested',
@@ -54,7 +54,7 @@ test('kills the server while the page is loading: the read is run again in a new
   await server.settles([]);
 });
 
-test('kills the server soon after calls were sent: each call is one invocation that succeeds, whether or not its caller got a response', async () => {
+test('if the server is killed soon after a call was sent, the call is one invocation that succeeds, even if its caller got no response', async () => {
   for (const afterMs of [0, 15, 60, 200, 600]) {
     const headers = { 'idempotency-key': `kill after ${afterMs}`, prefer: 'respond-async' };
     const sent = invoke(server, key, 'browser.content', input, { headers }).catch(() => undefined);
@@ -74,7 +74,7 @@ test('kills the server soon after calls were sent: each call is one invocation t
   await server.settles([]);
 });
 
-test('SIGTERM leaves running invocations to the next server', async () => {
+test('the next server completes an invocation that was running at SIGTERM', async () => {
   const { id } = (await invoke(server, key, 'browser.content', input, { headers: { prefer: 'respond-async' } })).body;
   await server.restart('SIGTERM');
   const done = await ended(id);

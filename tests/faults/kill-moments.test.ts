@@ -102,14 +102,14 @@ async function restartedAgreeing(): Promise<readonly string[]> {
   return running;
 }
 
-test('kills the server while some browsers are warm and others are in use: sessions are adopted', async () => {
+test('adopts sessions if the server is killed while some browsers are warm and others are in use', async () => {
   await allWait();
   const session = await server.createSession({ keepAlive: true });
   await assertAgrees(server, 1, WARM);
   assert.deepEqual(await restartedAgreeing(), [session.id]);
 });
 
-test('kills the server while a warm browser is starting: nothing is left behind', async () => {
+test('leaves nothing behind if the server is killed while a warm browser is starting', async () => {
   await allWait();
   chromium.mood('slow');
   await server.createSession({ keepAlive: true });
@@ -119,7 +119,7 @@ test('kills the server while a warm browser is starting: nothing is left behind'
 });
 
 for (const afterMs of [6, 25])
-  test(`kills the server ${afterMs} ms after creates that use warm or starting browsers: successful creates are kept`, async () => {
+  test(`keeps successful creates if the server is killed ${afterMs} ms after creates that use warm or starting browsers`, async () => {
     await allWait();
     const callers = Array.from({ length: SLOTS }, () => call());
     await new Promise(resolve => setTimeout(resolve, afterMs));
@@ -133,7 +133,7 @@ for (const afterMs of [6, 25])
     }
   });
 
-test('kills the server while a caller waits for a browser that fails to start: the create can be repeated', async () => {
+test('a create can be repeated if the server is killed while the caller waits for a browser that fails to start', async () => {
   await allWait();
   chromium.mood('hangs');
   const callers = Array.from({ length: SLOTS }, () => call());
@@ -154,7 +154,7 @@ test('kills the server while a caller waits for a browser that fails to start: t
   }
 });
 
-test('kills the server while callers are queued: they are disconnected, and get a session when they repeat the request', async () => {
+test('queued callers are disconnected if the server is killed, and get a session when they repeat the request', async () => {
   const sessions = await Promise.all(Array.from({ length: SLOTS }, () => server.createSession({ keepAlive: true })));
   const callers = [1, 2].map(() => call({ prefer: 'wait=50' }));
   const queued = async () => (await readLimits(server, token)).usage.browsers.maxWaiting;
@@ -171,7 +171,7 @@ test('kills the server while callers are queued: they are disconnected, and get 
 });
 
 for (const afterMs of [15, 60])
-  test(`kills the server ${afterMs} ms after a slot became free for a queued caller: the caller gets one session`, async () => {
+  test(`a queued caller gets one session if the server is killed ${afterMs} ms after a slot became free`, async () => {
     const sessions = await Promise.all(Array.from({ length: SLOTS }, () => server.createSession({ keepAlive: true })));
     const waiting = call({ prefer: 'wait=50' });
     const queued = async () => (await readLimits(server, token)).usage.browsers.maxWaiting;

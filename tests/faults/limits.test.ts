@@ -70,7 +70,7 @@ test('this machine has a memory cgroup', () => {
   assert.ok(memoryIsBounded, 'without a memory cgroup the tests below would prove nothing');
 });
 
-test('a page exceeds the memory limit: only its renderer is killed', async () => {
+test('only the renderer is killed when a page exceeds the memory limit', async () => {
   const session = await server.createSession({ keepAlive: true });
   const neighbour = await server.createSession({ keepAlive: true });
   const browser = await connectPlaywright(session);

@@ -124,7 +124,7 @@ async function begin(on: TestServer): Promise<{ id: string; client: CdpClient; c
 
 const isDone = ({ status }: { status: string }): boolean => status === 'COMPLETED' || status === 'FAILED';
 
-test('kills a browser with twelve tabs: every tab is stored completely', async () => {
+test('stores every tab completely if a browser with twelve tabs is killed', async () => {
   const { id, client, created } = await begin(server);
   const opened = await openTabs(client, 12, created);
   await setTimeout(LIVED_MS);
@@ -133,7 +133,7 @@ test('kills a browser with twelve tabs: every tab is stored completely', async (
   await assertWhole(server, id, opened, killed);
 });
 
-test('kills the server while it is recording and encoding: the next server continues every tab', async () => {
+test('the next server continues the recording of every tab if the server is killed while recording and encoding', async () => {
   const { id, client, created } = await begin(server);
   const opened = await openTabs(client, 4, created);
   await setTimeout(LIVED_MS);
@@ -150,7 +150,7 @@ test('kills the server while it is recording and encoding: the next server conti
   }
 });
 
-test('kills server and browser: the next server stores what was recorded', async () => {
+test('the next server stores what was recorded if the server and the browser are killed', async () => {
   const { id, client, created } = await begin(server);
   const opened = await openTabs(client, 4, created);
   await setTimeout(LIVED_MS);
@@ -165,7 +165,7 @@ test('kills server and browser: the next server stores what was recorded', async
   await server.settles();
 });
 
-test('runs without an encoder, then with one that is killed: recordings are stored once an encoder works', async () => {
+test('stores recordings once an encoder works, even if the encoder was missing at first and then killed', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'berth-ffmpeg-'));
   after(() => rmSync(folder, { recursive: true, force: true }));
   // The encoder does not run as root and needs access to the folder.

@@ -59,7 +59,7 @@ async function fileOf(server: TestServer, id: string): Promise<Buffer> {
   return Buffer.from(await (await fetch(file?.downloadUrl ?? '')).arrayBuffer());
 }
 
-test('stops the object store for a minute: everything is stored afterwards, and requests for files get 502 until then', async () => {
+test('requests for files return 502 while the object store is down for a minute, and everything is stored afterwards', async () => {
   const store = await startS3();
   after(() => store.close());
   const server = await startServer({ pages, env: store.env });
@@ -92,7 +92,7 @@ test('stops the object store for a minute: everything is stored afterwards, and 
   );
 });
 
-test('fills the disk: the recording pauses with a gap and continues later, and the session continues', async () => {
+test('a recording pauses with a gap while the disk is full and continues later, and the session continues', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'berth-disk-'));
   run('mount', '-t', 'tmpfs', '-o', `size=${DISK_BYTES},mode=755`, 'berth-test', folder);
   const ballast = openSync(join(folder, 'ballast'), 'w');

@@ -40,7 +40,7 @@ afterEach(() => releaseAll(server));
 const withStatus = (status: string) =>
   server.api<Session[]>('GET', `/v1/browsers/sessions?status=${status}`).then(({ body }) => body);
 
-test('kills the server under load: sessions continue, deadlines hold, and other sessions end with the right reason', async () => {
+test('when the server is killed under load, sessions continue, deadlines still apply, and other sessions end with the right reason', async () => {
   const short = await server.createSession({ timeout: 60, keepAlive: true });
   await server.advance(55_000);
   const kept = await server.createSession({ keepAlive: true });
@@ -146,7 +146,7 @@ async function heapIsKept(session: CreatedSession): Promise<void> {
   await browser.close();
 }
 
-test('kills the server three times in a row: the session is unchanged', async () => {
+test('a page keeps its state when the server is killed three times in a row', async () => {
   const session = await server.createSession({ keepAlive: true });
   for (let times = 1; times <= 3; times++) {
     const browser = await connectPlaywright(session);
@@ -162,7 +162,7 @@ test('kills the server three times in a row: the session is unchanged', async ()
   await server.settles();
 });
 
-test('kills a server during its start: the next server adopts the sessions', async () => {
+test('the next server adopts the sessions if a server is killed during its start', async () => {
   const session = await server.createSession({ keepAlive: true });
   await server.kill();
   for (const afterMs of [150, 400, 700, 1000]) {

@@ -49,7 +49,7 @@ async function start(): Promise<void> {
   running = true;
 }
 
-test('SIGTERM with active clients: the clients are closed with 1001, the process exits in time, and the next server adopts the sessions', async () => {
+test('after SIGTERM, active clients are closed with 1001, the process exits in time, and the next server adopts the sessions', async () => {
   const session = await server.createSession({ keepAlive: true });
   const passing = await server.createSession();
   const raw = await CdpClient.connect(session.connectUrl);
@@ -88,7 +88,7 @@ test('SIGTERM with active clients: the clients are closed with 1001, the process
   await server.settles([session.id, passing.id]);
 });
 
-test('SIGTERM during creates: every successful create exists after the restart', async () => {
+test('every create that succeeds during a SIGTERM exists after the restart', async () => {
   const asked = Array.from({ length: 3 }, () =>
     server.api<CreatedSession>('POST', '/v1/browsers/sessions', { body: { keepAlive: true } }).catch(() => undefined),
   );
@@ -109,7 +109,7 @@ test('SIGTERM during creates: every successful create exists after the restart',
 });
 
 for (const signal of ['SIGTERM', 'SIGINT'] as const)
-  test(`${signal} while a browser fails to start: the server does not wait, and nothing is left behind`, async () => {
+  test(`after ${signal}, the server does not wait for a browser that fails to start, and leaves nothing behind`, async () => {
     chromium.mood('hangs');
     const asked = server.api('POST', '/v1/browsers/sessions', { body: {} });
     asked.catch(() => {}); // tested below
@@ -126,7 +126,7 @@ for (const signal of ['SIGTERM', 'SIGINT'] as const)
     await assertEnded(server, String(row?.id), 'ERROR', 'service_restart');
   });
 
-test('SIGINT: every session ends as COMPLETED / drained', async () => {
+test('SIGINT ends every session as COMPLETED / drained', async () => {
   const session = await server.createSession({ keepAlive: true });
   const other = await server.createSession();
   const client = await CdpClient.connect(session.connectUrl);

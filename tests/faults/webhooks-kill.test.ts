@@ -35,7 +35,7 @@ async function assertAll(webhook: Webhook, path: string, events: readonly Sessio
     if (eventId !== undefined) assert.equal(ids.get(eventId), id, 'every attempt has the id of the delivery');
 }
 
-test('kills the server while an endpoint does not respond: the waiting messages arrive after the restart', async () => {
+test('waiting messages arrive after a restart if the server is killed while an endpoint does not respond', async () => {
   let hangs = true;
   receiver.answer('/hung', response => {
     if (!hangs) response.writeHead(204).end();
@@ -57,7 +57,7 @@ test('kills the server while an endpoint does not respond: the waiting messages 
   await assertAll(webhook, '/hung', await eventsOf(server, id));
 });
 
-test('kills the server at several moments after a session began: no event is lost or written twice', async () => {
+test('no event is lost or written twice if the server is killed at several moments after a session began', async () => {
   const webhook = await createWebhook(server, token, { url: receiver.url('/moments') });
   const sessions: string[] = [];
   for (const afterMs of [0, 30, 120, 300, 700]) {

@@ -26,7 +26,7 @@ const NAMES = (Object.keys(ENTRANCES) as EntranceName[]).filter(name => name !==
 const minutes = Number(process.env.BERTH_FUZZ_MINUTES ?? 60);
 const seed = Number(process.env.BERTH_FUZZ_SEED ?? randomInt(2 ** 31));
 
-test(`resists hostile values for ${minutes} minutes with seed ${seed}, and leaves nothing behind`, async () => {
+test(`withstands hostile values for ${minutes} minutes with seed ${seed}, and leaves nothing behind`, async () => {
   const fuzz = await Fuzz.open({ repeats: 50_000, recordSession: true });
   const order = new Hostile(seed, 1);
   const startedAt = performance.now();

@@ -17,7 +17,7 @@ const BATCHES: readonly BatchPlan[] = [
 const fuzz = await Fuzz.open({ repeats: 4_000, recordSession: false });
 
 for (const plan of BATCHES)
-  test(`resists hostile values through ${plan.entrance}, and leaves nothing behind`, async () => {
+  test(`withstands hostile values through ${plan.entrance}, and leaves nothing behind`, async () => {
     await fuzz.batch(plan);
     assert.ok((fuzz.report.sent[plan.entrance] ?? 0) > 0, 'nothing was said');
   });

@@ -11,12 +11,12 @@ test('turns the unreleased section into the section of the version', () => {
   );
 });
 
-test('leaves a section of the version as it is', () => {
+test('keeps an existing section of the version unchanged', () => {
   const text = '# Changelog\n\n## 1.1.0 (2026-11-01)\n\n- One.\n';
   assert.equal(changelogFor(text, '1.1.0', at), text);
 });
 
-test('refuses a version that already has a section while something is unreleased', () => {
+test('refuses a version that already has a section if there are unreleased changes', () => {
   const text = '# Changelog\n\n## Unreleased\n\n- Two.\n\n## 1.1.0\n\n- One.\n';
   assert.throws(() => changelogFor(text, '1.1.0', at), /raise the version in package\.json/);
 });

@@ -22,7 +22,7 @@ test('finds the value at a path, or the nearest value around it', () => {
   assert.equal(lineOf(text, offsetOf(json, partsOf('steps[1].do'))), 4);
 });
 
-test('reports where a text stops being valid JSON, and what was expected there', () => {
+test('reports the position of a JSON syntax error, and what was expected there', () => {
   for (const [text, offset, message] of [
     ['', 0, /a value/],
     ['{"a": 1,}', 8, /a name in double quotes/],
@@ -42,7 +42,7 @@ test('reports where a text stops being valid JSON, and what was expected there',
   }
 });
 
-test('accepts exactly the texts that JSON.parse accepts', () => {
+test('accepts exactly the strings that JSON.parse accepts', () => {
   const texts = [
     '1',
     '-0.5e+3',

@@ -6,7 +6,7 @@ import { consoleLines } from './console-lines.ts';
 const lineOf = (method: string, params: JsonObject) =>
   consoleLines([{ method, pageId: 0, sessionId: 's', timestamp: 5, request: { params, rawBody: '' } }])[0];
 
-test('a console call becomes a line with its values and its source position', () => {
+test('converts a console call to a line with its values and its source position', () => {
   const line = lineOf('Runtime.consoleAPICalled', {
     type: 'warning',
     args: [
@@ -19,7 +19,7 @@ test('a console call becomes a line with its values and its source position', ()
   assert.deepEqual([line?.level, line?.words, line?.place], ['warning', 'careful 7 Object', 'app.js:12']);
 });
 
-test('exceptions and messages of the browser become lines', () => {
+test('converts exceptions and browser messages to lines', () => {
   const thrown = lineOf('Runtime.exceptionThrown', {
     exceptionDetails: { text: 'Uncaught', exception: { description: 'Error: broken' } },
   });

@@ -12,7 +12,7 @@ const handoff = (minute: number, more: Partial<Handoff> = {}) =>
 
 const ids = (entries: ReturnType<typeof historyOf>): string[] => entries.map(({ id }) => id);
 
-test('merges Actions and hand-offs, newest first, and omits open entries and those that a viewer started', () => {
+test('merges Actions and hand-offs, newest first, and omits open entries and hand-offs started by a viewer', () => {
   const { endedAt: _, ...open } = handoff(9);
   const entries = historyOf(
     { items: [action(8), action(7, 'awaiting_approval'), action(3)], hasMore: false },
@@ -21,7 +21,7 @@ test('merges Actions and hand-offs, newest first, and omits open entries and tho
   assert.deepEqual(ids(entries), ['a8', 'h5', 'a3', 'h1']);
 });
 
-test('ends the history where one of the two lists has entries that have not been loaded yet', () => {
+test('omits entries older than the last loaded entry of an incomplete list', () => {
   const entries = historyOf(
     { items: [action(8), action(6)], hasMore: true },
     { items: [handoff(7), handoff(5), handoff(2)], hasMore: false },

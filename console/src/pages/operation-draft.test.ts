@@ -24,7 +24,7 @@ const BROWSER = {
 } as ConfiguredOperation;
 
 for (const operation of [OPERATION, BROWSER])
-  test(`no part of an operation is lost between the API and the form: ${operation.kind}`, () => {
+  test(`converts an operation to a form draft and back without loss: ${operation.kind}`, () => {
     const { id: _, status: __, revision: ___, digest: ____, ...content } = operation;
     assert.deepEqual(requestOf(draftOf(operation)), content);
   });

@@ -31,7 +31,7 @@ test('removes credentials from every field of an entry', async () => {
   assert.ok(!JSON.stringify(row).includes('xxx'), JSON.stringify(row));
 });
 
-test('limits the length of texts, lists and details, and keeps them printable', async () => {
+test('limits the length of texts, lists and details, and replaces control characters', async () => {
   const many = Object.fromEntries(Array.from({ length: 100 }, (_, index) => [`n${index}`, index]));
   const { details, userAgent } = await written({
     userAgent: `a\u0000b\n${'😀'.repeat(1000)}`,

@@ -6,7 +6,7 @@ import { silentLog } from '../../kit/log.ts';
 import type { AuditEvent } from './audit.ts';
 import { CredentialNotices } from './credential-notices.ts';
 
-test('records a refused key at most once a minute, independently of other refused keys', async () => {
+test('records the refusal of a key at most once a minute, separately for each key', async () => {
   const events: AuditEvent[] = [];
   const time = { ms: 0 };
   const clock = { ...systemClock, monotonicMs: () => time.ms };
@@ -31,7 +31,7 @@ test('records a refused key at most once a minute, independently of other refuse
   assert.equal(events.length, 3);
 });
 
-test('does not throw to the caller if the audit entry cannot be written', async () => {
+test('does not throw if the audit entry cannot be written', async () => {
   const audit = { record: () => Promise.reject(new Error('no database')) };
   const notices = new CredentialNotices({ audit, clock: systemClock, log: silentLog });
   notices.refused({ applicationId: 'app' as ApplicationId, keyId: 'one' as KeyId }, { ip: '::1' });

@@ -114,7 +114,7 @@ test('verifies the audit log if only entries older than 400 days were removed', 
   assert.equal(await log.verdict(), 'entry 5 missing');
 });
 
-test('does not update the file of the newest seals while a seal is missing', async () => {
+test('does not update the audit-heads file while a seal is missing', async () => {
   const { add, sealer, verdict, seals, heads } = await aLog();
   for (let times = 0; times < 3; times += 1) {
     add(1);
@@ -132,7 +132,7 @@ test('does not update the file of the newest seals while a seal is missing', asy
   assert.deepEqual(await heads.read(), noted);
 });
 
-test('creates the file of the newest seals with mode 600, and ignores damaged lines in it', async () => {
+test('creates the audit-heads file with mode 600, and ignores its invalid lines', async () => {
   const own = mkdtempSync(join(folder, 'damaged-'));
   const heads = new SealHeads(own);
   const head = { number: 7, digest: `sha256:${'a'.repeat(64)}` };

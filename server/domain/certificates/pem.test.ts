@@ -43,7 +43,7 @@ test('reads several certificates in file order, without duplicates', () => {
   assert.ok(found[1] && found[1].notAfter < new Date());
 });
 
-test('refuses a file that contains a private key with any label', () => {
+test('refuses a file that contains a private key, regardless of the label of the key', () => {
   refuses(root.pem + leaf.key, /private key/);
   refuses(`${root.pem}-----BEGIN OPENSSH PRIVATE KEY-----\nx\n-----END OPENSSH PRIVATE KEY-----`, /private key/);
   refuses(`${root.pem}-----begin rsa private key-----`, /private key/);

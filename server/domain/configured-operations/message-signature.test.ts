@@ -8,7 +8,7 @@ const signer = { kid: 'kid-1', sign: (bytes: Uint8Array) => sign(null, bytes, pr
 const AT = new Date('2026-11-24T10:00:00.000Z');
 const MESSAGE = { method: 'POST', url: 'https://api.example/orders/a%20b?x=1#part', invocationId: 'i-1' };
 
-test('signs the fixed list of components with the tag for operations', () => {
+test('signs the fixed list of components, with the tag berth-operation', () => {
   const headers = signatureHeaders({ ...MESSAGE, body: Buffer.from('{"a":1}') }, AT, signer);
   const digest = createHash('sha256').update('{"a":1}').digest('base64');
   const parameters =
@@ -27,7 +27,7 @@ test('signs the fixed list of components with the tag for operations', () => {
   assert.ok(verify(null, Buffer.from(base), publicKey, Buffer.from(signature, 'base64')));
 });
 
-test('without a body, the digest is that of an empty body', () => {
+test('uses the digest of an empty body if there is no body', () => {
   const { 'content-digest': digest } = signatureHeaders(MESSAGE, AT, signer);
   assert.equal(digest, 'sha-256=:47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=:');
 });

@@ -18,7 +18,7 @@ const HELD: ReservationRow = {
 };
 const RUNNING: MeteredSession = { startedAt: START, expiresAt: plus(START, 3_600_000), isEnding: false, bytes: 0 };
 
-test('meters sessions of any length to within one second of their lifetime', () => {
+test('meters a session of any length, and rounds its lifetime up to the next second', () => {
   const random = generator(17);
   const clock = new HandClock();
   for (let run = 0; run < 2_000; run += 1) {
@@ -33,18 +33,18 @@ test('meters sessions of any length to within one second of their lifetime', () 
   }
 });
 
-test('after a minute, extends the hold of a session to cover the next five minutes', () => {
+test('extends the hold of a running session to cover the next five minutes', () => {
   const { cost, target, dueAt } = meteringOf(HELD, RUNNING, plus(START, 60_000));
   assert.deepEqual([cost, target], [600, 600 + HOLD_SECONDS * 10]);
   assert.deepEqual(dueAt, plus(START, 2 * METER_MS));
 });
 
-test('near its time limit a session holds credit only for the remaining time', () => {
+test('a session near its time limit holds credit only for the remaining time', () => {
   const { target } = meteringOf(HELD, { ...RUNNING, expiresAt: plus(START, 70_000) }, plus(START, 60_000));
   assert.equal(target, 600 + 10 * 10);
 });
 
-test('a session that has not started costs nothing, and a session that is ending holds credit only for its cost so far', () => {
+test('a pending session costs nothing, and an ending session holds credit only for its cost so far', () => {
   const { startedAt: _, ...pending } = RUNNING;
   assert.equal(meteringOf(HELD, pending, plus(START, 60_000)).cost, 0);
   assert.equal(meteringOf(HELD, { ...RUNNING, isEnding: true }, plus(START, 60_000)).target, 600);
@@ -88,14 +88,14 @@ function scene() {
   return { state, seen, ends, run };
 }
 
-test('a session is metered each minute and not ended while its hold can be extended', async () => {
+test('meters a session each minute, and does not end the session while its hold can be extended', async () => {
   const { seen, ends, run } = scene();
   await run(185_000);
   assert.deepEqual(seen, ['60000', '120000', '180000']);
   assert.deepEqual(ends, []);
 });
 
-test('ends a session a minute after its hold could not be extended, unless credit has been added in the meantime', async () => {
+test('ends a session one minute after an extension of its hold failed, unless credit was added in the meantime', async () => {
   const { state, seen, ends, run } = scene();
   state.canExtend = false;
   await run(115_000);

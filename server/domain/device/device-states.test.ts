@@ -65,7 +65,7 @@ test('responds as soon as the notification of a change arrives', async () => {
   assert.equal(clock.monotonicMs(), 0);
 });
 
-test('ends the wait at the requested time if nothing changes, and reports an expiry as a change', async () => {
+test('ends the wait at the requested time if the state does not change, and reports an expiry as a change', async () => {
   const { clock, read } = await opened();
   const waiting = read({ wait: 55 });
   await turn();
@@ -79,7 +79,7 @@ test('ends the wait at the requested time if nothing changes, and reports an exp
   assert.equal(clock.monotonicMs(), 605_000);
 });
 
-test('returns a changed state immediately, subject to the rate limit', async () => {
+test('returns a changed state immediately, and limits the rate of reads', async () => {
   const { clock, read } = await opened();
   assert.equal(await read({ wait: 55, since: 'claimed' }), 'pending');
   await assert.rejects(read({}), { code: 'rate_limited' });

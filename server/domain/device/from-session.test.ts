@@ -7,14 +7,14 @@ const isFromSession = fromSession({
   isThisMachine: address => address === '203.0.113.7',
 });
 
-test('recognises a connection of an egress proxy by its address and port', () => {
+test('recognises a connection from an egress proxy by its address and port', () => {
   assert.ok(isFromSession({ address: '127.0.0.1', port: 40_000, client: '127.0.0.1' }));
   assert.ok(isFromSession({ address: '127.0.0.1', port: 40_000, client: '198.51.100.1' }), 'whatever it reports');
   assert.ok(!isFromSession({ address: '127.0.0.1', port: 40_001, client: '127.0.0.1' }));
   assert.ok(!isFromSession({ address: '127.0.0.1', client: '127.0.0.1' }));
 });
 
-test('behind a proxy, treats a client with an address of this machine as a session', () => {
+test('treats a client behind a proxy as a session if the client has an address of this machine', () => {
   assert.ok(isFromSession({ address: '127.0.0.1', port: 1, client: '203.0.113.7' }));
   assert.ok(!isFromSession({ address: '127.0.0.1', port: 1, client: '203.0.113.8' }));
   assert.ok(!isFromSession({ address: '203.0.113.7', port: 1, client: '203.0.113.7' }), 'a person on this machine');

@@ -50,7 +50,7 @@ describe('the name of a download', () => {
     it(`${JSON.stringify(suggested)} becomes ${JSON.stringify(shown)}`, () =>
       assert.equal(downloadName(suggested), shown));
 
-  it('is truncated between characters and keeps its extension', () => {
+  it('is truncated between characters, and keeps its extension', () => {
     const name = downloadName(`${'☂'.repeat(200)}.tar.gz`);
     assert.ok(Buffer.byteLength(name) <= 255 && Buffer.byteLength(name) > 250, name);
     assert.match(name, /^☂+\.gz$/);

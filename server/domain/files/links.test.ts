@@ -19,7 +19,7 @@ describe('a signed link', () => {
       error => isFault(error, code),
     );
 
-  it('is valid for six hours, and identifies the object it was created for', () => {
+  it('is valid for six hours, and identifies its object', () => {
     const made = links.make(linked);
     assert.equal(made.expiresAt.getTime() - now.getTime(), LINK_MS);
     assert.deepEqual(links.read(tokenOf(made.url)), linked);
@@ -29,7 +29,7 @@ describe('a signed link', () => {
     refused(tokenOf(made.url), 'signed_url_expired');
   });
 
-  it('is refused when any part of it is altered', () => {
+  it('is refused if any part is altered', () => {
     const token = tokenOf(links.make(linked).url);
     const [encoded = '', signature = ''] = token.split('.');
     const words = Buffer.from(encoded, 'base64url').toString();
@@ -70,7 +70,7 @@ describe('a signed link', () => {
       refused(broken, 'signed_url_invalid');
   });
 
-  it('is refused if it was made by an installation with another secret', () => {
+  it('is refused if it was signed with the secret of another installation', () => {
     const others = new Links(new Secret('t'.repeat(64)), 'https://berth.test', clock);
     refused(tokenOf(others.make(linked).url), 'signed_url_invalid');
   });

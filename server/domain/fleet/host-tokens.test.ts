@@ -21,7 +21,7 @@ test('a token identifies the host that forwarded a request and the client that s
   assert.deepEqual(at(B).read(at(A).make(B, REQUEST, CLIENT), REQUEST), { host: A, ...CLIENT });
 });
 
-test('refuses a token on another host, for another method or path, after its expiry, and on the host that made it', () => {
+test('refuses a token on another host, for another method or path, after its expiry, and on the host that issued it', () => {
   const token = at(A).make(B, REQUEST, CLIENT);
   refuses(() => at(C).read(token, REQUEST), /for another host/);
   refuses(() => at(B).read(token, { ...REQUEST, method: 'POST' }), /for another request/);

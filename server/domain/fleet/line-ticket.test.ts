@@ -13,7 +13,7 @@ test('accepts a ticket header from another host, but not from a client', () => {
   assert.deepEqual(ticketOf(request), ticket);
 });
 
-test('uses the ticket noted on this host instead of the header', () => {
+test('uses the ticket recorded on this host instead of the header', () => {
   const request = requestWith('3600000 0 0');
   noteTicket(request, { waitedMs: 5 });
   assert.deepEqual(ticketOf(request), { waitedMs: 5 });

@@ -12,19 +12,19 @@ const next = (rows: readonly Standing[], free: Readonly<Record<string, number>>)
   ...nextInLine(rows, new Map(Object.entries(free))),
 ];
 
-test('tries as many creates as there are free slots, in order', () => {
+test('selects as many creates as there are free slots, in order', () => {
   assert.deepEqual(next([row(1), row(2, B), row(3)], { local: 2 }), [1, 2]);
   assert.deepEqual(next([row(1)], { local: 0 }), []);
 });
 
-test('a create takes a slot only in its region, and does not block other creates if none is free', () => {
+test('assigns a create a slot in its region only, and does not block other creates if that region has no free slot', () => {
   const far = row(1, A, { region: 'far' });
   assert.deepEqual(next([far, row(2, B)], { local: 1 }), [2]);
   assert.deepEqual(next([far, row(2, B)], { local: 1, far: 1 }), [1, 2]);
   assert.deepEqual(next([row(1), row(2, B)], { local: 1, far: 1 }), [1, 2]);
 });
 
-test('selects the first create of an application at its own limit without using a slot, and none of its later creates', () => {
+test('selects the first create of an application at its limit without using a slot, and none of the later creates of that application', () => {
   const limited = row(1, A, { why: 'concurrent' });
   assert.deepEqual(next([limited, row(2, A, { why: 'concurrent' }), row(3, A), row(4, B)], { local: 1 }), [1, 4]);
 });

@@ -31,11 +31,11 @@ test('chooses the host with the lowest share of used slots', () => {
   assert.equal(chosen([host('a', { used: 5 }), host('b', { used: 6 }), host('c', { slots: 100, used: 40 })]), 'c');
 });
 
-test('counts sessions that were placed since the usage of the hosts was last read', () => {
+test('counts sessions that were placed since the last read of the host usage', () => {
   assert.equal(chosen([host('a', { used: 1 }), host('b', { used: 2 })], undefined, new Map([['a' as HostId, 2]])), 'b');
 });
 
-test('among equally used hosts, prefers the one that received the request, then one with a warm browser', () => {
+test('prefers the host that received the request, then a host with a warm browser, if usage is equal', () => {
   assert.equal(chosen([host('a', { warm: 1 }), host('b')]), 'b');
   assert.equal(chosen([host('a'), host('c', { warm: 1 })]), 'c');
 });
@@ -47,7 +47,7 @@ test('never chooses a host that is draining, is restarting or has no slots', () 
   );
 });
 
-test('chooses a host in the requested region if one of its hosts takes sessions', () => {
+test('chooses a host in the requested region if the region has a host that takes sessions', () => {
   const far = host('c', { region: 'far', used: 9 });
   assert.equal(chosen([host('b'), far], 'far'), 'c');
   assert.equal(chosen([host('b'), { ...far, draining: true }], 'far'), 'b');

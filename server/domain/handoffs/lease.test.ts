@@ -91,11 +91,11 @@ const waitOf = (verdict: ReturnType<Lease['judgeInput']>): Promise<unknown> => {
 };
 
 describe('control by a viewer', () => {
-  test('passes input of the agent while no viewer has control', async () => {
+  test('passes agent input while no viewer has control', async () => {
     assert.equal((await setup()).lease.judgeInput('Input.insertText'), 'pass');
   });
 
-  test('is refused to a second viewer, but can be taken again by the first viewer with a new fence', async () => {
+  test('is refused to a second viewer, and is granted again to the first viewer with a higher fence', async () => {
     const { lease, events } = await setup();
     const first = await lease.take(ANNA);
     assert.equal(await lease.take(BEN), undefined);
@@ -107,7 +107,7 @@ describe('control by a viewer', () => {
     await lease.close(false);
   });
 
-  test('queues input in order and passes it when control is given back', async () => {
+  test('queues agent input, and passes it in order when control is given back', async () => {
     const { lease, events } = await setup();
     const control = await lease.take(ANNA);
     const passed: string[] = [];
@@ -121,7 +121,7 @@ describe('control by a viewer', () => {
     await lease.close(false);
   });
 
-  test('is not restored by a renewal that is in progress when control is given back', async () => {
+  test('is not restored by a concurrent renewal when control is given back', async () => {
     const { lease } = await setup();
     const control = await lease.take(ANNA);
     assert.ok(control);
@@ -132,7 +132,7 @@ describe('control by a viewer', () => {
     await lease.close(false);
   });
 
-  test('refuses input that was queued for too long, and reports the command', async () => {
+  test('refuses input that was queued for too long, and names the command in the error', async () => {
     const { lease, clock } = await setup();
     let control = await lease.take(ANNA);
     const waiting = waitOf(lease.judgeInput('Input.insertText'));
@@ -154,14 +154,14 @@ describe('control by a viewer', () => {
     await lease.close(false);
   });
 
-  test('refuses input at once if the session is configured to do so', async () => {
+  test('refuses input immediately if the session is configured to do so', async () => {
     const { lease } = await setup('refuse');
     await lease.take(ANNA);
     assert.match(JSON.stringify(lease.judgeInput('Page.navigate')), /Page\.navigate is refused/);
     await lease.close(false);
   });
 
-  test('expires if its holder does not renew it, and input of the agent passes again', async () => {
+  test('expires if its holder does not renew it, and then agent input passes again', async () => {
     const { lease, clock, events } = await setup();
     const control = await lease.take(ANNA);
     clock.advance(LEASE_MS / 2);
@@ -174,7 +174,7 @@ describe('control by a viewer', () => {
     await lease.close(false);
   });
 
-  test('survives a restart, but only for its holder', async () => {
+  test('is kept across a restart, and only its holder can take it again', async () => {
     const now = new TestClock().now();
     const taken = { origin: 'viewer', status: 'claimed', claimableBy: 'viewer', record: 'keep', fence: 7 } as const;
     const stored: HandoffRow = { ...asked(now), ...taken, holder: ANNA, leaseExpiresAt: plus(now, LEASE_MS) };
@@ -186,7 +186,7 @@ describe('control by a viewer', () => {
     await lease.close(false);
   });
 
-  test('passes all queued input when the session is handed over to another process', async () => {
+  test('passes queued input when the session is handed over to another process', async () => {
     const { lease } = await setup();
     await lease.take(ANNA);
     const waiting = waitOf(lease.judgeInput('Input.insertText'));
@@ -202,7 +202,7 @@ describe('a hand-off', () => {
     return all;
   };
 
-  test('can be claimed only once, and blocks the agent and hides the pages until it is completed', async () => {
+  test('can be claimed only once, and blocks the agent and masks the pages until it is completed', async () => {
     const { lease, covers, events } = await requested();
     assert.equal(lease.judgeInput('Input.insertText'), 'pass', 'nobody has control yet');
     const claims = await Promise.allSettled([lease.claim(handoffId, CLAIMER), lease.claim(handoffId, CLAIMER)]);
@@ -218,7 +218,7 @@ describe('a hand-off', () => {
     await lease.close(false);
   });
 
-  test('reveals the pages and resumes the agent only after the consoles of the pages have been cleared', async () => {
+  test('unmasks the pages and resumes the agent only after the consoles of the pages have been cleared', async () => {
     const forgotten = Promise.withResolvers<void>();
     const { lease, covers, clock } = await setup('queue', undefined, { forgetConsole: () => forgotten.promise });
     await lease.request(asked(clock.now()), BY_CLOCK, ACTOR);
@@ -236,7 +236,7 @@ describe('a hand-off', () => {
     await lease.close(false);
   });
 
-  test('returns to requested with a higher fence when its lease ends, and expires when its time limit is reached', async () => {
+  test('returns to the status requested with a higher fence when its lease ends, and expires at its time limit', async () => {
     const { lease, clock, events, row } = await requested();
     const { row: claimed } = await lease.claim(handoffId, CLAIMER);
     clock.advance(120_000);
@@ -251,7 +251,7 @@ describe('a hand-off', () => {
     await lease.close(false);
   });
 
-  test('ends control if the live view of its holder has been closed for a minute, even if the lease has not expired', async () => {
+  test('ends control after the live view of its holder has been closed for a minute, even if the lease has not expired', async () => {
     const { lease, clock } = await requested();
     await lease.claim(handoffId, CLAIMER);
     const view = lease.attached();

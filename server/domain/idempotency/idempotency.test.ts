@@ -87,7 +87,7 @@ test('returns the response of the first request to identical requests, and does 
   assert.doesNotMatch(JSON.stringify([...rows.rows.values()]), /keepAlive/);
 });
 
-test('runs the next identical request if the first one was refused', async () => {
+test('runs the next identical request if the first request was refused', async () => {
   const { here, rows } = processes();
   const run = await first(here);
   const others = [here.begin(WRITE, signal), here.begin(WRITE, signal)];
@@ -101,7 +101,7 @@ test('runs the next identical request if the first one was refused', async () =>
   assert.equal(rows.begun, 2);
 });
 
-test('refuses a different request with the same key, even while the first is running', async () => {
+test('refuses a different request with the same key, even while the first request is running', async () => {
   const { here } = processes();
   const run = await first(here);
   for (const other of [{ body: {} }, { path: '/v1/sessions' }, { operation: 'startSession' }])
@@ -111,7 +111,7 @@ test('refuses a different request with the same key, even while the first is run
   await first(here, { ...WRITE, key: 'another key', body: {} });
 });
 
-test('refuses an identical request that has waited for 30 seconds or whose caller disconnects', async () => {
+test('refuses an identical request after a wait of 30 seconds, or when its caller disconnects', async () => {
   const { here } = processes();
   const run = await first(here);
   const late = here.begin(WRITE, signal);
@@ -139,7 +139,7 @@ test('polls for the response to a request that is running in another process', a
   assert.deepEqual(await waiting, { again: { kept: { body: {} } } });
 });
 
-test('after a crash, returns the created session, runs the request again if there is none, or refuses it if its effect is unknown', async () => {
+test('after a crash, returns the session if it was created, runs the request again if it had no effect, and refuses it if its effect is unknown', async () => {
   const made = processes();
   await first(made.here);
   made.rows.change({ sessionId: SESSION });
@@ -156,7 +156,7 @@ test('after a crash, returns the created session, runs the request again if ther
   );
 });
 
-test('returns the stored session after the first run was abandoned', async () => {
+test('returns the stored session after the first request was abandoned', async () => {
   const { here, rows } = processes();
   const run = await first(here);
   rows.change({ sessionId: SESSION });

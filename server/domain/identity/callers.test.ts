@@ -128,7 +128,7 @@ test('an agent key authenticates its application, and a token authenticates its 
   assert.deepEqual([account.accountId, account.applicationIds], ['account-1', undefined]);
 });
 
-test('accepts a key in either header or the same key in both, and ignores the case of the scheme', async () => {
+test('accepts a key in X-BB-API-Key, or the same key in both headers, and ignores the case of the scheme', async () => {
   const { callers } = await setup();
   for (const sent of [
     { apiKey: text },
@@ -138,7 +138,7 @@ test('accepts a key in either header or the same key in both, and ignores the ca
     assert.equal((await callers.authenticate({ ...sent, ip: '::1' }, 'agentKey')).keyId, 'key-1');
 });
 
-test('returns missing_credentials if no credential was sent, and invalid_credentials for an invalid one', async () => {
+test('returns missing_credentials if no credential was sent, and invalid_credentials if the credential is invalid', async () => {
   const { callers } = await setup();
   const code = async (sent: { authorization?: string; apiKey?: string }) =>
     (await refusal(callers.authenticate({ ...sent, ip: '::1' }, 'agentKey'))).code;
@@ -152,7 +152,7 @@ test('returns missing_credentials if no credential was sent, and invalid_credent
   );
 });
 
-test('reports the expected kind of credential if another kind is sent, without querying the database', async () => {
+test('reports the expected kind of credential if another kind was sent, without a database query', async () => {
   const { callers, seen } = await setup();
   const wrongForBrowsers = await refusal(callers.authenticate(bearer(token.text.reveal()), 'agentKey'));
   assert.deepEqual(
@@ -164,7 +164,7 @@ test('reports the expected kind of credential if another kind is sent, without q
   assert.equal(seen.reads, 0);
 });
 
-test('unknown, expired and revoked credentials give the same error after the same queries', async () => {
+test('returns the same error after the same number of queries for unknown, expired and revoked credentials', async () => {
   const kinds = [undefined, { ...KEY, expiresAt: new Date(0) }, { ...KEY, revokedAt: new Date(0) }];
   const refusals = await Promise.all(
     kinds.map(async key => {
@@ -195,7 +195,7 @@ test('refuses a cached credential that has since expired', async () => {
   assert.equal((await refusal(callers.authenticate(bearer(text), 'agentKey'))).code, 'invalid_credentials');
 });
 
-test('removes a revoked credential from the cache on notification, and all credentials after a gap in notifications', async () => {
+test('removes a revoked credential from the cache on notification, and clears the cache after a gap in notifications', async () => {
   const { callers, seen } = await setup();
   await callers.authenticate(bearer(text), 'agentKey');
   seen.key = { ...KEY, revokedAt: new Date(0) };
@@ -231,7 +231,7 @@ test('records the use of a credential at most once a minute', async () => {
   assert.deepEqual(seen.touches, ['0 203.0.113.9', '60000 203.0.113.9', '120000 203.0.113.9']);
 });
 
-test('accepts a credential only from its address ranges', async () => {
+test('accepts a credential only from its allowed address ranges', async () => {
   const { callers, seen } = await setup({ key: { ...KEY, cidrAllow: ['203.0.113.0/24'] } });
   await callers.authenticate(bearer(text, '203.0.113.9'), 'agentKey');
   assert.equal(
@@ -251,13 +251,13 @@ test('reports the first use of a token only once', async () => {
   assert.deepEqual(seen.notices, ['first account-1 token-1 127.0.0.1']);
 });
 
-test('stops listening for notices when it is closed', async () => {
+test('stops listening for notifications when it is closed', async () => {
   const { callers, seen } = await setup();
   await callers.close();
   assert.ok(seen.closed);
 });
 
-test('a session cookie authenticates a person, but not as a bearer credential, and only until the session has been idle too long', async () => {
+test('authenticates a person by a session cookie, but not by its value as a bearer credential, and not after the idle timeout', async () => {
   const { callers, clock, seen } = await setup();
   const cookie = PERSON.text.reveal();
   const { via } = await callers.authenticate({ cookie, ip: '::1' }, 'human');

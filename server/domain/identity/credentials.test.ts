@@ -24,7 +24,7 @@ for (const [kind, prefix] of [
     assert.ok(!`${inspect(minted)}${JSON.stringify(minted)}`.includes(text.slice(8)));
   });
 
-test('new credentials differ', () => {
+test('new credentials are unique', () => {
   const texts = Array.from({ length: 200 }, () => mint('agent_key').text.reveal());
   assert.equal(new Set(texts).size, texts.length);
 });
@@ -79,7 +79,7 @@ for (const text of ['', '   ', 'x'.repeat(65), 'a\u0000b', 'a\nb', '\u009bx'])
       error => isFault(error, 'invalid_request'),
     ));
 
-test('makes slugs from names', () => {
+test('derives slugs from names', () => {
   assert.equal(slugOf('Über Shop! 2'), 'uber-shop-2');
   assert.equal(slugOf('x'.repeat(60)).length, 40);
   for (const name of ['日本', '!', 'ab']) assert.match(slugOf(name), /^app-[a-z0-9]{5}$/);

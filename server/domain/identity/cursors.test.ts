@@ -16,7 +16,7 @@ function moving(): Clock & { ms: number } {
 
 const refuses = (read: () => unknown): void => assert.throws(read, error => isFault(error, 'invalid_request'));
 
-test('reads the id from a cursor for up to a day', () => {
+test('returns the id from a cursor for up to a day', () => {
   const clock = moving();
   const cursors = new Cursors(new Secret('s'.repeat(32)), clock);
   const cursor = cursors.after(NAME, 'id-1');
@@ -26,7 +26,7 @@ test('reads the id from a cursor for up to a day', () => {
   refuses(() => cursors.read(NAME, cursor));
 });
 
-test('refuses a cursor of another list, owner or installation, and an altered one', () => {
+test('refuses an altered cursor, and a cursor of another list, owner or installation', () => {
   const cursors = new Cursors(new Secret('s'.repeat(32)), moving());
   const cursor = cursors.after(NAME, 'id-1');
   refuses(() => cursors.read({ ...NAME, list: 'tokens' }, cursor));

@@ -17,7 +17,7 @@ const refusalOf = (schema: JsonObject): string | undefined => {
 const nested = (levels: number): JsonObject =>
   levels === 0 ? {} : { properties: { a: levels === 1 ? {} : nested(levels - 1) } };
 
-test('accepts the keywords of JSON Schema', () => {
+test('accepts schemas with supported JSON Schema keywords', () => {
   for (const schema of [
     {},
     { properties: { url: { pattern: '^https://shop\\.example/' } } },
@@ -60,7 +60,7 @@ test('refuses schemas that are invalid, too large or too expensive to match, and
   assert.equal(refusalOf(nested(7)), undefined);
 });
 
-test('follows a limited number of nested references', () => {
+test('accepts a limited depth of nested references', () => {
   const chain = (links: number): JsonObject => ({
     $ref: '#/$defs/0',
     $defs: Object.fromEntries(

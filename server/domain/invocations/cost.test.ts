@@ -10,14 +10,14 @@ const METERS = 615;
 
 for (const [what, price, input, maxCost, amount] of [
   ['the time limit of its session and 50 megabytes', 0, { timeoutMs: 30_000 }, undefined, 90 * 100 + 500],
-  ['the people whom its steps ask', 0, { steps: [{ do: 'handoff', ttlSeconds: 60 }] }, undefined, 750 * 100 + 500],
+  ['the time of its hand-off steps', 0, { steps: [{ do: 'handoff', ttlSeconds: 60 }] }, undefined, 750 * 100 + 500],
   ['the same with the default time limit', 0, {}, undefined, 90 * 100 + 500],
-  ['its price besides', 40, {}, undefined, 90 * 100 + 540],
-  ['maxCost, if that is less', 40, {}, 700, 700],
-  ['the estimate, if maxCost is more', 0, {}, 1_000_000, 9500],
-  ['nothing in a session that pays for itself', 0, { sessionId: 's' }, undefined, 0],
-  ['only its price in a session that pays for itself', 40, { sessionId: 's' }, 50, 40],
-  ['no more than the ledger can', Number.MAX_SAFE_INTEGER, {}, undefined, Number.MAX_SAFE_INTEGER],
+  ['its price as well', 40, {}, undefined, 90 * 100 + 540],
+  ['maxCost if that is lower than the estimate', 40, {}, 700, 700],
+  ['the estimate if maxCost is higher', 0, {}, 1_000_000, 9500],
+  ['nothing in an existing session', 0, { sessionId: 's' }, undefined, 0],
+  ['only its price in an existing session', 40, { sessionId: 's' }, 50, 40],
+  ['no more than the maximum amount of the ledger', Number.MAX_SAFE_INTEGER, {}, undefined, Number.MAX_SAFE_INTEGER],
 ] as const)
   test(`a call holds ${what}`, () => assert.equal(reservationOf(RATES, price, input, maxCost), amount));
 
@@ -25,9 +25,9 @@ test('a call holds no credit if all rates are 0, regardless of its price and max
   assert.equal(reservationOf(NONE, 40, {}, 0), 0));
 
 for (const [what, price, input, maxCost] of [
-  ['no second', 0, {}, 99],
-  ['no second besides the price', 40, {}, 139],
-  ['less than the price in a named session', 40, { sessionId: 's' }, 39],
+  ['less than one second', 0, {}, 99],
+  ['less than one second in addition to the price', 40, {}, 139],
+  ['less than the price in an existing session', 40, { sessionId: 's' }, 39],
 ] as const)
   test(`refuses a maxCost that allows ${what}`, () =>
     assert.throws(

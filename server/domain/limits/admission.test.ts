@@ -23,7 +23,7 @@ const use = (living: number, created: number, oldest = plus(NOW, -20 * SECOND)) 
 });
 
 describe('termsOf', () => {
-  test('admits a create below the limits, with the default timeout or the requested one', () => {
+  test('admits a create below the limits, with the default timeout or the requested timeout', () => {
     const below = { living: 3, created: 5, egressBytes: BROWSER_LIMITS_DEFAULT.egressBytesPerDay };
     assert.deepEqual(termsOf(LIMITS, { createdAt: NOW }), { expiresAt: plus(NOW, 60 * SECOND), below });
     assert.deepEqual(termsOf(LIMITS, { createdAt: NOW, timeout: 90 }), { expiresAt: plus(NOW, 90 * SECOND), below });
@@ -48,12 +48,12 @@ describe('quotaOf', () => {
 });
 
 describe('refusalOf', () => {
-  test('reports maxConcurrent if maxCreatesPerMinute is reached as well', () => {
+  test('reports maxConcurrent even if maxCreatesPerMinute is also reached', () => {
     const refused = { why: 'concurrent', limit: 3, used: 3, retryAfterSeconds: 5 };
     assert.deepEqual(refusalOf(LIMITS, use(3, 5), NOW), refused);
   });
 
-  test('reports maxCreatesPerMinute until the oldest create is a minute old', () => {
+  test('reports maxCreatesPerMinute with a retry when the oldest create is one minute old', () => {
     const refused = { why: 'minute', limit: 5, used: 5, retryAfterSeconds: 40 };
     assert.deepEqual(refusalOf(LIMITS, use(0, 5), NOW), refused);
   });

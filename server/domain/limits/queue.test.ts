@@ -83,14 +83,14 @@ const refusedWith = (why: keyof typeof CODES, details: object) => (error: unknow
   return true;
 };
 
-test('admits a create immediately if there is room, and otherwise refuses it immediately without waitMs', async () => {
+test('admits a create immediately if there is room, and otherwise refuses a create without waitMs immediately', async () => {
   const room = new Room();
   room.hostFree = 1;
   assert.deepEqual(await room.come(A, 'one', { waitMs: SECOND }), { got: 'one', waitedMs: 0 });
   await assert.rejects(room.come(A, 'two'), refusedWith('host', { limit: 10, used: 10, scope: 'host' }));
 });
 
-test('serves in the order of arrival and reports how long each create waited', async () => {
+test('admits creates in the order of arrival, and reports how long each create waited', async () => {
   const room = new Room();
   const one = await room.join(A, 'one');
   const two = await room.join(A, 'two');
@@ -105,7 +105,7 @@ test('serves in the order of arrival and reports how long each create waited', a
   assert.equal(room.queue.size, 0);
 });
 
-test('serves as many creates as there is room for, in order', async () => {
+test('admits as many creates as there is room for, in order', async () => {
   const room = new Room();
   for (const name of ['one', 'two', 'three', 'four']) await room.join(A, name);
   await room.makeRoom(3);
@@ -114,7 +114,7 @@ test('serves as many creates as there is room for, in order', async () => {
   room.queue.close(() => new Error('closed'));
 });
 
-test('does not let a new create overtake: it waits in the queue, or is refused for the same reason as the first waiting create', async () => {
+test('admits no new create before waiting creates: it waits, or is refused for the same reason as the first waiting create', async () => {
   const room = new Room();
   room.free.set(A, 0);
   room.hostFree = 5;
@@ -130,7 +130,7 @@ test('does not let a new create overtake: it waits in the queue, or is refused f
   room.queue.close(() => new Error('closed'));
 });
 
-test('serves applications that are waiting for a slot in round-robin order, including new ones', async () => {
+test('admits creates of applications that wait for a slot in round-robin order, including applications that join later', async () => {
   const room = new Room();
   for (const name of ['a1', 'a2', 'a3']) await room.join(A, name);
   for (const name of ['b1', 'b2']) await room.join(B, name);
@@ -140,7 +140,7 @@ test('serves applications that are waiting for a slot in round-robin order, incl
   assert.deepEqual(room.served, ['a1', 'b1', 'c1', 'a2', 'b2', 'a3']);
 });
 
-test('serves other applications while one is at its own limit', async () => {
+test('admits creates of other applications while one application is at its own limit', async () => {
   const room = new Room();
   room.free.set(A, 0);
   await room.join(A, 'a1');
@@ -152,7 +152,7 @@ test('serves other applications while one is at its own limit', async () => {
   assert.deepEqual(room.served, ['b1', 'a1']);
 });
 
-test('refuses creates beyond maxWaiting', async () => {
+test('refuses creates above maxWaiting', async () => {
   const room = new Room();
   await room.join(A, 'one', { most: 2 });
   await room.join(A, 'two', { most: 2 });
@@ -162,7 +162,7 @@ test('refuses creates beyond maxWaiting', async () => {
   room.queue.close(() => new Error('closed'));
 });
 
-test('removes a create at once when its caller hangs up', async () => {
+test('removes a create immediately when its caller disconnects', async () => {
   const room = new Room();
   const one = new AbortController();
   const left = await room.join(A, 'one', { signal: one.signal });
@@ -199,7 +199,7 @@ test('finds a free slot within a second without a notification', async () => {
   assert.equal((await entered).got, 'one');
 });
 
-test('completes an attempt that was running when the caller hung up', async () => {
+test('completes an attempt that is running when the caller disconnects', async () => {
   const clock = new TestClock();
   const queue = new AdmissionQueue<string>(clock);
   const answer = Promise.withResolvers<Attempt<string>>();

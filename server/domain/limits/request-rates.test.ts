@@ -17,7 +17,7 @@ const refusedWith = (details: object) => (error: unknown) => {
   return true;
 };
 
-test('allows each credential a burst of one minute of requests, and then only as many as are refilled', () => {
+test('allows each credential a burst of one minute of requests, and then limits it to the refill rate', () => {
   const { rates, clock } = ratesOf(3, 30);
   for (let sent = 0; sent < 3; sent++) rates.take(key('a'), false);
   const details = { limit: 3, used: 3, scope: 'credential', name: 'readsPerMinute' };
@@ -32,7 +32,7 @@ test('allows each credential a burst of one minute of requests, and then only as
   assert.throws(() => rates.take(key('a'), false));
 });
 
-test('counts reads and writes separately, and each credential separately', () => {
+test('counts reads and writes of each credential separately', () => {
   const { rates } = ratesOf(1, 1);
   const via = (id: string) => ({ kind: 'personal_token', id: id as TokenId }) as const;
   const token = (id: string) => ({ kind: 'account', accountId: 'one' as AccountId, via: via(id) }) as const;

@@ -25,7 +25,7 @@ test('counts in memory only if the host is alone or the database does not respon
   }
 });
 
-test('repeats a refusal by the database for a second without another query, and does not count it locally', async () => {
+test('repeats a database refusal for one second without a new query, and does not count it locally', async () => {
   const clock = new HandClock();
   let asked = 0;
   const answers = [REFUSED, REFUSED, REFUSED, { at: '1' }, { at: '2' }];
@@ -40,7 +40,7 @@ test('repeats a refusal by the database for a second without another query, and 
   assert.equal(asked, 5);
 });
 
-test('an attempt that one tally refuses is not counted by the others', async () => {
+test('an attempt that one tally refuses is not counted by another tally', async () => {
   const tallies = [1, 2].map(() => tallyOver(async () => ({ at: '1' }), { isAlone: true }));
   const [account, address] = tallies;
   assert.ok(account && address);

@@ -7,7 +7,7 @@ import { Tally } from './tally.ts';
 const tally = (clock: HandClock): Tally =>
   new Tally({ what: 'Wrong codes', max: 2, withinMs: 60_000, scope: 'address' }, clock);
 
-test('refuses attempts beyond the maximum until the oldest is outside the period', async () => {
+test('refuses attempts above the maximum until the oldest attempt is outside the period', async () => {
   const clock = new HandClock();
   const wrong = tally(clock);
   wrong.take('a');

@@ -56,7 +56,7 @@ describe('WaitingBytes', () => {
     assert.deepEqual(closed(two, three), [undefined, 'process']);
   });
 
-  it('counts the unread bytes of all clients again before closing one', () => {
+  it('recounts the unread bytes of all clients before it closes a client', () => {
     const all = new WaitingBytes(bounds);
     const [one, two] = [new Client(all, 'a', '1').holds(8), new Client(all, 'a', '1')];
     one.bytes = 0; // its receiver has read them

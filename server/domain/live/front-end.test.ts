@@ -26,7 +26,7 @@ const filesOf = (product: string): FrontEndFiles => ({
   ]),
 });
 
-test('reads the files once for concurrent requests, and keeps them', async () => {
+test('reads the files once for concurrent requests, and stores them', async () => {
   let reads = 0;
   const { frontEnd, folder } = open(async () => filesOf(`Chrome/1.2.${++reads}`));
   const names = await Promise.all([1, 2, 3].map(() => frontEnd.of('Chrome/1.2.1')));
@@ -37,7 +37,7 @@ test('reads the files once for concurrent requests, and keeps them', async () =>
   assert.equal(gunzipSync(readFileSync(join(folder, '1.2.1/a/b.js.gz'))).toString(), 'import "./c.js"');
 });
 
-test('serves the files of the installed Chromium to an older browser, and reads them once', async () => {
+test('serves the files of the installed Chromium to an older browser, and reads the files once', async () => {
   let reads = 0;
   const { frontEnd } = open(async () => {
     reads++;
@@ -56,7 +56,7 @@ test('keeps the three newest versions', async () => {
   assert.ok(existsSync(join(folder, '5')));
 });
 
-test('reports a failed read as a fault, leaves no folder, and tries again', async () => {
+test('reports a failed read as a fault, leaves no folder, and reads again on the next request', async () => {
   let reads = 0;
   const { frontEnd } = open(async () => {
     if (++reads === 1) throw new Error('no slot is free');

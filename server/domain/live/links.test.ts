@@ -17,7 +17,7 @@ const claims = { session, right: 'view', expiresAt: plus(clock.now(), 60_000), e
 const refused = (code: string) => (error: unknown) => isFault(error, code);
 
 describe('live view tokens', () => {
-  test('return the claims that they were created with, with times in seconds', () => {
+  test('return their original claims, with times in seconds', () => {
     const read = links.read(links.tokenOf({ ...claims, page: 'C2FE' }), session);
     const expiresAt = new Date(1000 * Math.floor(claims.expiresAt.getTime() / 1000));
     assert.deepEqual(read, { ...claims, page: 'C2FE', expiresAt });
@@ -42,12 +42,12 @@ describe('live view tokens', () => {
     assert.throws(() => links.read(`lv_${forged}.${signature}`, session), refused('signed_url_invalid'));
   });
 
-  test('are refused if they are from another installation', () => {
+  test('are refused by another installation', () => {
     const foreign = new LiveLinks(new Secret('a secret of another installation, as long'), clock);
     assert.throws(() => links.read(foreign.tokenOf(claims), session), refused('signed_url_invalid'));
   });
 
-  test('are refused after they expired', async () => {
+  test('are refused after their expiry', async () => {
     const late = new TestClock();
     const token = new LiveLinks(new Secret('x'.repeat(32)), late).tokenOf(claims);
     late.advance(61_000);

@@ -15,7 +15,7 @@ const sessionId = '0192f7c2-6a64-7a0e-9a53-0f1c3a2f7d10' as SessionId;
 const applicationId = '0192f7c2-6a64-7a0e-9a53-0f1c3a2f7d20' as ApplicationId;
 const LATE_MS = 20;
 
-test('masks an adopted session before anything records it, even if its masked hand-off is loaded late', async () => {
+test('masks an adopted session before its pages are recorded, even if the masked hand-off is loaded late', async () => {
   const clock = new TestClock();
   const now = clock.now();
   const row: HandoffRow = {

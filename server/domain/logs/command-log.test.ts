@@ -8,7 +8,7 @@ import { SessionLog } from './session-log.ts';
 
 const SECRET = 'hunter2-S3cr3t';
 
-test('redacts typed text from a console message that arrives in the same turn of the event loop', async () => {
+test('redacts typed text in a console message from the same turn of the event loop', async () => {
   const lines: string[] = [];
   const rows = {
     write: async (_: string, __: string, chunks: ReadonlyArray<{ readonly lines: readonly string[] }>) =>

@@ -30,5 +30,5 @@ test('does not change the rest of the expression', () => {
   assert.equal(scanExpression('pay(4111111111111111)').shape, `pay(${REDACTED})`);
 });
 
-test('returns the quoted texts, unescaped', () =>
+test('returns the quoted strings, unescaped', () =>
   assert.deepEqual(scanExpression(`a("x\\u0041\\n", 'it\\'s')`).quoted, ['xA\n', "it's"]));

@@ -36,7 +36,7 @@ async function fileOf(log: readonly LogEntry[]): Promise<{ har: HarFile; text: s
 const pathOf = ({ request }: HarRecord): string => new URL(request.url).pathname;
 const outcome = (entry: HarRecord): string => `${pathOf(entry)} ${entry.response.status}`;
 
-test('lists every request and redirect with its outcome in a HAR file', async () => {
+test('a HAR file lists every request and redirect with its status', async () => {
   const { har } = await fileOf(entries());
   assert.deepEqual(
     har.log.entries.map(outcome).sort(),
@@ -95,13 +95,13 @@ test('lists main-frame loads as pages, with their requests', async () => {
   assert.ok(har.log.entries.filter(({ pageref }) => pageref === home.id).length >= 12);
 });
 
-test('contains no secrets from the captured events, neither in the entries nor in the file', async () => {
+test('contains no secrets from the captured events, in the log entries or in the file', async () => {
   const { text } = await fileOf(entries());
   for (const said of [text, JSON.stringify(entries())]) assert.doesNotMatch(said, /SECRET/);
   assert.match(JSON.stringify(CAPTURED), /SECRETCOOKIE.*SECRETBEARER/);
 });
 
-test('makes a valid file from a truncated log, including unfinished requests', async () => {
+test('creates a valid file from a truncated log, including unfinished requests', async () => {
   const log = entries();
   for (let end = 0; end < log.length; end += 7) await fileOf(log.slice(0, end));
   for (let begin = 0; begin < log.length; begin += 7) await fileOf(log.slice(begin));

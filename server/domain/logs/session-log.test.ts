@@ -61,7 +61,7 @@ describe('SessionLog', () => {
     scene.assertNoGap();
   });
 
-  it('continues after the entries of an earlier process, with a marker and within the same limits', async () => {
+  it('continues after the entries of an earlier process, with a gap marker and the same limits', async () => {
     const scene = new Scene();
     const used = { console: { entries: SHARES.console.entries - 1, bytes: 10 } };
     const log = new SessionLog(scene.parts, { last: 41, kinds: used, consoleUntilMs: 0 });

@@ -27,7 +27,7 @@ test('joins typed keys into words, including corrections with backspace', () => 
   assert.ok(!typed.occursIn('abc') && !typed.occursIn('hunter2abc'.slice(1, 7)));
 });
 
-test('remembers a long text once, and forgets the oldest texts', () => {
+test('remembers a long text only once, and forgets the oldest text first', () => {
   const typed = new TypedText();
   typed.typed('first-of-all-1');
   for (const character of 'x'.repeat(200).concat('-1')) typed.key('page', character);
@@ -63,7 +63,7 @@ test('does not remember arguments that are selectors, paths or code', () => {
   for (const text of given) assert.ok(!typed.occursIn(text), text);
 });
 
-test('separates texts that were typed into two fields, and joins a text that was typed with interruptions', () => {
+test('separates texts that were typed into two fields, and joins the characters of a text that was typed with interruptions', () => {
   const typed = new TypedText();
   for (const character of 'name-42') typed.key('page', character);
   typed.interrupted('page');

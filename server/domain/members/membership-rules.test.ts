@@ -31,7 +31,7 @@ test('viewers and developers cannot change members', () => {
       for (const role of [...ROLES, undefined]) assert.equal(outcome(by, member, role), 'permission_denied');
 });
 
-test('admins may change all members below owner, and owners all members', () => {
+test('admins may change all members except owners, and owners may change all members', () => {
   for (const member of ROLES)
     for (const role of [...ROLES, undefined]) {
       const isAboutOwner = member === 'owner' || role === 'owner';
@@ -52,7 +52,7 @@ test('returns not_found if the caller or the member has been removed in the mean
     assert.throws(() => assertMayChange(state, asked), { code: 'not_found' });
 });
 
-test('allows only admins and owners to invite, and only to roles up to their own', () => {
+test('only admins and owners can invite, and only to their own role or a lower role', () => {
   assert.deepEqual(ROLES.map(givableBy), [[], [], ['viewer', 'developer', 'admin'], [...ROLES]]);
   assert.deepEqual(givableBy(undefined), []);
 });

@@ -53,7 +53,7 @@ class Scene {
   }
 }
 
-test('adds the new bytes of every session to the day of its application', async () => {
+test('adds the new bytes of each session to the daily total of its application', async () => {
   const scene = new Scene();
   const [one, two, other] = [
     await scene.session('1', SHOP),

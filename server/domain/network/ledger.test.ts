@@ -36,7 +36,7 @@ class Scene {
   }
 }
 
-test('reports equal refusals at most once a second, with the new count and the total', async () => {
+test('reports identical refusals at most once a second, with the new count and the total', async () => {
   const scene = new Scene();
   scene.refused('a.test', 3);
   assert.deepEqual(scene.reported, []);
@@ -66,7 +66,7 @@ test('masks typed text that a page has encoded in a host name', async () => {
   ]);
 });
 
-test('counts refusals with different details separately, with the time of the latest one', async () => {
+test('counts refusals with different details separately, with the time of the latest refusal', async () => {
   const scene = new Scene();
   scene.ledger.count('proxy.failed', { proxy: 'proxies.0', reason: 'proxy_timed_out' });
   scene.ledger.count('proxy.failed', { proxy: 'proxies.0', reason: 'proxy_unreachable' });
@@ -82,7 +82,7 @@ test('counts refusals with different details separately, with the time of the la
   );
 });
 
-test('reports the remaining refusals at once when it is closed', async () => {
+test('reports the remaining refusals immediately when it is closed', async () => {
   const scene = new Scene();
   scene.refused('a.test');
   await scene.ledger.close();
@@ -92,7 +92,7 @@ test('reports the remaining refusals at once when it is closed', async () => {
   assert.equal(scene.reported.length, 1, 'nothing is reported after close');
 });
 
-test('limits the entries of a page that tries thousands of hosts, and reports the rest as a sum', async () => {
+test('limits the events for a page that contacts thousands of hosts, and reports the remaining refusals when it is closed', async () => {
   const scene = new Scene();
   for (let host = 0; host < 5_000; host++) scene.refused(`h${host}.test`);
   await scene.clock.advance(SECOND_MS);
@@ -110,7 +110,7 @@ test('limits the entries of a page that tries thousands of hosts, and reports th
   assert.ok(scene.reported.length < 1_000, `${scene.reported.length} events`);
 });
 
-test('loses only one event if the store is down, and includes its count in the next total', async () => {
+test('loses only one event if the store is unavailable, and includes its count in the next total', async () => {
   const scene = new Scene();
   scene.isDown = true;
   scene.refused('a.test');

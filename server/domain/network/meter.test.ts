@@ -56,7 +56,7 @@ test('saves the count every few seconds until closed, even if one save fails', a
   await scene.running;
 });
 
-test('checks a budget often, calls usedUp once when it is reached, and then stops', async () => {
+test('checks the budget several times a second, and calls usedUp only once when the budget is reached', async () => {
   const scene = new Scene(1_000);
   scene.bytes = { bytesUp: 499, bytesDown: 500, bytesByProxy: 0 };
   await scene.clock.advance(10 * SECOND_MS, 50);

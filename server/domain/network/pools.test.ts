@@ -23,7 +23,7 @@ test('selects the first pool in the US, or else the first pool, if no place is g
   assert.equal(found(undefined, []), undefined);
 });
 
-test('selects only a pool that states every requested part of the place', () => {
+test('selects a pool only if it specifies each requested part of the place', () => {
   assert.equal(found({ country: 'DE' }), 'berlin');
   assert.equal(found({ country: 'US', state: 'NY' }), 'ny');
   assert.equal(found({ country: 'US', city: 'Los Angeles' }), 'la');
@@ -32,7 +32,7 @@ test('selects only a pool that states every requested part of the place', () => 
   assert.equal(found({ country: 'FR' }), undefined, 'no pool of another country');
 });
 
-test('compares places without regard to case and spaces', () => {
+test('compares places without regard to case and separators', () => {
   for (const city of ['new york', 'NEW_YORK', 'New-York', 'new  york'])
     assert.equal(found({ country: 'us', state: 'ny', city }), 'ny', city);
 });

@@ -15,7 +15,7 @@ const read = (asked: RequestedProxies, given = pools): Routes =>
     patternError: pattern => (pattern.startsWith('(?=') ? 'look-ahead is not supported' : undefined),
   });
 
-test('returns no routes for false, and for true a single route through the pool with its time zone', () => {
+test('returns no routes for false, and a single route through the pool with its time zone for true', () => {
   assert.deepEqual(read(false), { routes: [], timeZone: undefined });
   assert.deepEqual(read(true), { routes: [{ by: tokyo }], timeZone: 'Asia/Tokyo' });
 });
@@ -90,7 +90,7 @@ test('parses proxy addresses as URLs, with the default port of each scheme', () 
     assert.deepEqual(readServer(text), { scheme, hostname, port }, text);
 });
 
-test('refuses a text that is not a proxy address, without repeating it in the message', () => {
+test('refuses a string that is not a proxy address, and does not include it in the message', () => {
   for (const text of [
     '',
     'p.test:3128',

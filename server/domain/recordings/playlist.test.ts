@@ -23,7 +23,7 @@ const params = (segments: readonly SegmentRow[], isWhole = false): PlaylistParam
 
 const whole = [segment(1, 0, 6000), segment(2, 6000, 6000), segment(3, 12_000, 850)];
 
-test('a playlist has the type EVENT and only grows while the page exists, and then becomes VOD with an end tag', () => {
+test('a playlist has the type EVENT and only grows while its page exists, and then has the type VOD and an end tag', () => {
   const early = playlist(params(whole.slice(0, 1)));
   const later = playlist(params(whole.slice(0, 2)));
   assert.ok(later.startsWith(early));
@@ -33,7 +33,7 @@ test('a playlist has the type EVENT and only grows while the page exists, and th
   assert.match(ended, /#EXTINF:0\.850,\nhttps:\/\/h\/3\n#EXT-X-ENDLIST\n$/);
 });
 
-test('a new frame size and a gap start a discontinuity with a date-time tag', () => {
+test('inserts a discontinuity and a date-time tag at a new frame size and at a gap', () => {
   const text = playlist(params([segment(1, 0, 6000), segment(2, 6000, 1500, 1), segment(4, 12_000, 6000, 1)], true));
   assert.equal(text.match(/#EXT-X-DISCONTINUITY/g)?.length, 2);
   assert.equal(text.match(/#EXT-X-MAP/g)?.length, 2);
@@ -44,7 +44,7 @@ test('a new frame size and a gap start a discontinuity with a date-time tag', ()
   ]);
 });
 
-test('the target duration follows the length of a full segment, and is never below six seconds', () => {
+test('the target duration is the length of a full segment, and at least six seconds', () => {
   const target = (segmentMs: number, some = whole): string | undefined =>
     playlist({ ...params(some), segmentMs }).match(/(?<=TARGETDURATION:).*/)?.[0];
   assert.deepEqual(

@@ -13,7 +13,7 @@ import { recordingWatcher } from './watcher.ts';
 
 const ID = '0190a000-0000-7000-8000-000000000001';
 
-test('reports pages beyond the limit in one event, and each of them in the list of replays', async () => {
+test('reports all pages beyond the limit in one event, and lists each of them in the replays', async () => {
   const recorded: number[] = [];
   const omitted: OmittedPage[] = [];
   const events: NamedEvent[] = [];

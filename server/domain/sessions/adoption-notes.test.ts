@@ -14,7 +14,7 @@ const OTHER = '01a1fa50-5319-7450-a6b3-c787ada50632' as SessionId;
 
 const opened = (folder: string, clock = new HandClock()): AdoptionNotes => new AdoptionNotes(join(root, folder), clock);
 
-test('refuses only the session whose adoption made the process exit', async () => {
+test('refuses only the session whose adoption caused the process to exit', async () => {
   const notes = opened('blamed');
   const poison = Promise.withResolvers<() => void>();
   await notes.during(OTHER, async () => true);
@@ -33,7 +33,7 @@ test('refuses only the session whose adoption made the process exit', async () =
   assert.equal(next.refusal(ID), undefined);
 });
 
-test('clears the attempts of a session once it is stable, and all attempts on a normal shutdown', async () => {
+test('clears the attempts of a stable session, and all attempts on a normal shutdown', async () => {
   const clock = new HandClock();
   for (let start = 0; start < 2 * ATTEMPTS_MAX; start++) {
     const notes = opened('stable', clock);
@@ -45,7 +45,7 @@ test('clears the attempts of a session once it is stable, and all attempts on a 
   assert.deepEqual(readdirSync(join(root, 'stable')), []);
 });
 
-test('refuses a session after ATTEMPTS_MAX adoptions that were each followed by a process exit without a recorded error', async () => {
+test('refuses a session after ATTEMPTS_MAX adoptions that were followed by a process exit without a recorded error', async () => {
   for (let start = 0; start < ATTEMPTS_MAX; start++) {
     const notes = opened('unseen');
     assert.equal(notes.refusal(ID), undefined);

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { RecentClaims } from './recent-claims.ts';
 
-test('reports continuous demand after five claims, until the first of them is ten seconds old', () => {
+test('reports continuous demand after five claims, until the first claim is ten seconds old', () => {
   let nowMs = 0;
   const claims = new RecentClaims({ monotonicMs: () => nowMs });
   for (let claim = 1; claim <= 4; claim++) {

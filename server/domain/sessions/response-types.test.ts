@@ -31,7 +31,7 @@ test('ignores generic and invalid types, and resources other than documents', ()
   assert.equal(typeAfter({ 'content-type': 'image/png' }, 'Image'), undefined);
 });
 
-test('keeps the last type of an address, for at most 100 addresses', () => {
+test('remembers the latest type of an address, for at most 100 addresses', () => {
   const types = new ResponseTypes();
   const hear = (url: string, type: string): void =>
     types.heard('Network.responseReceived', { type: 'Document', response: { url, headers: { 'content-type': type } } });

@@ -11,7 +11,7 @@ import {
   settingsThatEngineLacks,
 } from './settings.ts';
 
-test('joins launch settings with those that watchers prepared', () =>
+test('merges launch settings with the settings that watchers prepared', () =>
   assert.deepEqual(
     launchSettings(
       {
@@ -32,7 +32,7 @@ test('joins launch settings with those that watchers prepared', () =>
     },
   ));
 
-test('gives equal launch settings the same fingerprint, in any order', () => {
+test('equal launch settings have the same fingerprint, in any order', () => {
   const kept = { enablePdfViewer: false, ignoreCertificateErrors: false, viewport: { width: 900 }, logSession: false };
   assert.equal(fingerprint(launchSettings(kept)), fingerprint({}));
   const one = launchSettings({ locale: 'de-DE', userAgent: 'Agent/1.0', ignoreCertificateErrors: true });
@@ -41,7 +41,7 @@ test('gives equal launch settings the same fingerprint, in any order', () => {
   assert.notEqual(fingerprint(one), fingerprint({}));
 });
 
-test('gives each engine its own fingerprint', () =>
+test('engines have different fingerprints', () =>
   assert.notEqual(fingerprint(defaultLaunch('chromium')), fingerprint(launchSettings({ engine: 'headless-shell' }))));
 
 test('passes the viewport size to headless shell as the window size', () => {
@@ -68,7 +68,7 @@ test('uses the default for an omitted viewport dimension', () => {
   });
 });
 
-test('selects settings by the stage at which they take effect', () => {
+test('selects settings by the stages at which they take effect', () => {
   const given: BrowserSettings = {
     takeover: 'refuse',
     locale: 'de-DE',

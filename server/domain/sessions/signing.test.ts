@@ -10,7 +10,7 @@ const agentKey = '0192f7c2-6a64-7a0e-9a53-0f1c3a2f7d12' as KeyId;
 const other = '0192f7c2-6a64-7a0e-9a53-0f1c3a2f7d13' as KeyId;
 const signing = new Signing(new Secret('s'.repeat(32)), 'https://browsers.example/base');
 
-test('accepts a key for its own session only, and returns its agent key', () => {
+test('accepts a key only for its own session, and returns its agent key', () => {
   const key = signing.keyOf(one, agentKey);
   assert.equal(signing.agentKeyOf(one, key), agentKey);
   for (const wrong of ['', `${key}x`, `x${key}`, key.slice(0, -1), signing.keyOf(two, agentKey)])

@@ -17,7 +17,7 @@ const remains = { folder: '/nowhere', uploads: '/nowhere', uid: undefined };
 const watchers = (...list: Watcher[]): Watchers => new Watchers(list, silentLog);
 
 describe('watchers', () => {
-  test('stores what each watcher returns as kept, under its name', async () => {
+  test('stores the kept data of each watcher under the name of the watcher', async () => {
     const two = watchers(
       { name: 'a', check: async () => ({ kept: { one: 1 } }) },
       { name: 'b', check: async () => undefined },
@@ -26,7 +26,7 @@ describe('watchers', () => {
     assert.deepEqual((await two.check(caller, request, id, signal)).kept, { a: { one: 1 }, c: { two: 2 } });
   });
 
-  test('undoes earlier checks in reverse order, and only once, when a watcher refuses', async () => {
+  test('undoes earlier checks in reverse order when a watcher refuses, and undoes each check only once', async () => {
     const undone: string[] = [];
     const undoing = (name: string): Watcher => ({
       name,
@@ -62,7 +62,7 @@ describe('watchers', () => {
     assert.deepEqual(filled, ['/f/a', '/f/b']);
   });
 
-  test('lets other watchers attend only after a watcher with attendsFirst has attended', async () => {
+  test('calls attend on other watchers only after a watcher with attendsFirst has attended', async () => {
     const attended: string[] = [];
     const ready = Promise.withResolvers<void>();
     const late = (name: string, until?: Promise<void>): Pick<Watcher, 'name' | 'attend'> => ({
@@ -80,7 +80,7 @@ describe('watchers', () => {
     assert.deepEqual(attended, ['b', 'a', 'c']);
   });
 
-  test('calls salvage on the other watchers if one fails', async () => {
+  test('calls salvage on the other watchers if one watcher fails', async () => {
     const salvaged: string[] = [];
     const failing: Watcher = { name: 'a', salvage: () => Promise.reject(new Error('broken')) };
     const working: Watcher = { name: 'b', salvage: async (_row, { folder }) => void salvaged.push(folder) };

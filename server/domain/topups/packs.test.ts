@@ -8,7 +8,7 @@ const PACKS = [{ id: 'p50', credits: 50, bonus: 0, price: 4500, currency: 'EUR' 
 const UNTIL = new Date(60_000);
 const QUOTE = quoteIdOf(SECRET, 'app', PACKS, UNTIL);
 
-test('a quote is valid until it expires, for its application and its packs', () => {
+test('a quote is valid only for its application and its packs, until it expires', () => {
   assert.equal(isQuoteValid(SECRET, 'app', PACKS, QUOTE, new Date(59_999)), true);
   assert.equal(isQuoteValid(SECRET, 'app', PACKS, QUOTE, UNTIL), false);
   assert.equal(isQuoteValid(SECRET, 'other', PACKS, QUOTE, new Date(0)), false);
@@ -25,10 +25,10 @@ test('a quote is valid until it expires, for its application and its packs', () 
 });
 
 for (const [what, quote] of [
-  ['later time', `zzzzzzzz.${QUOTE.split('.')[1]}`],
-  ['flipped signature', `${QUOTE.slice(0, -1)}${QUOTE.endsWith('A') ? 'B' : 'A'}`],
+  ['later expiry', `zzzzzzzz.${QUOTE.split('.')[1]}`],
+  ['changed signature', `${QUOTE.slice(0, -1)}${QUOTE.endsWith('A') ? 'B' : 'A'}`],
   ['missing signature', QUOTE.split('.')[0] ?? ''],
-  ['empty text', ''],
+  ['empty value', ''],
 ] as const)
   test(`a quote with a ${what} is not valid`, () =>
     assert.equal(isQuoteValid(SECRET, 'app', PACKS, quote, new Date(0)), false));

@@ -33,7 +33,7 @@ function scene() {
   return { usage, live, counters, database, saved };
 }
 
-test('shows the current usage while the session is running, and stores the final usage', async () => {
+test('returns the current usage while the session is running, and then the final usage', async () => {
   const { usage, live, counters } = scene();
   await usage.attend(live, {});
   counters.bytesDown = 70;
@@ -74,7 +74,7 @@ test('saves the final usage later if the database failed when the session ended'
   assert.deepEqual(await usage.save(), { late: 0 });
 });
 
-test('returns no usage for a session that was never counted', async () => {
+test('returns no usage for a session that was never metered', async () => {
   const { usage } = scene();
   assert.deepEqual(await usage.describe({ id: ID }), {});
 });

@@ -5,7 +5,7 @@ import { DISABLED_AFTER_MS, pauseAfter, RETRY_PAUSES_MS } from './retries.ts';
 
 const DAY_MS = 24 * 3_600_000;
 
-test('retries with growing pauses for three days, and then gives up', () => {
+test('retries with increasing pauses for three days, and then stops', () => {
   const totalMs = RETRY_PAUSES_MS.reduce((sum, pauseMs) => sum + pauseMs, 0);
   assert.ok(totalMs >= 3 * DAY_MS && totalMs < 4 * DAY_MS, `${totalMs}`);
   assert.deepEqual(
@@ -17,6 +17,6 @@ test('retries with growing pauses for three days, and then gives up', () => {
   assert.equal(pauseAfter(RETRY_PAUSES_MS.length + 1), undefined);
 });
 
-test('a webhook is disabled no later than its first delivery is given up', () => {
+test('a webhook is disabled no later than the last retry of its first failed delivery', () => {
   assert.ok(DISABLED_AFTER_MS <= RETRY_PAUSES_MS.reduce((sum, pauseMs) => sum + pauseMs, 0));
 });

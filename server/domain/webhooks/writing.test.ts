@@ -47,7 +47,7 @@ async function ran(waiting: number, isMoved = true) {
   return { filters, prompted, written, result };
 }
 
-test('reads a batch of the chosen types after the position of the webhook, and continues at once if there are more', async () => {
+test('reads a batch of the selected types after the position of the webhook, and continues immediately if there are more events', async () => {
   const { filters, prompted, written, result } = await ran(0);
   assert.deepEqual(filters, [{ after: 7, limit: 100, types: ['session.ended'] }]);
   assert.deepEqual(prompted, [SEND_TASK, WRITE_TASK]);
@@ -60,7 +60,7 @@ test('reads a batch of the chosen types after the position of the webhook, and c
   assert.deepEqual([...ids].sort(), ids, 'ids in the order of the events');
 });
 
-test('reads no more events than there is room for, and none if there is no room', async () => {
+test('reads no more events than the queue has room for, and no events if the queue is full', async () => {
   assert.equal((await ran(WAITING_DELIVERIES_MAX - 3)).filters[0]?.limit, 3);
   const full = await ran(WAITING_DELIVERIES_MAX);
   assert.deepEqual([full.filters, full.prompted, full.result.written], [[], [], 0]);

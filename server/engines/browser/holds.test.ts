@@ -23,14 +23,14 @@ function freeing(holds: Holds, ours: Channel, type = 'page', scope?: string): ()
   return () => free;
 }
 
-test('resumes a target at once if no client holds it', () => {
+test('resumes a target immediately if no client holds it', () => {
   const holds = new Holds();
   holds.autoAttach(client, channel('root'), { ...HELD, waitForDebuggerOnStart: false });
   holds.autoAttach(client, channel('other', 'another page'), HELD);
   assert.equal(freeing(holds, channel('ours', 'popup'))(), true);
 });
 
-test('resumes a held target when the client resumes it, in either order of attachment', () => {
+test('resumes a held target when the client resumes it, regardless of the order of attachment', () => {
   const holds = new Holds();
   holds.autoAttach(client, channel('root'), HELD);
   const first = channel('theirs', 'popup');
@@ -45,7 +45,7 @@ test('resumes a held target when the client resumes it, in either order of attac
   assert.equal(freeing(holds, channel('ours 2', 'popup 2'))(), true);
 });
 
-test('resumes a held target when the channels of the client are gone', () => {
+test('resumes a held target when the channels of the client are detached', () => {
   const holds = new Holds();
   const root = channel('root');
   const theirs = channel('theirs', 'popup');
@@ -59,7 +59,7 @@ test('resumes a held target when the channels of the client are gone', () => {
   assert.equal(free(), true);
 });
 
-test('ignores clients whose filter excludes the type, but waits for clients that attach to tabs', () => {
+test('ignores clients whose filter excludes the target type, but waits for clients that attach to tabs', () => {
   const holds = new Holds();
   const root = channel('root');
   holds.autoAttach(client, root, { ...HELD, filter: [{ type: 'page', exclude: true }, {}] });

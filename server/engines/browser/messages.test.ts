@@ -5,7 +5,7 @@ import { answerId, channelOf, isTargetEvent, parseEvent, withoutChannel, without
 const CHANNEL = '0123456789ABCDEF0123456789ABCDEF';
 const bytes = (text: string): Buffer => Buffer.from(text);
 
-test('reads the channel from the last member only', () => {
+test('reads the channel only from the last member', () => {
   assert.equal(channelOf(bytes(`{"id":1,"result":{},"sessionId":"${CHANNEL}"}`)), CHANNEL);
   assert.equal(channelOf(bytes(`{"id":1,"result":{"text":"\\"sessionId\\":\\"${CHANNEL}\\""}}`)), undefined);
   assert.equal(channelOf(bytes(`{"id":1,"result":{"sessionId":"${CHANNEL}"}}`)), undefined);
@@ -19,7 +19,7 @@ test('removes the channel and leaves valid JSON', () => {
   assert.equal(String(withoutChannel(message)), '{"id":1,"result":{"a":"ä"}}');
 });
 
-test('removes the channel without changing other messages of the same buffer', () => {
+test('removes the channel without changing other messages in the same buffer', () => {
   const one = `{"id":1,"result":{},"sessionId":"${CHANNEL}"}`;
   const read = bytes(`${one}\0${one}\0`);
   withoutChannel(read.subarray(0, one.length));

@@ -19,7 +19,7 @@ function repeated(to: Channel, name?: string): unknown[] {
 const note = (to: Channel, method: string, params: object): void =>
   noteOverride(to, method, Buffer.from(JSON.stringify({ id: 7, method, params })));
 
-test('repeats the last command of each method with a new id, in the order in which the commands were sent', () => {
+test('repeats the last command of each method with a new id, in the original order', () => {
   const page = channel('PAGE');
   note(page, 'Emulation.setTimezoneOverride', { timezoneId: 'Asia/Tokyo' });
   note(page, 'Emulation.setEmulatedMedia', { media: 'screen' });

@@ -70,7 +70,7 @@ function openFixture(context: TestContext): Fixture {
   };
 }
 
-test('delivers the messages of one read one by one, then the end of the batch', { timeout: END_MS }, async context => {
+test('delivers the messages of a read one by one, then the end of the batch', { timeout: END_MS }, async context => {
   const { events: heard, messages, write } = openFixture(context);
   write('{"a":1}\0{"b":"ä"}\0\0');
   await messages(2);
@@ -78,7 +78,7 @@ test('delivers the messages of one read one by one, then the end of the batch', 
   assert.deepEqual(heard, ['{"a":1}', '{"b":"ä"}', 'batchEnd']);
 });
 
-test('continues to deliver messages after the listener throws on one of them', {
+test('continues to deliver messages after the listener throws', {
   timeout: END_MS,
 }, async context => {
   const { events: heard, messages, write } = openFixture(context);
@@ -88,7 +88,7 @@ test('continues to deliver messages after the listener throws on one of them', {
   assert.deepEqual(heard, ['1', 'poison', 'Error: poison', '{"a":', 'batchEnd']);
 });
 
-test('joins a message that arrives in pieces and separates it from the next', {
+test('joins a message that arrives in pieces, and separates it from the next message', {
   timeout: END_MS,
 }, async context => {
   const { messages, write, events: heard } = openFixture(context);

@@ -44,7 +44,7 @@ describe('SharedFolders', () => {
     assert.ok(!names().includes('large'));
   });
 
-  it('keeps folders of a previous process for as long as its browsers may be running', async () => {
+  it('keeps the folders of a previous process as long as the browsers of that process may be running', async () => {
     const before = names();
     await clock.advance(1000);
     const folders = open();
@@ -55,7 +55,7 @@ describe('SharedFolders', () => {
     assert.ok(before.every(name => !names().includes(name)));
   });
 
-  it('creates a folder again if it is requested while it is being removed', async () => {
+  it('creates a folder again if it is requested during its removal', async () => {
     const folders = open();
     const all = Array.from({ length: 20 }, (_, number) => `n${number % 5}`);
     const held = await Promise.all(

@@ -21,7 +21,7 @@ example.test##.banner
 /banner[0-9]+/
 `;
 
-test('reads hosts from every format, with subdomains and exceptions', async () => {
+test('reads hosts from every list format, with subdomains and exceptions', async () => {
   const { blocks } = await readAdHosts(LIST);
   const hosts = ['hosts.test', 'a.other.test', 'plain.test', 'x.anchored.test', 'important.test', 'xn--bcher-kva.test'];
   for (const host of hosts) assert.ok(blocks(host), host);
@@ -35,7 +35,7 @@ test('skips and counts rules that do not apply to a whole host', async () => {
   assert.deepEqual({ rules, leftOut }, { rules: 7, leftOut: 5 });
 });
 
-test('accepts a rule only if nothing restricts it', async () => {
+test('accepts a rule only if it has no restrictions', async () => {
   const whole = ['||a.test^', '||a.test', '||a.test^|', '||A.Test^', '||a.test^$all', '||a.test^$document'];
   for (const line of whole) assert.ok((await readAdHosts(line)).blocks('x.a.test'), line);
   const narrowed = [

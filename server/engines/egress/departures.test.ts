@@ -4,7 +4,7 @@ import { type AddressInfo, connect, createServer } from 'node:net';
 import { test } from 'node:test';
 import { Departures } from './departures.ts';
 
-test('recognizes a connection by its local address and port for as long as it is open', async () => {
+test('recognizes a connection by its local address and port while the connection is open', async () => {
   const server = createServer(accepted => accepted.resume()).listen(0, '127.0.0.1');
   await once(server, 'listening');
   const departures = new Departures();

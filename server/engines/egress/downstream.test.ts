@@ -44,7 +44,7 @@ test('grows the buffer while reads fill it, up to 512 KiB', async t => {
   assert.equal(down.buffer.length, BIG_BYTES);
 });
 
-test('limits the number of connections with a large buffer, and uses a small buffer for others until a large one is free', async t => {
+test('limits the number of large buffers, and gives a connection a small buffer until a large buffer is free', async t => {
   const bigReads = new BigReads(1);
   const sockets = [await browser(t), await browser(t)] as const;
   const downs = [new Downstream(bigReads), new Downstream(bigReads)] as const;

@@ -47,7 +47,7 @@ test('keeps Content-Length, Cookie, Host and Authorization even if Connection na
   assert.deepEqual(endToEnd(raw), ['Content-Length', '5', 'Cookie', 'c', 'Authorization', 'd']);
 });
 
-test('takes Host from the URL, not from the headers', () => {
+test('uses the host of the URL, not the Host header', () => {
   assert.deepEqual(requestHeaders('GET', 'a.test', ['Host', 'b.test', 'HOST', 'c.test', 'Accept', '*/*']), [
     'Host',
     'a.test',

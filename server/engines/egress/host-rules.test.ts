@@ -5,7 +5,7 @@ import { hostMatcher } from './host-rules.ts';
 const allowedOf = (policy: Parameters<typeof hostMatcher>[0], hosts: readonly string[]): readonly string[] =>
   hosts.filter(hostMatcher(policy));
 
-test('matches a name and its subdomains, not names with the same ending', () => {
+test('matches a name and its subdomains, but not other names with the same ending', () => {
   const hosts = ['a.test', 'www.a.test', 'x.www.a.test', 'nota.test', 'a.test.b', 'test', ''];
   const policy = { allow: ['a.test'], deny: [], default: 'deny' } as const;
   assert.deepEqual(allowedOf(policy, hosts), ['a.test', 'www.a.test', 'x.www.a.test']);

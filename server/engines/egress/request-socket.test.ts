@@ -86,7 +86,7 @@ test('does not mix the first reads of several sockets', async t => {
   assert.equal(pieces.join(), [PIECES, PIECES, PIECES].join());
 });
 
-test('keeps spliced data that waits for the browser while another socket reads', async t => {
+test('keeps spliced data that the browser has not read yet while another socket reads', async t => {
   const { ours, other } = await pair(t);
   const { ours: another, other: anotherOutside } = await pair(t);
   const { ours: reader, other: browser } = await pair(t);

@@ -126,7 +126,7 @@ test('checks the IPv4 address embedded in an IPv6 address', () => {
     }
 });
 
-test('checks all three positions of the IPv4 address in local NAT64', () => {
+test('checks the IPv4 address in all three positions of local NAT64', () => {
   const all = [open('64:ff9b:1::/48')];
   assert.equal(check('64:ff9b:1::a09:909', all), 'private');
   assert.equal(check('64:ff9b:1:a09:9:900::', all), 'private');
@@ -186,7 +186,7 @@ test('applies the rule of each IPv6 range, and refuses unallocated space', () =>
   for (const [address, rule] of OTHERS_6) assert.equal(check(address), rule, address);
 });
 
-test('matches the table over the whole IPv4 space', () => {
+test('matches the table for the entire IPv4 space', () => {
   for (let value = 0; value <= 0xffffffff; value += 65_521) {
     const address = text4(value);
     const row = RANGES_4.find(([first, last]) => number4(first) <= value && value <= number4(last));
@@ -196,7 +196,7 @@ test('matches the table over the whole IPv4 space', () => {
   }
 });
 
-test('allows exactly the range and port of an entry', () => {
+test('allows only the range and port of an entry', () => {
   assert.equal(check('10.9.9.9', [open('10.0.0.0/8')]), 'allowed');
   assert.equal(check('10.9.9.9', [open('10.9.9.9', 80)]), 'allowed');
   assert.equal(check('10.9.9.9', [open('10.9.9.9', 81)]), 'private');
@@ -206,13 +206,13 @@ test('allows exactly the range and port of an entry', () => {
   assert.equal(check('169.254.169.254', [open('10.0.0.0/8')]), 'metadata');
 });
 
-test('allows an IPv4 range in every IPv6 form that can embed it', () => {
+test('allows an IPv4 range in every IPv6 form that embeds IPv4 addresses', () => {
   const allow = [open('10.0.0.0/8')];
   for (const address of ['::ffff:10.9.9.9', '64:ff9b::a09:909', '2002:a09:909::1', '2600::5efe:a09:909'])
     assert.equal(check(address, allow), 'allowed', address);
 });
 
-test('does not allow an embedded address because of an entry for the IPv6 prefix', () => {
+test('does not allow an embedded IPv4 address if only its IPv6 prefix has an entry', () => {
   assert.equal(check('64:ff9b::a9fe:a9fe', [open('64:ff9b::/96')]), 'metadata');
   assert.equal(check('2002:7f00:1::1', [open('2002::/16')]), 'loopback');
   assert.equal(check('::7f00:1', [open('::/96')]), 'loopback');
@@ -239,7 +239,7 @@ test("refuses this server's listeners even inside an allowed range", () => {
   assert.equal(check('127.0.0.1', [open('127.0.0.0/8', 8080)], own, 8080), 'own_service', 'no single address named');
 });
 
-test('allows a listener of this server only with an entry for exactly its address and port', () => {
+test('allows a listener of this server only if an entry has its exact address and port', () => {
   const own = [open('127.0.0.1', 8080)];
   assert.equal(check('127.0.0.1', [open('127.0.0.1', 8080)], own, 8080), 'allowed');
   assert.equal(check('127.0.0.1', [open('127.0.0.1', 9100)], own, 9100), 'allowed');
@@ -257,7 +257,7 @@ test('refuses addresses of this machine on every port, even inside an allowed ra
   assert.equal(check('10.0.0.8', [open('10.0.0.0/8')], own), 'allowed', 'another machine');
 });
 
-test('allows an address of this machine only by an entry for that address, and loopback only by an entry within loopback', () => {
+test('allows an address of this machine only with an entry for that address, and loopback only with an entry within loopback', () => {
   const own = [open('203.0.114.7'), open('127.0.0.0/8'), open('::1')];
   assert.equal(check('203.0.114.7', [open('203.0.114.7')], own), 'allowed');
   assert.equal(check('203.0.114.7', [open('203.0.114.7', 80)], own), 'allowed');
@@ -273,7 +273,7 @@ test('throws for an invalid entry', () => {
   assert.throws(() => addressRules([{ address: 'x', prefix: 8, family: 4 }], NO_MACHINE), TypeError);
 });
 
-test('reports whether an entry of the operator opens an address and port', () => {
+test('reports whether an entry allows an address and port', () => {
   const rules = addressRules([open('10.0.0.0/8'), open('127.0.0.1', 9100)], NO_MACHINE);
   const opens = (text: string, port: number): boolean => {
     const address = parseAddress(text);

@@ -108,7 +108,7 @@ test('rejects a CONNECT without a valid port', () => {
   assert.equal(authorityTarget('[2600::1]:443')?.hostname, '2600::1');
 });
 
-test('rejects a plain request whose URL does not have the http scheme and a host', () => {
+test('rejects a plain request unless its URL has the http scheme and a host', () => {
   for (const text of [
     '/',
     '*',

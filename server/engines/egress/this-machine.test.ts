@@ -24,19 +24,19 @@ const addressAt = (text: string) => {
 const OWN = ['127.0.0.1', '127.9.9.9', '::1', '0.0.0.0', '::', '192.168.77.1', '::ffff:192.168.77.1', 'fe80::1'];
 const FOREIGN = ['192.168.77.2', '203.0.114.7', 'fe80::2', '::2', '128.0.0.1'];
 
-test('counts loopback and the addresses of every interface as this machine, on every port', () => {
+test('treats loopback and the addresses of every interface as this machine, on every port', () => {
   const machine = machineOf();
   for (const text of OWN) assert.equal(machine.has(addressAt(text), 5432), true, text);
   for (const text of FOREIGN) assert.equal(machine.has(addressAt(text), 5432), false, text);
 });
 
-test('counts the local address of a connection as this machine, even if no interface lists it', () => {
+test('treats the local address of a connection as this machine, even if no interface lists it', () => {
   const machine = machineOf();
   assert.equal(machine.has(addressAt('203.0.114.7'), 80, '203.0.114.7'), true);
   assert.equal(machine.has(addressAt('203.0.114.7'), 80, '192.168.77.1'), false);
 });
 
-test('finds a new address within a second', () => {
+test('detects a new address within a second', () => {
   const entries = [face('192.168.77.1', 'IPv4')];
   let nowMs = 0;
   let reads = 0;

@@ -48,7 +48,7 @@ async function received(browser: Socket): Promise<Buffer> {
 
 const sha = (bytes: Buffer): string => createHash('sha256').update(bytes).digest('hex');
 
-test('delivers all data that arrived before the join, and in order', async t => {
+test('delivers all data that arrived before the join, in order', async t => {
   const bytes = randomBytes(1_000_000);
   const { outside, ours, browser } = await ends(t, socket => socket.end(bytes));
   await until(WAIT_MS, 'the first bytes', () => (outside.bytesRead > 0 ? true : undefined));

@@ -63,15 +63,15 @@ const REFUSED: ReadonlyArray<readonly [what: string, reason: Reason, entries: re
   ['a name with a backslash', 'bad_name', [manifest(), { name: 'a\\b.js' }]],
   ['a name with a zero byte', 'bad_name', [manifest(), { name: 'a\0.js' }]],
   ['an empty part', 'bad_name', [manifest(), { name: 'a//b.js' }]],
-  ['a name too long', 'bad_name', [manifest(), { name: 'x'.repeat(256) }]],
+  ['a name that is too long', 'bad_name', [manifest(), { name: 'x'.repeat(256) }]],
   ['a name that Chromium reserves', 'bad_name', [manifest(), { name: '_secret.js' }]],
   ['a link', 'link', [manifest(), link]],
   ['a device', 'special_file', [manifest(), { name: 'null', mode: 0o020666 }]],
   ['a folder name with the type of a file', 'special_file', [manifest(), { name: 'a/', mode: 0o100644 }]],
   ['the same name twice', 'duplicate_name', [manifest(), { name: 'a.js' }, { name: 'a.js' }]],
   ['a second manifest', 'duplicate_name', [manifest(), manifest()]],
-  ['a file where a folder is', 'duplicate_name', [manifest(), { name: 'a/b' }, { name: 'a' }]],
-  ['a folder where a file is', 'duplicate_name', [manifest(), { name: 'a' }, { name: 'a/b' }]],
+  ['a file with the name of a folder', 'duplicate_name', [manifest(), { name: 'a/b' }, { name: 'a' }]],
+  ['a folder with the name of a file', 'duplicate_name', [manifest(), { name: 'a' }, { name: 'a/b' }]],
   ['names that differ in case', 'case_collision', [manifest(), { name: 'a.js' }, { name: 'A.js' }]],
   ['folders that differ in case', 'case_collision', [manifest(), { name: 'a/b' }, { name: 'A/c' }]],
   [
@@ -122,7 +122,7 @@ for (const [what, reason, entries] of REFUSED)
     await refusedFor(written(zip(entries)), reason);
   });
 
-test('refuses files that are not an archive, and parts of an archive', async () => {
+test('refuses files that are not archives, and truncated archives', async () => {
   const whole = zip([manifest(), { name: 'a.js', bytes: 'x'.repeat(1000), method: 0 }]);
   await refusedFor(written(Buffer.from('hello')), 'not_a_zip');
   await refusedFor(written(Buffer.alloc(0)), 'not_a_zip');
@@ -130,7 +130,7 @@ test('refuses files that are not an archive, and parts of an archive', async () 
   await refusedFor(written(Buffer.concat([whole.subarray(0, 500), whole.subarray(600)])), 'damaged');
 });
 
-test('gives each reason its own message', async () => {
+test('each reason has its own message', async () => {
   const messages = new Map<string, string>();
   for (const [, reason, entries] of REFUSED) messages.set(reason, await refusedFor(written(zip(entries)), reason));
   assert.equal(new Set([...messages.values()].map(words => words.replace(/".*?"/g, ''))).size, messages.size);

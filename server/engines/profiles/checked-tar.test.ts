@@ -71,7 +71,7 @@ for (const [what, header] of NOT_ALLOWED)
     await assert.rejects(check(tar, { onUnexpected: 'refuse' }), TarRefusedError);
   });
 
-test('writes tar files that another implementation reads, and reads its tar files, including long names', async () => {
+test('writes tar files that another implementation can read, and reads tar files of that implementation, including long names', async () => {
   const long = `Default/IndexedDB/https_${'sub.'.repeat(60)}example_0.indexeddb.leveldb/000003.log`;
   const files = new Map([
     [FILE.name, Buffer.from('one')],
@@ -92,7 +92,7 @@ test('writes tar files that another implementation reads, and reads its tar file
   assert.deepEqual(read, files);
 });
 
-test('refuses more bytes or files than the limits, based on the headers alone', async () => {
+test('refuses more bytes or files than the limits allow, based only on the headers', async () => {
   const two = await foreignTar([FILE, 'x'.repeat(600)], [{ name: 'Default/Cookies' }, 'y']);
   await assert.rejects(check(two, { onUnexpected: 'skip', limits: { bytes: 600, entries: 9 } }), /more than 600 bytes/);
   await assert.rejects(check(two, { onUnexpected: 'skip', limits: { bytes: 9e3, entries: 1 } }), /more than 1 files/);

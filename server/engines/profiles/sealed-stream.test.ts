@@ -40,7 +40,7 @@ for (const length of [0, 1, 64 * KIB - 1, 64 * KIB, 64 * KIB + 1, 300_000])
     }
   });
 
-test('never passes on bytes that were altered, truncated, swapped or appended', async () => {
+test('fails on altered, truncated, swapped or appended data, and outputs only unaltered bytes', async () => {
   const plain = randomBytes(200_000);
   const sealed = await seal(plain);
   const chunk = 64 * KIB + 16;
@@ -84,7 +84,7 @@ test('fails to open with another key or another name', async () => {
   }
 });
 
-test('seals the same bytes differently each time', async () => {
+test('seals the same bytes to a different result each time', async () => {
   const [one, two] = [await seal(Buffer.alloc(100)), await seal(Buffer.alloc(100))];
   assert.notDeepEqual(one, two);
 });

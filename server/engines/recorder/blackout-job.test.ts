@@ -37,7 +37,7 @@ test('masks a 3840x2160 image without blocking the main thread', async () => {
   assert.ok(beside.ms < here.ms / 4, `${beside.ms} ms of ${here.ms} ms`);
 });
 
-test('gives up on an image that declares an excessive size, and masks the next image', async () => {
+test('rejects an image that declares an excessive size, and masks the next image', async () => {
   const jpeg = picture('64x48');
   const endless = Buffer.from(jpeg);
   const frame = endless.indexOf(Buffer.from([0xff, 0xc0]));

@@ -129,7 +129,7 @@ const unpainted = (look?: Look) => {
 
 const ASKED = ['Page.enable', 'Page.setLifecycleEventsEnabled'];
 
-test('waits three quarters of a second before it captures a page that has painted nothing', async () => {
+test('waits 750 milliseconds before it captures a page that has not painted yet', async () => {
   const { tab, capture, passes } = unpainted();
   await tab.happens('Page.frameNavigated', { frame: { id: 'main', url: 'https://page.test/' } });
   await tab.happens('Page.lifecycleEvent', { name: 'load' });
@@ -146,7 +146,7 @@ test('waits three quarters of a second before it captures a page that has painte
   assert.deepEqual(other.said, ASKED);
 });
 
-test('captures a page immediately on its first paint, when it gets a viewer, or when a frame is requested', async () => {
+test('captures a page immediately on its first paint, for a viewer, or when a frame is requested', async () => {
   const look: Look = { isWatched: false, until: Promise.resolve() };
   const causes: ReadonlyArray<(page: ReturnType<typeof unpainted>) => unknown> = [
     ({ tab }) => tab.happens('Page.lifecycleEvent', { name: 'firstPaint' }),
@@ -166,7 +166,7 @@ test('captures a page immediately on its first paint, when it gets a viewer, or 
   }
 });
 
-test('restarts the screencast for a loaded page that has sent no frame, but not for one that has', async () => {
+test('restarts the screencast for a loaded page only if the page has not sent a frame', async () => {
   const tab = new Tab();
   const { capture, passes, frames } = captured(tab);
   await tab.happens('Page.frameNavigated', { frame: { id: 'main' } });
@@ -182,7 +182,7 @@ test('restarts the screencast for a loaded page that has sent no frame, but not 
   capture.close();
 });
 
-test('with viewers, allows three frames in flight, in order, without restarts', async () => {
+test('allows three frames in flight with viewers, in order and without restarts', async () => {
   const tab = new Tab();
   const { capture, passes, seen } = captured(tab, { isWatched: true, until: Promise.resolve() });
   for (const picture of ['one', 'two', 'three']) {
@@ -197,7 +197,7 @@ test('with viewers, allows three frames in flight, in order, without restarts', 
   capture.close();
 });
 
-test('restarts the screencast for a change while three frames were in flight, and ignores frames of the earlier run', async () => {
+test('restarts the screencast for a change that occurred while three frames were in flight, and ignores frames of the earlier run', async () => {
   const tab = new Tab();
   const free = Promise.withResolvers<void>();
   const { capture, passes, seen } = captured(tab, { isWatched: true, until: free.promise });
@@ -214,7 +214,7 @@ test('restarts the screencast for a change while three frames were in flight, an
   capture.close();
 });
 
-test('acknowledges but does not show a frame that arrives after a newer one', async () => {
+test('acknowledges but does not show a frame that arrives after a newer frame', async () => {
   for (const isWatched of [true, false]) {
     const tab = new Tab();
     const { capture, passes, seen } = captured(tab, { isWatched, until: Promise.resolve() });
@@ -229,7 +229,7 @@ test('acknowledges but does not show a frame that arrives after a newer one', as
   }
 });
 
-test('restarts the screencast for a change before a late acknowledgement, even if every earlier frame was late', async () => {
+test('restarts the screencast for a change before a late acknowledgement, even if all earlier frames were late', async () => {
   const tab = new Tab();
   const free = Promise.withResolvers<void>();
   const { capture, passes } = captured(tab, { isWatched: false, until: free.promise });
@@ -246,7 +246,7 @@ test('restarts the screencast for a change before a late acknowledgement, even i
   capture.close();
 });
 
-test('changes the rate when the first viewer arrives and when the last one leaves', async () => {
+test('changes the rate when the first viewer arrives and when the last viewer leaves', async () => {
   const tab = new Tab();
   const { capture, look, passes, seen } = captured(tab);
   await tab.shows('one');
@@ -265,7 +265,7 @@ test('changes the rate when the first viewer arrives and when the last one leave
   capture.close();
 });
 
-test('without viewers, restarts the screencast after two frames were in flight at once', async () => {
+test('restarts the screencast after two frames were in flight without viewers', async () => {
   const tab = new Tab();
   const { capture, passes, seen } = captured(tab);
   for (const picture of ['one', 'two']) await tab.shows(picture);

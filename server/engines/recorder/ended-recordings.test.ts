@@ -27,7 +27,7 @@ class Host {
   }
 }
 
-test('a recording is due immediately if a processor is free or too many bytes are waiting', async () => {
+test('a recording is released immediately if a processor is free or too many bytes are waiting', async () => {
   const host = new Host();
   host.full.add('b');
   host.end('a', 'b');
@@ -38,7 +38,7 @@ test('a recording is due immediately if a processor is free or too many bytes ar
   await host.ended.close();
 });
 
-test('recordings wait for a free processor, and are released one session at a time, oldest first', async () => {
+test('recordings wait for a free processor, and are released in order, one session at a time', async () => {
   const host = new Host();
   host.end('a', 'a', 'b', 'c');
   assert.deepEqual(await host.pass(10_000), []);
@@ -50,7 +50,7 @@ test('recordings wait for a free processor, and are released one session at a ti
   await host.ended.close();
 });
 
-test('a requested recording does not wait, but other recordings do', async () => {
+test('a requested recording is released without a free processor, but other recordings are not', async () => {
   const host = new Host();
   host.end('a', 'b');
   host.ended.ask('b');
@@ -68,7 +68,7 @@ test('a recording waits for a limited time, and only a limited number of recordi
   await host.ended.close();
 });
 
-test('closing releases all waiters', async () => {
+test('closing releases all recordings', async () => {
   const host = new Host();
   host.end('a', 'b');
   await host.pass(0);

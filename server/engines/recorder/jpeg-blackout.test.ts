@@ -25,7 +25,7 @@ function pixels(jpeg: Buffer): Buffer {
 }
 
 for (const huffman of ['default', 'optimal'])
-  test(`blackens covered blocks and leaves all others unchanged (${huffman} codes)`, () => {
+  test(`blackens covered blocks and leaves all other blocks unchanged (${huffman} codes)`, () => {
     const jpeg = picture('-huffman', huffman);
     const painted = blackout(jpeg, [
       { x: 100, y: 50, width: 60, height: 20 },
@@ -43,12 +43,12 @@ for (const huffman of ['default', 'optimal'])
       }
   });
 
-test('leaves the picture unchanged without rectangles', () => {
+test('leaves the image unchanged if there are no rectangles', () => {
   const jpeg = picture();
   assert.ok(pixels(blackout(jpeg, []) ?? jpeg.subarray(0, 2)).equals(pixels(jpeg)));
 });
 
-test('rejects pictures that it cannot mask', () => {
+test('rejects images that it cannot mask', () => {
   assert.equal(blackout(Buffer.from('GIF89a'), []), undefined);
   const jpeg = picture();
   const progressive = Buffer.from(jpeg);

@@ -44,7 +44,7 @@ class SlowWorkers {
   }
 }
 
-test('masks the frames of a hand-off that begins while frames of the previous hand-off are still being masked', async () => {
+test('masks the frames of a hand-off that starts while frames of the previous hand-off are being masked', async () => {
   const workers = new SlowWorkers();
   const pictures = new Pictures({ sessionOf: () => undefined }, new HandClock(), workers as unknown as Workers);
   const { tab, shows } = openTab();
@@ -68,7 +68,7 @@ test('masks the frames of a hand-off that begins while frames of the previous ha
   await watching.close();
 });
 
-test('shows a page without a recording to the viewer in control, and blackens it for others if the session has masks', async () => {
+test('shows a page without a recording to the viewer in control, and blackens it for other viewers if the session has masks', async () => {
   const workers = new SlowWorkers();
   const recording = { hubOfTarget: () => undefined, maskOfTarget: () => undefined, hasSecrets: false };
   for (const hasMasks of [true, false]) {

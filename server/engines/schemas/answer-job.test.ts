@@ -17,7 +17,7 @@ test('reads JSON, text and an empty body', () => {
   assert.deepEqual(outputOf('', { contentType: 'image/png' }), {});
 });
 
-test('reports why it cannot read a body that is damaged, too deeply nested, too large or of an unsupported type', () => {
+test('reports why a body cannot be read: damaged, too deeply nested, too large, or of an unsupported type', () => {
   const why = (text: string | Uint8Array, more: Partial<AnswerInput> = {}): unknown => Object(read(text, more)).why;
   assert.match(String(why('{')), /not valid JSON/);
   assert.match(String(why(Buffer.from([0xff, 0xfe]))), /not UTF-8/);

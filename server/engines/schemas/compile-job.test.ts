@@ -35,7 +35,7 @@ for (const pattern of [
   '(x+x+)+y',
   '^(\\d+)*\\.$',
 ])
-  test(`stops the worker thread when the pattern ${pattern} takes too long`, async () => {
+  test(`stops the worker thread if the pattern ${pattern} takes too long`, async () => {
     await assert.rejects(
       compiled(pattern),
       (error: unknown) => error instanceof WorkFailed && error.why === 'too_long',

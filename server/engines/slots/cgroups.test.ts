@@ -30,7 +30,7 @@ function delegated(path: string, enabled = 'cpu memory pids'): void {
   writeFileSync(join(top, path, 'cgroup.subtree_control'), enabled);
 }
 
-test('v2: creates the cgroup of a box below our own group and writes its limits', () => {
+test('v2: creates the cgroup of a box below the cgroup of the server, and writes its limits', () => {
   delegated('berth.service');
   delegated('berth.service/berth-cafe0000');
   const cgroups = new Cgroups('cafe0000', sources('cgroup2', 'rw,nsdelegate', '0::/berth.service\n'));
@@ -48,14 +48,14 @@ test('v2: creates the cgroup of a box below our own group and writes its limits'
   assert.equal(written('cpu.max'), '150000 100000');
 });
 
-test('v2: finds the group above the leaf after the process was moved to the leaf', () => {
+test('v2: finds the parent cgroup after the server was moved to a leaf cgroup', () => {
   delegated('berth.service');
   delegated('berth.service/berth-cafe0000');
   const moved = sources('cgroup2', 'rw', '0::/berth.service/berth-main\n');
   assert.deepEqual(new Cgroups('cafe0000', moved).folders, [join(top, 'berth.service/berth-cafe0000')]);
 });
 
-test('reads the peak memory on v1 and v2, and returns undefined if the kernel has no such file', () => {
+test('reads the peak memory on v1 and v2, and returns undefined if the kernel does not report it', () => {
   const [first, second] = [join(top, 'memory'), join(top, 'unified')];
   for (const folder of [first, second]) mkdirSync(folder);
   const cgroup = new Cgroup([first, second]);
@@ -66,7 +66,7 @@ test('reads the peak memory on v1 and v2, and returns undefined if the kernel ha
   assert.equal(cgroup.peakMemoryBytes(), 123_456);
 });
 
-test('v2: reports controllers that are not available as absent', () => {
+test('v2: reports unavailable controllers as absent', () => {
   mkdirSync(join(top, 'user.slice'));
   writeFileSync(join(top, 'user.slice/cgroup.controllers'), '\n');
   writeFileSync(join(top, 'cgroup.controllers'), 'hugetlb\n');
@@ -75,7 +75,7 @@ test('v2: reports controllers that are not available as absent', () => {
   assert.deepEqual(cgroups.make('session', LIMITS).folders, []);
 });
 
-test('v1: uses the controllers of each hierarchy, below our own group', () => {
+test('v1: uses the controllers of each hierarchy, below the cgroup of the server', () => {
   mkdirSync(join(top, 'own'));
   const v1 = sources('cgroup', 'rw,cpu,cpuacct', '3:cpu,cpuacct:/own\n0::/\n');
   const cgroups = new Cgroups('cafe0000', v1);
@@ -93,7 +93,7 @@ test('creates the parent folder again if it was removed in the meantime', () => 
   assert.ok(existsSync(join(cgroups.make('session', LIMITS).folders[0] ?? '', 'pids.max')));
 });
 
-test('counts out-of-memory kills on both versions', () => {
+test('counts out-of-memory kills on v1 and v2', () => {
   writeFileSync(join(top, 'memory.events'), 'low 0\nmax 7\noom 3\noom_kill 2\noom_group_kill 0\n');
   assert.equal(new Cgroup([top]).outOfMemoryKills(), 2);
   rmSync(join(top, 'memory.events'));
@@ -103,7 +103,7 @@ test('counts out-of-memory kills on both versions', () => {
   assert.equal(new Cgroup([top]).outOfMemoryKills(), 0);
 });
 
-test('reads the processor time on both versions, and returns undefined if the kernel does not count it', () => {
+test('reads the processor time on v1 and v2, and returns undefined if the kernel does not report it', () => {
   assert.equal(new Cgroup([top]).usedMs(), undefined);
   writeFileSync(join(top, 'cpuacct.usage'), '2500000\n');
   assert.equal(new Cgroup([top]).usedMs(), 2.5);
@@ -111,7 +111,7 @@ test('reads the processor time on both versions, and returns undefined if the ke
   assert.equal(new Cgroup([top]).usedMs(), 7.25);
 });
 
-test('restores the share of a box that is no longer scheduled as idle', () => {
+test('restores the share of a box that is no longer idle', () => {
   const cgroup = new Cgroup([top]);
   for (const file of ['cpu.idle', 'cpu.weight']) writeFileSync(join(top, file), '');
   const written = (file: string) => readFileSync(join(top, file), 'utf8');

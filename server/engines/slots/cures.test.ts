@@ -18,4 +18,4 @@ const SEEN: readonly (readonly [message: string, cure: RegExp])[] = [
 ];
 
 for (const [message, cure] of SEEN)
-  test(`gives the remedy for "${message}"`, () => assert.match(cureFor(message), cure));
+  test(`suggests a remedy for "${message}"`, () => assert.match(cureFor(message), cure));

@@ -10,7 +10,7 @@ import { firstUid, readInstallId, UIDS_PER_INSTALL } from './install.ts';
 
 const WHOLE_MACHINE = '         0          0 4294967295\n';
 
-test('creates the install id once, with mode 0600, and rejects a malformed one', () => {
+test('creates the install id once, with mode 0600, and rejects a malformed id', () => {
   const folder = mkdtempSync(join(tmpdir(), 'berth-install-'));
   try {
     const id = readInstallId(folder);
@@ -27,13 +27,13 @@ test('creates the install id once, with mode 0600, and rejects a malformed one',
   }
 });
 
-test('assigns two installs separate user id ranges that start at 200000 or above', () => {
+test('assigns two installations separate user id ranges that start at 200000 or above', () => {
   const [one, other] = [firstUid('00000001', WHOLE_MACHINE), firstUid('00000002', WHOLE_MACHINE)];
   assert.ok(one !== undefined && other !== undefined && one >= 200_000 && other >= 200_000);
   assert.ok(Math.abs(one - other) >= UIDS_PER_INSTALL);
 });
 
-test('picks a range within the mapped ids of a small user namespace', () => {
+test('selects a range within the mapped ids of a small user namespace', () => {
   for (const install of ['00000001', 'ffffffff', '12345678']) {
     const uid = firstUid(install, '0 100000 65536');
     assert.ok(uid !== undefined && uid >= 10_000 && uid + UIDS_PER_INSTALL <= 65_536, String(uid));

@@ -8,7 +8,7 @@ import { silentLog } from '../../kit/log.ts';
 import { Cgroup } from './cgroup.ts';
 import { LimitWatch } from './limit-watch.ts';
 
-test('measures an active box every two seconds, and an idle one every ten', async t => {
+test('measures an active box every two seconds, and an idle box every ten seconds', async t => {
   const top = mkdtempSync(join(tmpdir(), 'berth-limit-watch-'));
   const used = (ms: number): void => writeFileSync(join(top, 'cpuacct.usage'), `${ms * 1e6}\n`);
   const clock = new HandClock();

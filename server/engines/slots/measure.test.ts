@@ -25,7 +25,7 @@ test('adds up the disk space of files, including files in subfolders', async () 
   assert.equal(over, undefined);
 });
 
-test('counts no space for the hole of a sparse file', async () => {
+test('counts no space for a hole in a sparse file', async () => {
   writeFileSync(join(folder, 'sparse'), 'x');
   truncateSync(join(folder, 'sparse'), 10 ** 9);
   assert.ok((await measure(folder, WIDE)).bytes < 100_000);
@@ -52,7 +52,7 @@ test('stops at each limit and reports which limit was exceeded', async () => {
   assert.equal((await measure(folder, { ...WIDE, depth: 2 })).over, 'depth');
 });
 
-test('reports folders nested deeper than PATH_MAX as too deep, not as empty', async () => {
+test('reports folders nested deeper than PATH_MAX as too deep instead of empty', async () => {
   const name = 'd'.repeat(250);
   const nest = `cd "$1"; for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do mkdir ${name}; cd -P ./${name}; done`;
   execFileSync('sh', ['-c', `${nest}; head -c 50000 /dev/zero > hidden`, 'sh', folder]);

@@ -19,7 +19,7 @@ test('sets the top-of-hierarchy flag of a folder only if the folder is on ext4',
   assert.equal(flags?.includes('T'), isExt4);
 });
 
-test('leaves a folder on another filesystem as it is', async () => {
+test('does not change a folder on another filesystem', async () => {
   assert.notEqual(statfsSync('/proc').type, EXT4);
   await spreadFolders('/proc');
 });

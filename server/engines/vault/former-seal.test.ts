@@ -12,13 +12,13 @@ const WRAPPED = Buffer.from(
 );
 const ROUTES = 'J11OYq9QPDiV3UNr9_P8lti6MDw4O_QSDXx-a3Q7T0pdV-X5ByZhCZO6obTg9H5G';
 
-test('opens a stored context key and stored routes', () => {
+test('opens a context key and routes in the former format', () => {
   assert.ok(isFormerContextKey(WRAPPED));
   assert.equal(openFormerContextKey(SECRET, 'one', WRAPPED).reveal().toString('hex'), KEY);
   assert.equal(openFormerRoutes(SECRET, 'session 1', ROUTES), '[{"by":"pässword"}]');
 });
 
-test('rejects a stored value in another place, with another secret, or after a change', () => {
+test('rejects a sealed value in another row, with another secret, or after a change', () => {
   const other = new Secret('another secret of another installation');
   for (const attempt of [
     () => openFormerContextKey(SECRET, 'two', WRAPPED),

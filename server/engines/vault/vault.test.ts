@@ -57,7 +57,7 @@ const A: Place = { owner: '01a1fa50-5319-7450-a6b3-c787ada50631', kind: 'credent
 const B: Place = { ...A, owner: '01a1fa50-5319-7450-a6b3-c787ada50632' };
 const text = (plain: Secret<Buffer>): string => plain.reveal().toString();
 
-test('opens a value only in the place where it was sealed, and hides it in printed output', async () => {
+test('opens a value only in the row where it was sealed, and hides it in printed output', async () => {
   const rows = memoryRows();
   const parts = partsOf(rows, { dataDir: aFolder() });
   const vault = await Vault.open(parts);
@@ -88,7 +88,7 @@ test('does not open a wrapped data key that was moved to another application', a
   await assert.rejects((await Vault.open(parts)).open(B, sealed));
 });
 
-test('keeps the master key in a file that only its owner can read, and refuses a file that others can read', async () => {
+test('stores the master key in a file that only its owner can read, and refuses a file that others can read', async () => {
   const dataDir = aFolder();
   const parts = partsOf(memoryRows(), { dataDir });
   await Vault.open(parts);
@@ -115,7 +115,7 @@ test('processes that start at the same time use the same master key', async () =
   assert.deepEqual(readdirSync(dataDir), ['master-key']);
 });
 
-test('a rotation replaces the key in the file and in every row, also while a server is running', async () => {
+test('a rotation replaces the key in the file and in every row, even while a server is running', async () => {
   const dataDir = aFolder();
   const rows = memoryRows();
   const running = await Vault.open(partsOf(rows, { dataDir }));
@@ -175,7 +175,7 @@ test('rotates a supplied master key if the new key is supplied before the curren
   assert.equal(text(await (await Vault.open(partsOf(rows, given(KEYS[1])))).open(A, sealed)), 'a secret');
 });
 
-test('reads the master key from a command, and never shows its output or environment in an error', async () => {
+test('reads the master key from a command, and shows neither the output nor the environment of the command in an error', async () => {
   const rows = memoryRows();
   const open = (command: string) => Vault.open(partsOf(rows, { command }));
   await open(`echo ${KEYS[0]}`);

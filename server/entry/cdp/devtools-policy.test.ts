@@ -81,13 +81,13 @@ const CASES: Array<[string, JsonObject, string]> = [
   ].map((method): [string, JsonObject, string] => [method, { targetId: 'PAGE', flatten: true }, 'refuse']),
 ];
 
-test('passes commands about the page, and refuses commands that reach beyond it', async () => {
+test('passes commands about the page, and refuses commands that affect more than the page', async () => {
   const judge = policyOf();
   for (const [method, params, expected] of CASES)
     assert.equal(word(await judge(method, params)), expected, `${method} ${JSON.stringify(params)}`);
 });
 
-test('rewrites setAutoAttach to attach only to parts of the page, without waiting for a debugger', async () => {
+test('rewrites setAutoAttach to attach only to children of the page, without waiting for a debugger', async () => {
   const asked = { autoAttach: true, waitForDebuggerOnStart: true, flatten: false, filter: [{ type: 'page' }] };
   const verdict = await policyOf()('Target.setAutoAttach', asked);
   assert.ok('rewrite' in verdict);
@@ -98,7 +98,7 @@ test('rewrites setAutoAttach to attach only to parts of the page, without waitin
   for (const type of ['page', 'tab', 'browser']) assert.ok(!types.includes(`"${type}"`), type);
 });
 
-test('responds directly to commands that clear an override which DevTools has not set', async () => {
+test('responds directly to a command that clears an override that DevTools did not set', async () => {
   const judge = policyOf();
   const media = { media: '', features: [{ name: 'prefers-color-scheme', value: '' }] };
   const network = { offline: false, latency: 0, downloadThroughput: -1, uploadThroughput: -1, connectionType: 'none' };

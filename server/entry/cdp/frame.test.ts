@@ -33,17 +33,17 @@ async function heard(bytes: Buffer, count: number): Promise<string[]> {
   return messages;
 }
 
-test('frames of messages of every length are received in order from one buffer', async () => {
+test('messages of every length are received in order from one buffer of frames', async () => {
   const texts = LENGTHS.map(textOf);
   assert.deepEqual(await heard(textFrames(texts.map(text => Buffer.from(text))), texts.length), texts);
 });
 
-test('frameHead precedes a message that is written separately', async () => {
+test('frameHead creates the header of a message that is written separately', async () => {
   const texts = LENGTHS.map(textOf);
   const parts = texts.flatMap(text => [frameHead(Buffer.byteLength(text)), Buffer.from(text)]);
   assert.deepEqual(await heard(Buffer.concat(parts), texts.length), texts);
 });
 
-test('encodes a length above 32 bits in both words', () => {
+test('encodes a length above 32 bits in two words', () => {
   assert.equal(frameHead(2 ** 33 + 5).toString('hex'), '817f0000000200000005');
 });

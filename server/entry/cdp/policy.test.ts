@@ -111,7 +111,7 @@ for (const [method, params, expected] of CASES)
     assert.equal(word(await judge(method, params)), expected);
   });
 
-test('replaces the download path of the client with the session folder, and keeps eventsEnabled', async () => {
+test('replaces the download path of the client by the session folder, and keeps eventsEnabled', async () => {
   const verdict = await judge('Browser.setDownloadBehavior', {
     behavior: 'allow',
     downloadPath: '/x',
@@ -123,7 +123,7 @@ test('replaces the download path of the client with the session folder, and keep
   });
 });
 
-test('sets up downloads in a new browser context before the client gets its id', async () => {
+test('configures downloads in a new browser context before the client gets its id', async () => {
   const verdict = await judge('Target.createBrowserContext');
   assert.ok('pass' in verdict && verdict.onAnswer);
   await verdict.onAnswer({ id: 1, result: { browserContextId: 'NEW' } });
@@ -142,14 +142,14 @@ test('responds to Browser.close without sending it to the browser, and asks the 
   assert.equal(closeAsked, 1);
 });
 
-test('restores the download behavior before it responds to a detach', async () => {
+test('restores the download behavior before it responds to Target.detachFromTarget', async () => {
   const verdict = await judge('Target.detachFromTarget', { sessionId: 'x' });
   assert.ok('pass' in verdict);
   assert.deepEqual(await verdict.onAnswer?.({ id: 1, result: {} }), { id: 1, result: {} });
   assert.deepEqual(keptAgain, ['kept']);
 });
 
-test('maps uploaded files to their folder if there is no jail', async () => {
+test('maps paths of uploaded files to the upload folder if there is no jail', async () => {
   const folder = '/data/sessions/1/uploads';
   const bare = clientPolicy({
     browser: { ...browser, uploadFolder: folder } as unknown as Browser,
@@ -176,7 +176,7 @@ test('maps uploaded files to their folder if there is no jail', async () => {
   assert.ok('refuse' in (await bare.judge({ method: 'DOM.setFileInputFiles', params: foreign, toBrowser: false })));
 });
 
-test('continues requests that passed the allowed-origins check without changes during an unmasked hand-off', () => {
+test('removes changes from a Fetch.continueRequest that is sent to the browser during an unmasked hand-off with allowed origins', () => {
   const control = { handoffId: 'h', isAsked: true, holder: 'x', fence: 1, masks: false, expiresAt: new Date() };
   const change = { requestId: 'r', url: 'https://evil.example' };
   const judged = (allowedOrigins: readonly string[] | undefined, toBrowser: boolean) => {
@@ -190,7 +190,7 @@ test('continues requests that passed the allowed-origins check without changes d
   assert.deepEqual(judged(undefined, true), [false, { pass: true }]);
 });
 
-test('the body of a request of a masked hand-off is not read afterwards', async () => {
+test('refuses commands that read the body of a request from a masked hand-off, even after the hand-off', async () => {
   const control = { handoffId: 'h', isAsked: true, holder: 'x', fence: 1, masks: true, allowedOrigins: undefined };
   const lease: { control: object | undefined } = { control: { ...control, expiresAt: new Date() } };
   const policy = clientPolicy({ browser, keepAlive: false, closeAsked: () => {}, lease: lease as never });
@@ -207,7 +207,7 @@ test('the body of a request of a masked hand-off is not read afterwards', async 
   }
 });
 
-test('prevents changes to requests and responses in a masked hand-off, and removes page titles for the agent', async () => {
+test('prevents changes to requests and responses during a masked hand-off, and hides page titles from the agent', async () => {
   const control = { handoffId: 'h', isAsked: true, holder: 'x', fence: 1, masks: true, allowedOrigins: undefined };
   const lease = { control: { ...control, expiresAt: new Date() }, judgeInput: () => ({ refuse: 'waits' }) } as never;
   const masked = clientPolicy({ browser, keepAlive: false, closeAsked: () => {}, lease });

@@ -7,7 +7,7 @@ import { TraceStreams, TraceText } from './trace-streams.ts';
 const EVENTS = '{"traceEvents":[{"args":{"metadata":"é"},"name":"a"}';
 const TRACE = `${EVENTS}],"metadata":\n{"command_line":"chromium --secret"}}`;
 
-test('truncates a trace after its events, for chunks of any size', () => {
+test('truncates a trace after its events, regardless of the chunk size', () => {
   for (let size = 1; size <= TRACE.length; size++) {
     const trace = new TraceText();
     const whole = Buffer.from(TRACE);
@@ -43,7 +43,7 @@ test('refuses stream formats that cannot be truncated', () => {
   assert.equal(start({ perfettoConfig: 'CgA=' }), 'refuse');
 });
 
-test('truncates data that is read from a trace but not from other streams, and refuses an offset', async () => {
+test('truncates data from a trace but not from other streams, and refuses an offset', async () => {
   const browser = {} as Browser;
   const streams = TraceStreams.of(browser);
   streams.start({ transferMode: 'ReturnAsStream' });

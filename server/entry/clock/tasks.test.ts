@@ -27,7 +27,7 @@ function started(task: Partial<Task>, did = { done: 0 }) {
   };
 }
 
-test('runs a task less often after a minute without work, and at the normal rate once there is work again', async () => {
+test('runs a task less often after a minute without work, and at the normal rate when there is work again', async () => {
   const { tasks, did, runsIn } = started({ restMs: 10 * SECOND_MS });
   assert.equal(await runsIn(59), 59);
   assert.equal(await runsIn(41), 4);
@@ -49,7 +49,7 @@ test('runs a resting task immediately when it is prompted, and then at the norma
   await tasks.close();
 });
 
-test('lets a task decide whether it is at rest, and never slows down a task without a rest interval', async () => {
+test('uses isAtRest to decide whether a task is at rest, and never slows down a task without a rest interval', async () => {
   let isAtRest = true;
   const own = started({ restMs: 10 * SECOND_MS, isAtRest: () => isAtRest });
   assert.equal(await own.runsIn(30), 3);

@@ -50,7 +50,7 @@ async function open({ streams = 10, silenceMs = HOUR_MS }): Promise<Opened> {
   return { url, unread };
 }
 
-test('closes the connection with the most unread bytes when the unread bytes of all connections exceed the limit', async () => {
+test('closes the connection with the most unread bytes if the total number of unread bytes exceeds the limit', async () => {
   const { unread } = await open({});
   const [large, small] = [await unread('/text/38'), await unread('/text/34')];
   await eventually('the larger to be closed', () => large.destroyed);
@@ -64,7 +64,7 @@ test('closes a connection whose client stops reading', async () => {
   assert.equal((await (await fetch(`${url}/stream`)).arrayBuffer()).byteLength, 30 * MIB);
 });
 
-test('refuses further streamed responses at the limit until one of the open streams ends', async () => {
+test('refuses streamed responses above the limit until an open stream ends', async () => {
   const { unread, url } = await open({ streams: 2 });
   const [one] = [await unread('/stream'), await unread('/stream')];
   const refused = await fetch(`${url}/stream`);

@@ -118,7 +118,7 @@ const eventuallySaid = (said: string[], text: string) =>
   until(30_000, `${JSON.stringify(text)} to be said`, () => said.join('').includes(text) || undefined);
 
 describe('eventStream', () => {
-  it('sends stored events, then new ones, and ends with its source', async () => {
+  it('sends stored events, then new events, and ends when its source ends', async () => {
     const { source, stream, said } = await opened();
     reading(stream, said);
     source.give([{ ...EVENT, id: '0000000000000008' }]);
@@ -147,7 +147,7 @@ describe('eventStream', () => {
     assert.deepEqual(said, [': still here\n\n']);
   });
 
-  it('ends when the credential of its reader is revoked, even if there are more events', async () => {
+  it('ends when the credential of its reader is revoked, even if more events are available', async () => {
     const { clock, source, stream, said } = await opened(async () => {
       throw fault('invalid_credentials', 'revoked');
     });
@@ -162,7 +162,7 @@ describe('eventStream', () => {
     assert.ok(!said.join('').includes('0000000000000009'));
   });
 
-  it('stops reading its source while the reader is slow, and closes a reader that stops reading', async () => {
+  it('stops reading its source while the reader is slow, and closes the stream of a reader that stops reading', async () => {
     const { clock, source, stream } = await opened();
     const broken = once(stream, 'error').catch(error => error);
     const large = { ...EVENT, detail: { note: 'x'.repeat(40_000) } };

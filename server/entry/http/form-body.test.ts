@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { isFault } from '../../kit/fault.ts';
 import { isFormType, readFormBody } from './form-body.ts';
 
-test('reads parameters, and leaves out empty ones', () => {
+test('reads parameters, and omits empty parameters', () => {
   assert.deepEqual(readFormBody('a=1&b=x+y%26z&c=&d'), { a: '1', b: 'x y&z' });
   assert.deepEqual(readFormBody(''), {});
 });

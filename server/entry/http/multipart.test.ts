@@ -65,20 +65,20 @@ test('receives one file with its name, size and digest', async () => {
   });
 });
 
-test('accepts a file of the maximum size, and refuses one byte more', async () => {
+test('accepts a file of the maximum size, and refuses a file that is one byte larger', async () => {
   assert.equal((await send(form(['file', new Blob(['x'.repeat(MAX)]), 'a']))).size, MAX);
   assert.equal((await send(form(['file', new Blob(['x'.repeat(MAX + 1)]), 'a']))).refused, 'payload_too_large');
   assert.equal((await send(form(['file', new Blob(['x'.repeat(20 * MAX)]), 'a']))).refused, 'payload_too_large');
 });
 
-test('keeps slashes in the file name', async () => {
+test('preserves slashes in the file name', async () => {
   assert.equal(
     (await send(...raw('--b', HEAD.replace('a.txt', '../a/b.txt'), '', 'x', '--b--', ''))).fileName,
     '../a/b.txt',
   );
 });
 
-test('refuses anything but exactly one file', async () => {
+test('refuses a body that does not contain exactly one file', async () => {
   const file = new Blob(['x']);
   assert.equal((await send(form())).refused, 'missing_file');
   assert.equal((await send(form(['file', 'text']))).refused, 'missing_file');

@@ -42,7 +42,7 @@ const UNAVAILABLE: ReadonlyArray<readonly [string, CreateSession]> = [
   ['browserSettings.advancedStealth', { browserSettings: { advancedStealth: true } }],
 ];
 for (const [field, body] of UNAVAILABLE)
-  test(`refuses ${JSON.stringify(body)} as not available`, () =>
+  test(`refuses ${JSON.stringify(body)} as unavailable`, () =>
     assert.equal(refusal(body, NATIVE, 'feature_unavailable').details?.field, field));
 
 test('ignores unavailable settings with a warning on the compatibility mount', () => {
@@ -88,7 +88,7 @@ for (const [code, name, browserSettings] of WARNED)
     assert.deepEqual([warning?.code, warning?.path, more.length], [code, `browserSettings.${name}`, 0]);
   });
 
-test('passes on settings that watchers check, without empty lists', () => {
+test('passes on settings that watchers check, and removes empty lists', () => {
   const networkPolicy = { deny: ['a.test'] };
   const { settings, forWatchers } = normaliseCreate(
     {
@@ -130,7 +130,7 @@ for (const [name, browserSettings] of [
     assert.match(JSON.stringify(details), new RegExp(`browserSettings.${name}`));
   });
 
-test('merges an alias at the top level with the same setting in browserSettings', () =>
+test('merges a top-level alias into browserSettings', () =>
   assert.deepEqual(normaliseCreate({ viewport: { width: 360, height: 800 } }, NATIVE).settings, {
     engine: 'chromium',
     viewport: { width: 360, height: 800 },
@@ -141,7 +141,7 @@ test('accepts regions of official clients with a warning', () => {
   assert.deepEqual([region, regionAsked, warnings[0]?.code], [undefined, 'eu-central-1', 'region_not_local']);
 });
 
-test('returns no warning for a configured region that has the name of an official region', () => {
+test('returns no warning for a configured region with the same name as an official region', () => {
   const request = normaliseCreate(
     { region: 'us-east-1' },
     { mount: 'native', regions: ['us-east-1'], engines: ['chromium'] },
@@ -157,7 +157,7 @@ const BAD: ReadonlyArray<readonly [string, CreateSession]> = [
   ['userMetadata', { userMetadata: { a: 'x'.repeat(505) } }],
 ];
 for (const [path, body] of BAD)
-  test(`refuses ${JSON.stringify(body).slice(0, 60)}, and names ${path}`, () => {
+  test(`refuses ${JSON.stringify(body).slice(0, 60)}, and reports ${path}`, () => {
     const { details } = refusal(body, NATIVE, 'invalid_request');
     assert.deepEqual(
       Object(details).issues.map((issue: { path: string }) => issue.path),

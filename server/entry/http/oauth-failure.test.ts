@@ -6,7 +6,7 @@ import { oauthFailure } from './oauth-failure.ts';
 const bodyOf = (code: string, message = 'It failed.') =>
   oauthFailure({ statusCode: 400, error: 'Bad Request', message, code, requestId: 'req_1' });
 
-test('keeps an OAuth error code, and maps every other code to a standard OAuth code', () => {
+test('keeps OAuth error codes, and maps all other codes to standard OAuth codes', () => {
   const words: Readonly<Partial<Record<ErrorCode, string>>> = {
     slow_down: 'slow_down',
     invalid_scope: 'invalid_scope',
@@ -21,7 +21,7 @@ test('keeps an OAuth error code, and maps every other code to a standard OAuth c
   for (const code of Object.keys(ERRORS).filter(isErrorCode)) assert.match(bodyOf(code).error, /^[a-z_]+$/);
 });
 
-test('limits the description of an OAuth error to the allowed characters, and does not change our own fields', () => {
+test('replaces disallowed characters in the description of an OAuth error, but not in the message', () => {
   const { error_description: description, message } = bodyOf('internal', 'Send "bdc_…"\\ – now.');
   assert.equal(description, "Send 'bdc_...'? ? now.");
   assert.equal(message, 'Send "bdc_…"\\ – now.');

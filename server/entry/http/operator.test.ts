@@ -18,7 +18,7 @@ async function listening(parts: Partial<OperatorParts> = {}): Promise<string> {
   return one.url;
 }
 
-test('the readiness check returns 503 with the error if the checks throw', async () => {
+test('readiness returns 503 with the error if the checks throw', async () => {
   assert.deepEqual(await (await fetch(`${await listening()}/readyz`)).json(), { status: 'ready', checks: [] });
   const url = await listening({ ready: async () => Promise.reject(new Error('no database')) });
   const answer = await fetch(`${url}/readyz`);
@@ -26,7 +26,7 @@ test('the readiness check returns 503 with the error if the checks throw', async
   assert.deepEqual([answer.status, await answer.json()], [503, { status: 'not_ready', checks }]);
 });
 
-test('sends metrics as text, and responds with 500 if they cannot be collected', async () => {
+test('returns metrics as text, and responds with 500 if the metrics cannot be collected', async () => {
   const answer = await fetch(`${await listening()}/metrics?x=1`);
   assert.match(answer.headers.get('content-type') ?? '', /^text\/plain/);
   assert.match(await answer.text(), /^told_total 1$/m);
@@ -35,7 +35,7 @@ test('sends metrics as text, and responds with 500 if they cannot be collected',
   assert.deepEqual([failed.status, await failed.text()], [500, 'no database\n']);
 });
 
-test('the error for an address in use contains the name of the setting', async () => {
+test('the error for an address in use names the setting', async () => {
   const port = Number(new URL(await listening()).port);
   await assert.rejects(listening({ listen: { host: '127.0.0.1', port } }), /is in use.*BERTH_OPERATOR_LISTEN/);
 });

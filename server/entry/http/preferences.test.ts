@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { readPreferences } from './preferences.ts';
 
-test('reads both preferences, from one header or several, in any case, quoted or not', () => {
+test('reads both preferences from one or several headers, in any case, quoted or unquoted', () => {
   const both = { isStrict: true, isAsync: false, isWithoutWait: false, waitSeconds: 10 };
   assert.deepEqual(readPreferences('handling=strict, wait=10'), both);
   assert.deepEqual(readPreferences('Wait = "10" ; x=1 , HANDLING="Strict"'), both);
@@ -10,7 +10,7 @@ test('reads both preferences, from one header or several, in any case, quoted or
   assert.deepEqual(readPreferences('respond-async, wait=10, handling=strict'), { ...both, isAsync: true });
 });
 
-test('distinguishes a wait of 0 from a longer wait', () => {
+test('distinguishes a wait of 0 seconds from a longer wait', () => {
   assert.equal(readPreferences('wait=0').isWithoutWait, true);
   assert.equal(readPreferences('wait=00').isWithoutWait, true);
   assert.equal(readPreferences('wait=1').isWithoutWait, false);
@@ -23,7 +23,7 @@ test('ignores invalid preferences', () => {
   assert.deepEqual(readPreferences('await=10, mishandling=strict'), none);
 });
 
-test('limits the wait, and uses the first of several values', () => {
+test('limits the wait, and uses the first value if there are several', () => {
   assert.equal(readPreferences('wait=3600').waitSeconds, 55);
   assert.equal(readPreferences('wait=999999999').waitSeconds, 55);
   assert.equal(readPreferences('wait=1').waitSeconds, 1);

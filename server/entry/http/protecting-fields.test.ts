@@ -12,7 +12,7 @@ test('every protecting field is a field of the create request', () => {
   for (const path of Object.keys(protectingFields)) assert.ok(known.includes(path), path);
 });
 
-test('ignores unknown fields that are neither similar to a protecting field nor inside one', () => {
+test('ignores unknown fields unless they are similar to a protecting field or inside it', () => {
   const unknown = [
     'keepalive',
     'browserSettings.viewPort',
@@ -23,11 +23,11 @@ test('ignores unknown fields that are neither similar to a protecting field nor 
   assert.deepEqual(refusedFields(unknown, protectingFields, known), []);
 });
 
-test('does not compare a name that is too long to be a field name', () => {
+test('does not compare a name that is longer than any field name', () => {
   assert.deepEqual(refusedFields(['networkPolicy'.repeat(10_000)], protectingFields, known), []);
 });
 
-test('suggests the field that an unknown field inside a list may stand for', () => {
+test('suggests a known field for an unknown field inside a list', () => {
   assert.deepEqual(refusedFields(['proxies[3].sever'], protectingFields, known), [
     { path: 'proxies[3].sever', meant: 'proxies.server' },
   ]);

@@ -43,19 +43,19 @@ for (const [value, path, message] of WRONG)
     assert.deepEqual(validatorOf(CreateSession)(value), [{ path, message }]);
   });
 
-test('names all wrong fields', () =>
+test('reports every invalid field', () =>
   assert.deepEqual(
     explain(CreateSession, { timeout: 1, keepAlive: 1 }).map(({ path }) => path),
     ['timeout', 'keepAlive'],
   ));
 
-test('names an invalid time and an unknown scope', () =>
+test('reports an invalid time and an unknown scope', () =>
   assert.deepEqual(
     validatorOf(CreateAgentKey)({ name: 'a', expiresAt: 'tomorrow', scopes: ['browsers:fly'] }).map(({ path }) => path),
     ['scopes[0]', 'expiresAt'],
   ));
 
-test('finds unknown fields at every depth, also in lists', () =>
+test('finds unknown fields at every depth, including in lists', () =>
   assert.deepEqual(
     unknownFields(CreateSession, {
       timeOut: 1,
@@ -66,7 +66,7 @@ test('finds unknown fields at every depth, also in lists', () =>
     ['timeOut', 'browserSettings.viewport.widht', 'browserSettings.toString', 'proxies[0].sever'],
   ));
 
-test('the example of every operation is valid and has no unknown field', () => {
+test('the example of every operation is valid and has no unknown fields', () => {
   for (const id of OPERATION_IDS) {
     const { body, bodyExample } = operation(id);
     if (!body) continue;

@@ -378,7 +378,7 @@ const ask = await serve();
 
 // ---- errors --------------------------------------------------------------------------------------------------------
 
-test('an error has the documented body, with the request id of the header', async () => {
+test('an error has the documented body, and its request id is also in a header', async () => {
   const { status, headers, body } = await ask('GET', '/v1/nothing?token=secret');
   assert.equal(status, 404);
   assert.deepEqual(Object.keys(body), ['statusCode', 'error', 'message', 'code', 'requestId']);
@@ -389,7 +389,7 @@ test('an error has the documented body, with the request id of the header', asyn
   assert.equal(headers.get('content-type'), 'application/json; charset=utf-8');
 });
 
-test('keeps a well-formed request id of the caller, and replaces an invalid one', async () => {
+test('keeps a well-formed request id from the caller, and replaces an invalid request id', async () => {
   const kept = await ask('GET', '/healthz', { headers: { 'x-request-id': 'trace-0001.a:b' } });
   assert.equal(kept.headers.get('x-request-id'), 'trace-0001.a:b');
   for (const id of ['short', 'x'.repeat(200), 'with blanks in it', 'a"b"c"d"e'])
@@ -399,13 +399,13 @@ test('keeps a well-formed request id of the caller, and replaces an invalid one'
     );
 });
 
-test('refuses an unsupported method with 405, and lists the supported ones', async () => {
+test('refuses an unsupported method with 405, and lists the supported methods', async () => {
   const { status, headers, body } = await ask('PUT', '/v1/browsers/sessions');
   assert.deepEqual([status, body.code, headers.get('allow')], [405, 'method_not_allowed', 'GET, HEAD, POST']);
   assert.equal((await ask('PATCH', `/v1/sessions/${ID}`, { raw: 'x'.repeat(10) })).status, 405);
 });
 
-test('does not show the cause of a bug to the caller', async () => {
+test('does not reveal the cause of an internal error to the caller', async () => {
   const broken = await serve({
     sessions: { ...SESSIONS, read: async () => Promise.reject(new Error('password=hunter2')) },
   });
@@ -440,7 +440,7 @@ function rawly(port: number, text: string): Promise<string> {
   return promise;
 }
 
-test('a refusal that is sent before the end of the body reaches the client, even if the connection is closed afterwards', async () => {
+test('the caller receives a refusal that is sent before the end of the request body, even if the connection is then closed', async () => {
   const port = Number(new URL(ask.url).port);
   const body = 'x'.repeat(10 * 1024 ** 2);
   const close = 'Connection: close\r\n';
@@ -455,7 +455,7 @@ test('a refusal that is sent before the end of the body reaches the client, even
 
 // ---- credential, scope ---------------------------------------------------------------------------------------------
 
-test('does not read the body without a valid credential', async () => {
+test('does not read the body of a request without a valid credential', async () => {
   const { status, headers, body } = await ask('POST', '/v1/browsers/sessions', {
     raw: '{',
     headers: { 'content-type': 'application/json' },
@@ -463,7 +463,7 @@ test('does not read the body without a valid credential', async () => {
   assert.deepEqual([status, body.code, headers.get('www-authenticate')], [401, 'invalid_credentials', 'Bearer']);
 });
 
-test('every operation with a credential refuses a request without one', async () => {
+test('every operation that requires a credential refuses a request without a credential', async () => {
   for (const id of OPERATION_IDS) {
     if (operation(id).credential === 'public' || operation(id).credential === 'connect') continue;
     for (const { path } of pathsOf(id, true)) {
@@ -484,7 +484,7 @@ test('refuses a credential of the wrong kind, and a credential without the requi
 
 const JSON_TYPE = { 'content-type': 'application/json' };
 
-test('counts a request as a read or a write only if its credential is valid', async () => {
+test('counts only authenticated reads and writes, and excludes creates, releases and health checks', async () => {
   const counted: Array<readonly [string, boolean]> = [];
   const take = ({ kind }: AgentCaller | AccountCaller, isWrite: boolean): void => void counted.push([kind, isWrite]);
   const counting = await serve({ rates: { take } });
@@ -502,21 +502,21 @@ test('counts a request as a read or a write only if its credential is valid', as
   ]);
 });
 
-test('treats a missing body, an empty body and {} alike', async () => {
+test('treats a missing body, an empty body and {} as equal', async () => {
   for (const more of [{}, { raw: '', headers: JSON_TYPE }, { raw: ' \n', headers: JSON_TYPE }, { body: {} }])
     assert.equal((await ask('POST', '/v1/browsers/sessions', { key: KEY, ...more })).status, 201);
 });
 
 const REFUSED: ReadonlyArray<readonly [string, { raw: string; headers?: Record<string, string> }, number, string]> = [
-  ['half a document', { raw: '{"a":' }, 400, 'invalid_request'],
+  ['an incomplete JSON document', { raw: '{"a":' }, 400, 'invalid_request'],
   ['a list', { raw: '[]' }, 400, 'invalid_request'],
   ['null', { raw: 'null' }, 400, 'invalid_request'],
   ['a number for a boolean', { raw: '{"keepAlive":1}' }, 400, 'invalid_request'],
-  ['digits in a string', { raw: '{"timeout":"900"}' }, 400, 'invalid_request'],
-  ['a prototype', { raw: '{"userMetadata":{"__proto__":{"a":"b"}}}' }, 400, 'invalid_request'],
-  ['a deep nest', { raw: `{"userMetadata":${'{"a":'.repeat(40)}1${'}'.repeat(40)}}` }, 400, 'invalid_request'],
-  ['a very deep nest', { raw: '['.repeat(400_000) }, 400, 'invalid_request'],
-  ['1 MB', { raw: `{"a":"${'x'.repeat(1_000_000 - 8)}"}` }, 413, 'payload_too_large'],
+  ['a string for a number', { raw: '{"timeout":"900"}' }, 400, 'invalid_request'],
+  ['a __proto__ field', { raw: '{"userMetadata":{"__proto__":{"a":"b"}}}' }, 400, 'invalid_request'],
+  ['deep nesting', { raw: `{"userMetadata":${'{"a":'.repeat(40)}1${'}'.repeat(40)}}` }, 400, 'invalid_request'],
+  ['very deep nesting', { raw: '['.repeat(400_000) }, 400, 'invalid_request'],
+  ['a body of 1 MB', { raw: `{"a":"${'x'.repeat(1_000_000 - 8)}"}` }, 413, 'payload_too_large'],
   ['plain text', { raw: '{}', headers: { 'content-type': 'text/plain' } }, 415, 'unsupported_media_type'],
 ];
 for (const [name, more, status, code] of REFUSED)
@@ -526,13 +526,13 @@ for (const [name, more, status, code] of REFUSED)
     assert.equal(reply.headers.get('x-should-retry'), 'false');
   });
 
-test('accepts a body of one byte less than 1 MB', async () => {
+test('accepts a body that is one byte smaller than 1 MB', async () => {
   const raw = `{"a":"${'x'.repeat(999_999 - 8)}"}`;
   assert.equal(raw.length, 999_999);
   assert.equal((await ask('POST', '/v1/browsers/sessions', { key: KEY, raw, headers: JSON_TYPE })).status, 201);
 });
 
-test('names each invalid field and what was expected', async () => {
+test('reports each invalid field and what was expected', async () => {
   const { body } = await ask('POST', '/v1/browsers/sessions', {
     key: KEY,
     body: { timeout: '900', browserSettings: { viewport: { width: 1 } } },
@@ -544,7 +544,7 @@ test('names each invalid field and what was expected', async () => {
   assert.ok(body.message.includes('timeout is "900"'));
 });
 
-test('parses numbers in a query, and refuses invalid ones', async () => {
+test('parses numbers in a query, and refuses invalid numbers', async () => {
   const asked: unknown[] = [];
   const listing = await serve({
     sessions: {
@@ -563,7 +563,7 @@ test('parses numbers in a query, and refuses invalid ones', async () => {
   }
 });
 
-test('reports unknown fields of a request in warnings, or refuses them if the caller asks for strict handling', async () => {
+test('reports unknown fields in warnings, or refuses them if the caller requests strict handling', async () => {
   const body = { timeOut: 1, browserSettings: { viewprot: {} } };
   const warned = await ask('POST', '/v1/browsers/sessions', { key: KEY, body });
   assert.deepEqual(
@@ -600,7 +600,7 @@ test('a list is returned as a JSON array, with the position of the next list pag
   assert.deepEqual([list.length, headers.get('x-next-before')], [1, ID]);
 });
 
-test('a resource with a revision has an ETag, and an update passes on If-Match', async () => {
+test('a resource with a revision has an ETag, and the If-Match header of an update is passed on', async () => {
   assert.equal((await ask('GET', `/v1/applications/${APP}`, { key: TOKEN })).headers.get('etag'), '"3"');
   const renamed = await ask('PATCH', `/v1/applications/${APP}`, {
     key: TOKEN,
@@ -617,7 +617,7 @@ test('a revoke request returns 204, even with the JSON content type that older c
   }
 });
 
-test('an id that is not a UUID is not found', async () => {
+test('returns 404 for an id that is not a UUID', async () => {
   for (const path of [
     '/v1/browsers/sessions/x',
     `/v1/browsers/sessions/${ID.slice(1)}`,
@@ -636,7 +636,7 @@ const RETRIES: ReadonlyArray<readonly [Error, number, string, string | null]> = 
   [new Error('a bug'), 500, 'false', null],
 ];
 for (const [error, status, shouldRetry, retryAfter] of RETRIES)
-  test(`a write refused with ${status} has x-should-retry: ${shouldRetry}`, async () => {
+  test(`a write that fails with ${status} has x-should-retry: ${shouldRetry}`, async () => {
     const refusing = await serve({
       sessions: { ...SESSIONS, create: () => Promise.reject(error), read: () => Promise.reject(error) },
     });
@@ -649,7 +649,7 @@ for (const [error, status, shouldRetry, retryAfter] of RETRIES)
     assert.equal(read.headers.get('x-should-retry'), null);
   });
 
-test('aborts the signal when the caller disconnects', async () => {
+test('aborts the signal of a request when the caller disconnects', async () => {
   const asked = Promise.withResolvers<AbortSignal>();
   const waiting = await serve({
     sessions: {
@@ -729,14 +729,14 @@ test('refuses a repeated release with a conflict on the native mount, and accept
   assert.deepEqual([native.body.region, 'regionAsked' in native.body], ['local', false]);
 });
 
-test('the compatibility mount does not exist if it is turned off', async () => {
+test('the compatibility mount does not exist if it is disabled', async () => {
   const off = await serve({ compat: false });
   for (const path of ['/v1/sessions', '/v1/projects', '/v1/browsers/v1/sessions'])
     assert.equal((await off('GET', path, { key: KEY })).body.code, 'route_not_found');
   assert.equal((await off('GET', '/v1/browsers/sessions', { key: KEY })).status, 200);
 });
 
-test("the Selenium address answers in WebDriver's error format", async () => {
+test("the Selenium address returns errors in WebDriver's format", async () => {
   for (const [method, path] of [
     ['GET', ''],
     ['POST', '/session'],
@@ -755,7 +755,7 @@ test('the connect address responds with 426 to requests without an upgrade', asy
   assert.deepEqual([status, body.code], [426, 'upgrade_required']);
 });
 
-test('discovery passes on the credentials, with and without a trailing slash', async () => {
+test('discovery passes the credentials on, with and without a trailing slash', async () => {
   const shown: unknown[] = [];
   const version = { Browser: 'Chrome/1', 'Protocol-Version': '1.3', webSocketDebuggerUrl: 'ws://a' };
   const found = await serve({
@@ -807,7 +807,7 @@ test('measures requests by operation and status', async () => {
     assert.ok(text.includes(`berth_http_request_duration_seconds_count{${labels}} 1`), labels);
 });
 
-test('each operation logs a line at its start and its end, without secrets', async () => {
+test('each operation logs a line at its start and a line at its end, without secrets', async () => {
   lines.length = 0;
   await ask('GET', `/v1/browsers/sessions/${ID}/connect?signingKey=k_secret`, {
     headers: { 'x-request-id': 'trace-log-1' },
@@ -843,7 +843,7 @@ test('the OpenAPI document is the same at every address and lists every operatio
   for (const name of references) assert.ok(name in body.components.schemas, name);
 });
 
-test('responds with 404 and advice if the docs site has not been built', async () => {
+test('responds with 404 and an explanation if the docs site has not been built', async () => {
   const { status, body } = await ask('GET', '/docs/api');
   assert.deepEqual([status, body.code], [404, 'route_not_found']);
   assert.match(body.message, /not built/);
@@ -857,7 +857,7 @@ test('responds with 304 for an unchanged document', async () => {
 
 // ---- opening and closing -------------------------------------------------------------------------------------------
 
-test('the error for an address in use contains the address and the setting', async () => {
+test('the error for an address in use names the address and the setting', async () => {
   const port = Number(new URL(ask.url).port);
   await assert.rejects(
     serve({ listen: { host: '127.0.0.1', port } }),

@@ -14,7 +14,7 @@ const troubleOf = (url: string): string => {
   }
 };
 
-test('normalizes names in other scripts, trailing dots and default ports', () => {
+test('normalizes internationalized names, trailing dots and default ports', () => {
   assert.deepEqual(callTarget('https://BÜCHER.example.:443/a%20b?c=d#e', MAX), {
     ...{ hostname: 'xn--bcher-kva.example', port: 443, isEncrypted: true },
     ...{ host: 'xn--bcher-kva.example', path: '/a%20b?c=d' },
@@ -23,7 +23,7 @@ test('normalizes names in other scripts, trailing dots and default ports', () =>
   assert.equal(callTarget('http://a.test:443/', MAX).host, 'a.test:443');
 });
 
-test('reads decimal, octal and hexadecimal hosts as the address that they stand for', () => {
+test('converts decimal, octal and hexadecimal hosts to IP addresses', () => {
   for (const host of ['2130706433', '0x7f.1', '0177.0.0.1', '127.1'])
     assert.equal(callTarget(`https://${host}/`, MAX).address?.text, '127.0.0.1', host);
 });
