@@ -26,6 +26,6 @@ process.exitCode = await runBerth(process.argv.slice(2), {
 });
 
 setTimeout(() => {
-  process.stderr.write(`berth: ended with open ${process.getActiveResourcesInfo().join(', ')}\n`);
+  process.stderr.write(`berth: exited with open resources: ${process.getActiveResourcesInfo().join(', ')}\n`);
   process.exit();
 }, LINGER_MS).unref();

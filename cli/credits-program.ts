@@ -13,15 +13,15 @@ export function addCredits(program: Command, terminal: Terminal): void {
     .command('show')
     .description('Print the credit of the account that an application bills.')
     .option('--application <id|name>', 'the application; required if there are several')
-    .option('--json', 'print it as the API returns it, in micro-credits')
+    .option('--json', 'print the API response, in micro-credits, as JSON')
     .action(async (options: ShowCreditsOptions) =>
       (await import('./commands/credits.ts')).showCredits(terminal, options),
     );
   credits
     .command('grant')
     .description('Give credit to an account. The reason is kept with the entry and in the audit log.')
-    .argument('<account>', 'the e-mail address or the id of the account, or - for the account of the first start')
-    .argument('<credits>', 'how much, such as 50 or 0.25', readCredits)
+    .argument('<account>', 'the e-mail address or id of the account, or - for the account that was created at the first start')
+    .argument('<credits>', 'the number of credits, such as 50 or 0.25', readCredits)
     .requiredOption('--reason <text>', 'why')
     .option('--json', 'print {"accountId","amount","available"} in micro-credits')
     .action(async (account: string, amount: number, options: GrantOptions) =>
@@ -29,9 +29,9 @@ export function addCredits(program: Command, terminal: Terminal): void {
     );
   credits
     .command('confirm')
-    .description('Confirm that a checkout was paid: its account gets the credit, once.')
+    .description('Confirm that a checkout was paid, and add its credit to the account. A checkout is credited only once.')
     .argument('<checkout-id>', 'the id of the checkout')
-    .option('--reason <text>', 'a note for the audit log, such as the number of the transfer')
+    .option('--reason <text>', 'a note for the audit log, such as a bank transfer number')
     .option('--json', 'print {"id","accountId","amount","bonus"} in micro-credits')
     .action(async (id: string, options: ConfirmOptions) =>
       (await import('./commands/credits.ts')).confirmCheckout(terminal, id, options),

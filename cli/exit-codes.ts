@@ -14,12 +14,12 @@ export type ExitCode = (typeof EXIT)[keyof typeof EXIT];
 
 const MEANINGS: Readonly<Record<keyof typeof EXIT, string>> = {
   done: 'success',
-  failed: 'failure; the error output says why and what to do',
+  failed: 'failure; standard error has the reason and what to do',
   usage: 'the command line or a setting is invalid',
   unfit: 'the machine does not meet a requirement; `berth doctor` prints how to meet it',
-  notFound: 'what was named does not exist',
-  denied: 'the service refused the credential, or there is none',
-  unreachable: 'the service does not answer',
+  notFound: 'the resource that was named does not exist',
+  denied: 'the service refused the credential, or no credential was sent',
+  unreachable: 'the service does not respond',
 };
 
 export const exitCodeHelp = (): string =>

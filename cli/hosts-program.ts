@@ -19,26 +19,26 @@ export function addHosts(program: Command, terminal: Terminal): void {
     .action(async (options: JsonOption) => (await import('./commands/hosts.ts')).listHosts(terminal, options));
   hosts
     .command('drain')
-    .description('Give a host no new sessions, and wait until its running sessions have ended.')
+    .description('Stop sending new sessions to a host, and wait until its running sessions have ended.')
     .argument('<ID>', 'the host')
     .option('--wait <SECONDS>', 'how long to wait', readCount, WAIT_SECONDS)
-    .option('--json', 'print the outcome as JSON')
+    .option('--json', 'print the result as JSON')
     .action(async (id: string, options: DrainOptions) =>
       (await import('./commands/hosts.ts')).drainHost(terminal, id, options),
     );
   hosts
     .command('undrain')
-    .description('Give a host sessions again.')
+    .description('Send new sessions to a host again.')
     .argument('<ID>', 'the host')
-    .option('--json', 'print the outcome as JSON')
+    .option('--json', 'print the result as JSON')
     .action(async (id: string, options: JsonOption) =>
       (await import('./commands/hosts.ts')).undrainHost(terminal, id, options),
     );
   hosts
     .command('remove')
-    .description('Remove a host that has stopped from the list.')
+    .description('Remove a stopped host from the list.')
     .argument('<ID>', 'the host')
-    .option('--json', 'print the outcome as JSON')
+    .option('--json', 'print the result as JSON')
     .action(async (id: string, options: JsonOption) =>
       (await import('./commands/hosts.ts')).removeHost(terminal, id, options),
     );

@@ -25,25 +25,25 @@ export function addHttpCommands(program: Command, terminal: Terminal): void {
 /** Adds the options for a profile. Their help texts begin with `kind`, in commands that also have other options. */
 export const addProfileOptions = (command: Command, kind = ''): Command =>
   command
-    .option('--server <URL>', `${kind}the address of the service (default: BERTH_URL, or that of the profile)`)
-    .option('--profile <NAME>', `${kind}the login to use (default: "default")`);
+    .option('--server <URL>', `${kind}the address of the service (default: BERTH_URL, or the address in the profile)`)
+    .option('--profile <NAME>', `${kind}the profile to use (default: "default")`);
 
 function addLogin(program: Command, terminal: Terminal): void {
   addProfileOptions(
     program
       .command('login')
       .description(
-        'Log in to a service: a person approves in a browser, and the token is saved in a profile. The file is credentials.json in $XDG_CONFIG_HOME/berth or ~/.config/berth.',
+        'Log in to a service: a person approves the login in a browser, and the token is saved in a profile. Profiles are stored in credentials.json in $XDG_CONFIG_HOME/berth or ~/.config/berth.',
       ),
   )
-    .option('--scope <SCOPE...>', 'what to ask for (default: applications:read applications:write keys:write)')
-    .option('--token-stdin', 'instead, save a personal access token that is read from standard input')
+    .option('--scope <SCOPE...>', 'the scopes to request (default: applications:read applications:write keys:write)')
+    .option('--token-stdin', 'save a personal access token from standard input instead of asking for approval')
     .option('--json', 'print {"profile","server","tokenId","expiresAt"}')
     .action(async (options: LoginOptions) => (await import('./commands/login.ts')).login(terminal, options));
   program
     .command('logout')
-    .description('Remove a profile, and revoke the token and the agent key that were made for it.')
-    .option('--profile <NAME>', 'the login to remove (default: "default")')
+    .description('Remove a profile, and revoke the token and the agent key that were created for it.')
+    .option('--profile <NAME>', 'the profile to remove (default: "default")')
     .option('--json', 'print {"profile","server","revoked"}')
     .action(async (options: HttpOptions) => (await import('./commands/login.ts')).logout(terminal, options));
   addProfileOptions(program.command('whoami').description('Print the service, the token and the agent key in use.'))
@@ -61,9 +61,9 @@ function addApps(program: Command, terminal: Terminal): void {
       .command('create')
       .description('Create an application and print its id.')
       .argument('<NAME>', 'the name of the application')
-      .option('--slug <SLUG>', 'its unique name in the installation (default: made from the name)'),
+      .option('--slug <SLUG>', 'its slug, unique in the installation (default: derived from the name)'),
   )
-    .option('--json', 'print the application')
+    .option('--json', 'print the application as JSON')
     .action(async (name: string, options: CreateAppOptions) =>
       (await import('./commands/apps.ts')).createApp(terminal, name, options),
     );
@@ -74,11 +74,11 @@ function addMcp(program: Command, terminal: Terminal): void {
     program
       .command('mcp')
       .description(
-        'Serve the browser tools over MCP on standard input and output, for clients that start an MCP server as a program.',
+        'Serve the browser tools over MCP on standard input and output, for clients that start MCP servers as child processes.',
       ),
   )
-    .option('--key <KEY>', 'the agent key (default: BERTH_KEY, or that of the profile)')
-    .option('--app <ID>', 'the id of its application (default: that of the profile)')
+    .option('--key <KEY>', 'the agent key (default: BERTH_KEY, or the key in the profile)')
+    .option('--app <ID>', 'the id of the application that the key belongs to (default: the application in the profile)')
     .action(async (options: McpOptions) => (await import('./commands/mcp.ts')).serveMcp(terminal, options));
 }
 
@@ -86,19 +86,19 @@ function addSessions(program: Command, terminal: Terminal): void {
   const sessions = program
     .command('sessions')
     .description(
-      'Create, list, read and release sessions, over HTTP, with the agent key of --key, BERTH_KEY or the profile.',
+      'Create, list, read and release sessions over HTTP, with the agent key from --key, BERTH_KEY or the profile.',
     )
     .helpCommand(false);
   const addOptions = (command: Command, json: string): Command =>
     addProfileOptions(command)
-      .option('--key <KEY>', 'the agent key (default: BERTH_KEY, or that of the profile)')
+      .option('--key <KEY>', 'the agent key (default: BERTH_KEY, or the key in the profile)')
       .option('--json', json);
   addOptions(
     sessions
       .command('list')
       .description('List the sessions of the application, newest first.')
       .option('--status <STATUS>', 'only sessions with this status; separate several with commas')
-      .option('--limit <NUMBER>', 'how many at most', readCount, SESSIONS_SHOWN),
+      .option('--limit <NUMBER>', 'maximum number of sessions to print', readCount, SESSIONS_SHOWN),
     'print a JSON array',
   ).action(async (options: ListSessionsOptions) =>
     (await import('./commands/sessions.ts')).listSessions(terminal, options),
@@ -115,8 +115,8 @@ function addSessions(program: Command, terminal: Terminal): void {
       .description('Create a session and print its connectUrl, the address for a CDP client. It contains a key.')
       .option('--timeout <SECONDS>', 'its time limit', readCount)
       .option('--keep-alive', 'keep it running without clients')
-      .option('--metadata <KEY=VALUE>', 'its userMetadata; may be repeated', readPair)
-      .option('--wait <SECONDS>', 'wait up to 55 seconds until the session can start', readCount),
+      .option('--metadata <KEY=VALUE>', 'a pair of its userMetadata; may be repeated', readPair)
+      .option('--wait <SECONDS>', 'seconds to wait until the session can start, at most 55', readCount),
     'print the session as JSON',
   ).action(async (options: CreateSessionOptions) =>
     (await import('./commands/sessions.ts')).createSession(terminal, options),
@@ -130,7 +130,7 @@ function addSessions(program: Command, terminal: Terminal): void {
   addOptions(
     sessions
       .command('logs')
-      .description('Print the log of a session: console, network and page events, and commands of clients.')
+      .description('Print the log of a session: console, network and page events, and client commands.')
       .argument('<ID>', 'the id of the session')
       .option('--type <TYPE>', `only ${ANY_OF.format(Object.keys(LOG_TYPES))}; separate several with commas`)
       .option('--page <NUMBER>', 'only entries of this page; -1 for those that belong to no page', readPageNumber)

@@ -15,7 +15,7 @@ export function addKeys(program: Command, terminal: Terminal): void {
   const keys = program
     .command('keys')
     .description(
-      'Manage agent keys, which let programs use browsers: on the data folder, or over HTTP with --app. Works while the service is running.',
+      'Manage agent keys, which let programs use browsers. Works on the data folder, even while the service is running, or over HTTP with --app.',
     )
     .helpCommand(false);
   const create = keys
@@ -24,7 +24,7 @@ export function addKeys(program: Command, terminal: Terminal): void {
     .option('--name <NAME>', 'the name of the key', 'cli')
     .option('--scope <SCOPE...>', 'its scopes (default: all browser scopes)')
     .option('--expires <TIME>', 'when it expires, such as 2027-01-31 or 2027-01-31T12:00:00Z', readTime)
-    .option('--save', 'over HTTP: save the key in the profile, for berth sessions, instead of printing it')
+    .option('--save', 'over HTTP: save the key in the profile for use with berth sessions, instead of printing it')
     .option('--json', 'print {"id","applicationId","key"}');
   addWhere(create).action(async (options: Either<CreateKeyOptions, CreateAppKeyOptions>) => {
     const http = overHttpOf(options);
@@ -52,7 +52,7 @@ export function addKeys(program: Command, terminal: Terminal): void {
   });
   keys
     .command('rotate-signing')
-    .description('Make a new signing key, and retire the current one, which verifies for 400 more days.')
+    .description('Create a new signing key, and retire the current key. A retired key still verifies signatures for 400 days.')
     .option('--json', 'print {"kid"}')
     .action(async (options: JsonOption) => (await import('./commands/vault.ts')).rotateSigningKey(terminal, options));
 }
@@ -73,9 +73,9 @@ function overHttpOf<Options extends Partial<CreateAppKeyOptions>>(
   if (app === undefined)
     throw new CommandFailed(
       EXIT.usage,
-      '--server, --profile and --save are for keys over HTTP: name their application with --app ID.',
+      '--server, --profile and --save apply only to keys over HTTP. Add --app ID.',
     );
   if (application !== undefined)
-    throw new CommandFailed(EXIT.usage, 'Use --app over HTTP, or --application on the data folder, and not both.');
+    throw new CommandFailed(EXIT.usage, '--app works over HTTP, and --application on the data folder. Use only one of them.');
   return { ...options, app };
 }

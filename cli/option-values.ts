@@ -9,7 +9,7 @@ export function readTime(text: string): Date {
 }
 
 export function readCount(text: string): number {
-  if (!/^[1-9]\d{0,6}$/.test(text)) throw new InvalidArgumentError('expected a whole number from 1');
+  if (!/^[1-9]\d{0,6}$/.test(text)) throw new InvalidArgumentError('expected a whole number of at least 1');
   return Number(text);
 }
 

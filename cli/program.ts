@@ -28,14 +28,14 @@ const LOCAL_COMMANDS = {
 };
 const HTTP_COMMANDS = {
   heading: 'Over HTTP, with any Berth service:',
-  note: 'Speaks HTTP with any Berth service, with the credentials of `berth login` or of the environment.',
+  note: 'Works with any Berth service over HTTP, with the credentials of `berth login` or from the environment.',
 };
 const ALONE = {
   heading: 'Without a service:',
   note: 'Needs neither a service nor the network.',
 };
 const EITHER = {
-  note: 'With --app: speaks HTTP with any Berth service, with the credentials of `berth login`. Otherwise: works on the data folder of this machine.',
+  note: 'With --app: works with any Berth service over HTTP, with the credentials of `berth login`. Otherwise: works on the data folder of this machine.',
 };
 
 export function berthProgram(terminal: Terminal = NOWHERE, ended: Ended = () => {}): Command {
@@ -84,31 +84,31 @@ function addService(program: Command, terminal: Terminal, ended: Ended): void {
     .action(async () => ended(await (await import('./commands/serve.ts')).serve(terminal)));
   program
     .command('stop')
-    .description('Stop the service of this data folder, and end the browsers that it left running.')
-    .option('--drain', 'first end all sessions in order, as COMPLETED / drained')
+    .description('Stop the service of this data folder, and end the browsers that the service left running.')
+    .option('--drain', 'first end all sessions with the status COMPLETED and the reason drained')
     .option('--json', 'print the result as JSON')
     .action(async (options: { drain?: true; json?: true }) =>
       (await import('./commands/stop.ts')).stop(terminal, options),
     );
   program
     .command('status')
-    .description('Print what the service of this data folder is doing now. The exit code says whether it is ready.')
+    .description('Print the current status of the service of this data folder. The exit code shows whether the service is ready.')
     .option('--json', 'print the status as JSON')
     .action(async (options: { json?: true }) => (await import('./commands/status.ts')).status(terminal, options));
   program
     .command('config')
-    .description('Look at the settings.')
+    .description('Check the settings.')
     .helpCommand(false)
     .command('check')
     .description(
-      'Read the settings from the environment as the service does, and name all that are invalid or unknown. Starts nothing.',
+      'Read the settings from the environment as the service does, and list all that are invalid or unknown. Does not start the service.',
     )
-    .option('--json', 'print the settings that were read, without secrets, as JSON')
+    .option('--json', 'print the settings as JSON, without secrets')
     .action(async (options: { json?: true }) => (await import('./commands/config.ts')).checkConfig(terminal, options));
   program
     .command('sweep')
     .description(
-      'Remove files and rows of sessions whose retention period has ended. The service also does this by itself.',
+      'Remove the files and database rows of sessions whose retention period has ended. The service also does this automatically.',
     )
     .option('--dry-run', 'print what would be removed, and remove nothing')
     .option('--json', 'print the result as JSON')
@@ -117,7 +117,7 @@ function addService(program: Command, terminal: Terminal, ended: Ended): void {
     );
   program
     .command('doctor')
-    .description('Check the requirements of this machine, and print how to meet those that are missing.')
+    .description('Check the requirements of this machine, and print how to meet each missing requirement.')
     .option('--json', 'print the findings as JSON')
     .action(async (options: { json?: true }) => (await import('./commands/doctor.ts')).doctor(terminal, options));
   program
@@ -139,8 +139,8 @@ function addTokens(program: Command, terminal: Terminal): void {
     .description('Create a personal access token and print it. It is shown only once, because only its hash is stored.')
     .option('--name <NAME>', 'the name of the token', 'cli')
     .option('--scope <SCOPE...>', 'its scopes (default: all)')
-    .option('--application <ID|NAME...>', 'restrict it to these applications (default: all)')
-    .option('--cidr <RANGE...>', 'address ranges it may be used from, such as 203.0.113.0/24 (default: any)')
+    .option('--application <ID|NAME...>', 'the applications that the token may access (default: all)')
+    .option('--cidr <RANGE...>', 'address ranges that the token may be used from, such as 203.0.113.0/24 (default: any)')
     .option('--expires <TIME>', 'when it expires, such as 2027-01-31 or 2027-01-31T12:00:00Z', readTime)
     .option('--json', 'print {"id","token"}')
     .action(async (options: CreateTokenOptions) =>
@@ -148,7 +148,7 @@ function addTokens(program: Command, terminal: Terminal): void {
     );
   tokens
     .command('list')
-    .description('List personal access tokens, without the tokens themselves. Includes those of console links.')
+    .description('List personal access tokens, including those of console links, without the tokens themselves.')
     .option('--json', 'print a JSON array')
     .action(async (options: JsonOption) => (await import('./commands/tokens.ts')).listTokens(terminal, options));
   tokens
@@ -168,8 +168,8 @@ function addAccounts(program: Command, terminal: Terminal): void {
     .helpCommand(false);
   accounts
     .command('link')
-    .description('Print a link that lets a person set the password of an account. It works once, within a day.')
-    .option('--email <EMAIL>', 'the address of the account (default: the account of the first start)')
+    .description('Print a link that lets a person set the password of an account. It works once, and expires after a day.')
+    .option('--email <EMAIL>', 'the e-mail address of the account (default: the account that was created at the first start)')
     .option('--json', 'print {"url"}')
     .action(async (options: AccountLinkOptions) =>
       (await import('./commands/accounts.ts')).accountLink(terminal, options),
@@ -177,7 +177,7 @@ function addAccounts(program: Command, terminal: Terminal): void {
   program
     .command('outbox')
     .description(
-      'Print the e-mails of the last 31 days, newest first. Those that have been sent no longer have a text. Without BERTH_SMTP_URL, none are sent.',
+      'Print the e-mails of the last 31 days, newest first. The text of an e-mail is deleted once it has been sent. Without BERTH_SMTP_URL, no e-mails are sent.',
     )
     .option('--json', 'print a JSON array')
     .action(async (options: JsonOption) => (await import('./commands/outbox.ts')).outbox(terminal, options));

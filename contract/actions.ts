@@ -100,7 +100,7 @@ export const PrepareAction = Type.Object(
         minLength: 1,
         maxLength: REASON_CHARACTERS_MAX,
         description:
-          'The reason, for the person who decides. Shown as plain text and attributed to the agent. Not part of the digest.',
+          'The reason for the request, shown as plain text to the person who decides, and attributed to the agent. Not part of the digest.',
       }),
     ),
     executeOnApproval: Type.Optional(
@@ -150,7 +150,7 @@ export const ActionContent = Type.Object(
         expiresAt: Time('The Action is not executed after this time.'),
         executions: Type.Enum([1]),
       },
-      { description: 'What is approved besides the input.' },
+      { description: 'The parts of the content that are approved in addition to the input.' },
     ),
     nonce: Type.String({ description: 'Random, so that no two Actions have the same digest.' }),
   },
@@ -180,7 +180,7 @@ export const Decision = Type.Object(
     at: Time('When the decision was made.'),
     message: Type.Optional(Type.String({ description: 'What the person wrote when refusing.' })),
   },
-  { description: 'The decision, once there is one.' },
+  { description: 'The decision. Absent until it is made.' },
 );
 export type Decision = Static<typeof Decision>;
 

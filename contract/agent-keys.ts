@@ -74,7 +74,7 @@ export const CreateAgentKey = Type.Object({
     }),
   ),
   grants: Type.Optional(
-    Grants('Operations that the key may call. Defaults to none, and scopes for operations then allow nothing.'),
+    Grants('Operations that the key may call. Defaults to none: the scopes for operations then have no effect.'),
   ),
   expiresAt: Type.Optional(ExpiresAt),
   cidrAllow: Type.Optional(CidrAllow),
@@ -89,7 +89,7 @@ export const ChangeAgentKey = Type.Object(
     expiresAt: Type.Optional(
       Type.String({
         format: 'date-time',
-        description: 'New expiry. Must be in the future and earlier than the current one.',
+        description: 'New expiry. Must be in the future and earlier than the current expiry.',
       }),
     ),
   },

@@ -22,7 +22,7 @@ const SessionIdField = Type.Optional(
   }),
 );
 const Element = Type.Optional(
-  Type.String({ maxLength: 500, description: 'Description of the element, for people who watch.' }),
+  Type.String({ maxLength: 500, description: 'Description of the element, for people who watch the session.' }),
 );
 const Ref = (description = 'Reference of the element in the newest snapshot of the page, for example `e12`.') =>
   Type.String({ pattern: '^(f[0-9]{1,6})?e[0-9]{1,9}$', maxLength: 20, description });
@@ -35,7 +35,7 @@ const Input = <Fields extends Record<string, TSchema>>(fields: Fields) =>
 
 const FormField = Type.Object(
   {
-    name: Type.String({ maxLength: 500, description: 'Description of the field, for people who watch.' }),
+    name: Type.String({ maxLength: 500, description: 'Description of the field, for people who watch the session.' }),
     type: Type.Enum(['textbox', 'checkbox', 'radio', 'combobox', 'slider'], { description: 'Kind of the field.' }),
     ref: Ref(),
     value: Text('Text to enter, label of the option to select, or `true` or `false` for a checkbox or radio button.'),
@@ -55,7 +55,7 @@ const ToolFile = Type.Object(
   {
     additionalProperties: false,
     description:
-      'With `text` or `base64`, the content is given here. With neither, the file of this name that was uploaded to the session through the API is used.',
+      'Give the content in `text` or `base64`. Without either, the file with this name that was uploaded to the session through the API is used.',
   },
 );
 
@@ -308,8 +308,8 @@ export const BROWSER_TOOLS = {
     description: 'Returns a screenshot of the page. Use browser_snapshot to find elements.',
     input: Input({
       element: Element,
-      ref: Type.Optional(Ref('Reference of the element to take a picture of. Defaults to the viewport.')),
-      fullPage: Type.Optional(Type.Boolean({ description: 'The whole page instead of the viewport.' })),
+      ref: Type.Optional(Ref('Reference of the element to capture. Defaults to the viewport.')),
+      fullPage: Type.Optional(Type.Boolean({ description: 'Capture the whole page instead of the viewport.' })),
       type: Type.Optional(Type.Enum(['png', 'jpeg'], { description: 'Format. Default: `png`.' })),
     }),
     isReadOnly: true,

@@ -6,7 +6,7 @@ export const ConfigQuery = Type.Object({
   application: Type.Optional(
     Type.String({
       maxLength: 128,
-      description: 'Id of an application. The response then also says how its consumers sign in.',
+      description: 'Id of an application. The response then also describes how its consumers sign in.',
     }),
   ),
 });
@@ -80,7 +80,7 @@ export const AuthorizationServer = Type.Object(
     token_endpoint: Type.String(),
     revocation_endpoint: Type.String(),
     jwks_uri: Type.String({
-      description: 'Address of the public keys with which signatures of the service can be verified.',
+      description: 'Address of the public keys that verify signatures of the service.',
     }),
     grant_types_supported: Type.Array(Type.String()),
     response_types_supported: Type.Array(Type.String(), {

@@ -213,7 +213,7 @@ const Retention = Type.Object(
       Type.Enum(['none', 'digest', 'full'], {
         default: 'digest',
         description:
-          '`full`: the output is kept for `days`. `digest`: it can be read for ten minutes after the end, then only its digest is kept. `none`: only the response to a call that waits for the end contains it; not even its digest is kept.',
+          '`full`: the output is kept for `days`. `digest`: the output can be read for ten minutes after the end, then only its digest is kept. `none`: only the response to a call that waits for the end contains the output, and not even its digest is kept.',
       }),
     ),
     days: Type.Optional(
@@ -262,7 +262,7 @@ const TimeoutOfOperation = Type.Integer({
 });
 const Enabled = Type.Boolean({ description: 'For a built-in operation, whether agents may call it. Default: true.' });
 const Acknowledged = Type.Boolean({
-  description: 'Required as `true` for an `irreversible` operation without approval.',
+  description: 'Must be `true` for an `irreversible` operation without approval.',
 });
 const InputSchema = AnyObject(
   `JSON Schema (2020-12) of the input, which is an object. At most ${SCHEMA_BYTES_MAX / 1024} KiB and 16 levels. A \`$ref\` may only refer to \`#/$defs/NAME\`. A \`pattern\` may have at most 256 characters, and no backreferences or lookaround.`,

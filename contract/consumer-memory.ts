@@ -25,7 +25,7 @@ const IfVersion = Type.Optional(
   Type.Integer({
     minimum: 0,
     description:
-      'The version that you have read, or 0 if there is no item yet. If the current version is a different one, the request is refused and nothing is written.',
+      'The version that you have read, or 0 if there is no item yet. If the current version differs, the request is refused and nothing is written.',
   }),
 );
 

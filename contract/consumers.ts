@@ -67,7 +67,7 @@ const RefreshTtl = Seconds(3600, 90 * 86_400, 'Seconds after which a consumer ha
 
 export const ApplicationIdentity = Type.Object(
   {
-    issuer: Type.String({ description: 'The `iss` parameter with which the browser returns from a sign-in.' }),
+    issuer: Type.String({ description: 'Value of the `iss` parameter when the browser returns from a sign-in.' }),
     hosted: Hosted,
     colour: Type.Optional(Colour),
     origins: Origins,
@@ -143,7 +143,7 @@ export const ConsumerProvider = Type.Object(
     authMethod: AuthMethod,
     scopes: Type.Array(Type.String()),
     enabled: Type.Boolean(),
-    redirectUri: Type.String({ description: 'Register this address at the provider.' }),
+    redirectUri: Type.String({ description: 'Redirect address. Register it at the provider.' }),
     canEndSessions: Type.Boolean({ description: 'Whether consumers can be signed out at the provider too.' }),
     revision: Type.Integer({ description: 'Increases with each change.' }),
     createdAt: Time('When the provider was added.'),
@@ -190,7 +190,7 @@ export const StartConsumerSession = Type.Object({
     Type.Integer({
       minimum: 0,
       maximum: 86_400,
-      description: 'Maximum number of seconds since the person proved who they are. An older proof is refused.',
+      description: 'Maximum number of seconds since the person last proved their identity. An older proof is refused.',
     }),
   ),
   loginHint: Type.Optional(
@@ -336,7 +336,7 @@ export type HostedDone = Static<typeof HostedDone>;
 
 // ---- profile and passkeys ------------------------------------------------------------------------------------------
 
-const DisplayName = Type.String({ minLength: 1, maxLength: 64, description: 'The name that is shown.' });
+const DisplayName = Type.String({ minLength: 1, maxLength: 64, description: 'Display name.' });
 const Locale = Type.String({ minLength: 2, maxLength: 35, description: 'Language tag (BCP 47), for example `de-AT`.' });
 const Timezone = Type.String({ minLength: 1, maxLength: 64, description: 'Time zone, for example `Europe/Vienna`.' });
 const Metadata = AnyObject('Anything the application keeps about the consumer. At most 4 KiB of JSON.');

@@ -59,7 +59,7 @@ export const ContextQuery = Type.Object({
     }),
   ),
   before: Type.Optional(
-    Uuid('Return the contexts that follow this one in the list. Use the value of the response header `x-next-before`.'),
+    Uuid('Return the contexts that follow this context in the list. Use the value of the response header `x-next-before`.'),
   ),
 });
 export type ContextQuery = Static<typeof ContextQuery>;
@@ -80,7 +80,7 @@ export const ContextVersion = Type.Object(
         'Whether only cookies were saved because the session failed. The cookies are from the last copy made while it was running; everything else is as it was when the session started.',
     }),
     sizeBytes: Type.Integer({ description: 'Unpacked size, in bytes.' }),
-    current: Type.Boolean({ description: 'Whether sessions start from this version.' }),
+    current: Type.Boolean({ description: 'Whether new sessions start from this version.' }),
     expiresAt: Type.Optional(Time('When the version will be deleted. Present on earlier versions only.')),
   },
   { description: 'A version of a context.' },

@@ -54,7 +54,7 @@ export const Credits = Type.Object(
     unit: Type.Enum(['microcredit'], { description: `1 credit is ${MICROCREDITS_PER_CREDIT} micro-credits.` }),
     balance: Amount('Available and reserved credit of the account, which all of its applications share.'),
     reserved: Amount('What is held for all applications of the account.'),
-    available: Amount('What new work can hold.'),
+    available: Amount('Credit that is available for new sessions and calls.'),
     thisApplication: Type.Object(
       {
         reserved: Amount('What is held for this application.'),
@@ -85,7 +85,7 @@ export const CreditEntry = Type.Object(
     legs: Type.Object(
       {
         funding: Leg('Where paid credit comes from.'),
-        available: Leg('What new work can hold.'),
+        available: Leg('Credit that is available for new sessions and calls.'),
         reserved: Leg('What is held.'),
         revenue: Leg('What was used.'),
         promo: Leg('Where granted credit comes from.'),

@@ -38,12 +38,12 @@ const ClientId = {
 export const StartDevice = Type.Object({
   client_id: Type.String({
     ...ClientId,
-    description: 'Name of the program, as the program calls itself. Shown to the person as unverified.',
+    description: 'Name of the program, as given by the program. Shown to the person as unverified.',
   }),
   scope: Type.Optional(
     Type.String({
       maxLength: SCOPE_CHARACTERS_MAX,
-      description: `Permissions that the token is to have, separated by spaces. Defaults to \`${DEFAULT_DEVICE_SCOPES.join(' ')}\`. See the scopes of tokens.`,
+      description: `Permissions to request for the token, separated by spaces. Defaults to \`${DEFAULT_DEVICE_SCOPES.join(' ')}\`. See the scopes of tokens.`,
     }),
   ),
   device_name: Type.Optional(
@@ -101,12 +101,12 @@ export const DeviceRequest = Type.Object(
     id: Uuid('Id of the authorization.'),
     status: Status,
     client: Type.Object({
-      id: Type.String({ description: 'How the program names itself.' }),
-      verified: Type.Boolean({ description: 'Whether the service vouches for the name.' }),
+      id: Type.String({ description: 'Name of the program, as given by the program.' }),
+      verified: Type.Boolean({ description: 'Whether the service has verified the name.' }),
     }),
-    deviceName: Type.Optional(Type.String({ description: 'How the program names the device.' })),
+    deviceName: Type.Optional(Type.String({ description: 'Name of the device, as given by the program.' })),
     scopes: Type.Array(Type.String(), {
-      description: 'The permissions that the program requests, or that were granted.',
+      description: 'The permissions that the program requested or, after approval, the permissions that were granted.',
     }),
     requestedFrom: Type.Object({
       ip: Type.String({ description: 'Address of the program.' }),
@@ -115,7 +115,7 @@ export const DeviceRequest = Type.Object(
       }),
     }),
     userAgent: Type.Optional(Type.String({ description: 'The `User-Agent` of the program.' })),
-    startedAt: Time('When the program asked.'),
+    startedAt: Time('When the program started the authorization.'),
     expiresAt: Time('When the code expires.'),
     applications: Type.Array(
       Type.Object({ id: Uuid('Id of the application.'), name: Type.String(), role: Type.Enum([...ROLES]) }),
@@ -164,7 +164,7 @@ export const DecideDevice = Type.Object({
   userCode: Type.String({
     minLength: 1,
     maxLength: 32,
-    description: 'The code that the program shows. Read it first: the person who reads it first decides.',
+    description: 'The code that the program shows. Read the authorization first: only the person who reads it first can decide.',
   }),
   decision: Type.Enum(['approve', 'deny'], {
     description: '`approve` requires a recent proof of identity; `deny` does not.',

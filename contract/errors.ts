@@ -17,7 +17,7 @@ export const ERRORS = {
     status: 400,
     retry: 'no',
     summary: 'The request does not match what the operation expects.',
-    whatToDo: 'Read `details.issues`: each entry names a field, and says what was wrong with it and what was expected.',
+    whatToDo: 'Read `details.issues`: each entry has the path of a field, and describes what was wrong and what was expected.',
   },
   invalid_query: {
     status: 400,
@@ -30,7 +30,7 @@ export const ERRORS = {
     status: 400,
     retry: 'no',
     summary: 'A JSON Schema in the body is not valid, or exceeds a limit.',
-    whatToDo: 'Correct the schema. `details.issues` names the place and what was expected.',
+    whatToDo: 'Correct the schema. `details.issues` has the path and what was expected.',
   },
   idempotency_key_required: {
     status: 400,
@@ -60,7 +60,7 @@ export const ERRORS = {
     status: 400,
     retry: 'no',
     summary: 'The uploaded file cannot be used.',
-    whatToDo: 'The message says what is wrong. Correct the file and upload it again.',
+    whatToDo: 'Read the message for the problem. Correct the file and upload it again.',
   },
   unknown_certificate: {
     status: 400,
@@ -119,7 +119,7 @@ export const ERRORS = {
     status: 400,
     retry: 'no',
     summary:
-      'The code or refresh token is unknown, expired, was used before or belongs to another client, or the code verifier is wrong. If a code is used again, what it opened ends.',
+      'The code or refresh token is unknown, expired, was used before or belongs to another client, or the code verifier is wrong. If a code is used again, the token or session that it was exchanged for ends.',
     whatToDo: 'Start again: a new device authorization, or a new sign-in.',
   },
   invalid_client: {
@@ -152,7 +152,7 @@ export const ERRORS = {
     status: 402,
     retry: 'no',
     summary:
-      'The account does not have enough credit for the hold that the work needs before it starts. Nothing was done.',
+      'The account does not have enough credit for the hold that is required before the work starts. Nothing was done.',
     whatToDo:
       'Read the credits of the application. An owner can buy credit. `details` has `required` and `available` in micro-credits.',
   },
@@ -176,7 +176,7 @@ export const ERRORS = {
     status: 401,
     retry: 'no',
     summary:
-      'The password, code, passkey or link is wrong or has expired. For security, the response does not say which.',
+      'The password, code, passkey or link is wrong or has expired. For security, the response does not distinguish these cases.',
     whatToDo: 'Check what you typed, or begin again.',
   },
   insufficient_user_authentication: {
@@ -343,7 +343,7 @@ export const ERRORS = {
     status: 409,
     retry: 'no',
     summary: 'A requirement of the operation is not configured yet.',
-    whatToDo: 'Do what the message says.',
+    whatToDo: 'Follow the instructions in the message.',
   },
   name_taken: {
     status: 409,
@@ -385,18 +385,18 @@ export const ERRORS = {
     status: 409,
     retry: 'no',
     summary: 'The limit on the number of these resources is reached.',
-    whatToDo: 'Remove one that is no longer needed. `details.limit` is the limit.',
+    whatToDo: 'Remove a resource that is no longer needed. `details.limit` is the limit.',
   },
   digest_mismatch: {
     status: 409,
     retry: 'no',
-    summary: 'The digest is not that of the Action. Nothing was decided or started.',
+    summary: 'The digest does not match the Action. Nothing was decided or started.',
     whatToDo: 'Read the Action, look at its content, and send its `digest`.',
   },
   already_prepared: {
     status: 409,
     retry: 'no',
-    summary: 'There is already an open Action that would do the same.',
+    summary: 'An open Action for the same call already exists.',
     whatToDo: 'Use the Action with the id `details.jobId`, or cancel it first.',
   },
   already_decided: {
@@ -408,7 +408,7 @@ export const ERRORS = {
   key_not_rotatable: {
     status: 409,
     retry: 'no',
-    summary: 'The agent key has expired or been revoked, or was already rotated.',
+    summary: 'The agent key has expired, was revoked or was already rotated.',
     whatToDo: 'Rotate the key that replaced it (`details.replacedBy`), or issue a new key.',
   },
   idempotency_conflict: {
@@ -435,7 +435,7 @@ export const ERRORS = {
     status: 410,
     retry: 'no',
     summary: 'The Action can no longer be decided or executed: it was refused or cancelled, or it has expired.',
-    whatToDo: 'Read `details.status`. Prepare a new Action if it is still wanted.',
+    whatToDo: 'Read `details.status`. Prepare a new Action if it is still needed.',
   },
   gone: {
     status: 410,
@@ -516,7 +516,7 @@ export const ERRORS = {
     retry: 'yes',
     retryAfterSeconds: 5,
     summary: 'The application has reached its limit of running sessions. No session was created.',
-    whatToDo: 'Release a session, wait for one to end, or queue the request with `Prefer: wait=SECONDS`.',
+    whatToDo: 'Release a session, wait until a session ends, or queue the request with `Prefer: wait=SECONDS`.',
   },
   rate_limited: {
     status: 429,
@@ -571,7 +571,7 @@ export const ERRORS = {
   recording_service_unavailable: {
     status: 502,
     retry: 'no',
-    summary: 'The recording service did not answer.',
+    summary: 'The recording service did not respond.',
     whatToDo: 'Send the request again later.',
   },
   host_unreachable: {

@@ -9,7 +9,7 @@ export const EVENT_LIMIT_MAX = 1000;
 export const EVENTS = {
   'session.created': 'the session was accepted and has a slot',
   'session.launched': 'a browser was started for the session',
-  'session.claimed': 'the session got a warm browser',
+  'session.claimed': 'a warm browser was claimed for the session',
   'session.started': 'the session is running',
   'client.connected': 'a CDP client connected',
   'client.disconnected': 'a CDP client disconnected',
@@ -21,7 +21,7 @@ export const EVENTS = {
   'download.failed': 'a download was cancelled, interrupted or refused, and will not be listed',
   'session.adopted': 'the service restarted and continues the running session',
   'session.release_requested': 'a caller asked to end the session',
-  'session.end_decided': 'the session is about to end; says why and who decided it',
+  'session.end_decided': 'the end of the session was decided; includes the reason and who decided it',
   'session.ended': 'the session has ended; only results of work after the end follow, such as a saved context',
   'session.events_limited': 'the limit of events is reached; only the end of the session will be added',
   'session.credit_low':
@@ -49,7 +49,7 @@ export const EVENTS = {
   'handoff.requested': 'a person was asked to take control',
   'handoff.claimed': 'a person took the hand-off and has control',
   'handoff.returned': 'the person left or gave control back, and the hand-off is waiting for another person',
-  'handoff.completed': 'the person ended the hand-off; `outcome` says how',
+  'handoff.completed': 'the person ended the hand-off; `outcome` is the result',
   'handoff.cancelled': 'the hand-off was cancelled',
   'handoff.expired': 'nobody claimed the hand-off in time',
   'devtools.opened': 'a person opened DevTools on a page',
@@ -58,20 +58,20 @@ export const EVENTS = {
   'operation.published': 'agents call this revision of the operation from now on',
   'operation.withdrawn': 'agents can no longer call the operation',
   'invocation.succeeded': 'the call of an operation has ended with an output',
-  'invocation.failed': 'the call of an operation has failed; `code` says why',
+  'invocation.failed': 'the call of an operation has failed; `code` is the reason',
   'invocation.ambiguous': 'the call of an operation has ended, and it is unknown whether the effect happened',
   'invocation.cancelled': 'the call of an operation was cancelled before anything was sent',
-  'action.prepared': 'an agent asks a person to approve a call; `approver` says who decides',
+  'action.prepared': 'an agent asks a person to approve a call; `approver` is the kind of person who decides',
   'action.approved': 'a person has approved the Action',
   'action.refused': 'a person has refused the Action',
   'action.expired': 'the Action was not executed in time',
-  'action.executed': 'the Action is being executed; the end of the invocation is an event of its own',
-  'action.cancelled': 'the Action was cancelled; `why` says by whom or what',
+  'action.executed': 'the Action is being executed; the end of the invocation is a separate event',
+  'action.cancelled': 'the Action was cancelled; `why` is the reason',
   'consumer.session.started': 'a consumer has signed in',
   'consumer.session.ended': 'a consumer has signed out of one session, or of all',
   'consumer.session.replayed': 'a code or refresh token was sent a second time, so its session was ended',
   'consumer.deleted': 'a consumer has deleted their profile',
-  'consumer.linked': 'two consumers became one; `linkedId` is the one that ended',
+  'consumer.linked': 'two consumers were linked; `linkedId` is the consumer that was merged into the other',
   'memory.written': 'a consumer or an agent has written to the memory of a consumer',
   'memory.deleted': 'a consumer has deleted items of the memory',
   'memory.consented': 'a consumer has allowed agents to use the memory',
@@ -97,7 +97,7 @@ const EventId = (description: string) => Type.String({ pattern: '^[0-9]{1,16}$',
 export const SessionEvent = Type.Object(
   {
     id: EventId(
-      'Ids sort in the order in which events can be read. Pass one as `after`, or as `Last-Event-ID`, to continue after it.',
+      'Ids sort in the order in which events can be read. Pass an id as `after`, or as `Last-Event-ID`, to continue after that event.',
     ),
     sessionId: Type.Optional(Uuid('Id of the session. Absent if the event belongs to no session.')),
     type: Type.Enum([...EVENT_TYPES], {
@@ -131,7 +131,7 @@ export const SessionEventPage = Type.Object({
 export type SessionEventPage = Static<typeof SessionEventPage>;
 
 const Paging = {
-  after: Type.Optional(EventId('Return only events after this one.')),
+  after: Type.Optional(EventId('Return only events after this event.')),
   limit: Type.Optional(
     Type.Integer({
       minimum: 1,

@@ -27,7 +27,7 @@ export const Grant = Type.Object(
       Type.Integer({
         minimum: 1,
         maximum: 2_147_483_647,
-        description: 'Only this revision of the operation. Default: the published one.',
+        description: 'Only this revision of the operation. Default: the published revision.',
       }),
     ),
     effect: Type.Optional(

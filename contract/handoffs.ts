@@ -40,9 +40,9 @@ const Status = Type.Enum([...HANDOFF_STATUSES], {
   description:
     '`requested`: waiting for a person. `claimed`: a person has control. `completed`, `declined` and `failed`: as reported by the person. `expired`: nobody claimed it in time. `session_ended`: the session ended first.',
 });
-const Reason = Type.Enum([...HANDOFF_REASONS], { description: 'What the page asks for.' });
+const Reason = Type.Enum([...HANDOFF_REASONS], { description: 'What the page requires.' });
 const RECORD =
-  '`mask`: while a person has control, pictures are black for everybody else and in the recording, the log has no query strings, headers or console messages, and agent commands that read pages wait. `pause`: as with `mask`, and nothing is recorded. `keep`: recorded and readable as usual; requires that the agent key of the session has the scope `browsers:files`.';
+  '`mask`: while a person has control, frames are black for everybody else and in the recording, the log has no query strings, headers or console messages, and agent commands that read pages wait. `pause`: as with `mask`, and nothing is recorded. `keep`: recorded and readable as usual; requires that the agent key of the session has the scope `browsers:files`.';
 const Seconds = (minimum: number, maximum: number, standard: number, description: string) =>
   Type.Optional(Type.Integer({ minimum, maximum, default: standard, description }));
 
@@ -74,7 +74,7 @@ export const HandoffTerms = Type.Object(
             minItems: 1,
             maxItems: 1,
             description:
-              '`members`: a member of the application with the role developer or higher. `link`: whoever has the link that the response contains, once, in one browser.',
+              '`members`: a member of the application with the role developer or higher. `link`: anyone who has the link in the response. The link works once, in one browser.',
           }),
           Type.Object(
             { endUser: EndUser },
@@ -107,7 +107,7 @@ export const HandoffTerms = Type.Object(
       Type.String({
         pattern: '^[a-z][a-z0-9_.-]{0,63}$',
         description:
-          'A name that you choose. It is included in the events of the hand-off, in `Berth.handoffComplete` and in webhooks, so that a program knows what to continue with.',
+          'A name that you choose. It is included in the events of the hand-off, in `Berth.handoffComplete` and in webhooks, so that a program can continue the right work.',
       }),
     ),
     extendSession: Type.Optional(
@@ -184,16 +184,16 @@ export const Handoff = Type.Object(
       }),
     ),
     applicationName: Type.Optional(
-      Type.String({ description: 'Name of the application. Present only for people who read a single hand-off.' }),
+      Type.String({ description: 'Name of the application. Present only when a person reads a single hand-off.' }),
     ),
     pageOrigin: Type.Optional(
       Type.String({
         description:
-          'Origin of the page that is shown first. Present only for people who read an open hand-off. In a list, only if it is known without asking the browser.',
+          'Origin of the page that is shown first. Present only when a person reads an open hand-off. In a list, present only if it is known without a request to the browser.',
       }),
     ),
     callbackEvent: Type.Optional(Type.String({ description: 'The `callbackEvent` of the request.' })),
-    warnings: Type.Optional(Type.Array(Warning, { description: 'What was changed in the request.' })),
+    warnings: Type.Optional(Type.Array(Warning, { description: 'Changes that the service made to the request.' })),
   },
   { description: 'A hand-off of a session to a person.' },
 );

@@ -8,7 +8,7 @@ export const HOST_SAMPLES_MAX = 360;
 export const HostSample = Type.Object({
   at: Time('When the reading was taken.'),
   cpuShare: Type.Number({
-    description: 'Share of the processor time that was in use since the previous reading, from 0 to 1.',
+    description: 'Share of processor time in use since the previous reading, from 0 to 1.',
   }),
   memoryUsedBytes: Type.Integer({ description: 'Memory in use on the machine, or in its container.' }),
   serverBytes: Type.Integer({ description: 'Memory of the server process, without its database and browsers.' }),
@@ -33,7 +33,7 @@ export const Host = Type.Object(
       description: '`root` or `rootless`: each browser is in a jail. `process`: browsers are not in a jail.',
     }),
     missing: Type.Array(Type.String(), { description: 'Protections that this machine does not have.' }),
-    engines: Type.Array(Type.String(), { description: 'Engines that can run.' }),
+    engines: Type.Array(Type.String(), { description: 'Engines that this machine can run.' }),
     now: HostSample,
     samples: Type.Array(HostSample, {
       description: `Readings taken about once a minute since the server was started, oldest first, at most ${HOST_SAMPLES_MAX}.`,
@@ -52,7 +52,7 @@ export const HostExamination = Type.Object(
         ok: Type.Boolean(),
         required: Type.Boolean({ description: 'Whether sessions need this in order to run.' }),
         detail: Type.String(),
-        cure: Type.String({ description: 'What the operator can do. Empty if `ok`.' }),
+        cure: Type.String({ description: 'How the operator can meet the requirement. Empty if `ok`.' }),
       }),
     ),
   },

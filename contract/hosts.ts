@@ -15,7 +15,7 @@ export const ListedHost = Type.Object(
       description:
         '`alone`: no other host uses its database. `up`: it is running. `away`: it is restarting, and keeps its sessions. `left`: it was stopped. `lost`: it did not renew its lease in time, and its sessions were ended.',
     }),
-    draining: Type.Boolean({ description: 'Whether the host gets no new sessions.' }),
+    draining: Type.Boolean({ description: 'Whether the host receives no new sessions.' }),
     region: Type.String(),
     labels: Type.Record(Type.String(), Type.String(), { description: 'The labels in `BERTH_HOST_LABELS`.' }),
     version: Type.Optional(Type.String({ description: 'Version of Berth.' })),
@@ -57,7 +57,7 @@ export type HostSessions = Static<typeof HostSessions>;
 export const DrainHost = Type.Object(
   {
     draining: Type.Boolean({
-      description: 'If true, the host gets no new sessions. If false, it gets new sessions again.',
+      description: 'If true, the host receives no new sessions. If false, it receives new sessions again.',
     }),
   },
   { additionalProperties: false },

@@ -9,7 +9,7 @@ const MUTED_MAX = 100;
 export const Inbox = Type.Object(
   {
     state: Type.String({
-      description: 'Changes when the list of what is waiting changes. Send it as `since` to wait for the next change.',
+      description: 'Changes when the list of waiting items changes. Send it as `since` to wait for the next change.',
     }),
     applications: Type.Array(
       Type.Object({

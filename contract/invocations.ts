@@ -186,7 +186,7 @@ export const Invocation = Type.Object(
     ),
     error: Type.Optional(InvocationError),
     createdAt: Time('When the call was accepted.'),
-    startedAt: Type.Optional(Time('When the effect could begin.')),
+    startedAt: Type.Optional(Time('When the call started. The effect cannot have happened before this time.')),
     endedAt: Type.Optional(Time('When the invocation ended.')),
     attempts: Type.Integer({ description: 'Number of times that the invocation was run.' }),
     sessionId: Type.Optional(Uuid('The session that the call ran in.')),

@@ -48,7 +48,7 @@ export const SessionLog = Type.Object(
         {
           result: AnyObject('Result of the command, or `error` with its code and message.'),
           rawBody: RawBody,
-          timestamp: Type.Optional(Milliseconds('When the command was answered.')),
+          timestamp: Type.Optional(Milliseconds('When the browser responded to the command.')),
         },
         { description: 'The response to a command. Absent for events.' },
       ),
@@ -78,7 +78,7 @@ export const SessionLogsQuery = Type.Object({
   after: Type.Optional(
     Type.String({
       pattern: '^[0-9]{1,16}$',
-      description: 'Return only entries after this one. Use the `x-next-after` header of the previous response.',
+      description: 'Return only entries after this entry. Use the `x-next-after` header of the previous response.',
     }),
   ),
   limit: Type.Optional(

@@ -11,11 +11,11 @@ export const Mail = Type.Object(
     subject: Type.String({ description: 'Subject.' }),
     text: Type.String({
       description:
-        'Text. It may contain a code or a link that signs its reader in. Empty once the e-mail has been sent.',
+        'Text. It may contain a code or a link that signs the recipient in. Empty once the e-mail has been sent.',
     }),
     createdAt: Time('When the e-mail was written.'),
     sentAt: Type.Optional(Time('When the mail server accepted the e-mail.')),
-    nextAttemptAt: Type.Optional(Time('When the next attempt to send the e-mail is made. Absent if there is none.')),
+    nextAttemptAt: Type.Optional(Time('When the next attempt to send the e-mail is made. Absent if no attempt is planned.')),
     failure: Type.Optional(Type.String({ description: 'Why the last attempt failed.' })),
   },
   { description: 'An e-mail to a person. E-mails are kept for 31 days.' },

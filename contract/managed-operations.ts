@@ -87,7 +87,7 @@ export const PLACE = {
 export const Artifact = Type.Object(
   {
     downloadUrl: Type.String({ description: 'Link to the file. Works without a credential until it expires.' }),
-    downloadUrlExpiresAt: Time('When the link expires. Read the invocation again for a new one.'),
+    downloadUrlExpiresAt: Time('When the link expires. Read the invocation again to get a new link.'),
     mimeType: Type.String(),
     size: Type.Integer({ description: 'Size in bytes.' }),
     checksum: Type.String({ description: 'SHA-256 in lower-case hexadecimal.' }),

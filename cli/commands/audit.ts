@@ -32,14 +32,14 @@ export function verifyAudit(terminal: Terminal, options: JsonOption): Promise<vo
     const { problems, ...counts } = await local.verifyAudit();
     const lines = problems.map(({ chain, what, number, how }) => {
       const of = chain === NO_APPLICATION ? 'no application' : `application ${chain}`;
-      return `${what} ${number} of ${of} ${how === 'missing' ? 'is missing' : 'was changed'}`;
+      return `${what} ${number} (${of}) ${how === 'missing' ? 'is missing' : 'was changed'}`;
     });
     if (options.json) printJson(terminal, { ok: problems.length === 0, ...counts, problems });
     if (problems.length > 0) throw new CommandFailed(EXIT.failed, `the audit log is not intact: ${lines.join('; ')}.`);
     if (options.json) return;
     const { entries, unsealed, seals, chains } = counts;
     terminal.print(
-      `The audit log is intact: ${entries} entries in ${chains} chains with ${seals} seals; ${unsealed} are not sealed yet.\n`,
+      `The audit log is intact: ${entries} entries in ${chains} chains, with ${seals} seals. ${unsealed} entries are not sealed yet.\n`,
     );
   });
 }

@@ -10,10 +10,10 @@ export async function takeBackup(terminal: Terminal, target: string, options: Js
   const made = await backup(terminal.env, target);
   if (options.json) return printJson(terminal, made);
   terminal.print(
-    `${made.path}: ${made.files} files, ${made.bytes} bytes. Anyone who has this file has all secrets of this installation.\n`,
+    `${made.path}: ${made.files} files, ${made.bytes} bytes. Keep this archive secret: it contains all secrets of this installation.\n`,
   );
   if (made.removedMeanwhile > 0)
-    terminal.print(`It includes ${made.removedMeanwhile} files that were removed while it was being made.\n`);
+    terminal.print(`The archive includes ${made.removedMeanwhile} files that were removed during the backup.\n`);
   for (const one of made.notCopied) terminal.print(`Not included: ${one}.\n`);
 }
 
@@ -25,8 +25,8 @@ export async function restoreBackup(terminal: Terminal, source: string, options:
   });
   if (options.json) return printJson(terminal, did);
   terminal.print(
-    `${did.dataDir} has the ${did.files} files of ${did.path}, made ${did.createdAt} by Berth ${did.madeBy}.\n`,
+    `Restored ${did.files} files from ${did.path} to ${did.dataDir}. The backup was made at ${did.createdAt} by Berth ${did.madeBy}.\n`,
   );
   for (const one of did.notRestored) terminal.print(`Not included: ${one}.\n`);
-  terminal.print('Start the service. Sessions that were running at that time will end as ERROR / service_restart.\n');
+  terminal.print('Start the service. Sessions that were running when the backup was made will end as ERROR / service_restart.\n');
 }

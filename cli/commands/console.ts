@@ -7,7 +7,7 @@ export function consoleLink(terminal: Terminal, options: { json?: true }): Promi
     const token = await local.createConsoleToken();
     const url = `${local.config.publicUrl}/console#token=${token.reveal()}`;
     if (options.json) return printJson(terminal, { url });
-    terminal.say('Open this link within a day. Anyone who has it is signed in as you:\n\n');
+    terminal.say('Open this link within a day. Whoever opens it is signed in as you:\n\n');
     terminal.print(`${url}\n`);
   });
 }

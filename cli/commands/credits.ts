@@ -42,7 +42,7 @@ export function grantCredits(
     const { accountId, available } = await local.grantCredit(account, amount, reason);
     if (json) return printJson(terminal, { accountId, amount, available });
     terminal.say(
-      `The account ${accountId} got ${inCredits(amount)} credits and has ${inCredits(available)} available.\n`,
+      `Account ${accountId} received ${inCredits(amount)} credits and now has ${inCredits(available)} available.\n`,
     );
   });
 }
@@ -56,7 +56,7 @@ export function confirmCheckout(terminal: Terminal, id: string, { reason, json }
     const { accountId, amount, bonus, reference } = await local.confirmCheckout(id, reason);
     if (json) return printJson(terminal, { id, accountId, amount, bonus });
     terminal.say(
-      `The payment ${reference} is confirmed: the account ${accountId} got ${inCredits(amount + bonus)} credits.\n`,
+      `Payment ${reference} is confirmed: account ${accountId} received ${inCredits(amount + bonus)} credits.\n`,
     );
   });
 }

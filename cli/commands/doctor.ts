@@ -12,7 +12,7 @@ export async function doctor(terminal: Terminal, options: { json?: true }): Prom
   if (unfit.length > 0)
     throw new CommandFailed(
       EXIT.unfit,
-      `missing: ${unfit.map(one => one.name).join(', ')}. The service cannot run without it.`,
+      `missing requirements: ${unfit.map(one => one.name).join(', ')}. The service cannot run until this machine meets them.`,
     );
 }
 

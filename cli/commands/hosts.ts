@@ -38,12 +38,12 @@ export function drainHost(terminal: Terminal, id: string, { wait, json }: DrainO
       const left = await usedOn(local, id);
       if (left === 0) {
         if (json) return printJson(terminal, { id, draining: true, used: 0 });
-        return terminal.print(`Host ${id} has no sessions, and gets no new ones.\n`);
+        return terminal.print(`Host ${id} has no sessions and receives no new sessions.\n`);
       }
       if (systemClock.monotonicMs() >= untilMs)
         throw new CommandFailed(
           EXIT.failed,
-          `Host ${id} gets no new sessions, but still has ${left}. Wait longer with --wait SECONDS, or release them.`,
+          `Host ${id} receives no new sessions, but still has ${left}. Wait longer with --wait SECONDS, or release the sessions.`,
         );
       await systemClock.sleep(LOOK_MS);
     }
@@ -54,7 +54,7 @@ export function undrainHost(terminal: Terminal, id: string, { json }: JsonOption
   return withLocal(terminal, async local => {
     await local.drainHost(id, false);
     if (json) return printJson(terminal, { id, draining: false });
-    terminal.print(`Host ${id} gets sessions again.\n`);
+    terminal.print(`Host ${id} receives new sessions again.\n`);
   });
 }
 

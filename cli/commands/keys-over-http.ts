@@ -32,30 +32,30 @@ export const createAppKey = (terminal: Terminal, options: CreateAppKeyOptions): 
       }),
     );
     const { id, applicationId, key } = made;
-    if (key === undefined) throw new CommandFailed(EXIT.failed, `The response to creating key ${id} contains no key.`);
+    if (key === undefined) throw new CommandFailed(EXIT.failed, `The response to the creation of key ${id} does not contain the key.`);
     if (profile) writeProfile(terminal, connection.profileName, { ...profile, key: { id, applicationId, value: key } });
     if (options.json) return printJson(terminal, { id, applicationId, ...(profile ? { saved: true } : { key }) });
     if (profile) return terminal.say(savedText(id, connection));
-    terminal.say(`Agent key ${id} of application ${applicationId}. It is shown only once:\n`);
+    terminal.say(`Created agent key ${id} for application ${applicationId}. It is shown only once:\n`);
     terminal.print(`${key}\n`);
   });
 
 function scopeOf(word: string): AgentKeyScope {
   const scope = AGENT_KEY_SCOPES.find(known => known === word);
   if (scope) return scope;
-  throw new CommandFailed(EXIT.usage, `There is no scope ${word}. The scopes are: ${AGENT_KEY_SCOPES.join(', ')}`);
+  throw new CommandFailed(EXIT.usage, `Unknown scope: ${word}. The scopes are: ${AGENT_KEY_SCOPES.join(', ')}`);
 }
 
 function savedIn({ profile, profileName, server }: Connection): Profile {
   if (profile?.token) return profile;
   throw new CommandFailed(
     EXIT.usage,
-    `--save stores the key in a profile, but profile ${profileName} is not logged in to ${server}.`,
+    `--save stores the key in a profile, but profile ${profileName} is not logged in to ${server}. Run \`berth login\` first.`,
   );
 }
 
 function savedText(id: string, { profile, profileName }: Connection): string {
-  const saved = `Agent key ${id} is saved in profile ${profileName}, for berth sessions.\n`;
+  const saved = `Agent key ${id} is saved in profile ${profileName} for use with \`berth sessions\`.\n`;
   if (!profile?.key) return saved;
   const { id: before, applicationId } = profile.key;
   return `${saved}The previously saved key stays valid. To revoke it: berth keys revoke ${before} --app ${applicationId}\n`;

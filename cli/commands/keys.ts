@@ -28,7 +28,7 @@ export function createKey(terminal: Terminal, options: CreateKeyOptions): Promis
     });
     if (options.json) return printJson(terminal, { id: row.id, applicationId: application.id, key: key.reveal() });
     terminal.say(
-      `Agent key ${row.id} of application ${application.name} (${application.id}). It is shown only once:\n`,
+      `Created agent key ${row.id} for application ${application.name} (${application.id}). It is shown only once:\n`,
     );
     terminal.print(`${key.reveal()}\n`);
   });

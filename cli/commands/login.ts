@@ -25,7 +25,7 @@ export async function login(terminal: Terminal, options: LoginOptions): Promise<
   if (before && before.server !== server)
     throw new CommandFailed(
       EXIT.usage,
-      `Profile ${profileName} is logged in to ${before.server}. Log out of it first, or use another with --profile.`,
+      `Profile ${profileName} is already logged in to ${before.server}. Log out first, or use another profile with --profile.`,
     );
   if (isReadableUnderway(server))
     terminal.say(`Warning: the connection to ${server} is not encrypted. Others may read your credentials.\n`);
@@ -38,7 +38,7 @@ export async function login(terminal: Terminal, options: LoginOptions): Promise<
     const expiresAt = token.expiresAt ? { expiresAt: token.expiresAt } : {};
     if (options.json) return printJson(terminal, { profile: profileName, server, tokenId: token.id, ...expiresAt });
     terminal.say(
-      `Logged in to ${server}${token.expiresAt ? ` until ${token.expiresAt}` : ''}, in ${credentialsFile(terminal)}.\n`,
+      `Logged in to ${server}${token.expiresAt ? ` until ${token.expiresAt}` : ''}. The token is saved in ${credentialsFile(terminal)}.\n`,
     );
     if (!before?.key) terminal.say('For `berth sessions`, create an agent key: berth keys create --app ID --save\n');
   });
@@ -73,7 +73,7 @@ const invitation = (started: Started): string =>
 
 async function tokenOfInput(terminal: Terminal, server: string): Promise<ProfileToken> {
   const value = (await terminal.input()).trim();
-  if (value === '') throw new CommandFailed(EXIT.usage, 'The input has no token.');
+  if (value === '') throw new CommandFailed(EXIT.usage, 'Standard input is empty. Write a personal access token to it.');
   const token = await dataOf(berthClient({ url: server, key: '', token: value }).GET('/v1/account/tokens/current'));
   return { id: token.id, value, isOwn: false, ...(token.expiresAt ? { expiresAt: token.expiresAt } : {}) };
 }
@@ -99,7 +99,7 @@ async function revokeOwn(terminal: Terminal, { server, key, token }: Profile): P
       revoked.push(id);
     } catch (error) {
       if (!(error instanceof BerthError)) throw error;
-      terminal.say(`Not revoked: ${id} (${error.message})\n`);
+      terminal.say(`Could not revoke ${id}: ${error.message}\n`);
     }
   };
   if (key) {

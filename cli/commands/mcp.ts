@@ -27,7 +27,7 @@ export const serveMcp = (terminal: Terminal, options: McpOptions): Promise<void>
     if (appId === undefined)
       throw new CommandFailed(
         EXIT.usage,
-        'The application of the agent key is not known. Name it with --app ID, or run `berth login` and `berth keys create --app ID`.',
+        'The application of the agent key is unknown. Pass its id with --app ID, or run `berth login` and `berth keys create --app ID`.',
       );
     const ask = asking(connection, appId);
     await ask('ping', {}); // A wrong address or key is an error of the command, with its exit code.
@@ -100,7 +100,7 @@ function resultOf(text: string): Readonly<Record<string, unknown>> {
     event ?? text,
   );
   if (message.error) throw new ProtocolError(message.error.code, message.error.message);
-  if (!message.result) throw new ProtocolError(ProtocolErrorCode.InternalError, 'The service gave no result.');
+  if (!message.result) throw new ProtocolError(ProtocolErrorCode.InternalError, 'The service returned no result.');
   return message.result;
 }
 

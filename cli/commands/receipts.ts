@@ -66,7 +66,7 @@ const controlIn = ({ by, from, to, masked, id }: ReceiptHandoff): string =>
   ` from ${from}${to ? ` to ${to}` : ''}${masked ? ', masked' : ''} (hand-off ${id})`;
 
 const approvedIn = ({ approval: { by, at, proof, rpId } }: NonNullable<ReceiptClaims['berth']['action']>): string =>
-  `by ${by.kind} ${by.id} at ${at}${proof ? `, signed by a passkey for ${rpId}` : ''}`;
+  `by ${by.kind} ${by.id} at ${at}${proof ? `, signed with a passkey for ${rpId}` : ''}`;
 
 async function textIn(file: string): Promise<string> {
   try {
@@ -93,6 +93,6 @@ function keySetIn(value: unknown, file: string): KeySet {
   const isKey = (key: unknown): boolean =>
     ['kid', 'kty', 'crv', 'x'].every(name => typeof Object(key)[name] === 'string');
   if (!Array.isArray(keys) || !keys.every(isKey))
-    throw new CommandFailed(EXIT.usage, `${file} is not a key set: save the answer of /.well-known/jwks.json.`);
+    throw new CommandFailed(EXIT.usage, `${file} is not a key set. Save the response of /.well-known/jwks.json to a file, and pass that file.`);
   return { keys };
 }

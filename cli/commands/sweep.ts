@@ -10,7 +10,7 @@ export async function sweep(terminal: Terminal, options: { dryRun?: true; json?:
     if (options.json) return terminal.print(`${JSON.stringify(did ?? plan)}\n`);
     if (did)
       return terminal.print(
-        `Removed the files of ${did.files} sessions and the rows of ${did.sessions}; ${did.failed} failed.\n`,
+        `Removed the files of ${did.files} sessions and the database rows of ${did.sessions} sessions. ${did.failed} removals failed.\n`,
       );
     for (const { id, downloads, uploads, bytes } of plan.files)
       terminal.print(`files    ${id}  ${downloads} downloads, ${uploads} uploads, ${bytes} bytes\n`);

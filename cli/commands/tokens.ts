@@ -28,7 +28,7 @@ export function createToken(terminal: Terminal, options: CreateTokenOptions): Pr
     });
     if (options.json) return printJson(terminal, { id: row.id, token: token.reveal() });
     const until = row.expiresAt ? `, valid until ${row.expiresAt.toISOString()}` : '';
-    terminal.say(`Personal access token ${row.id}${until}. It is shown only once:\n`);
+    terminal.say(`Created personal access token ${row.id}${until}. It is shown only once:\n`);
     terminal.print(`${token.reveal()}\n`);
   });
 }

@@ -7,7 +7,7 @@ export function rotateVault(terminal: Terminal, options: JsonOption): Promise<vo
   return withLocal(terminal, async local => {
     const { rewrapped } = await local.rotateMasterKey();
     if (options.json) return printJson(terminal, { rewrapped });
-    terminal.say(`The vault has a new master key, which wraps ${rewrapped} data keys.\n`);
+    terminal.say(`The vault has a new master key. It wraps ${rewrapped} data keys.\n`);
   });
 }
 
@@ -15,6 +15,6 @@ export function rotateSigningKey(terminal: Terminal, options: JsonOption): Promi
   return withLocal(terminal, async local => {
     const { kid } = await local.rotateSigningKey();
     if (options.json) return printJson(terminal, { kid });
-    terminal.say(`The key ${kid} is used for signing from now on.\n`);
+    terminal.say(`Key ${kid} is now used for signing.\n`);
   });
 }

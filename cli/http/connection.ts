@@ -70,7 +70,7 @@ export function serverOf({ env }: Terminal, options: HttpOptions, stored: Profil
 function originOf(address: string): string {
   const url = URL.parse(address);
   if (url && /^https?:$/.test(url.protocol) && url.pathname === '/' && !url.username) return url.origin;
-  throw new CommandFailed(EXIT.usage, `${address} is not the address of a server, such as https://berth.example`);
+  throw new CommandFailed(EXIT.usage, `${address} is not a server address. Expected an http or https address without a path, such as https://berth.example`);
 }
 
 const EXIT_OF_STATUS: Readonly<Record<number, ExitCode>> = {
@@ -100,7 +100,7 @@ function issueText(issue: unknown): string {
 
 function missing({ details }: BerthError, { server, profileName }: Connection): string {
   if (details?.credential === 'token') return `There is no login for ${server}. ${loginAdvice(server, profileName)}`;
-  return `There is no agent key for ${server}. Run \`berth keys create --app ID --save\`${profileName === PROFILE_DEFAULT ? '' : ` with \`--profile ${profileName}\``}, or pass one with \`--key\` or BERTH_KEY.`;
+  return `There is no agent key for ${server}. Run \`berth keys create --app ID --save\`${profileName === PROFILE_DEFAULT ? '' : ` with \`--profile ${profileName}\``}, or pass a key with \`--key\` or BERTH_KEY.`;
 }
 
 export function loginAdvice(server: string | undefined, profileName: string): string {

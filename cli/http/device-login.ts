@@ -51,7 +51,7 @@ async function poll(berth: Berth, started: Started, verifier: string): Promise<G
       seconds += slowerBySeconds(error);
     }
   }
-  throw new CommandFailed(EXIT.denied, 'Nobody approved in time. Run `berth login` again.');
+  throw new CommandFailed(EXIT.denied, 'The login was not approved in time. Run `berth login` again.');
 }
 
 const collect = (berth: Berth, deviceCode: string, verifier: string): Promise<Granted> =>

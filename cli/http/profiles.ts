@@ -57,7 +57,7 @@ function readStored(file: string): Stored {
   if (Check(Stored, stored)) return stored;
   throw new CommandFailed(
     EXIT.failed,
-    `${file} is not a file of berth login. Remove it, and run \`berth login\` again.`,
+    `${file} is not a valid credentials file. Remove it, and run \`berth login\` again.`,
   );
 }
 

@@ -29,11 +29,11 @@ export async function showAccount(session: Session): Promise<void> {
       'None.',
     ),
     make('div', { className: 'stack' }, signOut(session, 'session.end', 'Sign out'), ...elsewhere(session, devices)),
-    make('h2', {}, 'What is kept about you'),
+    make('h2', {}, 'Your stored data'),
     make(
       'p',
       { className: 'soft' },
-      'Everything in one archive: profile, memory, consents, what you decided, receipts.',
+      'One archive with your profile, memory, consents, decisions and receipts.',
     ),
     button('Download it', async () => offer(await session.download('profile.export'), 'profile.zip')),
     make('h2', {}, 'Delete the account'),

@@ -6,9 +6,9 @@ import { busy, byId, make, timeOf, titled } from './parts.ts';
 import type { Session } from './session.ts';
 
 const OVER: Readonly<Record<string, string>> = {
-  approved: 'You have approved this. It will be executed once.',
-  refused: 'You have refused this.',
-  expired: 'The time to decide this has run out.',
+  approved: 'You have approved this. The operation will be executed once.',
+  refused: 'You have refused this request.',
+  expired: 'The time to decide has run out.',
   cancelled: 'The agent has withdrawn this request.',
 };
 
@@ -30,8 +30,8 @@ function draw(session: Session, action: ApplicationAction): void {
   const end = mayDecide
     ? [make('div', { className: 'decide' }, ...buttons(session, action))]
     : [
-        make('p', { className: 'done', role: 'status' }, OVER[status] ?? 'This has been decided and executed.'),
-        make('a', { className: 'plainly', href: `/consumer/${session.appId}` }, 'What else is waiting for you'),
+        make('p', { className: 'done', role: 'status' }, OVER[status] ?? 'This request has been decided and executed.'),
+        make('a', { className: 'plainly', href: `/consumer/${session.appId}` }, 'See what else is waiting for you'),
       ];
   byId('body').replaceChildren(make('dl', {}, ...fields, ...until), ...said, ...warning, ...end);
 }

@@ -21,8 +21,8 @@ export async function showConsent(session: Session, keyId: string): Promise<void
   const agent = await session.send<ConsentingAgent>('memory.agent', { keyId });
   const may = access === 'write' ? 'read and change' : 'read';
   titled(
-    `May ${agent.name} ${may} what is remembered about you?`,
-    `${agent.name} is an agent of ${session.application}. It asks for ${key}.`,
+    `Allow ${agent.name} to ${may} what is remembered about you?`,
+    `${agent.name} is an agent of ${session.application}. It requests access to ${key}.`,
   );
   const group = key.includes('.') ? `${key.slice(0, key.indexOf('.') + 1)}*` : undefined;
   const what = choice('What', [
@@ -39,9 +39,9 @@ export async function showConsent(session: Session, keyId: string): Promise<void
       ...{ keyId, keys: [what.chosen()], access },
       ...(days > 0 ? { expiresAt: new Date(Date.now() + days * DAY_MS).toISOString() } : {}),
     });
-    done(session, `${agent.name} may ${may} it. You can withdraw this at any time under Memory.`);
+    done(session, `${agent.name} can now ${may} it. You can withdraw your consent at any time under Memory.`);
   };
-  const refuse = async (): Promise<void> => done(session, `${agent.name} may not ${may} it. Nothing was changed.`);
+  const refuse = async (): Promise<void> => done(session, `${agent.name} cannot ${may} it. Nothing was changed.`);
   byId('body').replaceChildren(
     what.element,
     time.element,

@@ -6,9 +6,9 @@ export const ASKS: Readonly<Record<ConsumerHandoff['reason'], string>> = {
   login: 'Sign in for an agent',
   otp: 'Enter a code for an agent',
   captcha: 'Solve a captcha for an agent',
-  payment: 'Make a payment in the browser of an agent',
-  consent: 'Give consent in the browser of an agent',
-  review: 'Look something over for an agent',
+  payment: 'Make a payment in an agent\u2019s browser',
+  consent: 'Give consent in an agent\u2019s browser',
+  review: 'Review something for an agent',
   other: 'Help an agent in its browser',
 };
 

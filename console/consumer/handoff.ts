@@ -12,10 +12,10 @@ const BIDI = /[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g;
 
 const OVER: Readonly<Record<ConsumerHandoff['status'], string>> = {
   requested: '',
-  claimed: 'You have control in another window. If you closed it, you can take control again after at most a minute.',
-  completed: 'You have done this.',
-  declined: 'You have declined this.',
-  failed: 'You have told the agent that it was not possible.',
+  claimed: 'You have control in another window. If you closed that window, you can take control again within a minute.',
+  completed: 'You have completed this request.',
+  declined: 'You have declined this request.',
+  failed: 'You have reported that it could not be done.',
   cancelled: 'The agent has withdrawn this request.',
   expired: 'The time ran out, and the agent continued without your help.',
   session_ended: 'The browser of the agent was closed.',
@@ -60,14 +60,14 @@ function draw(session: Session, handoff: ConsumerHandoff, said = OVER[handoff.st
       make(
         'p',
         { className: 'soft' },
-        `The browser belongs to ${session.application}. Type a secret only if you trust it and the page above.`,
+        `The browser belongs to ${session.application}. Type a secret only if you trust this application and the page above.`,
       ),
       make('div', { className: 'stack' }, takeControl(session, handoff)),
     );
   byId('body').replaceChildren(
     ...(isOpen(handoff) ? [asked] : []),
     make('p', { className: 'done', role: 'status' }, said),
-    make('a', { className: 'plainly', href: `/consumer/${session.appId}` }, 'What else is waiting for you'),
+    make('a', { className: 'plainly', href: `/consumer/${session.appId}` }, 'See what else is waiting for you'),
   );
 }
 
@@ -121,7 +121,7 @@ function work(session: Session, handoff: ConsumerHandoff, lease: Lease): void {
       busy(all, () => act().catch(error => (Lease.isOver(error) ? lost() : Promise.reject(error)))),
     );
   does(done, () => finish('completed', 'Thank you. The agent has control again.'));
-  does(failed, () => finish('failed', 'The agent was told, and has control again.'));
+  does(failed, () => finish('failed', 'The agent was notified, and has control again.'));
   does(back, async () => {
     await lease.giveBack();
     lease.close();

@@ -36,7 +36,7 @@ const PAGES: Readonly<Record<string, Page>> = {
     show: session => showHandoff(session, named),
   },
   consent: {
-    why: 'Sign in to decide what an agent may know about you.',
+    why: 'Sign in to decide whether an agent may use what is remembered about you.',
     show: session => showConsent(session, named),
   },
 };
@@ -69,16 +69,16 @@ function showTabs(): void {
 async function open(): Promise<void> {
   const config: ServiceConfig = await (await fetch(`/v1/config?application=${encodeURIComponent(appId)}`)).json();
   const { consumer } = config;
-  if (!consumer) throw new Error('Nobody can sign in here.');
+  if (!consumer) throw new Error('Sign-in is not set up for this application.');
   const shown = PAGES[page];
-  if (!shown) throw new Error('There is no such page.');
+  if (!shown) throw new Error('This page does not exist.');
   document.title = `${shown.tab ?? 'To decide'} · ${consumer.name}`;
   byId('brand').textContent = consumer.name;
   paint(consumer.colour);
   await finishSignIn(appId);
   try {
     if (named !== '') document.body.className = 'single';
-    if (named === '' && shown.tab === undefined) throw new Error('There is no such page.');
+    if (named === '' && shown.tab === undefined) throw new Error('This page does not exist.');
     await shown.show(sessionOf(appId, consumer.name));
     if (named === '') showTabs();
   } catch (error) {

@@ -8,7 +8,7 @@ const RENEW_MS_MIN = 5_000;
 const RENEW_MS_MAX = 30_000;
 /** The delay after a renewal that got no response. */
 const RENEW_AGAIN_MS = 2_000;
-const NO_ANSWER = 'The service is not responding at the moment. You keep control if it is back soon.';
+const NO_ANSWER = 'The service is not responding. You keep control if it responds again soon.';
 const OVER: ReadonlySet<string> = new Set(['stale_fence', 'invalid_credentials', 'not_found']);
 
 const keyOf = (id: string): string => `handoff-lease ${id}`;

@@ -101,7 +101,7 @@ function itemOf(session: Session, { key, updatedBy, updatedAt, bytes }: MemoryPa
         value.textContent = typeof item.value === 'string' ? item.value : JSON.stringify(item.value, undefined, 2);
       },
       error => {
-        value.textContent = error instanceof Error ? error.message : 'It could not be read.';
+        value.textContent = error instanceof Error ? error.message : 'The item could not be read.';
       },
     );
   });

@@ -3,7 +3,7 @@
 
 export const byId = (id: string): HTMLElement => {
   const found = document.getElementById(id);
-  if (!found) throw new Error(`the page has no ${id}`);
+  if (!found) throw new Error(`the page has no element with the id ${id}`);
   return found;
 };
 
@@ -53,7 +53,7 @@ export async function command<Answer>(
   });
   if (answer.ok) return read(answer);
   const refused: RefusedBody = await answer.json().catch(() => ({}));
-  const { code = 'internal', message = 'The service did not answer. Try again.', details } = refused;
+  const { code = 'internal', message = 'The service did not respond. Try again.', details } = refused;
   throw new Refused(answer.status, code, message, details);
 }
 

@@ -36,7 +36,7 @@ export async function showReceipts(session: Session): Promise<void> {
   };
   await load();
   byId('body').replaceChildren(
-    ...(list.childElementCount === 0 ? [listOf([], 'Nothing has been done yet.')] : [list, more]),
+    ...(list.childElementCount === 0 ? [listOf([], 'There are no receipts yet.')] : [list, more]),
   );
 }
 
@@ -51,7 +51,7 @@ function item(session: Session, receipt: ConsumerReceiptPage['data'][number]): H
     { className: 'more' },
     make('dl', {}, ...pair('Operation', operationId), ...pair('Receipt', receipt.receiptId)),
     save,
-    make('p', { className: 'faint' }, 'Anyone can verify it without this service: berth receipts verify.'),
+    make('p', { className: 'faint' }, 'Anyone can verify it without this service, with berth receipts verify.'),
   );
   const head = make(
     'summary',

@@ -125,7 +125,7 @@ function showControl(): void {
   parts.keyboard.hidden = !hasControl() || hasKeyboard();
   parts.control.disabled = who === 'other' || who === 'unknown';
   parts.state.textContent = {
-    you: `You are in control. Input from the agent is held.${hasKeyboard() ? ` ${EXIT_KEY} leaves the page.` : ''}`,
+    you: `You are in control. Input from the agent is held.${hasKeyboard() ? ` Press ${EXIT_KEY} to leave the page.` : ''}`,
     other: 'Another person is in control.',
     agent: 'The agent is in control.',
     unknown: 'Connecting…',

@@ -27,7 +27,7 @@ onSignedIn(() => {
 });
 
 const root = document.getElementById('root');
-if (!root) throw new Error('the page has no place for the console');
+if (!root) throw new Error('the page has no element for the console');
 createRoot(root).render(
   <StrictMode>
     <QueryClientProvider client={queryClient}>{pageFor(location.pathname)}</QueryClientProvider>

@@ -44,7 +44,7 @@ export const ACTION_OPERATIONS = {
       201: {
         description: 'The Action is waiting for a decision.',
         schema: Action,
-        headers: { 'idempotency-replayed': '`true` if an earlier request with the same key made the Action.' },
+        headers: { 'idempotency-replayed': '`true` if an earlier request with the same key created the Action.' },
       },
     },
     errors: [

@@ -61,7 +61,7 @@ export const COMPATIBILITY_OPERATIONS = {
     path: '/v1/sessions/start',
     summary: 'Start (Stagehand 3)',
     description:
-      "Creates a session from `browserbaseSessionCreateParams`, or uses the session in `browserbaseSessionID`, and tells the client to run the steps itself. The rest of the body is ignored. The client's model key is neither stored nor logged.",
+      "Creates a session from `browserbaseSessionCreateParams`, or uses the session in `browserbaseSessionID`, and makes the client run the steps itself. The rest of the body is ignored. The client's model key is neither stored nor logged.",
     credential: 'agentKey',
     scopes: ['browsers:write'],
     isWrite: true,

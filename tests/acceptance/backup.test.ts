@@ -127,7 +127,7 @@ test('a backup of a running service, restored into an empty folder, contains key
 
   const taken = backUp(server.env);
   await churn(taken);
-  assert.match(await taken, /berth-\d{8}T\d{6}Z\.zip: \d+ files, \d+ bytes\. Anyone who has this file has all secrets/);
+  assert.match(await taken, /berth-\d{8}T\d{6}Z\.zip: \d+ files, \d+ bytes\. Keep this archive secret: it contains all secrets/);
   assert.deepEqual(
     readdirSync(dataDir).filter(name => name.startsWith('.')),
     [],

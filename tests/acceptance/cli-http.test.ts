@@ -206,7 +206,7 @@ test('keeps profiles separate, and sends their credentials only to their own ser
   assert.deepEqual(seen, []);
   const moved = await machine.run(['login', '--profile', 'work', '--server', 'https://berth.example']);
   assert.equal(moved.code, EXIT.usage);
-  assert.match(moved.stderr, /is logged in to .*Log out of it first/);
+  assert.match(moved.stderr, /is already logged in to .*Log out first/);
   const unknown = await machine.run(['apps', 'list', '--profile', 'nobody']);
   assert.equal(unknown.code, EXIT.notFound);
   assert.match(unknown.stderr, /no profile nobody/);

@@ -110,7 +110,7 @@ test('the ledger can be filtered by entry type', () =>
     await page.getByText('0.25 credits used', { exact: true }).first().waitFor({ state: 'detached' });
     await page.getByText('available +50 credits').waitFor();
     await watched.assertSound();
-    await page.getByLabel('Entry').selectOption('Given by the operator');
+    await page.getByLabel('Entry').selectOption('Granted by the operator');
     await page.getByText('No matching entries').waitFor();
   }));
 

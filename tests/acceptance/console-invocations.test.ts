@@ -221,7 +221,7 @@ test('shows why an invocation failed, and verifies its receipt', () =>
 test('a viewer can verify the receipt, but sees neither input nor output', () =>
   visitAs(VIEWER, DESK, pathOf('order'), async (page, watched) => {
     await page.getByText('Verified in this browser').waitFor();
-    await page.getByText('The input is kept, and shown to developers, admins and owners.').waitFor();
+    await page.getByText('The input is kept, but is shown only to developers, admins and owners.').waitFor();
     assert.equal(await page.getByText('A-1007').count(), 0);
     await watched.assertSound();
   }));

@@ -68,7 +68,7 @@ test('an operation can be created from an example, corrected after errors, publi
 
     await page.getByRole('button', { name: 'Save as draft' }).click();
     await page.getByRole('heading', { name: 'orders.read' }).waitFor();
-    await page.getByText(/^Publish it first/).waitFor();
+    await page.getByText(/^Publish the operation first/).waitFor();
     assert.equal((await standing('orders.read')).status, 'draft');
     await page.getByRole('button', { name: 'Publish revision 1' }).click();
     await page.getByText('Published r1').waitFor();
@@ -170,7 +170,7 @@ test('a viewer can read an operation, but sees no buttons', () =>
       assert.equal(await page.getByRole('button', { name }).count(), 0, String(name));
     await watched.assertSound();
     await page.goto(`${server.url}${operations}/new`);
-    await page.getByText('You can look at operations, not create them').waitFor();
+    await page.getByText('You can view operations, but not create them').waitFor();
   }));
 
 test('a developer can switch off a built-in operation, but cannot set its price', () =>

@@ -39,7 +39,7 @@ test('shows the usage of the application this week, from the first page and by k
   await inventPast(server);
   await signedIn(server, link, DESK, async ({ page }) => {
     await page.goto(`${server.url}/console/`);
-    await page.getByText(/^\d+ sessions created, \d+ of \d+ that ended failed\. Failures/).waitFor();
+    await page.getByText(/^\d+ sessions created, \d+ of \d+ ended sessions failed\. Failures/).waitFor();
     const week = page.getByRole('button', { name: 'Last 7 days' });
     assert.equal(await week.getAttribute('aria-pressed'), 'true');
     await page.getByRole('row').filter({ hasText: 'First key' }).waitFor();
@@ -77,7 +77,7 @@ for (const look of LOOKS)
       const { page } = watched;
       for (const period of ['day', 'week', 'month']) {
         await page.goto(`${overview}?period=${period}`);
-        await page.getByText(/that ended failed\. Failures/).waitFor();
+        await page.getByText(/ended sessions failed\. Failures/).waitFor();
         for (const summary of await page.getByText('Show as table').all()) await summary.click();
         await watched.assertSound();
       }

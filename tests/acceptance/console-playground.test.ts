@@ -88,7 +88,7 @@ test('a failed snippet shows the reason, and a snippet that does not end can be 
     await page.getByRole('log').getByText('began').waitFor();
     await page.getByRole('button', { name: 'Stop' }).click();
     await page.getByText('The snippet was stopped.').waitFor();
-    assert.equal(await page.locator('iframe[title="Runner of the snippet"]').count(), 0);
+    assert.equal(await page.locator('iframe[title="Snippet runner"]').count(), 0);
     await page.getByRole('button', { name: 'Release' }).click();
     await page.getByText('The session has ended').waitFor();
   }));

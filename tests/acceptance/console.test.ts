@@ -463,7 +463,7 @@ test('copies the complete connect address while its key is hidden', () =>
     const address = await copied('the connect address');
     assert.match(address, /signingKey=[\w.-]{20,}$/);
     assert.equal(address.replace(/signingKey=.*/, ''), connectUrl.replace(/signingKey=.*/, ''));
-    assert.ok((await copied('the lines for Playwright')).includes(address));
+    assert.ok((await copied('the code for Playwright')).includes(address));
     await server.release(id);
   }));
 

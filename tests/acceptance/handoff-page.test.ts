@@ -230,7 +230,7 @@ test('only a site that the application has registered can show the page in a fra
   const inFrame = (url: string): string => `${pages.url}/frames?framed=${encodeURIComponent(url)}`;
   const frame = page.frameLocator('iframe');
   await page.goto(inFrame(address.split('#', 1)[0] ?? ''));
-  await frame.getByRole('heading', { name: 'Open this in a window of its own' }).waitFor();
+  await frame.getByRole('heading', { name: 'Open this page in its own window' }).waitFor();
   await page.goto(inFrame(address));
   await frame.getByRole('button', { name: 'Take control' }).click();
   const view = frame.frameLocator('iframe[title="The browser"]');
@@ -301,7 +301,7 @@ test('a consumer finds a waiting hand-off, takes control on a phone, keeps contr
     await page.getByRole('button', { name: 'Done' }).click();
     await page.getByText('The agent has control again').waitFor();
     await watched.assertSound();
-    await page.getByRole('link', { name: 'What else is waiting for you' }).click();
+    await page.getByRole('link', { name: 'See what else is waiting for you' }).click();
     await page.getByRole('heading', { name: 'Nothing is waiting for you' }).waitFor();
     await page.getByText(', done, ').first().waitFor();
     await shot('nothing');

@@ -547,7 +547,7 @@ test('Tab and Escape are sent to the page, and F6 moves the focus out of the pag
   await view.keyboard.press('Escape');
   await view.keyboard.down('Shift');
   await eventually('the keys in the page', async () => (await heard(page)).includes('keydown Shift'));
-  await view.getByText('F6 leaves the page').waitFor();
+  await view.getByText('Press F6 to leave the page').waitFor();
   await view.keyboard.press('F6');
   const giveBack = view.getByRole('button', { name: 'Give back' });
   await eventually('the focus on the button', () => giveBack.evaluate(button => button.matches(':focus')));

@@ -62,7 +62,7 @@ export async function ask<Id extends OperationId>(id: Id, input: Input<Id>): Pro
   const kind = credentialOf(id);
   if (kind === 'public' || id === 'stepUp') return requireSuccess(response);
   if (kind === 'account' || kind === 'human') {
-    if (kind === 'account' || isPerson()) signOut('You were signed out: the sign-in has expired or was ended.');
+    if (kind === 'account' || isPerson()) signOut('Your sign-in has expired or was ended. Sign in again.');
     return requireSuccess(response);
   }
   // The key was revoked before its expiry. The request had no effect, so it is sent again with a new key.
@@ -117,7 +117,7 @@ async function credential(kind: string, app: string | undefined): Promise<Record
 async function requireSuccess(response: Response): Promise<Response> {
   if (response.ok) return response;
   const body = await response.json().catch(() => ({}));
-  throw new ApiError(response.status, Object(body), `The service answered ${response.status}.`);
+  throw new ApiError(response.status, Object(body), `The service responded with status ${response.status}.`);
 }
 
 export function urlOf(path: string, params: unknown = {}, query: unknown = {}): string {

@@ -27,7 +27,7 @@ export async function listen(options: ListenOptions, signal: AbortSignal): Promi
       const response = await open(options, lastId, signal);
       // The stream of an application has no end: a service that is stopping responds with 204, so reconnect.
       if (options.sessionId !== undefined && response.status === 204) return options.onState('over');
-      if (!response.body) throw new Error('the stream has no body');
+      if (!response.body) throw new Error('the response has no event stream');
       options.onState('live');
       waitMs = RETRY_FIRST_MS;
       for await (const event of eventsOf(response.body)) {

@@ -28,7 +28,7 @@ async function jsonOf(ceremony: () => Promise<Credential | null>): Promise<JsonO
     const credential = await ceremony();
     if (credential instanceof PublicKeyCredential) return JSON.parse(JSON.stringify(credential));
   } catch (error) {
-    throw new Error('The passkey was not used. Try again, or use another way.', { cause: error });
+    throw new Error('The passkey was not used. Try again, or use another method.', { cause: error });
   }
   throw new Error('This browser did not provide a passkey.');
 }

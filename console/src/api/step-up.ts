@@ -25,7 +25,7 @@ export function endStepUp(given: boolean): void {
   const asked = waiting;
   waiting = undefined;
   if (given) asked?.resolve();
-  else asked?.reject(new Error('Nothing was changed, because you did not confirm it.'));
+  else asked?.reject(new Error('Nothing was changed, because you did not confirm your identity.'));
   tell();
 }
 

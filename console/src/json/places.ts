@@ -78,7 +78,7 @@ class Scanner {
 
   #value(path: readonly string[]): void {
     this.#skip(BLANK);
-    if (path.length > LEVELS_MAX) throw this.#broken(`is nested more than ${LEVELS_MAX} levels deep`);
+    if (path.length > LEVELS_MAX) throw this.#broken(`the value is nested more than ${LEVELS_MAX} levels deep`);
     this.places.set(path.join('.'), this.#at);
     const first = this.#text[this.#at];
     if (first === '{') this.#members('}', index => this.#member(path, index));

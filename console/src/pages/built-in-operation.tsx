@@ -50,7 +50,7 @@ export function BuiltInOperation({
       <form onSubmit={submit} className="grid gap-4 p-4">
         <CheckField
           label="Agents may call it"
-          hint="If their key has a grant for it."
+          hint="If their key has a grant for the operation."
           disabled={!mayWrite}
           checked={enabled}
           onChange={event => setEnabled(event.target.checked)}
@@ -81,7 +81,7 @@ export function BuiltInOperation({
             </Button>
             <p role="status" className="text-sm text-soft">
               {work.isSuccess && !isChanged
-                ? 'Saved. It has taken effect.'
+                ? 'Saved. The change is in effect.'
                 : mayRelax
                   ? ''
                   : 'A higher price or a weaker approval requires the admin role.'}

@@ -35,7 +35,7 @@ export function ConnectTab({ session }: { readonly session: Session }) {
       {SNIPPETS.map(([name, lines]) => (
         <section key={name}>
           <h2 className="mb-2 text-sm font-semibold">{name}</h2>
-          <CodeBlock code={lines(address)} copied={lines(connectUrl)} label={`the lines for ${name}`} />
+          <CodeBlock code={lines(address)} copied={lines(connectUrl)} label={`the code for ${name}`} />
         </section>
       ))}
     </div>

@@ -18,7 +18,7 @@ export type UsePeriod = keyof typeof USE_PERIODS;
 
 export const ENTRY_WORDS: Readonly<Record<CreditEntry['type'], string>> = {
   fund: 'Bought',
-  grant: 'Given by the operator',
+  grant: 'Granted by the operator',
   hold: 'Held',
   extend: 'Held more',
   capture: 'Used',

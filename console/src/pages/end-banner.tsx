@@ -6,19 +6,19 @@ import { Icon } from '../ui/icon.tsx';
 import { Moment } from '../ui/time.tsx';
 
 const ADVICE: Readonly<Partial<Record<EndReason, string>>> = {
-  crashed: 'The replay opens at the last picture. Console and Network show what happened before it.',
+  crashed: 'The replay opens at the last frame. The Console and Network tabs show what happened before the crash.',
   out_of_memory:
     'The pages needed more memory than a session may use. Open fewer at a time, or ask the operator for a higher limit.',
   start_failed: 'Create the session again. If this happens again, see the log of the service for the reason.',
   egress_limit:
     'The Network tab shows what was transferred. You can set a larger egressBytes when you create a session.',
-  credit_exhausted: 'An owner of the application can buy credit, or the operator can give some.',
-  disk_limit: 'Downloads and the storage of its pages filled the disk of the session.',
+  credit_exhausted: 'An owner of the application can buy credit, or the operator can grant it.',
+  disk_limit: 'Downloads and data stored by pages filled the disk of the session.',
   timed_out: 'You can set a longer timeout when you create a session, up to the limit of the application.',
   connect_timeout: 'Connect sooner after creating the session, or create it with keepAlive.',
   service_restart: 'The restarted service could not continue with the browser. Create the session again.',
   host_lost:
-    'The machine that was running it stopped responding. What was already stored is kept. Create the session again.',
+    'The machine that was running the session stopped responding. Data that was already stored is kept. Create the session again.',
 };
 
 export function EndBanner({ app, session }: { readonly app: string; readonly session: Session }) {

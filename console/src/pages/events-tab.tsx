@@ -31,7 +31,7 @@ const WORDS: Readonly<Partial<Record<EventType, string>>> = {
   'session.release_requested': 'Release requested',
   'session.end_decided': 'End decided',
   'session.ended': 'Ended',
-  'session.events_limited': 'Event limit reached; only the end will still be recorded',
+  'session.events_limited': 'Event limit reached; only the end of the session will be added',
 };
 
 const ACTORS: Readonly<Record<SessionEvent['actor']['kind'], string>> = {

@@ -35,7 +35,7 @@ export function ExtensionsPage({ app }: { readonly app: string }) {
   return (
     <Page
       title="Extensions"
-      about="Browser extensions. A session loads the extensions that it names before the first client connects."
+      about="Browser extensions. Those that are named when a session is created are loaded before the first client connects."
       actions={
         <FileButton label="Upload zip or crx" accept=".zip,.crx" busy={upload.isPending} onFile={upload.mutate} />
       }
@@ -48,7 +48,7 @@ export function ExtensionsPage({ app }: { readonly app: string }) {
       <Find add={id => keep([id, ...ids.filter(one => one !== id)])} />
       <Panel>
         {ids.length === 0 ? (
-          <Empty icon="extensions" title="No extensions known to this browser">
+          <Empty icon="extensions" title="No extensions remembered by this browser">
             The service has no list of extensions. This browser remembers the extensions that you upload here. To see
             another one, enter its id.
           </Empty>

@@ -48,7 +48,7 @@ function schemaOf(operationId: string, text: string): NonNullable<Grant['input']
   try {
     return JSON.parse(text);
   } catch (error) {
-    throw new Error(`The input of ${operationId} is not JSON.`, { cause: error });
+    throw new Error(`The input schema for ${operationId} is not JSON.`, { cause: error });
   }
 }
 
@@ -132,7 +132,7 @@ function OneGrant({
       {hasCredentials(grant) && (
         <TextField
           label="Credentials"
-          hint="Ids of stored credentials that its steps may type into pages, separated by commas. Leave empty for none."
+          hint="Ids of stored credentials that the steps may type into pages, separated by commas. Leave empty for none."
           value={grant.credentials}
           onChange={event => change({ ...grant, credentials: event.target.value })}
           spellCheck={false}

@@ -17,7 +17,7 @@ import { Ago, Moment } from '../ui/time.tsx';
 import { ForOperator } from './for-operator.tsx';
 
 export const HostsPage = () => (
-  <Page title="Hosts" about="The servers that run browsers, their sessions, and which servers get new sessions.">
+  <Page title="Hosts" about="The servers that run browsers, their sessions, and which servers receive new sessions.">
     <ForOperator>
       <List />
     </ForOperator>
@@ -178,7 +178,7 @@ function Drain({ host: { id, state, draining, used } }: { readonly host: ListedH
       <Button onClick={() => setAsking(true)}>Drain</Button>
       {asking && (
         <Confirm title="Drain this host?" action="Drain" close={() => setAsking(false)} act={() => change(true)}>
-          {used === 0 ? 'No sessions are running on it.' : `Running sessions (${used}) continue until they end.`} New
+          {used === 0 ? 'No sessions are running on this host.' : `Running sessions (${used}) continue until they end.`} New
           sessions go to the other hosts. You can undo this at any time.
         </Confirm>
       )}

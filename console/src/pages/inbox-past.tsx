@@ -144,7 +144,7 @@ const WHY: Readonly<Record<string, string>> = {
 
 function decidedBy({ by, method }: NonNullable<ApplicationAction['decision']>, people: Names): string {
   const who = by.kind === 'end_user' ? 'an end user' : (people.get(by.id) ?? 'a former member');
-  return `by ${who}${method === 'passkey' ? ', signed by a passkey' : ''}`;
+  return `by ${who}${method === 'passkey' ? ', signed with a passkey' : ''}`;
 }
 
 const PastHandoff = ({

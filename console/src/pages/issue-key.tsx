@@ -11,12 +11,12 @@ const OF_BROWSERS: Offered = [
   ['browsers:read', 'List and read sessions'],
   ['browsers:write', 'Create, change and release sessions'],
   ['browsers:connect', 'Read connect addresses and control browsers'],
-  ['browsers:files', 'Uploads, downloads and recordings'],
+  ['browsers:files', 'Manage uploads, downloads and recordings'],
 ];
 const OF_OPERATIONS: Offered = [
-  ['operations:discover', 'List the operations that it has grants for'],
-  ['operations:invoke', 'Call the operations that it has grants for'],
-  ['invocations:read', 'Read its invocations and their receipts'],
+  ['operations:discover', 'List the operations that the key has grants for'],
+  ['operations:invoke', 'Call the operations that the key has grants for'],
+  ['invocations:read', 'Read the invocations of the key and their receipts'],
   ['actions:prepare', 'Ask people to approve calls'],
   ['actions:execute', 'Execute calls that people approved'],
   ['handoffs:write', 'Ask people to take over a session'],

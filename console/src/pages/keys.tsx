@@ -88,7 +88,7 @@ export function KeysPage({ app }: { readonly app: string }) {
       </ListPanel>
       {aside > 0 && (
         <Button look="quiet" className="mt-3" onClick={() => setAll(!all)} aria-expanded={all}>
-          {all ? 'Hide inactive keys and keys of the console' : `Show ${aside} inactive keys and keys of the console`}
+          {all ? 'Hide inactive keys and console keys' : `Show ${aside} inactive keys and console keys`}
         </Button>
       )}
       {doing && 'issue' in doing && <IssueKey app={app} done={done} close={() => setDoing(undefined)} />}

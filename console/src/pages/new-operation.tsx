@@ -24,7 +24,7 @@ export function NewOperationPage({ app }: { readonly app: string }) {
         </Panel>
       ) : !isAtLeast(role, 'developer') ? (
         <Panel>
-          <Empty icon="operations" title="You can look at operations, not create them">
+          <Empty icon="operations" title="You can view operations, but not create them">
             Creating operations requires the developer role. Ask an admin or owner of the application for it.
           </Empty>
         </Panel>

@@ -63,7 +63,7 @@ export function NewSessionPage({ app }: { readonly app: string }) {
                 name: one,
                 panel: (
                   <div className="p-3">
-                    <CodeBlock code={requestCode(one, request, location.origin)} label={`the request in ${one}`} />
+                    <CodeBlock code={requestCode(one, request, location.origin)} label={`the request as ${one}`} />
                   </div>
                 ),
               }))}

@@ -115,7 +115,7 @@ export function OperationEditor({
 }
 
 function missingStart(): never {
-  throw new Error('an editor needs an operation, or what a new one begins with');
+  throw new Error('the editor needs an operation or an initial draft');
 }
 
 function isDirty(draft: OperationDraft, base: ConfiguredOperation): boolean {

@@ -15,7 +15,7 @@ export interface OperationExample {
 export const EXAMPLES: readonly OperationExample[] = [
   {
     name: 'Read from an API',
-    about: 'A GET request. The input fills a part of the address.',
+    about: 'A GET request. The input fills in a part of the address.',
     id: 'orders.read',
     draft: {
       ...EMPTY_DRAFT,

@@ -93,7 +93,7 @@ export function AboutFields({ children, ...props }: FieldsProps & { readonly chi
         </div>
         {draft.effect === 'irreversible' && draft.approval === 'none' && (
           <CheckField
-            label="Let agents do it without approval"
+            label="Let agents call the operation without approval"
             hint="The call cannot be undone, and nobody is asked first."
             problem={problem('acknowledged')}
             disabled={locked}
@@ -148,14 +148,14 @@ export function HttpFields(props: FieldsProps) {
           />
           <TextField
             label="Idempotency header"
-            hint="If the service supports one. An interrupted call is then sent once more with the same key."
+            hint="If the service supports idempotency keys. An interrupted call is then sent once more with the same key."
             placeholder="Idempotency-Key"
             spellCheck={false}
             {...text('idempotencyHeader')}
           />
         </div>
         <JsonField
-          label="More about the call"
+          label="More call settings"
           hint="JSON, optional: query, headers, fixedHeaders, sign, successStatus, maxResponseBytes."
           placeholder={'{"query": {"q": "/words"}}'}
           rows={4}
@@ -206,7 +206,7 @@ function Authentication(props: FieldsProps) {
         </SelectField>
       )}
       {credentialId !== '' && draft.as === 'header' && (
-        <TextField label="Header of the credential" placeholder="X-Api-Key" required {...text('header')} />
+        <TextField label="Header for the credential" placeholder="X-Api-Key" required {...text('header')} />
       )}
     </div>
   );
@@ -231,7 +231,7 @@ export function BrowserFields(props: FieldsProps) {
           {...json('steps')}
         />
         <JsonField
-          label="More about the browser"
+          label="More browser settings"
           hint="JSON, optional: waitUntil, acceptStatus, viewport, contextId, proxies, allowedDomains, networkPolicy, userAgent, locale, timezoneId."
           placeholder={'{"allowedDomains": ["shop.example"]}'}
           rows={4}

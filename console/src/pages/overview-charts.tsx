@@ -18,7 +18,7 @@ const during = (period: Period): string => PERIODS[period].name.toLowerCase();
 const Sum = ({ children }: { readonly children: string }) => <p className="px-4 pt-3 text-sm text-soft">{children}</p>;
 
 export function Ran({ usage: { steps, total }, period }: Props) {
-  const words = `${count(total.created, 'session')} created, ${total.failed} of ${total.ended} that ended failed`;
+  const words = `${count(total.created, 'session')} created, ${total.failed} of ${total.ended} ended sessions failed`;
   return (
     <Panel title="Sessions">
       <Sum>{`${words}. Failures are hatched.`}</Sum>

@@ -35,7 +35,7 @@ export function OverviewPage({ app, period = PERIOD_DEFAULT }: { readonly app: s
   return (
     <Page
       title="Overview"
-      about="What this application is running now, and what it ran before."
+      about="The current sessions of this application, and its usage over time."
       actions={
         <Link to="/a/$app/sessions/new" params={{ app }} className={buttonClass('primary')}>
           <Icon name="plus" size={16} />

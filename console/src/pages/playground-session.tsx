@@ -99,7 +99,7 @@ function Json({ text, write }: { readonly text: string; readonly write: (text: s
         className="block w-full rounded-md border border-line-strong bg-raised p-3 font-mono text-xs aria-invalid:border-bad"
       />
       <p id={`${id}-hint`} className="mt-1 text-xs text-soft">
-        {isRead ? 'The body of POST /v1/browsers/sessions.' : 'This is not a JSON object yet.'}
+        {isRead ? 'The body of POST /v1/browsers/sessions.' : 'Expected a JSON object.'}
       </p>
     </div>
   );

@@ -91,7 +91,7 @@ export function StoredCredentialForm({
       {hasOrigins(type) ? (
         <TextField
           label="Origins"
-          hint="Websites where it may be typed, separated by commas. Nowhere else."
+          hint="Websites where the credential may be typed, separated by commas. It is typed nowhere else."
           placeholder="https://bank.example"
           value={origins}
           onChange={event => setOrigins(event.target.value)}
@@ -101,7 +101,7 @@ export function StoredCredentialForm({
       ) : (
         <TextField
           label="Hosts"
-          hint="Hosts that operations may send it to, separated by commas. Nowhere else."
+          hint="Hosts that operations may send the credential to, separated by commas. It is sent nowhere else."
           placeholder="api.shop.example"
           value={hosts}
           onChange={event => setHosts(event.target.value)}
@@ -118,7 +118,7 @@ export function StoredCredentialForm({
       />
       <TextField
         label="Expires"
-        hint={`Operations stop using it on this day (UTC). If empty, ${credential ? 'the new value does not expire' : 'it never expires'}.`}
+        hint={`Operations stop using the credential on this day (UTC). If empty, ${credential ? 'the new value does not expire' : 'it never expires'}.`}
         type="date"
         value={expires}
         onChange={event => setExpires(event.target.value)}

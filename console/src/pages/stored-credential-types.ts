@@ -28,23 +28,23 @@ export const TYPES: Readonly<
   },
   basic: {
     name: 'User name and password for an API',
-    about: 'Operations send it as HTTP basic authentication.',
+    about: 'Operations send both as HTTP basic authentication.',
     fields: PAIR,
   },
   login: {
     name: 'Sign-in for a website',
-    about: 'For typing into pages of its origins. It is never sent by an operation.',
+    about: 'Typed only into pages of its origins. No operation sends it over HTTP.',
     fields: [
       ...PAIR,
       {
-        ...{ name: 'totpSeed', label: 'Seed of one-time codes', optional: true },
+        ...{ name: 'totpSeed', label: 'Seed for one-time codes', optional: true },
         hint: 'The base32 text behind the QR code of the authenticator app. Leave empty if the site does not ask for codes.',
       },
     ],
   },
   oauth_client: {
     name: 'OAuth client',
-    about: 'Operations send client id and secret as HTTP basic authentication.',
+    about: 'Operations send the client id and the secret as HTTP basic authentication.',
     fields: [
       { name: 'clientId', label: 'Client id', as: 'line' },
       { name: 'clientSecret', label: 'Client secret' },

@@ -128,7 +128,7 @@ function Row({
           {TYPES[type].name}
           {label && `, ${label}`}
         </p>
-        <p className="mt-0.5 truncate text-xs text-soft" title={`${fingerprint}\nThe same for equal values.`}>
+        <p className="mt-0.5 truncate text-xs text-soft" title={`${fingerprint}\nEqual values have the same fingerprint.`}>
           Fingerprint <code className="font-mono">{fingerprint.replace(/^hmac:/, '').slice(0, 12)}</code>
         </p>
       </div>
@@ -147,7 +147,7 @@ function Row({
         <p>{lastUsedAt ? <>Used {<Ago time={lastUsedAt} />}</> : 'Never used'}</p>
         {expiresAt && (
           <p className={isExpired ? 'font-medium text-bad' : ''}>
-            {isExpired ? 'Expired, operations do not use it: ' : 'Expires '}
+            {isExpired ? 'Expired; operations do not use it: ' : 'Expires '}
             <Moment time={expiresAt} />
           </p>
         )}
@@ -228,7 +228,7 @@ function Delete({
         <CheckField
           className="mt-4"
           label="Delete it even though operations use it"
-          hint={`Calls of ${usedBy.join(', ')} are refused from then on.`}
+          hint={`Calls of ${usedBy.join(', ')} will then be refused.`}
           checked={force}
           onChange={event => setForce(event.target.checked)}
         />

@@ -25,7 +25,7 @@ const OTHERS = [
   ['operations:write', 'Configure and publish operations'],
   ['credentials:write', 'Write and rotate stored credentials'],
   ['members:write', 'Invite and change members'],
-  ['credits:read', 'Read credit and what it was used for'],
+  ['credits:read', 'Read credit and its use'],
   ['audit:read', 'Read the audit log'],
 ] as const satisfies Offered;
 

@@ -35,7 +35,7 @@ export const TryOperation = ({ app, operation, mayWrite }: Props) => (
       <Note>
         {operation.kind === 'managed'
           ? 'This operation is switched off.'
-          : 'Publish it first: only a published revision can be called. Agents need a grant for it. A grant for * is enough if it is read-only.'}
+          : 'Publish the operation first: only a published revision can be called. Agents also need a grant for the operation. A grant for * is sufficient if the operation is read-only.'}
       </Note>
     ) : (
       <Trial app={app} operation={operation} />
@@ -136,7 +136,7 @@ function Outcome({ app, answer }: { readonly app: string; readonly answer: Invoc
         <CodeBlock
           code={
             shown.length > SHOWN_CHARACTERS_MAX
-              ? `${shown.slice(0, SHOWN_CHARACTERS_MAX)}\n… copy it for the rest`
+              ? `${shown.slice(0, SHOWN_CHARACTERS_MAX)}\n… truncated; copy the output to get the rest`
               : shown
           }
           copied={shown}

@@ -69,7 +69,7 @@ function openFrame(request: RunRequest, heard: (message: RunnerMessage) => void)
   const { port1, port2 } = new MessageChannel();
   port1.onmessage = ({ data }: MessageEvent<RunnerMessage>) => heard(data);
   frame.setAttribute('sandbox', 'allow-scripts');
-  frame.title = 'Runner of the snippet';
+  frame.title = 'Snippet runner';
   frame.hidden = true;
   frame.src = ADDRESS;
   // The frame has an opaque origin, which cannot be given as the target. The listener runs once, so only the document

@@ -126,7 +126,7 @@ export function WebhooksPage({ app }: { readonly app: string }) {
 const WHY = {
   caller: 'Disabled',
   failing: 'Disabled: every attempt failed for three days',
-  gone: 'Disabled: the address answered 410',
+  gone: 'Disabled: the address returned 410',
 } as const;
 
 function WebhookRow({

@@ -68,10 +68,10 @@ function Question({ action }: { readonly action: ApplicationAction }) {
 const OUTCOMES: Readonly<Record<Exclude<ApplicationAction['status'], 'awaiting_approval'>, readonly [string, string]>> =
   {
     approved: ['Approved', 'The agent may do this once. You can close this page.'],
-    executing: ['Approved', 'It is being done now.'],
+    executing: ['Approved', 'It is being executed now.'],
     succeeded: ['Done', 'You approved it, and it was done once.'],
     failed: ['Failed', 'It was approved, but its execution failed.'],
-    ambiguous: ['Outcome unknown', 'It was approved and started. It is not known whether it happened.'],
+    ambiguous: ['Outcome unknown', 'It was approved and started, but its outcome is unknown.'],
     refused: ['Refused', 'Nothing was done. You can close this page.'],
     expired: ['Expired', 'It was not done in time, and can no longer be done.'],
     cancelled: ['Cancelled', 'It was cancelled, and can no longer be done.'],
@@ -85,7 +85,7 @@ function Outcome({ action }: { readonly action: ApplicationAction }) {
     <Surface
       title={title}
       about={
-        status === 'approved' && executeOnApproval ? 'It will be done in a moment, without further questions.' : about
+        status === 'approved' && executeOnApproval ? 'It will be executed in a moment. No further approval is needed.' : about
       }
     >
       <Facts label="What was decided">

@@ -51,7 +51,7 @@ function Approval({ linked }: { readonly linked: string | undefined }) {
   if (decided === 'approved')
     return <Surface title="Approved" about="The program now has access. You can close this page." />;
   if (decided === 'denied')
-    return <Surface title="Denied" about="The program gets no access. You can close this page." />;
+    return <Surface title="Denied" about="The program has no access. You can close this page." />;
   if (!request)
     return (
       <Surface title={TITLE} about={account && `You are signed in as ${account.email ?? account.name}.`}>
@@ -90,7 +90,7 @@ function CodeStep({
       )}
       <Form submit={() => work.mutate(code)}>
         <TextField
-          label={linked ? 'It shows another code' : 'Code'}
+          label={linked ? 'The program shows a different code' : 'Code'}
           hint="The program that wants access shows a code of eight characters."
           placeholder="XXXX-XXXX"
           autoComplete="off"

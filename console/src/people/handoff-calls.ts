@@ -79,7 +79,7 @@ async function send<T>(
 
 const errorOf = async (response: Response): Promise<{ code: string; message: string }> => {
   const { code, message } = Object(await response.json().catch(() => ({})));
-  return { code: String(code ?? ''), message: String(message ?? `The service answered ${response.status}.`) };
+  return { code: String(code ?? ''), message: String(message ?? `The service responded with status ${response.status}.`) };
 };
 
 const codeOf = async (response: Response): Promise<string> => (await errorOf(response.clone())).code;

@@ -25,7 +25,7 @@ const RENEWALS_PER_LEASE = 3;
 const isFramed = parent !== window;
 /** The delay after a failed renewal. */
 const RENEW_AGAIN_MS = 2_000;
-const NO_ANSWER = 'Berth is not responding at the moment. You keep control if it is back soon.';
+const NO_ANSWER = 'Berth is not responding. You keep control if it responds again soon.';
 const ENDED: ReadonlySet<string> = new Set(['stale_fence', 'invalid_credentials', 'not_found']);
 
 export function HandoffPage() {
@@ -34,7 +34,7 @@ export function HandoffPage() {
   // Against clickjacking: a site that frames this page could make members press what they do not see. A person who has
   // a link got it from that site.
   if (place.secret === undefined && isFramed)
-    return <Surface title="Open this in a window of its own" about="Members cannot sign in inside another site." />;
+    return <Surface title="Open this page in its own window" about="Members cannot sign in inside another site." />;
   if (place.secret === undefined && state === 'unknown') return null;
   if (place.secret === undefined && state === 'signed_out') return <SignIn />;
   return (
@@ -156,9 +156,9 @@ function Request({
 
 const STATES: Readonly<Record<Exclude<Handoff['status'], 'requested'>, string>> = {
   claimed: 'Another person has control at the moment.',
-  completed: 'A person has done this already.',
-  declined: 'A person has declined this.',
-  failed: 'A person has tried this, and it was not possible.',
+  completed: 'A person has already completed this request.',
+  declined: 'A person has declined this request.',
+  failed: 'A person has tried, but it could not be done.',
   cancelled: 'The request was cancelled.',
   expired: 'Nobody took control in time, and the agent is no longer waiting.',
   session_ended: 'The browser has been closed.',
@@ -256,7 +256,7 @@ function Work({
           <Button
             busy={busy}
             onClick={() =>
-              end('failed', 'The agent has been told', 'The agent has control again. You can close this page.')
+              end('failed', 'The agent has been notified', 'The agent has control again. You can close this page.')
             }
           >
             Could not do it

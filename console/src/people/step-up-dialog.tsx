@@ -60,7 +60,7 @@ function Proof({ account }: { readonly account: CurrentAccount }) {
         <p className="text-soft">Use one of your passkeys.</p>
       ) : (
         <TextField
-          label={isCode ? (isRecovery ? 'Recovery code' : 'Code of your authenticator app') : 'Password'}
+          label={isCode ? (isRecovery ? 'Recovery code' : 'Code from your authenticator app') : 'Password'}
           type={isCode ? 'text' : 'password'}
           inputMode={isCode && !isRecovery ? 'numeric' : 'text'}
           autoComplete={isCode ? 'one-time-code' : 'current-password'}

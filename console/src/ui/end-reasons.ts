@@ -16,7 +16,7 @@ export const END_REASON_WORDS: Readonly<Record<EndReason, string>> = {
   drained: 'The service was shut down',
   credit_exhausted: 'The credit of the account was used up',
   service_restart: 'Could not be continued after a service restart',
-  host_lost: 'The machine that was running it stopped responding',
+  host_lost: 'The machine that was running the session stopped responding',
 };
 
 export const endReasonWords = (reason: EndReason): string => END_REASON_WORDS[reason];
