@@ -27,7 +27,6 @@ export type OperationApproval = (typeof OPERATION_APPROVALS)[number];
 
 export const OPERATION_STATUSES = ['draft', 'published', 'withdrawn'] as const;
 export const OPERATION_KINDS = ['managed', 'http', 'browser'] as const;
-export type OperationKind = (typeof OPERATION_KINDS)[number];
 
 export const HTTP_METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'] as const;
 export const AUTH_FORMS = ['bearer', 'basic', 'header'] as const;

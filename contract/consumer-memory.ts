@@ -135,7 +135,3 @@ export const ConsentingAgent = Type.Object(
   { description: 'An agent key of the application.' },
 );
 export type ConsentingAgent = Static<typeof ConsentingAgent>;
-
-/** Whether a key matches a pattern of a consent. */
-export const isKeyIn = (pattern: string, key: string): boolean =>
-  pattern.endsWith('*') ? key.startsWith(pattern.slice(0, -1)) : key === pattern;

@@ -519,7 +519,5 @@ export type ManagedOperationId = keyof typeof MANAGED_OPERATIONS;
 /** The operations that run in a browser. */
 export type BrowserOperationId = Exclude<ManagedOperationId, MemoryOperationId>;
 
-export const isManagedOperation = (id: string): id is ManagedOperationId => Object.hasOwn(MANAGED_OPERATIONS, id);
-
 /** Returns the schema without the markers that TypeBox adds to it. */
 export const plainSchema = (schema: TSchema): Readonly<Record<string, unknown>> => JSON.parse(JSON.stringify(schema));

@@ -4,7 +4,6 @@ import { Time, Uuid } from './common.ts';
 
 /** Time steps of a response, in hours. A step begins at a full hour, at 0, 6, 12 or 18 h, or at midnight, in UTC. */
 export const USAGE_STEPS = { '1h': 1, '6h': 6, '1d': 24 } as const;
-export type UsageStepName = keyof typeof USAGE_STEPS;
 export const USAGE_STEPS_MAX = 800;
 export const USAGE_KEYS_MAX = 100;
 export const USAGE_KEPT_DAYS = 400;

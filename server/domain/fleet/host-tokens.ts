@@ -20,8 +20,6 @@ export interface Passed {
   readonly path: string;
 }
 
-export type TokenClaims = ForwardedFrom;
-
 export class HostTokens {
   readonly #secret: Secret;
   readonly #host: HostId;

@@ -84,7 +84,6 @@ export interface ConsumerCaller {
 }
 
 export type Caller = AgentCaller | AccountCaller | ConsumerCaller;
-export type CallerKind = Caller['kind'];
 
 /** The token that was sent; undefined for a human session. */
 export const tokenOf = ({ via }: AccountCaller): TokenId | undefined =>

@@ -9,5 +9,3 @@ export function revisionFrom(ifMatch: string | undefined, current: number): numb
   if (digits === undefined) throw preconditionFailed(current);
   return Number(digits);
 }
-
-export const etagOf = ({ revision }: { readonly revision: number }): string => `"${revision}"`;

@@ -1,7 +1,7 @@
 // The statuses of a session and the transitions between them, how a session is found, and how a row is shown to
 // callers.
 import type { Warning } from '../../../contract/common.ts';
-import { END_REASONS, type EndReason, FOREIGN_REGIONS, type SessionStatus } from '../../../contract/sessions.ts';
+import { END_REASONS, type EndReason, type SessionStatus } from '../../../contract/sessions.ts';
 import type { SessionRow, SessionRows } from '../../engines/store/rows/sessions.ts';
 import { type ApplicationId, isUuid, type SessionId } from '../../kit/ids.ts';
 import { isObject, textAt } from '../../kit/json.ts';
@@ -31,8 +31,6 @@ export async function requireSession(
 }
 
 export const hasEnded = (row: SessionRow): boolean => MOVES[row.status].length === 0;
-
-export const isForeignRegion = (region: string): boolean => FOREIGN_REGIONS.some(name => name === region);
 
 /**
  * The connection fields, included only in responses to callers who may connect, and only until the session has ended.

@@ -53,9 +53,6 @@ export const recordingFileKey = (app: App, session: Session, page: number, assem
 /** The last picture of a recorded session. */
 export const pictureKey = (app: App, session: Session): ArtifactKey => key(app, 'sessions', session, 'picture.jpg');
 
-export const logKey = (app: App, session: Session, part: number): ArtifactKey =>
-  key(app, 'sessions', session, 'logs', part);
-
 export const contextVersionKey = (app: App, context: string, version: string): ArtifactKey =>
   key(app, 'contexts', context, version);
 
@@ -67,5 +64,3 @@ export const extensionKey = (app: App, checksum: string): ArtifactKey => key(app
 
 /** A file that an invocation of an operation produced. */
 export const invocationKey = (app: App, invocation: string): ArtifactKey => key(app, 'invocations', invocation);
-
-export const certificateKey = (app: App, certificate: string): ArtifactKey => key(app, 'certificates', certificate);

@@ -34,6 +34,3 @@ export function cookieToSet(cookie: Cookie): JsonObject | undefined {
   const lasts = cookie.session !== true && typeof cookie.expires === 'number' && cookie.expires >= 0;
   return { ...taken, ...(lasts ? { expires: cookie.expires ?? -1 } : {}) };
 }
-
-export const isSessionCookie = (cookie: Cookie): boolean =>
-  cookie.session === true || typeof cookie.expires !== 'number' || cookie.expires < 0;

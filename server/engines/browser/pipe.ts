@@ -8,8 +8,6 @@ import { wholeBufferOf } from '../../kit/whole-buffer.ts';
 
 /** The largest message from the browser that is accepted. A longer one is skipped and reported. */
 export const INCOMING_BYTES_MAX = 256 * 1024 ** 2;
-/** Chromium 156 closes its pipe at a message of 110 MiB. A message of 99 MiB passes. */
-export const OUTGOING_BYTES_MAX = 96 * 1024 ** 2;
 /**
  * Maximum number of bytes that wait for a slow browser. Beyond it, commands from clients are refused. Larger than any
  * one message.

@@ -52,10 +52,6 @@ export async function examine(options: OpenSlotsOptions, signal?: AbortSignal): 
   ];
 }
 
-/** True when nothing that is required is missing. */
-export const isHealthy = (findings: readonly Finding[]): boolean =>
-  findings.every(({ ok, required }) => ok || !required);
-
 const good = (name: string, required: boolean, detail: string): Finding => ({
   name,
   ok: true,

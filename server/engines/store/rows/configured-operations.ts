@@ -33,10 +33,6 @@ export interface OperationWithContent extends OperationRow {
   readonly content: OperationContent;
 }
 
-export interface OperationListFilter {
-  readonly kind?: OperationRow['kind'];
-}
-
 export interface ConfiguredOperationRows {
   /** Returns an operation with the given revision, by default its newest one. Deleted operations are not found. */
   get(application: ApplicationId, id: string, revision?: number): Promise<OperationWithContent | undefined>;

@@ -55,13 +55,6 @@ export function holding(asked: NewHold): RawBuilder<number | null> {
     ${rates.egressMegabyte}::bigint, ${at}::timestamptz, ${asked.dueAt ?? null}::timestamptz, ${newId(at)}::uuid)`;
 }
 
-/** The credit available to the account that the application bills. */
-export async function availableTo(trx: Db, application: ApplicationId): Promise<number> {
-  const account = trx.selectFrom('applications').select('billingAccountId').where('id', '=', application);
-  const balance = trx.selectFrom('creditBalances').select('available').where('accountId', '=', account);
-  return (await balance.executeTakeFirst())?.available ?? 0;
-}
-
 /** Locks the balance, then the held reservation for this purpose. Undefined if there is none, or it was settled. */
 export async function lockHeld(
   trx: Db,

@@ -65,7 +65,7 @@ async function get(db: Db, { owner, keyDigest }: IdempotencyRow): Promise<Idempo
   return (await one.execute()).map(withoutNulls)[0];
 }
 
-export const isOf =
+const isOf =
   ({ owner, keyDigest, run }: IdempotencyRun) =>
   (eb: ExpressionBuilder<Tables, 'idempotency'>) =>
     eb.and([eb('owner', '=', owner), eb('keyDigest', '=', keyDigest), eb('run', '=', run)]);
