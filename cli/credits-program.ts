@@ -20,7 +20,10 @@ export function addCredits(program: Command, terminal: Terminal): void {
   credits
     .command('grant')
     .description('Give credit to an account. The reason is kept with the entry and in the audit log.')
-    .argument('<account>', 'the e-mail address or id of the account, or - for the account that was created at the first start')
+    .argument(
+      '<account>',
+      'the e-mail address or id of the account, or - for the account that was created at the first start',
+    )
     .argument('<credits>', 'the number of credits, such as 50 or 0.25', readCredits)
     .requiredOption('--reason <text>', 'why')
     .option('--json', 'print {"accountId","amount","available"} in micro-credits')
@@ -29,7 +32,9 @@ export function addCredits(program: Command, terminal: Terminal): void {
     );
   credits
     .command('confirm')
-    .description('Confirm that a checkout was paid, and add its credit to the account. A checkout is credited only once.')
+    .description(
+      'Confirm that a checkout was paid, and add its credit to the account. A checkout is credited only once.',
+    )
     .argument('<checkout-id>', 'the id of the checkout')
     .option('--reason <text>', 'a note for the audit log, such as a bank transfer number')
     .option('--json', 'print {"id","accountId","amount","bonus"} in micro-credits')

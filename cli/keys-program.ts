@@ -52,7 +52,9 @@ export function addKeys(program: Command, terminal: Terminal): void {
   });
   keys
     .command('rotate-signing')
-    .description('Create a new signing key, and retire the current key. A retired key still verifies signatures for 400 days.')
+    .description(
+      'Create a new signing key, and retire the current key. A retired key still verifies signatures for 400 days.',
+    )
     .option('--json', 'print {"kid"}')
     .action(async (options: JsonOption) => (await import('./commands/vault.ts')).rotateSigningKey(terminal, options));
 }
@@ -71,11 +73,11 @@ function overHttpOf<Options extends Partial<CreateAppKeyOptions>>(
   const { app, application, server, profile, save } = options;
   if (app === undefined && (server ?? profile ?? save) === undefined) return undefined;
   if (app === undefined)
+    throw new CommandFailed(EXIT.usage, '--server, --profile and --save apply only to keys over HTTP. Add --app ID.');
+  if (application !== undefined)
     throw new CommandFailed(
       EXIT.usage,
-      '--server, --profile and --save apply only to keys over HTTP. Add --app ID.',
+      '--app works over HTTP, and --application on the data folder. Use only one of them.',
     );
-  if (application !== undefined)
-    throw new CommandFailed(EXIT.usage, '--app works over HTTP, and --application on the data folder. Use only one of them.');
   return { ...options, app };
 }

@@ -92,7 +92,9 @@ function addService(program: Command, terminal: Terminal, ended: Ended): void {
     );
   program
     .command('status')
-    .description('Print the current status of the service of this data folder. The exit code shows whether the service is ready.')
+    .description(
+      'Print the current status of the service of this data folder. The exit code shows whether the service is ready.',
+    )
     .option('--json', 'print the status as JSON')
     .action(async (options: { json?: true }) => (await import('./commands/status.ts')).status(terminal, options));
   program
@@ -140,7 +142,10 @@ function addTokens(program: Command, terminal: Terminal): void {
     .option('--name <NAME>', 'the name of the token', 'cli')
     .option('--scope <SCOPE...>', 'its scopes (default: all)')
     .option('--application <ID|NAME...>', 'the applications that the token may access (default: all)')
-    .option('--cidr <RANGE...>', 'address ranges that the token may be used from, such as 203.0.113.0/24 (default: any)')
+    .option(
+      '--cidr <RANGE...>',
+      'address ranges that the token may be used from, such as 203.0.113.0/24 (default: any)',
+    )
     .option('--expires <TIME>', 'when it expires, such as 2027-01-31 or 2027-01-31T12:00:00Z', readTime)
     .option('--json', 'print {"id","token"}')
     .action(async (options: CreateTokenOptions) =>
@@ -168,8 +173,13 @@ function addAccounts(program: Command, terminal: Terminal): void {
     .helpCommand(false);
   accounts
     .command('link')
-    .description('Print a link that lets a person set the password of an account. It works once, and expires after a day.')
-    .option('--email <EMAIL>', 'the e-mail address of the account (default: the account that was created at the first start)')
+    .description(
+      'Print a link that lets a person set the password of an account. It works once, and expires after a day.',
+    )
+    .option(
+      '--email <EMAIL>',
+      'the e-mail address of the account (default: the account that was created at the first start)',
+    )
     .option('--json', 'print {"url"}')
     .action(async (options: AccountLinkOptions) =>
       (await import('./commands/accounts.ts')).accountLink(terminal, options),

@@ -11,7 +11,10 @@ export function addSafeguards(program: Command, terminal: Terminal): void {
     .description(
       'Write a consistent copy of the database, files and secrets of this installation to one archive. Works while the service is running. Keep the archive secret.',
     )
-    .argument('<FILE|FOLDER>', 'the archive, which must not exist yet, or a folder, in which the archive is named after the current time')
+    .argument(
+      '<FILE|FOLDER>',
+      'the archive, which must not exist yet, or a folder, in which the archive is named after the current time',
+    )
     .option('--json', 'print {"path","files","bytes","removedMeanwhile","notCopied"}')
     .action(async (target: string, options: JsonOption) =>
       (await import('./commands/backup.ts')).takeBackup(terminal, target, options),

@@ -59,7 +59,9 @@ export const ContextQuery = Type.Object({
     }),
   ),
   before: Type.Optional(
-    Uuid('Return the contexts that follow this context in the list. Use the value of the response header `x-next-before`.'),
+    Uuid(
+      'Return the contexts that follow this context in the list. Use the value of the response header `x-next-before`.',
+    ),
   ),
 });
 export type ContextQuery = Static<typeof ContextQuery>;

@@ -164,7 +164,8 @@ export const DecideDevice = Type.Object({
   userCode: Type.String({
     minLength: 1,
     maxLength: 32,
-    description: 'The code that the program shows. Read the authorization first: only the person who reads it first can decide.',
+    description:
+      'The code that the program shows. Read the authorization first: only the person who reads it first can decide.',
   }),
   decision: Type.Enum(['approve', 'deny'], {
     description: '`approve` requires a recent proof of identity; `deny` does not.',

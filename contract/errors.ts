@@ -17,7 +17,8 @@ export const ERRORS = {
     status: 400,
     retry: 'no',
     summary: 'The request does not match what the operation expects.',
-    whatToDo: 'Read `details.issues`: each entry has the path of a field, and describes what was wrong and what was expected.',
+    whatToDo:
+      'Read `details.issues`: each entry has the path of a field, and describes what was wrong and what was expected.',
   },
   invalid_query: {
     status: 400,

@@ -15,7 +15,9 @@ export const Mail = Type.Object(
     }),
     createdAt: Time('When the e-mail was written.'),
     sentAt: Type.Optional(Time('When the mail server accepted the e-mail.')),
-    nextAttemptAt: Type.Optional(Time('When the next attempt to send the e-mail is made. Absent if no attempt is planned.')),
+    nextAttemptAt: Type.Optional(
+      Time('When the next attempt to send the e-mail is made. Absent if no attempt is planned.'),
+    ),
     failure: Type.Optional(Type.String({ description: 'Why the last attempt failed.' })),
   },
   { description: 'An e-mail to a person. E-mails are kept for 31 days.' },

@@ -34,7 +34,7 @@ export const Replay = Type.Object(
     url: Type.String({ description: 'Path of the HLS playlist, relative to the host.' }),
     startTimeMs: Milliseconds('When the page appeared, in milliseconds after the first page.'),
     endTimeMs: Milliseconds(
-      'When the replay ends, in milliseconds after the first page appeared. While the session is running, the end of what is stored so far.',
+      'When the replay ends, in milliseconds after the first page appeared. While the session is running, the end of the part that is already stored.',
     ),
     gaps: Type.Optional(Type.Array(Gap, { description: 'Periods that were not recorded, on the same time scale.' })),
   },

@@ -6,7 +6,7 @@ export const Health = Type.Object({ status: Type.Enum(['ok']) });
 export const Check = Type.Object({
   name: Type.String(),
   ok: Type.Boolean(),
-  detail: Type.Optional(Type.String({ description: 'What is wrong. Written for the operator.' })),
+  detail: Type.Optional(Type.String({ description: 'Description of the problem, for the operator.' })),
 });
 
 export const Readiness = Type.Object({

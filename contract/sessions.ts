@@ -79,7 +79,7 @@ export const SessionUsage = Type.Object(
   },
   {
     description:
-      'Resources that the session has used until now, or in total after it has ended. If the server was killed, the byte counts may lack up to the last ten seconds before that. Returned by read only; absent for sessions that ended before Berth measured this.',
+      'Resources that the session has used until now, or in total after it has ended. If the server was killed, the byte counts may not include up to ten seconds before that. Returned by read only; absent for sessions that ended before Berth measured this.',
   },
 );
 export type SessionUsage = Static<typeof SessionUsage>;

@@ -166,7 +166,7 @@ export const PasskeyParams = Type.Object({ id: Uuid('Id of the passkey.') });
 
 export const AddPasskey = Type.Object({
   ticket: Ticket,
-  name: Name('A name to recognise it by.'),
+  name: Name('A name by which you recognise the passkey.'),
   response: PasskeyResponse,
 });
 export type AddPasskey = Static<typeof AddPasskey>;
@@ -186,7 +186,7 @@ export type ConfirmCode = Static<typeof ConfirmCode>;
 export const RecoveryCodes = Type.Object(
   {
     recoveryCodes: Type.Array(Type.String(), {
-      description: 'Each works once. They cannot be shown again: save them now.',
+      description: 'Each code works once. The codes cannot be shown again: save them now.',
     }),
   },
   { description: 'Codes for use if the authenticator app is lost.' },

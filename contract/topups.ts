@@ -38,7 +38,7 @@ export const Quote = Type.Object(
       Type.Enum(['no_packs'], { description: 'Why credit cannot be bought: the operator sells no packs.' }),
     ),
     currency: Type.Optional(Type.String({ description: 'Currency of all packs.' })),
-    packs: Type.Array(CreditPack, { description: 'In the order set by the operator.' }),
+    packs: Type.Array(CreditPack, { description: 'The packs, in the order that the operator has set.' }),
     providers: Type.Array(
       Type.Object({
         id: Type.Enum([...PAYMENT_PROVIDERS]),
@@ -61,7 +61,7 @@ export const OpenCheckout = Type.Object(
   {
     applicationId: Uuid('The application whose account gets the credit.'),
     packId: PackId,
-    quoteId: Type.String({ minLength: 1, maxLength: 200, description: 'Id of the quote that has the price.' }),
+    quoteId: Type.String({ minLength: 1, maxLength: 200, description: 'Id of the quote that contains the price.' }),
   },
   { additionalProperties: false },
 );

@@ -95,16 +95,16 @@ for (const [where, verified] of Object.entries(VERIFIERS))
       'a page of a host with the same ending': [{ origin: 'https://evilberth.example' }, /page of another host/],
       'another host': [{ rpId: 'evil.example', origin: 'https://evil.example' }, /not the host of/],
       'a host that differs from the signed host': [{ signedRpId: 'evil.example' }, /signed for another host/],
-      'a user who was not verified': [{ flags: 1 }, /not verified its user/],
-      'a user who was not present': [{ flags: 4 }, /not verified its user/],
+      'a user who was not verified': [{ flags: 1 }, /did not verify the user/],
+      'a user who was not present': [{ flags: 4 }, /did not verify the user/],
       'another ceremony': [{ type: 'webauthn.create' }, /another Action/],
-      'an approval after the execution': [{ at: '2026-11-23T10:00:04.000Z' }, /times of its approval/],
-      'an approval before the Action': [{ at: '2026-11-23T09:00:00.000Z' }, /times of its approval/],
-      'a passkey signature but another approval method': [{ method: 'session' }, /was not made by a passkey/],
+      'an approval after the execution': [{ at: '2026-11-23T10:00:04.000Z' }, /timestamps of its approval/],
+      'an approval before the Action': [{ at: '2026-11-23T09:00:00.000Z' }, /timestamps of its approval/],
+      'a passkey signature but another approval method': [{ method: 'session' }, /its method is not passkey/],
     };
     for (const [name, [change, message]] of Object.entries(refused))
       test(`is refused with ${name}`, () => assert.rejects(verified(receipt(change), { keys }), message));
 
     test('is refused with the content of another Action', () =>
-      assert.rejects(verified(receipt(), { keys, action: { ...CONTENT, input: {} } }), /Action is not the one/));
+      assert.rejects(verified(receipt(), { keys, action: { ...CONTENT, input: {} } }), /Action does not match/));
   });

@@ -59,7 +59,7 @@ const MEMBERS: Readonly<Record<string, readonly string[]>> = {
 /** Returns what is wrong with the times of an approval. Undefined if they are in order. */
 export function timesProblem({ preparedAt, approval: { authTime, at } }: ReceiptAction, acceptedAt: string) {
   const isInOrder = preparedAt <= at && at <= acceptedAt && authTime <= at;
-  return isInOrder ? undefined : 'the times of its approval are not in order';
+  return isInOrder ? undefined : 'the timestamps of its approval are out of order';
 }
 
 /**
@@ -72,7 +72,7 @@ export function signedByPasskey(
 ): SignedByPasskey | string | undefined {
   const { method, proof, publicKey: key, rpId } = approval;
   if (method !== 'passkey')
-    return proof ? 'its approval has a signature, and says that it was not made by a passkey' : undefined;
+    return proof ? 'its approval has a passkey signature, but its method is not passkey' : undefined;
   if (!proof || !key || rpId === undefined || !isKey(key)) return 'the signature of its approval is missing';
   const [clientData, authenticatorData, signature] = [
     ...[proof.clientDataJSON, proof.authenticatorData, proof.signature].map(text => fromBase64Url(String(text))),
@@ -83,8 +83,7 @@ export function signedByPasskey(
   if (problem !== undefined) return problem;
   if (authenticatorData.length < AUTHENTICATOR_DATA_BYTES_MIN) return 'the signature of its approval cannot be read';
   const flags = authenticatorData[RP_ID_BYTES] ?? 0;
-  if ((flags & PRESENT) === 0 || (flags & VERIFIED) === 0)
-    return 'the passkey of its approval has not verified its user';
+  if ((flags & PRESENT) === 0 || (flags & VERIFIED) === 0) return 'the passkey of its approval did not verify the user';
   return { clientData, authenticatorData, signature, key, rpId };
 }
 

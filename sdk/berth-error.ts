@@ -54,9 +54,9 @@ export async function errorOf(response: Response): Promise<BerthError> {
   }
   return new BerthError({
     code: 'unexpected_answer',
-    message: `${response.url} answered ${status}: ${text.slice(0, SHOWN_OF_ANSWER)}`,
+    message: `${response.url} responded with the status ${status}: ${text.slice(0, SHOWN_OF_ANSWER)}`,
     status,
-    advice: 'Check that the address is that of a Berth service, and what stands before it.',
+    advice: 'Check that the address is that of a Berth service, and check any proxy in front of it.',
   });
 }
 
@@ -64,8 +64,8 @@ export async function errorOf(response: Response): Promise<BerthError> {
 export function unreachable(url: string, cause: unknown): BerthError {
   return new BerthError({
     code: 'unreachable',
-    message: `${new URL(url).origin} does not answer: ${reasonOf(cause)}`,
-    advice: 'Check the address, and that the service runs there.',
+    message: `${new URL(url).origin} does not respond: ${reasonOf(cause)}`,
+    advice: 'Check the address, and check that the service is running.',
     cause,
   });
 }

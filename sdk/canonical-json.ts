@@ -2,7 +2,7 @@
 
 /** Throws a TypeError for a value that is not I-JSON (RFC 7493). */
 export function canonicalJson(value: unknown): string {
-  if (typeof value === 'string' && !value.isWellFormed()) throw new TypeError('a text has a lone surrogate');
+  if (typeof value === 'string' && !value.isWellFormed()) throw new TypeError('a string contains a lone surrogate');
   if (typeof value === 'number' && !Number.isFinite(value)) throw new TypeError('a number is not finite');
   if (Array.isArray(value)) return `[${value.map(canonicalJson).join(',')}]`;
   if (typeof value === 'object' && value !== null)

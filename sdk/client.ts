@@ -41,7 +41,7 @@ const authorize = (credentials: Readonly<Record<'key' | 'token', string | undefi
     if (!credential)
       throw new BerthError({
         code: 'no_credential',
-        message: `${schemaPath} takes ${taken.name}, and there is none.`,
+        message: `${schemaPath} requires ${taken.name}, but none is set.`,
         advice: `Set ${taken.variable}, or pass \`${taken.kind}\` to berthClient.`,
         details: { credential: taken.kind },
       });

@@ -3,6 +3,7 @@
 /** `await dataOf(berth.GET(...))` is the body itself. If the request fails, the client throws first. */
 export async function dataOf<Data>(asked: Promise<{ data?: Data | undefined; response: Response }>): Promise<Data> {
   const { data, response } = await asked;
-  if (data === undefined) throw new Error(`${response.url} answered ${response.status} without a body`);
+  if (data === undefined)
+    throw new Error(`${response.url} responded with the status ${response.status} and without a body`);
   return data;
 }

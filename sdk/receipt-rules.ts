@@ -128,23 +128,23 @@ export function* receiptRules(receipt: string, options: VerifyReceiptOptions): R
   if (issuer !== undefined && claims.iss !== issuer)
     throw new ReceiptInvalid(`it was issued by ${claims.iss}, not by ${issuer}`);
   if (audience !== undefined && claims.aud !== audience)
-    throw new ReceiptInvalid(`it is about the application ${claims.aud}, not ${audience}`);
+    throw new ReceiptInvalid(`it was issued for the application ${claims.aud}, not for ${audience}`);
   const { inputDigest, outputDigest, createdAt, startedAt = createdAt, endedAt } = claims.berth;
-  if (!(createdAt <= startedAt && startedAt <= endedAt)) throw new ReceiptInvalid('its times are not in order');
+  if (!(createdAt <= startedAt && startedAt <= endedAt)) throw new ReceiptInvalid('its timestamps are out of order');
   const late = claims.berth.session?.handoffs?.find(({ from, to = from }) => to < from || endedAt < from);
-  if (late) throw new ReceiptInvalid(`the times of its hand-off ${late.id} are not in order`);
+  if (late) throw new ReceiptInvalid(`the timestamps of its hand-off ${late.id} are out of order`);
   yield* approvalRules(claims, options);
   if (input !== undefined && (yield* digestOf(input)) !== inputDigest)
-    throw new ReceiptInvalid('the input is not the one of the receipt');
+    throw new ReceiptInvalid('the input does not match the receipt');
   if (output !== undefined && !(yield* isOutput(output, outputDigest)))
-    throw new ReceiptInvalid('the output is not the one of the receipt');
+    throw new ReceiptInvalid('the output does not match the receipt');
   return claims;
 }
 
 function* approvalRules({ iss, berth }: ReceiptClaims, { action: content }: VerifyReceiptOptions): Rules<void> {
   const { action, createdAt } = berth;
   if (content !== undefined && (!action || (yield* digestOf(content)) !== action.digest))
-    throw new ReceiptInvalid('the Action is not the one of the receipt');
+    throw new ReceiptInvalid('the Action does not match the receipt');
   if (!action) return;
   const late = timesProblem(action, createdAt);
   if (late !== undefined) throw new ReceiptInvalid(late);
@@ -155,7 +155,7 @@ function* approvalRules({ iss, berth }: ReceiptClaims, { action: content }: Veri
   if (!isRpIdDigest(authenticatorData, yield* digest(rpId)))
     throw new ReceiptInvalid('its approval was signed for another host');
   const clientDigest = yield { digest: clientData };
-  if (typeof clientDigest === 'boolean') throw new TypeError('a digest was asked for');
+  if (typeof clientDigest === 'boolean') throw new TypeError('expected a digest, got a boolean');
   const bytes = new Uint8Array([...authenticatorData, ...clientDigest]);
   if ((yield { signed: bytes, signature, key }) !== true)
     throw new ReceiptInvalid('the signature of its approval is not valid');
@@ -167,12 +167,12 @@ function* signedClaims(receipt: string, { keys }: KeySet): Rules<ReceiptClaims> 
   if (signature === '' || more.length > 0) throw new ReceiptInvalid('it is not a compact JWS');
   const header = objectIn(head, 'header');
   const refused = REFUSED_HEADERS.find(name => name in header);
-  if (refused !== undefined) throw new ReceiptInvalid(`its header has ${refused}, which is not accepted`);
+  if (refused !== undefined) throw new ReceiptInvalid(`its header contains ${refused}, which is not allowed`);
   if (!ALGORITHMS.includes(header.alg))
     throw new ReceiptInvalid(`its algorithm is ${String(header.alg).slice(0, 20)}; expected EdDSA`);
   if (header.typ !== TYPE) throw new ReceiptInvalid(`its type is not ${TYPE}`);
   const key = keys.find(({ kid }) => kid === header.kid);
-  if (!key) throw new ReceiptInvalid('it is signed with a key that the key set does not have');
+  if (!key) throw new ReceiptInvalid('it is signed with a key that is not in the key set');
   const { kty, crv, x } = key;
   if (toBase64Url(yield* digest(`{"crv":"${crv}","kty":"${kty}","x":"${x}"}`)) !== key.kid)
     throw new ReceiptInvalid(`the key set is damaged: ${key.kid} is not the thumbprint of its key`);
@@ -223,7 +223,7 @@ function claimsIn(payload: JsonMap): ReceiptClaims {
 
 function* digest(text: string): Rules<Uint8Array> {
   const answer = yield { digest: new TextEncoder().encode(text) };
-  if (typeof answer === 'boolean') throw new TypeError('a digest was asked for');
+  if (typeof answer === 'boolean') throw new TypeError('expected a digest, got a boolean');
   return answer;
 }
 

@@ -26,7 +26,8 @@ export class CannotVerify extends Error {
 export async function verifyReceiptInBrowser(receipt: string, options: VerifyReceiptOptions): Promise<ReceiptClaims> {
   // Browsers provide `subtle` only to pages over HTTPS or from this machine.
   const subtle: Subtle | undefined = globalThis.crypto?.subtle;
-  if (!subtle) throw new CannotVerify('browsers verify signatures only in pages over HTTPS or of this machine');
+  if (!subtle)
+    throw new CannotVerify('browsers verify signatures only on pages that are served over HTTPS or from localhost');
   const rules = receiptRules(receipt, options);
   let step = rules.next();
   while (!step.done) step = rules.next(await answerTo(subtle, step.value));

@@ -75,7 +75,7 @@ for (const [where, verified] of Object.entries(VERIFIERS))
       'a key in its header': [signed(CLAIMS, { jwk: own.jwk }), /header has jwk/],
       'critical extensions': [signed(CLAIMS, { crit: ['exp'] }), /header has crit/],
       'another type': [signed(CLAIMS, { typ: 'JWT' }), /type is not/],
-      'an unknown key id': [signed(CLAIMS, { kid: other.jwk.kid }, other.privateKey), /does not have/],
+      'an unknown key id': [signed(CLAIMS, { kid: other.jwk.kid }, other.privateKey), /not in the key set/],
       'the signature of another key': [signed(CLAIMS, {}, other.privateKey), /signature is not valid/],
       'padding after its signature': [`${signed()}=`, /signature is not valid/],
       'no signature': [signed().split('.').slice(0, 2).join('.'), /not a compact JWS/],
@@ -87,8 +87,8 @@ for (const [where, verified] of Object.entries(VERIFIERS))
     test('is refused if the input, output, issuer, audience or key does not match', async () => {
       const refused = (options: object, message: RegExp) =>
         assert.rejects(verified(signed(), { keys, ...options }), message);
-      await refused({ input: { ...INPUT, url: 'https://example.org/' } }, /input is not/);
-      await refused({ output: { artifact: { ...FILE, size: 4 } } }, /output is not/);
+      await refused({ input: { ...INPUT, url: 'https://example.org/' } }, /input does not match/);
+      await refused({ output: { artifact: { ...FILE, size: 4 } } }, /output does not match/);
       await refused({ issuer: 'https://other.example' }, /issued by/);
       await refused({ audience: 'other' }, /application/);
       await refused({ keys: { keys: [{ ...other.jwk, kid: own.jwk.kid }] } }, /thumbprint/);

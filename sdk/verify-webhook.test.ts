@@ -66,6 +66,6 @@ test('refuses a message with an invalid signature, timestamp or body, or without
   refused(BODY, { ...headersOf(), 'webhook-timestamp': 'now' }, /not a number/);
   for (const name of ['webhook-id', 'webhook-timestamp', 'webhook-signature'])
     refused(BODY, { ...headersOf(), [name]: undefined }, /missing/);
-  refused('[]', headersOf(AT, '[]'), /not a message/);
+  refused('[]', headersOf(AT, '[]'), /not a webhook message/);
   refused(BODY, headersOf(), /public key/, 'whsec_AAAA');
 });

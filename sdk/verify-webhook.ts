@@ -45,10 +45,10 @@ export function verifyWebhook(
   const [id, timestamp, signatures] = ['webhook-id', 'webhook-timestamp', 'webhook-signature'].map(name =>
     headerOf(headers, name),
   );
-  if (!id || !timestamp || !signatures) throw new WebhookInvalid('a header of the signature is missing');
+  if (!id || !timestamp || !signatures) throw new WebhookInvalid('a signature header is missing');
   if (!/^\d{1,12}$/.test(timestamp)) throw new WebhookInvalid('webhook-timestamp is not a number of seconds');
   const ageSeconds = now.getTime() / 1000 - Number(timestamp);
-  if (Math.abs(ageSeconds) > toleranceSeconds) throw new WebhookInvalid('it is too old, or of the future');
+  if (Math.abs(ageSeconds) > toleranceSeconds) throw new WebhookInvalid('its timestamp is too old or in the future');
   const body = typeof payload === 'string' ? Buffer.from(payload) : payload;
   const content = Buffer.concat([Buffer.from(`${id}.${timestamp}.`), body]);
   const keys = (typeof publicKey === 'string' ? [publicKey] : publicKey).map(keyOf);
@@ -69,7 +69,8 @@ function isSigned(content: Uint8Array, signatures: string, keys: readonly KeyObj
 function keyOf(publicKey: string): KeyObject {
   const [, text = ''] = /^whpk_([A-Za-z0-9+/]+=*)$/.exec(publicKey) ?? [];
   const bytes = Buffer.from(text, 'base64');
-  if (bytes.length !== KEY_BYTES) throw new WebhookInvalid('the public key is not whpk_ and 32 bytes in base64');
+  if (bytes.length !== KEY_BYTES)
+    throw new WebhookInvalid('the public key is not whpk_ followed by 32 bytes in base64');
   return createPublicKey({ key: { kty: 'OKP', crv: 'Ed25519', x: bytes.toString('base64url') }, format: 'jwk' });
 }
 
@@ -87,7 +88,7 @@ function messageIn(id: string, text: string): WebhookMessage {
   } catch {
     // reported below
   }
-  throw new WebhookInvalid('its body is not a message');
+  throw new WebhookInvalid('its body is not a webhook message');
 }
 
 const isMap = (value: unknown): value is Readonly<Record<string, unknown>> =>

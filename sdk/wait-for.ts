@@ -42,8 +42,8 @@ export async function waitFor(
     if (!within.aborted || signal?.aborted) throw error;
     throw new BerthError({
       code: 'wait_timeout',
-      message: `After ${timeoutMs} ms session ${id} is ${last ?? 'not known'}, and not ${wanted.join(' or ')}.`,
-      advice: 'Wait longer, with `timeoutMs`, or read its events.',
+      message: `Session ${id} was not ${wanted.join(' or ')} within ${timeoutMs} ms; its status is ${last ?? 'not known'}.`,
+      advice: 'Wait longer, with `timeoutMs`, or read the events of the session.',
     });
   }
 }
@@ -51,7 +51,7 @@ export async function waitFor(
 const wrongEnd = ({ id, status, endReason }: Session, wanted: readonly SessionStatus[]): BerthError =>
   new BerthError({
     code: 'wrong_end',
-    message: `Session ${id} ended as ${status} (${endReason ?? 'no reason'}), and will not be ${wanted.join(' or ')}.`,
-    advice: 'Its events say who ended it and why.',
+    message: `Session ${id} ended with the status ${status} (${endReason ?? 'no reason'}), so it will not be ${wanted.join(' or ')}.`,
+    advice: 'Read the events of the session to see who ended it and why.',
     details: { status, endReason },
   });

@@ -70,7 +70,7 @@ async function fileFor(target: string, dataDir: string, clock: Clock): Promise<s
     });
   const found = await stat(path).catch(() => undefined);
   if (!found?.isDirectory()) {
-    if (found) throw new Fault('backup_exists', `${path} is there already.`, { advice: 'Choose another name.' });
+    if (found) throw new Fault('backup_exists', `${path} already exists.`, { advice: 'Choose another name.' });
     return path;
   }
   return join(
@@ -92,13 +92,15 @@ const headOf = (config: Config, base: BaseBackup | undefined, clock: Clock): Omi
 function elsewhere(config: Config): string[] {
   return [
     ...(config.databaseUrl
-      ? ['the database at DATABASE_URL: save it with pg_dump, before each `berth backup`, and load it with pg_restore']
+      ? [
+          'the database at DATABASE_URL: save it with pg_dump before each `berth backup`, and restore it with pg_restore',
+        ]
       : []),
     ...(config.s3
-      ? [`the bucket ${config.s3.bucket}: turn on its versioning, or copy it after each \`berth backup\``]
+      ? [`the bucket ${config.s3.bucket}: turn on versioning for it, or copy it after each \`berth backup\``]
       : []),
-    ...(config.secret ? ['BERTH_SECRET: keep it where the settings are'] : []),
-    ...(config.masterKey ? ['the master key, which a setting names: keep it where the settings are'] : []),
+    ...(config.secret ? ['BERTH_SECRET: store a copy of it with the settings'] : []),
+    ...(config.masterKey ? ['the master key that a setting supplies: store a copy of it with the settings'] : []),
   ];
 }
 
@@ -130,8 +132,8 @@ async function copyAll(
 }
 
 const rotated = (): Fault =>
-  new Fault('backup_interrupted', 'The master key was replaced while the backup was made.', {
-    advice: 'Take it again.',
+  new Fault('backup_interrupted', 'The master key was replaced during the backup.', {
+    advice: 'Take the backup again.',
   });
 
 /**
@@ -178,7 +180,7 @@ async function addControl(writer: BackupWriter, cluster: string): Promise<void> 
       });
     before = bytes;
   }
-  throw new Fault('backup_interrupted', `${file} was written each time it was read.`, {
+  throw new Fault('backup_interrupted', `${file} changed each time it was read.`, {
     advice: 'Take the backup again.',
   });
 }
@@ -188,7 +190,7 @@ async function finishCluster(base: BaseBackup, writer: BackupWriter): Promise<vo
   for (const name of segments)
     await addFile(writer, join(base.cluster, 'pg_wal', name), join('pg', 'pg_wal', name), true);
   const found = await metaOf(join(base.cluster, 'PG_VERSION'));
-  if (!found) throw new Error(`${base.cluster} has gone`);
+  if (!found) throw new Error(`${base.cluster} no longer exists`);
   const bytes = Buffer.from(label);
   await writer.add({
     path: 'pg/backup_label',
@@ -312,7 +314,7 @@ async function ownerOf(dataDir: string): Promise<Meta> {
   const found = await metaOf(dataDir);
   if (found) return found.meta;
   throw new Fault('data_folder_unusable', `There is no installation in ${dataDir}.`, {
-    advice: 'Name its data folder in BERTH_DATA_DIR.',
+    advice: 'Set BERTH_DATA_DIR to the data folder of the installation.',
   });
 }
 

@@ -40,7 +40,8 @@ test('reports all invalid values in one error', () => {
 
 test('TLS between hosts requires an https peer address with a port of its own', () => {
   const files = { BERTH_TLS_PEER_CERT: 'cert.pem', BERTH_TLS_PEER_KEY: 'key.pem' };
-  const expected = /^BERTH_PEER_URL is ".*"; expected an https address of this host, at another port than BERTH_LISTEN/;
+  const expected =
+    /^BERTH_PEER_URL is ".*"; expected an https address of this host with a port other than that of BERTH_LISTEN/;
   for (const url of [undefined, 'http://10.0.0.11:8443', 'https://10.0.0.11:8080'])
     assert.match(complaintsOf({ ...files, ...(url ? { BERTH_PEER_URL: url } : {}) }).join(), expected);
   assert.deepEqual(complaintsOf({ ...files, BERTH_PEER_URL: 'https://10.0.0.11:8443' }), []);
@@ -50,8 +51,8 @@ test('TLS between hosts requires an https peer address with a port of its own', 
 
 test('rejects an unknown BERTH_ variable, and suggests the most similar name', () => {
   assert.deepEqual(complaintsOf({ BERTH_SLOT: '4', BERTH_EGRES_ALLOW: '10.0.0.0/8' }), [
-    'BERTH_SLOT is not a setting; the nearest one is BERTH_SLOTS. Correct the name, or unset it.',
-    'BERTH_EGRES_ALLOW is not a setting; the nearest one is BERTH_EGRESS_ALLOW. Correct the name, or unset it.',
+    'BERTH_SLOT is not a setting; did you mean BERTH_SLOTS? Correct the name, or unset the variable.',
+    'BERTH_EGRES_ALLOW is not a setting; did you mean BERTH_EGRESS_ALLOW? Correct the name, or unset the variable.',
   ]);
 });
 

@@ -339,7 +339,7 @@ function readOperatorListen(env: Environment, listen: Config['listen']): Config[
   if (text === 'off') return undefined;
   const found = readListen(env, 'BERTH_OPERATOR_LISTEN', DEFAULT_OPERATOR_LISTEN);
   if (text !== undefined && found && found.port !== 0 && found.host === listen.host && found.port === listen.port)
-    env.refuse('BERTH_OPERATOR_LISTEN', text, 'another address than BERTH_LISTEN');
+    env.refuse('BERTH_OPERATOR_LISTEN', text, 'an address other than BERTH_LISTEN');
   return found;
 }
 
@@ -375,7 +375,7 @@ function readSmtp(env: Environment): Config['smtp'] {
   if (!/^smtps?:\/\/[^/\s]+$/.test(text) || !URL.canParse(text))
     env.refuse('BERTH_SMTP_URL', '***', 'smtp://USER:PASSWORD@HOST:PORT, or smtps://…');
   if (from === undefined || !/^[^\s@<>]+@[^\s@<>]+$/.test(from))
-    env.refuse('BERTH_SMTP_FROM', from ?? '', 'the address that mail is from, for example berth@example.com');
+    env.refuse('BERTH_SMTP_FROM', from ?? '', 'the sender address of e-mails, for example berth@example.com');
   return { url: new Secret(text), from: from ?? '' };
 }
 
@@ -393,7 +393,7 @@ function readPacks(env: Environment): Pick<Config['credit'], 'packs' | 'paymentT
     env.refuse(
       'BERTH_PAYMENT_TEXT',
       '',
-      'how to pay, such as the account to transfer to, because BERTH_CREDIT_PACKS is set',
+      'payment instructions, such as the account to transfer to, because BERTH_CREDIT_PACKS is set',
     );
   return { packs: packs ?? [], paymentText };
 }
@@ -421,7 +421,7 @@ function readMasterKey(env: Environment): Config['masterKey'] {
   const given = env.text('BERTH_MASTER_KEY');
   const command = env.text('BERTH_MASTER_KEY_COMMAND');
   if (given !== undefined && command !== undefined)
-    env.refuse('BERTH_MASTER_KEY_COMMAND', command, 'nothing, because BERTH_MASTER_KEY is set');
+    env.refuse('BERTH_MASTER_KEY_COMMAND', command, 'no value, because BERTH_MASTER_KEY is set');
   if (given === undefined) return command === undefined ? undefined : { command };
   if (!MASTER_KEYS.test(given))
     env.refuse('BERTH_MASTER_KEY', '***', '64 hexadecimal digits, or base64 of 32 bytes: `openssl rand -hex 32`');
@@ -446,7 +446,11 @@ function readPeerTls(env: Environment, listen: Config['listen'], peerUrl: string
   const caFile = readPath(env, 'BERTH_TLS_PEER_CA');
   const isOther = peerUrl?.startsWith('https:') && Number(new URL(peerUrl).port || HTTPS_PORT) !== listen.port;
   if (shown && !isOther)
-    env.refuse('BERTH_PEER_URL', peerUrl ?? '', 'an https address of this host, at another port than BERTH_LISTEN');
+    env.refuse(
+      'BERTH_PEER_URL',
+      peerUrl ?? '',
+      'an https address of this host with a port other than that of BERTH_LISTEN',
+    );
   return { ...shown, ...(caFile === undefined ? {} : { caFile }) };
 }
 
@@ -466,7 +470,7 @@ function readS3(env: Environment): S3Config | undefined {
     return undefined;
   }
   if (!/^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$/.test(bucket))
-    env.refuse('BERTH_S3_BUCKET', bucket, 'a bucket: 3 to 63 lower-case letters, digits, dots, dashes');
+    env.refuse('BERTH_S3_BUCKET', bucket, 'a bucket name of 3 to 63 lower-case letters, digits, dots and dashes');
   return {
     ...(endpoint ? { endpoint: endpoint.replace(/\/$/, '') } : {}),
     ...{ bucket, region, pathStyle },

@@ -18,7 +18,7 @@ export async function examine(env: Readonly<Record<string, string | undefined>>)
   const config = settings(env);
   if (!('dataDir' in config)) return [node(), config];
   const machine = await examineMachine(slotOptions(config, RUNTIME)).catch((error: unknown) => [
-    finding('machine', false, reason(error), 'Mend what it says and ask again.'),
+    finding('machine', false, reason(error), 'Fix the reported problem, and run the check again.'),
   ]);
   return [node(), finding('settings', true, 'can be read'), ...(await database(config)), ...machine];
 }
@@ -28,7 +28,7 @@ function settings(env: Readonly<Record<string, string | undefined>>): Config | F
     return readConfig(env);
   } catch (error) {
     if (!(error instanceof BadConfig)) throw error;
-    return finding('settings', false, error.message, 'Correct the variable, or unset it for its default.');
+    return finding('settings', false, error.message, 'Correct the variable, or unset it to use its default.');
   }
 }
 
@@ -39,7 +39,7 @@ function node(): Finding {
     'node',
     enough,
     process.versions.node,
-    `Use Node ${NODE_LEAST.join('.')} or later; \`npm run berth\` does.`,
+    `Use Node ${NODE_LEAST.join('.')} or later; \`npm run berth\` uses it.`,
   );
 }
 
@@ -48,12 +48,12 @@ async function database(config: Config): Promise<readonly Finding[]> {
 }
 
 async function external(config: Config): Promise<readonly Finding[]> {
-  const cure = 'Check DATABASE_URL, and that PostgreSQL 15 or later runs there and lets this user in.';
+  const cure = 'Check DATABASE_URL, and check that its server runs PostgreSQL 15 or later and accepts this user.';
   try {
     const store = await openDatabase(RUNTIME, config, { beside: true });
     await store.ping();
     await store.close();
-    return [finding('database', true, 'DATABASE_URL answers'), auditLog(store.isConfined)];
+    return [finding('database', true, 'the server at DATABASE_URL responds'), auditLog(store.isConfined)];
   } catch (error) {
     return [finding('database', false, reason(error), cure)];
   }
@@ -64,9 +64,9 @@ const auditLog = (isConfined: boolean): Finding => ({
   ok: isConfined,
   required: false,
   detail: isConfined
-    ? 'the server can only add to it'
-    : 'only triggers protect it, which the user in DATABASE_URL can drop',
-  cure: isConfined ? '' : 'Give that user the right CREATEROLE, so that Berth can make a role with fewer rights.',
+    ? 'the server can only add entries to it'
+    : 'it is protected only by triggers, which the user in DATABASE_URL can drop',
+  cure: isConfined ? '' : 'Grant that user CREATEROLE, so that Berth can create a role with fewer rights.',
 });
 
 async function embedded(dataDir: string): Promise<Finding> {
@@ -74,7 +74,7 @@ async function embedded(dataDir: string): Promise<Finding> {
     const { binaries, clusterMajor, owner } = await dataFolderStatus(dataDir);
     const used = owner === undefined || owner === 'unknown' ? '' : `, in use by process ${owner.pid}`;
     if (binaries) return finding('database', true, `PostgreSQL ${binaries.version} at ${binaries.folder}${used}`);
-    const made = `the data folder was made by PostgreSQL ${clusterMajor}, which is not here`;
+    const made = `the data folder was created by PostgreSQL ${clusterMajor}, which is not installed`;
     return finding(
       'database',
       false,

@@ -45,7 +45,7 @@ function makeDataFolder(folder: string): void {
     accessSync(folder, constants.R_OK | constants.W_OK | constants.X_OK);
   } catch (error) {
     throw new Fault('data_folder_unusable', `The data folder ${folder} cannot be used: ${reason(error)}.`, {
-      advice: 'Name a folder that this user may write to in BERTH_DATA_DIR.',
+      advice: 'Set BERTH_DATA_DIR to a folder that this user can write to.',
     });
   }
 }
@@ -115,6 +115,7 @@ const hasCode = (error: unknown, code: string): boolean =>
   error instanceof Error && 'code' in error && error.code === code;
 
 const spoiled = (file: string, expected: string): Fault =>
-  new Fault('data_folder_unusable', `${file} does not hold ${expected}.`, {
-    advice: 'Put the file back from a backup. Without one, remove it: running sessions are lost then.',
+  new Fault('data_folder_unusable', `${file} does not contain ${expected}.`, {
+    advice:
+      'Restore the file from a backup. If there is no backup, remove the file: the running sessions are then lost.',
   });

@@ -32,7 +32,7 @@ const END = {
 const FEWER_PROCESSES = {
   status: 'ERROR',
   reason: 'service_restart',
-  detail: 'BERTH_PROCESSES was lowered, so its process was not started again',
+  detail: 'BERTH_PROCESSES was lowered, so the process of the session was not started again',
 } as const;
 
 const NAMES_MAX = 1_000_000;
@@ -99,7 +99,7 @@ export async function endFormerProcesses(
 function refuseBesideServer(dataDir: string): void {
   const server = runningServer(dataDir);
   if (server)
-    throw new Fault('data_folder_in_use', `A server is running with ${dataDir} (process ${server.pid}).`, {
+    throw new Fault('data_folder_in_use', `A server that uses ${dataDir} is running (process ${server.pid}).`, {
       advice: 'Stop it first.',
     });
 }

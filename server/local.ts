@@ -199,14 +199,14 @@ const hostVerbs = ({ hosts }: Pick<Store, 'hosts'>): Pick<Local, 'listHosts' | '
   removeHost: async id => {
     if (isUuid(id) && (await hosts.remove(id as HostId))) return;
     if (!(await hosts.list()).some(host => host.id === id)) throw noHost(id);
-    throw new Fault('host_lives', `Host ${id} still lives, or has sessions.`, {
-      advice: 'Drain it with `berth hosts drain`, and stop its server first.',
+    throw new Fault('host_lives', `Host ${id} is still running, or has sessions.`, {
+      advice: 'First drain it with `berth hosts drain` and stop its server.',
     });
   },
 });
 
 const noHost = (id: string): Fault =>
-  new Fault('not_found', `There is no host ${id}.`, { advice: '`berth hosts list` shows all of them.' });
+  new Fault('not_found', `There is no host ${id}.`, { advice: 'Run `berth hosts list` to see all hosts.' });
 
 const baseOf = (options: CredentialOptions): { name: string; expiresAt?: string } => ({
   name: options.name,
@@ -261,8 +261,8 @@ async function findApplication(
   const { id } = await account();
   const [first, second] = await store.applications.list(id, { limit: 2 });
   if (first && second)
-    throw new Fault('invalid_request', 'There are several applications.', {
-      advice: 'Say which one with --application ID or --application NAME.',
+    throw new Fault('invalid_request', 'The account has several applications.', {
+      advice: 'Select one with --application ID or --application NAME.',
     });
   return first ?? (await applications.insert(id, { name: 'Default' }));
 }
@@ -271,8 +271,8 @@ function only(found: readonly ApplicationRow[], idOrName: string): ApplicationRo
   const [first, second] = found;
   if (first && !second) return first;
   if (!first) throw new Fault('not_found', `No application has the id, slug or name ${idOrName}.`);
-  throw new Fault('invalid_request', `Several applications are called ${idOrName}.`, {
-    advice: `Name one by its id: ${found.map(row => row.id).join(', ')}.`,
+  throw new Fault('invalid_request', `Several applications have the name ${idOrName}.`, {
+    advice: `Select one by its id: ${found.map(row => row.id).join(', ')}.`,
   });
 }
 

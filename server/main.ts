@@ -87,15 +87,15 @@ function greeting(config: Config, { first, isolation, missing, url, operatorUrl 
   if (first.setUpSecret)
     lines.push(
       `  account   ${setUpAddress(base, first.setUpSecret)}`,
-      `            makes it yours: choose an e-mail address and a password; another link: ${berth} accounts link`,
+      `            open it to choose an e-mail address and a password; for another link: ${berth} accounts link`,
     );
   for (const lack of missing) lines.push(`  without   ${lack}`);
-  if (!first.key) lines.push(`  keys      make one with: ${berth} keys create`);
+  if (!first.key) lines.push(`  keys      create one with: ${berth} keys create`);
   if (first.key) {
     const key = first.key.reveal();
     lines.push(
       `  key       ${key}`,
-      `            shown only once; create others with: ${berth} keys create`,
+      `            is shown only once; create others with: ${berth} keys create`,
       '',
       'Try it:',
       '',
@@ -108,14 +108,14 @@ function greeting(config: Config, { first, isolation, missing, url, operatorUrl 
 /** The token is in the fragment, which browsers never send to a server; the console removes it from the address at once. */
 const consoleLink = (base: string, berth: string, { consoleToken }: Service['first']): string =>
   consoleToken
-    ? `${base}/console#token=${consoleToken.reveal()}\n            signs you in for ${CONSOLE_LINK_HOURS} hours; another link: ${berth} console`
-    : `${base}/console   (a link that signs you in: ${berth} console)`;
+    ? `${base}/console#token=${consoleToken.reveal()}\n            signs you in for ${CONSOLE_LINK_HOURS} hours; for another link: ${berth} console`
+    : `${base}/console   (for a link that signs you in: ${berth} console)`;
 
 function explain(error: unknown, { listen }: Config): string {
   if (error instanceof Error && 'code' in error && error.code === 'EADDRINUSE')
     return `${listen.host}:${listen.port} is in use by another program. Stop it, or choose another address in BERTH_LISTEN.`;
   if (error instanceof Error && 'code' in error && (error.code === 'EACCES' || error.code === 'EADDRNOTAVAIL'))
-    return `${listen.host}:${listen.port} cannot be listened on (${error.code}). Choose another address in BERTH_LISTEN.`;
+    return `${listen.host}:${listen.port} cannot be used as the listening address (${error.code}). Choose another address in BERTH_LISTEN.`;
   return isFault(error) ? `${error.message} (${error.code})` : `Berth could not start: ${reason(error)}`;
 }
 

@@ -55,7 +55,7 @@ export function openMetrics(): Metrics {
   });
   const claims = new Counter({
     name: 'berth_warm_claims_total',
-    help: 'Creates that claimed a warm browser (hit), and creates that found none (miss).',
+    help: 'Creates that claimed a warm browser (hit), and creates that found no warm browser (miss).',
     labelNames: ['outcome'],
     registers,
   });
@@ -68,7 +68,7 @@ export function openMetrics(): Metrics {
   });
   const ends = new Histogram({
     name: 'berth_session_seconds',
-    help: 'Duration of ended sessions, by the reason of their end.',
+    help: 'Duration of ended sessions, by end reason.',
     labelNames: ['reason'],
     buckets: [1, 10, 60, 300, 900, 3600, 21_600],
     registers,
@@ -95,13 +95,13 @@ function loopMetrics(registers: Registry[]): LoopListener {
   });
   const longTurns = new Counter({
     name: 'berth_long_turns_total',
-    help: 'Turns of the event loop longer than 100 ms, by the work done in them; `other` is work that is not attributed.',
+    help: 'Event loop turns longer than 100 ms, by the work done in them; `other` is work that is not attributed.',
     labelNames: ['work'],
     registers,
   });
   const longest = new Gauge({
     name: 'berth_longest_turn_seconds',
-    help: 'CPU time of the longest turn of the event loop above 100 ms since the start.',
+    help: 'CPU time of the longest event loop turn above 100 ms since the start.',
     registers,
   });
   let longestMs = 0;
@@ -157,7 +157,7 @@ export function measure({ registry }: Pick<Metrics, 'registry'>, sources: Metric
   });
   new Gauge({
     name: 'berth_recordings_unstored',
-    help: 'Recorded pages that have ended and are not encoded and stored yet.',
+    help: 'Recorded pages that have ended, but are not yet encoded and stored.',
     registers,
     collect() {
       this.set(sources.unstoredRecordings());
@@ -179,7 +179,7 @@ export function measure({ registry }: Pick<Metrics, 'registry'>, sources: Metric
 function measureWarmPool(sources: MetricSources, registers: Registry[]): void {
   new Gauge({
     name: 'berth_warm_browsers',
-    help: 'Warm browsers: started, and not claimed by a session yet.',
+    help: 'Warm browsers that have started and are not yet claimed by a session.',
     registers,
     collect() {
       this.set(sources.warm());
@@ -187,7 +187,7 @@ function measureWarmPool(sources: MetricSources, registers: Registry[]): void {
   });
   new Gauge({
     name: 'berth_warm_starting',
-    help: 'Browsers that are being started ahead of a create.',
+    help: 'Browsers that are being started in advance.',
     registers,
     collect() {
       this.set(sources.warmStarting());
@@ -195,7 +195,7 @@ function measureWarmPool(sources: MetricSources, registers: Registry[]): void {
   });
   new Gauge({
     name: 'berth_warm_demand_continuous',
-    help: '1 while creates follow each other so closely that browsers are started ahead on every processor; otherwise 0.',
+    help: '1 while creates arrive so frequently that browsers are started in advance on every processor; otherwise 0.',
     registers,
     collect() {
       this.set(sources.isDemandContinuous() ? 1 : 0);

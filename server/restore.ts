@@ -55,13 +55,13 @@ export async function restore(env: Environment, source: string): Promise<Restore
 /** Returns the path of the backup: `source`, or the newest backup in it if it is a folder. */
 async function fileIn(source: string): Promise<string> {
   const found = await stat(source).catch(() => undefined);
-  if (!found) throw new Fault('not_found', `There is no backup ${source}.`);
+  if (!found) throw new Fault('not_found', `The backup ${source} does not exist.`);
   if (!found.isDirectory()) return source;
   const newest = (await readdir(source))
     .filter(name => NAME.test(name))
     .sort()
     .at(-1);
-  if (newest === undefined) throw new Fault('not_found', `There is no berth-TIME.zip in ${source}.`);
+  if (newest === undefined) throw new Fault('not_found', `The folder ${source} contains no berth-TIME.zip.`);
   return join(source, newest);
 }
 
@@ -71,15 +71,20 @@ async function demandEmpty(dataDir: string): Promise<void> {
   const others = names.filter(name => name !== STAGE && name !== LOCK);
   if (others.length === 0) return;
   throw new Fault('data_folder_not_empty', `${dataDir} is not empty: it has ${others.sort().slice(0, 5).join(', ')}.`, {
-    advice: 'Nothing was changed. Move it away, or name another folder in BERTH_DATA_DIR.',
+    advice: 'Nothing was changed. Move its content to another place, or set BERTH_DATA_DIR to another folder.',
   });
 }
 
 async function demandFits(config: Config, { version, database, files }: Manifest): Promise<void> {
   const kind = config.databaseUrl ? 'elsewhere' : 'embedded';
-  if (database.kind !== kind) throw misfit(kind === 'embedded' ? 'Set DATABASE_URL as it was.' : 'Unset DATABASE_URL.');
+  if (database.kind !== kind)
+    throw misfit(
+      kind === 'embedded' ? 'Set DATABASE_URL to its value at the time of the backup.' : 'Unset DATABASE_URL.',
+    );
   if ((config.s3 ? 's3' : 'disk') !== files)
-    throw misfit(files === 's3' ? 'Set BERTH_S3_BUCKET as it was.' : 'Unset BERTH_S3_BUCKET.');
+    throw misfit(
+      files === 's3' ? 'Set BERTH_S3_BUCKET to its value at the time of the backup.' : 'Unset BERTH_S3_BUCKET.',
+    );
   if (database.kind === 'elsewhere') return;
   if (!Object.hasOwn(migrations, database.migration))
     throw new Fault('backup_newer', `The backup was made by Berth ${version}, which is newer than this program.`, {
@@ -90,7 +95,7 @@ async function demandFits(config: Config, { version, database, files }: Manifest
 }
 
 const misfit = (advice: string): Fault =>
-  new Fault('backup_misfit', 'The backup was made with other settings than these.', {
+  new Fault('backup_misfit', 'The settings differ from those that the backup was made with.', {
     advice: `Nothing was restored. ${advice}`,
   });
 
@@ -115,8 +120,12 @@ async function putInto(dataDir: string, backup: OpenedBackup): Promise<void> {
 }
 
 const elsewhere = (config: Config): string[] => [
-  ...(config.databaseUrl ? ['the database at DATABASE_URL: load it with pg_restore before the start'] : []),
-  ...(config.s3 ? [`the bucket ${config.s3.bucket}: its objects of that time must be in it`] : []),
-  ...(config.secret ? ['BERTH_SECRET: it must be the same as then'] : []),
-  ...(config.masterKey ? ['the master key: its setting must name the same as then'] : []),
+  ...(config.databaseUrl
+    ? ['the database at DATABASE_URL: restore it with pg_restore before you start the server']
+    : []),
+  ...(config.s3
+    ? [`the bucket ${config.s3.bucket}: it must contain the objects that it had at the time of the backup`]
+    : []),
+  ...(config.secret ? ['BERTH_SECRET: it must have the same value as at the time of the backup'] : []),
+  ...(config.masterKey ? ['the master key: its setting must supply the same key as at the time of the backup'] : []),
 ];

@@ -11,7 +11,9 @@ export function accountLink(terminal: Terminal, { email, json }: AccountLinkOpti
   return withLocal(terminal, async local => {
     const url = await local.setUpLink(email);
     if (json) return printJson(terminal, { url });
-    terminal.say('Open this link within a day. It works once, and lets whoever opens it set the password of the account:\n\n');
+    terminal.say(
+      'Open this link within a day. It works once, and lets whoever opens it set the password of the account:\n\n',
+    );
     terminal.print(`${url}\n`);
   });
 }

@@ -28,5 +28,7 @@ export async function restoreBackup(terminal: Terminal, source: string, options:
     `Restored ${did.files} files from ${did.path} to ${did.dataDir}. The backup was made at ${did.createdAt} by Berth ${did.madeBy}.\n`,
   );
   for (const one of did.notRestored) terminal.print(`Not included: ${one}.\n`);
-  terminal.print('Start the service. Sessions that were running when the backup was made will end as ERROR / service_restart.\n');
+  terminal.print(
+    'Start the service. Sessions that were running when the backup was made will end as ERROR / service_restart.\n',
+  );
 }

@@ -32,7 +32,8 @@ export const createAppKey = (terminal: Terminal, options: CreateAppKeyOptions): 
       }),
     );
     const { id, applicationId, key } = made;
-    if (key === undefined) throw new CommandFailed(EXIT.failed, `The response to the creation of key ${id} does not contain the key.`);
+    if (key === undefined)
+      throw new CommandFailed(EXIT.failed, `The response to the creation of key ${id} does not contain the key.`);
     if (profile) writeProfile(terminal, connection.profileName, { ...profile, key: { id, applicationId, value: key } });
     if (options.json) return printJson(terminal, { id, applicationId, ...(profile ? { saved: true } : { key }) });
     if (profile) return terminal.say(savedText(id, connection));

@@ -73,7 +73,8 @@ const invitation = (started: Started): string =>
 
 async function tokenOfInput(terminal: Terminal, server: string): Promise<ProfileToken> {
   const value = (await terminal.input()).trim();
-  if (value === '') throw new CommandFailed(EXIT.usage, 'Standard input is empty. Write a personal access token to it.');
+  if (value === '')
+    throw new CommandFailed(EXIT.usage, 'Standard input is empty. Write a personal access token to it.');
   const token = await dataOf(berthClient({ url: server, key: '', token: value }).GET('/v1/account/tokens/current'));
   return { id: token.id, value, isOwn: false, ...(token.expiresAt ? { expiresAt: token.expiresAt } : {}) };
 }

@@ -93,6 +93,9 @@ function keySetIn(value: unknown, file: string): KeySet {
   const isKey = (key: unknown): boolean =>
     ['kid', 'kty', 'crv', 'x'].every(name => typeof Object(key)[name] === 'string');
   if (!Array.isArray(keys) || !keys.every(isKey))
-    throw new CommandFailed(EXIT.usage, `${file} is not a key set. Save the response of /.well-known/jwks.json to a file, and pass that file.`);
+    throw new CommandFailed(
+      EXIT.usage,
+      `${file} is not a key set. Save the response of /.well-known/jwks.json to a file, and pass that file.`,
+    );
   return { keys };
 }

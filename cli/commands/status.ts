@@ -38,13 +38,22 @@ export async function status(terminal: Terminal, { json }: { json?: true }): Pro
   const server = runningServer(config.dataDir);
   if (!server) {
     if (json) printJson(terminal, { running: false, ready: false });
-    throw new CommandFailed(EXIT.unreachable, `no server is running in ${config.dataDir}. Start the service with \`berth serve\`.`);
+    throw new CommandFailed(
+      EXIT.unreachable,
+      `no server is running in ${config.dataDir}. Start the service with \`berth serve\`.`,
+    );
   }
   if (!server.addresses)
-    throw new CommandFailed(EXIT.failed, 'the running server is an older version, which does not record its addresses. Restart it with the current version.');
+    throw new CommandFailed(
+      EXIT.failed,
+      'the running server is an older version, which does not record its addresses. Restart it with the current version.',
+    );
   const { operatorUrl, publicUrl } = server.addresses;
   if (!operatorUrl)
-    throw new CommandFailed(EXIT.failed, 'the server has no operator address: BERTH_OPERATOR_LISTEN is `off`. Set it to an address and restart the service.');
+    throw new CommandFailed(
+      EXIT.failed,
+      'the server has no operator address: BERTH_OPERATOR_LISTEN is `off`. Set it to an address and restart the service.',
+    );
   const found = await read(reachable(server.addresses.url), operatorUrl, server.pid, publicUrl);
   if (json) printJson(terminal, found);
   else terminal.print(shown(found));

@@ -24,7 +24,8 @@ export async function stop(terminal: Terminal, options: StopOptions): Promise<vo
   if (options.json)
     return printJson(terminal, { ...(pid ? { pid } : {}), stopped: server !== undefined, ended, swept });
   terminal.print(server ? `The server (process ${pid}) has stopped.\n` : `No server was running in ${dataDir}.\n`);
-  if (ended.length > 0) terminal.print(`Ended ${ended.length} sessions that the server left running: ${ended.join(', ')}\n`);
+  if (ended.length > 0)
+    terminal.print(`Ended ${ended.length} sessions that the server left running: ${ended.join(', ')}\n`);
 }
 
 async function end(server: ServerRecord, signal: 'SIGINT' | 'SIGTERM'): Promise<void> {

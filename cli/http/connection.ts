@@ -70,7 +70,10 @@ export function serverOf({ env }: Terminal, options: HttpOptions, stored: Profil
 function originOf(address: string): string {
   const url = URL.parse(address);
   if (url && /^https?:$/.test(url.protocol) && url.pathname === '/' && !url.username) return url.origin;
-  throw new CommandFailed(EXIT.usage, `${address} is not a server address. Expected an http or https address without a path, such as https://berth.example`);
+  throw new CommandFailed(
+    EXIT.usage,
+    `${address} is not a server address. Expected an http or https address without a path, such as https://berth.example`,
+  );
 }
 
 const EXIT_OF_STATUS: Readonly<Record<number, ExitCode>> = {

@@ -30,11 +30,7 @@ export async function showAccount(session: Session): Promise<void> {
     ),
     make('div', { className: 'stack' }, signOut(session, 'session.end', 'Sign out'), ...elsewhere(session, devices)),
     make('h2', {}, 'Your stored data'),
-    make(
-      'p',
-      { className: 'soft' },
-      'One archive with your profile, memory, consents, decisions and receipts.',
-    ),
+    make('p', { className: 'soft' }, 'One archive with your profile, memory, consents, decisions and receipts.'),
     button('Download it', async () => offer(await session.download('profile.export'), 'profile.zip')),
     make('h2', {}, 'Delete the account'),
     make(

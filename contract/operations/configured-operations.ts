@@ -53,7 +53,7 @@ export const CONFIGURED_OPERATIONS = {
     path: `${OPERATIONS}/{id}`,
     summary: 'Create or change an operation',
     description:
-      'Writes the whole operation. A change of the content creates a new revision; agents keep calling the published revision until the next publish. For a built-in operation, only `enabled`, `approval` and `price` can be set; they take effect at once. `If-Match` is required if the operation already exists. Requires the role developer; raising the price or requiring a weaker approval requires the role admin.',
+      'Writes the whole operation. A change to the content creates a new revision; agents keep calling the published revision until the next publish. For a built-in operation, only `enabled`, `approval` and `price` can be set; they take effect at once. `If-Match` is required if the operation already exists. Requires the role developer; raising the price or requiring a weaker approval requires the role admin.',
     credential: 'account',
     scopes: WRITE,
     isWrite: true,
@@ -100,7 +100,7 @@ export const CONFIGURED_OPERATIONS = {
     method: 'POST',
     path: `${OPERATIONS}/{id}/publish`,
     summary: 'Publish an operation',
-    description: 'Lets agents with a grant call the newest revision. Requires the role developer.',
+    description: 'Lets agents that have a grant call the newest revision. Requires the role developer.',
     credential: 'account',
     scopes: WRITE,
     isWrite: true,

@@ -32,7 +32,9 @@ export const CONNECT_OPERATIONS = {
     mount: 'native',
     params: SessionParams,
     query: ConnectQuery,
-    responses: { 200: { description: 'The response of a browser at /json/version.', schema: BrowserVersion } },
+    responses: {
+      200: { description: 'The response that a browser returns at /json/version.', schema: BrowserVersion },
+    },
     errors: ['not_found', 'session_ended'],
   },
 } as const satisfies Readonly<Record<string, Operation>>;

@@ -32,8 +32,8 @@ export const CONSUMER_DATA_OPERATIONS = {
   listConsumerMemory: {
     ...OF_CONSUMER,
     path: `${COMMANDS}/memory.list`,
-    summary: 'List the memory of a consumer',
-    description: 'Returns what is remembered about the consumer, without the values, and who wrote it.',
+    summary: 'List the memory items of a consumer',
+    description: 'Returns the memory items of the consumer without their values, and who wrote each item.',
     isWrite: false,
     body: ListMemory,
     bodyExample: { prefix: 'address.' },
@@ -43,7 +43,7 @@ export const CONSUMER_DATA_OPERATIONS = {
   readConsumerMemory: {
     ...OF_CONSUMER,
     path: `${COMMANDS}/memory.get`,
-    summary: 'Read an item of the memory',
+    summary: 'Read a memory item',
     description: 'Returns an item with its value.',
     isWrite: false,
     body: NameMemory,
@@ -54,9 +54,9 @@ export const CONSUMER_DATA_OPERATIONS = {
   writeConsumerMemory: {
     ...OF_CONSUMER,
     path: `${COMMANDS}/memory.put`,
-    summary: 'Write an item of the memory',
+    summary: 'Write a memory item',
     description:
-      'Writes a value as a new version. With `ifVersion`, only if that is the current version. At most 1,000 items and 4 MiB.',
+      'Writes a value as a new version. With `ifVersion`, the value is written only if that is the current version. A consumer has at most 1,000 items and 4 MiB.',
     isWrite: true,
     body: PutMemory,
     bodyExample: { key: 'address.home', value: { city: 'Vienna' }, ifVersion: 0 },
@@ -66,7 +66,7 @@ export const CONSUMER_DATA_OPERATIONS = {
   deleteConsumerMemory: {
     ...OF_CONSUMER,
     path: `${COMMANDS}/memory.delete`,
-    summary: 'Delete items of the memory',
+    summary: 'Delete memory items',
     description: 'Deletes one item, or all items whose keys begin with `prefix`.',
     isWrite: true,
     body: DeleteMemory,

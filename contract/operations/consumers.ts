@@ -76,11 +76,11 @@ const TOKENS = {
   200: {
     description: 'The tokens.',
     schema: ConsumerTokens,
-    headers: { 'set-cookie': 'With the transport `cookie`, the session.' },
+    headers: { 'set-cookie': 'The session cookie, if the transport is `cookie`.' },
   },
 } as const;
-const REMOVES_COOKIE = { 'set-cookie': 'Removes the cookie of a page of this service.' } as const;
-const NEW_COOKIE = { 'set-cookie': 'The session with its new strength.' } as const;
+const REMOVES_COOKIE = { 'set-cookie': 'Removes the session cookie that a page of this service uses.' } as const;
+const NEW_COOKIE = { 'set-cookie': 'The updated session cookie.' } as const;
 const ENDED = {
   200: { description: 'The session has ended at this service.', schema: EndedConsumerSession, headers: REMOVES_COOKIE },
   204: { description: 'Ended.', headers: REMOVES_COOKIE },
@@ -104,7 +104,7 @@ export const CONSUMER_OPERATIONS = {
   exchangeConsumerCode: {
     ...BEFORE,
     path: `${COMMANDS}/session.exchange`,
-    summary: 'Exchange the code of a sign-in',
+    summary: 'Exchange a sign-in code',
     description:
       'Returns the session. A code is valid once, for 60 seconds, with the verifier and the redirect address of its sign-in. If a code is sent again, the session that it opened ends.',
     body: ExchangeConsumerCode,
@@ -140,7 +140,8 @@ export const CONSUMER_OPERATIONS = {
     ...OF_CONSUMER,
     path: `${COMMANDS}/session.end`,
     summary: 'Sign a consumer out',
-    description: 'Ends the session at once. If the provider supports it, returns the address that signs out there too.',
+    description:
+      'Ends the session at once. If the provider supports sign-out, also returns the address that signs the consumer out there.',
     isWrite: true,
     responses: ENDED,
     errors: ['not_found'],
@@ -159,7 +160,7 @@ export const CONSUMER_OPERATIONS = {
     path: `${COMMANDS}/session.stepUp`,
     summary: 'Prove the identity of a consumer again',
     description:
-      'Takes a passkey that signed a challenge of `passkeys.challenge`. The session then has the strength of that proof.',
+      'Accepts a challenge from `passkeys.challenge` that a passkey has signed. The session then has the strength of that proof.',
     isWrite: true,
     body: StepUpConsumer,
     bodyExample: { ticket: ID, response: {} },
@@ -256,7 +257,7 @@ export const CONSUMER_OPERATIONS = {
     ...OF_CONSUMER,
     path: `${COMMANDS}/profile.update`,
     summary: 'Change the profile of a consumer',
-    description: 'Changes the fields that are given.',
+    description: 'Changes the fields in the request. Omitted fields keep their values.',
     isWrite: true,
     body: UpdateProfile,
     bodyExample: { displayName: 'Kim', locale: 'de-AT' },
@@ -268,7 +269,7 @@ export const CONSUMER_OPERATIONS = {
     path: `${COMMANDS}/profile.delete`,
     summary: 'Delete a consumer',
     description:
-      'Destroys profile, memory and passkeys, ends all sessions and consents, and cancels open Actions. Receipts remain, without a name. Cannot be undone. Requires a proof of identity from the last five minutes.',
+      'Destroys the profile, the memory and the passkeys, ends all sessions and consents, and cancels open Actions. Receipts remain, without a name. Cannot be undone. Requires a proof of identity from the last five minutes.',
     isWrite: true,
     stepUp: true,
     responses: { 202: { description: 'Deleted.', headers: REMOVES_COOKIE } },
@@ -277,7 +278,7 @@ export const CONSUMER_OPERATIONS = {
   linkConsumerProfile: {
     ...OF_CONSUMER,
     path: `${COMMANDS}/profile.link`,
-    summary: 'Link two consumers who are one person',
+    summary: 'Link two consumers who are the same person',
     description:
       'A person who signs in with two providers is two consumers. This operation makes them one: the consumer of `accessToken` becomes another way to sign in as the calling consumer, who gets the passkeys, memory, Actions and receipts of that consumer. The consents and sessions of that consumer end. Cannot be undone. Both must have proved their identity in the last five minutes.',
     isWrite: true,
@@ -292,7 +293,7 @@ export const CONSUMER_OPERATIONS = {
     path: `${COMMANDS}/profile.export`,
     summary: 'Export what is kept about a consumer',
     description:
-      'Returns a zip archive with profile, passkeys, sessions, memory, consents, Actions and receipts. It is created while it is sent, and is not stored. Requires a proof of identity from the last five minutes.',
+      'Returns a zip archive with the profile, passkeys, sessions, memory, consents, Actions and receipts. It is created while it is sent, and is not stored. Requires a proof of identity from the last five minutes.',
     isWrite: true,
     stepUp: true,
     responses: {
@@ -374,7 +375,7 @@ export const CONSUMER_OPERATIONS = {
     path: `${COMMANDS}/actions.get`,
     summary: 'Read an Action of a consumer',
     description:
-      'Returns who is asking, the reason that the agent gave, and a description of what is asked, made from the content of the Action.',
+      'Returns who requests the Action, the reason that the agent gave, and a description of the call, made from the content of the Action.',
     isWrite: false,
     body: NameAction,
     bodyExample: { jobId: ID },
@@ -384,7 +385,7 @@ export const CONSUMER_OPERATIONS = {
   challengeConsumerAction: {
     ...ON_OWN_PAGES,
     path: `${COMMANDS}/actions.challenge`,
-    summary: 'Request the challenge of an Action of a consumer',
+    summary: 'Request a challenge for an Action of a consumer',
     description: 'The challenge is the digest of the Action.',
     isWrite: false,
     body: NameAction,
@@ -397,7 +398,7 @@ export const CONSUMER_OPERATIONS = {
     path: `${COMMANDS}/actions.approve`,
     summary: 'Approve an Action',
     description:
-      'Approves exactly this digest, once. An operation that cannot be undone requires the signature of a passkey over the digest (`proof`), or a proof of identity from the last five minutes. Refused if it is known to come from the browser of a session. At most 60 decisions per hour.',
+      'Approves exactly this digest, once. An operation that cannot be undone requires the signature of a passkey over the digest (`proof`), or a proof of identity from the last five minutes. Refused if the request is known to come from the browser of a session. At most 60 decisions per hour.',
     isWrite: true,
     body: ApproveAction,
     bodyExample: { jobId: ID, digest: DIGEST },
@@ -408,7 +409,7 @@ export const CONSUMER_OPERATIONS = {
     ...OF_CONSUMER,
     path: `${COMMANDS}/actions.refuse`,
     summary: 'Refuse an Action',
-    description: 'Refuses the Action for good, with a message to the agent.',
+    description: 'Refuses the Action permanently, with a message to the agent.',
     isWrite: true,
     body: RefuseAction,
     bodyExample: { jobId: ID, digest: DIGEST, message: 'Not this one.' },

@@ -72,7 +72,7 @@ export const CONTEXT_OPERATIONS = {
     path: '/v1/browsers/contexts/{id}',
     summary: 'Delete a context',
     description:
-      'Destroys the encryption key of the context, which makes every version unreadable for good. Running sessions keep their copy, but what they save is discarded.',
+      'Destroys the encryption key of the context, which makes every version permanently unreadable. Running sessions keep their copy, but the data that they save is discarded.',
     credential: 'agentKey',
     scopes: ['browsers:write'],
     isWrite: true,
@@ -136,7 +136,7 @@ export const CONTEXT_OPERATIONS = {
     path: '/v1/browsers/contexts/{id}/storage-state',
     summary: 'Export as storage state',
     description:
-      "Returns cookies and local storage of the newest version as Playwright's `storageState` JSON. IndexedDB, caches and service workers are not included. Treat the response as a secret.",
+      "Returns the cookies and the local storage of the newest version as Playwright's `storageState` JSON. IndexedDB, caches and service workers are not included. Treat the response as a secret.",
     credential: 'agentKey',
     scopes: ['browsers:connect'],
     isWrite: false,

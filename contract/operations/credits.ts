@@ -20,15 +20,15 @@ export const CREDIT_OPERATIONS = {
     path: '/v1/applications/{appId}/credits',
     summary: 'Read the credit',
     description:
-      'Returns the balance of the account that the application bills, and what is held for this application. Other applications of the account appear only in the sums. Requires the role viewer.',
+      'Returns the balance of the account that the application bills, and the amount that is held for this application. Other applications of the account appear only in the totals. Requires the role viewer.',
     responses: { 200: { description: 'The credit.', schema: Credits } },
   },
   listCreditEntries: {
     ...READ,
     path: '/v1/applications/{appId}/credits/entries',
-    summary: 'List entries of the ledger',
+    summary: 'List ledger entries',
     description:
-      'Returns the entries about this application, newest first. Entries are kept forever. Requires the role viewer.',
+      'Returns the ledger entries for this application, newest first. Entries are kept forever. Requires the role viewer.',
     query: CreditEntryQuery,
     responses: { 200: { description: 'A page of entries.', schema: CreditEntryPage } },
   },

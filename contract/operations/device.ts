@@ -31,7 +31,7 @@ export const DEVICE_OPERATIONS = {
     body: StartDevice,
     bodyExample: { client_id: 'my-agent', scope: 'applications:read keys:write' },
     responses: {
-      200: { description: 'Started, if the body was a form.', schema: StartedDevice },
+      200: { description: 'The authorization was started by a request with a form body.', schema: StartedDevice },
       201: { description: 'Started.', schema: StartedDevice },
     },
     errors: ['invalid_scope', 'invalid_target', 'rate_limited', 'busy', 'database_unreachable'],
@@ -55,7 +55,7 @@ export const DEVICE_OPERATIONS = {
     path: '/v1/device/authorizations/{id}',
     summary: 'Read the state of a device authorization',
     description:
-      'For the program: returns whether the person has decided, without collecting the token. The credential is the device code. Without `wait`, requests that are sent less than `interval` seconds apart are refused.',
+      'For the program that requests the token: returns whether the person has decided, without collecting the token. The credential is the device code. Without `wait`, requests that are sent less than `interval` seconds apart are refused.',
     credential: 'deviceCode',
     isWrite: false,
     params: DeviceParams,
@@ -67,9 +67,9 @@ export const DEVICE_OPERATIONS = {
     ...DEVICE,
     method: 'POST',
     path: '/v1/device/approvals',
-    summary: 'Decide a device authorization',
+    summary: 'Approve or deny a device authorization',
     description:
-      'Approves or denies what a program asks for. Only the person who has read the request can do so. Approving requires a recent proof of identity, and is refused if it is known to come from the browser of a session.',
+      'Approves or denies the request of a program. Only the person who has read the request can do so. Approving requires a recent proof of identity, and is refused if the request is known to come from the browser of a session.',
     credential: 'human',
     isWrite: true,
     unknownFields: 'refuse',

@@ -23,7 +23,7 @@ const READ_SCOPES = [
 ] as const;
 const BROWSER = {
   'set-cookie':
-    'With the secret of a claim link, a cookie that binds the link to this browser, the first that opened it.',
+    'If the credential is the secret of a claim link: a cookie that binds the link to this browser, the first that opened it.',
 } as const;
 const THE_HANDOFF = { 200: { description: 'The hand-off.', schema: Handoff } } as const;
 
@@ -34,7 +34,7 @@ export const HANDOFF_OPERATIONS = {
     path: HANDOFFS,
     summary: 'Request a hand-off',
     description:
-      'Asks for a person to take control of a running session: a member, whoever has a link, or an end user of the application. While the person has control, input of the agent waits, and continues afterwards on the same connection. A session can have only one open hand-off; a viewer in control counts as one. Available to agent keys, and to members with the role developer.',
+      'Requests that a person take control of a running session: a member, whoever has a link, or an end user of the application. While the person has control, input of the agent waits, and continues afterwards on the same connection. A session can have only one open hand-off; a viewer in control counts as one. Available to agent keys, and to members with the role developer.',
     credential: 'agentKeyOrAccount',
     scopes: ['handoffs:write'],
     isWrite: true,
@@ -57,7 +57,7 @@ export const HANDOFF_OPERATIONS = {
     path: HANDOFFS,
     summary: 'List hand-offs',
     description:
-      'Returns hand-offs, newest first. An agent key gets those of the sessions that it created, a member those of the whole application.',
+      'Returns hand-offs, newest first. An agent key gets the hand-offs of the sessions that it created; a member gets those of the whole application.',
     credential: 'agentKeyOrAccount',
     scopes: READ_SCOPES,
     isWrite: false,
@@ -72,7 +72,7 @@ export const HANDOFF_OPERATIONS = {
     path: `${HANDOFFS}/{id}`,
     summary: 'Read a hand-off',
     description:
-      'Returns one hand-off; with `wait`, when its status has changed or the waiting time is over. The lease token and the secret of the claim link are also accepted.',
+      'Returns one hand-off. With `wait`, the response is sent when the status has changed or the waiting time is over. The lease token and the secret of the claim link are also accepted.',
     credential: 'handoffReader',
     scopes: READ_SCOPES,
     isWrite: false,

@@ -4,7 +4,8 @@ import { DrainHost, HostList, HostParams, HostSessions, ListedHost } from '../ho
 import type { Operation } from '../operation.ts';
 import { READ_APPLICATIONS } from './shared.ts';
 
-const FOR_OPERATOR = 'Only for the account of the first start, with a token that is not restricted to applications.';
+const FOR_OPERATOR =
+  'Only for the account that was set up at the first start; a token must not be restricted to applications.';
 
 export const HOST_OPERATIONS = {
   readHost: {
@@ -12,7 +13,7 @@ export const HOST_OPERATIONS = {
     method: 'GET',
     path: '/v1/operator/host',
     summary: 'Read the host',
-    description: `Returns the current state of the machine and the server process, and their use over the last hours. ${FOR_OPERATOR}`,
+    description: `Returns the current state of the machine and of the server process, and their resource use over the last hours. ${FOR_OPERATOR}`,
     credential: 'account',
     scopes: READ_APPLICATIONS,
     isWrite: false,

@@ -92,7 +92,7 @@ export const INVOCATION_OPERATIONS = {
       200: {
         description: 'The invocation has ended.',
         schema: Invocation,
-        headers: { 'idempotency-replayed': '`true` if an earlier request with the same key made the invocation.' },
+        headers: { 'idempotency-replayed': '`true` if an earlier request with the same key created the invocation.' },
       },
       202: {
         description: 'The invocation is running.',
@@ -100,7 +100,7 @@ export const INVOCATION_OPERATIONS = {
         headers: {
           Location: 'Path of the invocation.',
           'retry-after': 'Seconds to wait before reading the invocation.',
-          'idempotency-replayed': '`true` if an earlier request with the same key made the invocation.',
+          'idempotency-replayed': '`true` if an earlier request with the same key created the invocation.',
         },
       },
     },

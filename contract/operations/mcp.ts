@@ -25,10 +25,10 @@ export const MCP_OPERATIONS = {
       200: {
         description: 'The JSON-RPC response, as JSON or, for older clients, as an event stream with one event.',
         schema: McpMessage,
-        asStream: 'The answer as one event.',
+        asStream: 'The JSON-RPC response as one event.',
         headers: {
           'mcp-session-id':
-            'In the response to `initialize` if the client follows a 2025 revision and can open addresses. The client repeats it in later messages; nothing else about the client is kept.',
+            'Present in the response to `initialize` if the client follows a 2025 revision and can open addresses. The client sends it again with later messages; nothing else about the client is kept.',
         },
       },
       202: { description: 'A notification was received.' },

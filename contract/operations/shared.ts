@@ -22,7 +22,7 @@ export const FILE = {
   'content-disposition': 'File name.',
 } as const;
 
-export const PART = { ...FILE, 'content-range': 'Which bytes are returned, and the total size.' } as const;
+export const PART = { ...FILE, 'content-range': 'The byte range that is returned, and the total size.' } as const;
 
 /** Headers of responses that pages of any origin may read. */
 export const FOR_ANY_ORIGIN = {

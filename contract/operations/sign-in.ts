@@ -65,7 +65,7 @@ export const SIGN_IN_OPERATIONS = {
   giveSecondFactor: {
     ...POST,
     path: '/v1/sign-in/second-factor',
-    summary: 'Give the second factor',
+    summary: 'Send the second factor',
     description:
       'Completes a sign-in with a code of the authenticator app or a recovery code. Five wrong codes end the sign-in.',
     body: GiveSecondFactor,
@@ -78,7 +78,7 @@ export const SIGN_IN_OPERATIONS = {
     path: '/v1/sign-in/email-code',
     summary: 'Request a code by e-mail',
     description:
-      'Sends a six-digit code that is valid for ten minutes, if such an account exists. The response does not reveal whether it exists.',
+      'Sends a six-digit code that is valid for ten minutes, if the account exists. The response does not reveal whether it exists.',
     body: RequestEmailCode,
     bodyExample: { email: 'ada@example.com' },
     responses: { 202: { description: 'Accepted.', schema: EmailCodeSent } },

@@ -18,7 +18,7 @@ export const TOKEN_OPERATIONS = {
     path: '/v1/account/tokens',
     summary: 'List tokens',
     description:
-      'Returns the tokens of the account, newest first. The tokens themselves are never returned. Requires `account:tokens`. A token that is restricted to applications sees only itself and the tokens that it has issued.',
+      'Returns the tokens of the account, newest first. The tokens themselves are never returned. Requires `account:tokens`. For a token that is restricted to applications, the list has only that token and the tokens that it has issued.',
     credential: 'account',
     scopes: [MANAGE_TOKENS_SCOPE],
     isWrite: false,
@@ -78,7 +78,7 @@ export const TOKEN_OPERATIONS = {
     path: '/v1/account/tokens/revoke',
     summary: 'Revoke a token by its value',
     description:
-      'For OAuth clients (RFC 7009): whoever has a token can revoke it. Always succeeds, even for a token that is unknown or has ended. Takes effect at once, in every process. At most 60 per minute and address.',
+      'For OAuth clients (RFC 7009): whoever has a token can revoke it. Always succeeds, even if the token is unknown, expired or revoked. Takes effect at once, in every process. At most 60 per minute and address.',
     credential: 'public',
     isWrite: true,
     mount: 'native',

@@ -61,7 +61,7 @@ export const TOPUP_OPERATIONS = {
     path: `${CHECKOUTS}/{id}`,
     summary: 'Read a checkout',
     description:
-      'Returns a checkout; with `wait`, when its status has changed or the waiting time is over. Requires the role owner.',
+      'Returns a checkout. With `wait`, the response is sent when the status has changed or the waiting time is over. Requires the role owner.',
     params: CheckoutParams,
     query: CheckoutQuery,
     responses: { 200: { description: 'The checkout.', schema: Checkout } },
@@ -85,7 +85,7 @@ export const TOPUP_OPERATIONS = {
     path: '/v1/topups/manual/auto',
     summary: 'Set automatic top-up',
     description:
-      'Needs a provider that supports automatic payment. `manual` does not, so the request is refused with `feature_unavailable`. Requires the role owner and a recent proof of identity.',
+      'Requires a provider that supports automatic payment. `manual` does not, so the request is refused with `feature_unavailable`. Requires the role owner and a recent proof of identity.',
     credential: 'human',
     stepUp: true,
     isWrite: true,
@@ -101,7 +101,7 @@ export const TOPUP_OPERATIONS = {
     path: '/v1/purchases/catalog',
     summary: 'Read the catalog',
     description:
-      'Returns the built-in operations and the meters by which their calls are charged. Needs no credential.',
+      'Returns the built-in operations and the meters by which their calls are charged. Requires no credential.',
     credential: 'public',
     isWrite: false,
     mount: 'native',

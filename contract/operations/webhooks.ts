@@ -50,7 +50,7 @@ export const WEBHOOK_OPERATIONS = {
     path: WEBHOOKS,
     summary: 'Create a webhook',
     description:
-      'Sends events from now on. Each message is signed with a key that is used only for this webhook (Standard Webhooks, `v1a`); `publicKey` in the response verifies it. Requires the role developer. At most 20 webhooks per application.',
+      'Creates a webhook, which receives events from now on. Each message is signed with a key that is used only for this webhook (Standard Webhooks, `v1a`); `publicKey` in the response verifies it. Requires the role developer. At most 20 webhooks per application.',
     unknownFields: 'refuse',
     params: ApplicationParams,
     body: CreateWebhook,

@@ -500,7 +500,7 @@ export interface paths {
         post?: never;
         /**
          * Delete a context
-         * @description Destroys the encryption key of the context, which makes every version unreadable for good. Running sessions keep their copy, but what they save is discarded.
+         * @description Destroys the encryption key of the context, which makes every version permanently unreadable. Running sessions keep their copy, but the data that they save is discarded.
          *
          *     Scope: browsers:write.
          */
@@ -585,7 +585,7 @@ export interface paths {
         };
         /**
          * Export as storage state
-         * @description Returns cookies and local storage of the newest version as Playwright's `storageState` JSON. IndexedDB, caches and service workers are not included. Treat the response as a secret.
+         * @description Returns the cookies and the local storage of the newest version as Playwright's `storageState` JSON. IndexedDB, caches and service workers are not included. Treat the response as a secret.
          *
          *     Scope: browsers:connect.
          */
@@ -641,7 +641,7 @@ export interface paths {
         };
         /**
          * List hand-offs
-         * @description Returns hand-offs, newest first. An agent key gets those of the sessions that it created, a member those of the whole application.
+         * @description Returns hand-offs, newest first. An agent key gets the hand-offs of the sessions that it created; a member gets those of the whole application.
          *
          *     Scope: handoffs:write or browsers:read or applications:read or applications:write or keys:write.
          */
@@ -649,7 +649,7 @@ export interface paths {
         put?: never;
         /**
          * Request a hand-off
-         * @description Asks for a person to take control of a running session: a member, whoever has a link, or an end user of the application. While the person has control, input of the agent waits, and continues afterwards on the same connection. A session can have only one open hand-off; a viewer in control counts as one. Available to agent keys, and to members with the role developer.
+         * @description Requests that a person take control of a running session: a member, whoever has a link, or an end user of the application. While the person has control, input of the agent waits, and continues afterwards on the same connection. A session can have only one open hand-off; a viewer in control counts as one. Available to agent keys, and to members with the role developer.
          *
          *     Scope: handoffs:write.
          */
@@ -669,7 +669,7 @@ export interface paths {
         };
         /**
          * Read a hand-off
-         * @description Returns one hand-off; with `wait`, when its status has changed or the waiting time is over. The lease token and the secret of the claim link are also accepted.
+         * @description Returns one hand-off. With `wait`, the response is sent when the status has changed or the waiting time is over. The lease token and the secret of the claim link are also accepted.
          *
          *     Scope: handoffs:write or browsers:read or applications:read or applications:write or keys:write.
          */
@@ -1196,7 +1196,7 @@ export interface paths {
         get: operations["readConfiguredOperation"];
         /**
          * Create or change an operation
-         * @description Writes the whole operation. A change of the content creates a new revision; agents keep calling the published revision until the next publish. For a built-in operation, only `enabled`, `approval` and `price` can be set; they take effect at once. `If-Match` is required if the operation already exists. Requires the role developer; raising the price or requiring a weaker approval requires the role admin.
+         * @description Writes the whole operation. A change to the content creates a new revision; agents keep calling the published revision until the next publish. For a built-in operation, only `enabled`, `approval` and `price` can be set; they take effect at once. `If-Match` is required if the operation already exists. Requires the role developer; raising the price or requiring a weaker approval requires the role admin.
          *
          *     Scope: operations:write.
          */
@@ -1225,7 +1225,7 @@ export interface paths {
         put?: never;
         /**
          * Publish an operation
-         * @description Lets agents with a grant call the newest revision. Requires the role developer.
+         * @description Lets agents that have a grant call the newest revision. Requires the role developer.
          *
          *     Scope: operations:write.
          */
@@ -1451,7 +1451,7 @@ export interface paths {
         };
         /**
          * Read the credit
-         * @description Returns the balance of the account that the application bills, and what is held for this application. Other applications of the account appear only in the sums. Requires the role viewer.
+         * @description Returns the balance of the account that the application bills, and the amount that is held for this application. Other applications of the account appear only in the totals. Requires the role viewer.
          *
          *     Scope: credits:read.
          */
@@ -1472,8 +1472,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List entries of the ledger
-         * @description Returns the entries about this application, newest first. Entries are kept forever. Requires the role viewer.
+         * List ledger entries
+         * @description Returns the ledger entries for this application, newest first. Entries are kept forever. Requires the role viewer.
          *
          *     Scope: credits:read.
          */
@@ -1565,7 +1565,7 @@ export interface paths {
         };
         /**
          * Read a checkout
-         * @description Returns a checkout; with `wait`, when its status has changed or the waiting time is over. Requires the role owner.
+         * @description Returns a checkout. With `wait`, the response is sent when the status has changed or the waiting time is over. Requires the role owner.
          *
          *     Scope: credits:read.
          */
@@ -1608,7 +1608,7 @@ export interface paths {
         get?: never;
         /**
          * Set automatic top-up
-         * @description Needs a provider that supports automatic payment. `manual` does not, so the request is refused with `feature_unavailable`. Requires the role owner and a recent proof of identity.
+         * @description Requires a provider that supports automatic payment. `manual` does not, so the request is refused with `feature_unavailable`. Requires the role owner and a recent proof of identity.
          */
         put: operations["replaceAutoTopUp"];
         post?: never;
@@ -1627,7 +1627,7 @@ export interface paths {
         };
         /**
          * Read the catalog
-         * @description Returns the built-in operations and the meters by which their calls are charged. Needs no credential.
+         * @description Returns the built-in operations and the meters by which their calls are charged. Requires no credential.
          */
         get: operations["readCatalog"];
         put?: never;
@@ -1655,7 +1655,7 @@ export interface paths {
         put?: never;
         /**
          * Create a webhook
-         * @description Sends events from now on. Each message is signed with a key that is used only for this webhook (Standard Webhooks, `v1a`); `publicKey` in the response verifies it. Requires the role developer. At most 20 webhooks per application.
+         * @description Creates a webhook, which receives events from now on. Each message is signed with a key that is used only for this webhook (Standard Webhooks, `v1a`); `publicKey` in the response verifies it. Requires the role developer. At most 20 webhooks per application.
          *
          *     Scope: applications:write.
          */
@@ -2040,7 +2040,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Exchange the code of a sign-in
+         * Exchange a sign-in code
          * @description Returns the session. A code is valid once, for 60 seconds, with the verifier and the redirect address of its sign-in. If a code is sent again, the session that it opened ends.
          */
         post: operations["exchangeConsumerCode"];
@@ -2101,7 +2101,7 @@ export interface paths {
         put?: never;
         /**
          * Sign a consumer out
-         * @description Ends the session at once. If the provider supports it, returns the address that signs out there too.
+         * @description Ends the session at once. If the provider supports sign-out, also returns the address that signs the consumer out there.
          */
         post: operations["endConsumerSession"];
         delete?: never;
@@ -2141,7 +2141,7 @@ export interface paths {
         put?: never;
         /**
          * Prove the identity of a consumer again
-         * @description Takes a passkey that signed a challenge of `passkeys.challenge`. The session then has the strength of that proof.
+         * @description Accepts a challenge from `passkeys.challenge` that a passkey has signed. The session then has the strength of that proof.
          */
         post: operations["stepUpConsumer"];
         delete?: never;
@@ -2321,7 +2321,7 @@ export interface paths {
         put?: never;
         /**
          * Change the profile of a consumer
-         * @description Changes the fields that are given.
+         * @description Changes the fields in the request. Omitted fields keep their values.
          */
         post: operations["updateConsumerProfile"];
         delete?: never;
@@ -2341,7 +2341,7 @@ export interface paths {
         put?: never;
         /**
          * Delete a consumer
-         * @description Destroys profile, memory and passkeys, ends all sessions and consents, and cancels open Actions. Receipts remain, without a name. Cannot be undone. Requires a proof of identity from the last five minutes.
+         * @description Destroys the profile, the memory and the passkeys, ends all sessions and consents, and cancels open Actions. Receipts remain, without a name. Cannot be undone. Requires a proof of identity from the last five minutes.
          */
         post: operations["deleteConsumerProfile"];
         delete?: never;
@@ -2360,7 +2360,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Link two consumers who are one person
+         * Link two consumers who are the same person
          * @description A person who signs in with two providers is two consumers. This operation makes them one: the consumer of `accessToken` becomes another way to sign in as the calling consumer, who gets the passkeys, memory, Actions and receipts of that consumer. The consents and sessions of that consumer end. Cannot be undone. Both must have proved their identity in the last five minutes.
          */
         post: operations["linkConsumerProfile"];
@@ -2381,7 +2381,7 @@ export interface paths {
         put?: never;
         /**
          * Export what is kept about a consumer
-         * @description Returns a zip archive with profile, passkeys, sessions, memory, consents, Actions and receipts. It is created while it is sent, and is not stored. Requires a proof of identity from the last five minutes.
+         * @description Returns a zip archive with the profile, passkeys, sessions, memory, consents, Actions and receipts. It is created while it is sent, and is not stored. Requires a proof of identity from the last five minutes.
          */
         post: operations["exportConsumerProfile"];
         delete?: never;
@@ -2521,7 +2521,7 @@ export interface paths {
         put?: never;
         /**
          * Read an Action of a consumer
-         * @description Returns who is asking, the reason that the agent gave, and a description of what is asked, made from the content of the Action.
+         * @description Returns who requests the Action, the reason that the agent gave, and a description of the call, made from the content of the Action.
          */
         post: operations["readConsumerAction"];
         delete?: never;
@@ -2540,7 +2540,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Request the challenge of an Action of a consumer
+         * Request a challenge for an Action of a consumer
          * @description The challenge is the digest of the Action.
          */
         post: operations["challengeConsumerAction"];
@@ -2561,7 +2561,7 @@ export interface paths {
         put?: never;
         /**
          * Approve an Action
-         * @description Approves exactly this digest, once. An operation that cannot be undone requires the signature of a passkey over the digest (`proof`), or a proof of identity from the last five minutes. Refused if it is known to come from the browser of a session. At most 60 decisions per hour.
+         * @description Approves exactly this digest, once. An operation that cannot be undone requires the signature of a passkey over the digest (`proof`), or a proof of identity from the last five minutes. Refused if the request is known to come from the browser of a session. At most 60 decisions per hour.
          */
         post: operations["approveConsumerAction"];
         delete?: never;
@@ -2581,7 +2581,7 @@ export interface paths {
         put?: never;
         /**
          * Refuse an Action
-         * @description Refuses the Action for good, with a message to the agent.
+         * @description Refuses the Action permanently, with a message to the agent.
          */
         post: operations["refuseConsumerAction"];
         delete?: never;
@@ -2600,8 +2600,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * List the memory of a consumer
-         * @description Returns what is remembered about the consumer, without the values, and who wrote it.
+         * List the memory items of a consumer
+         * @description Returns the memory items of the consumer without their values, and who wrote each item.
          */
         post: operations["listConsumerMemory"];
         delete?: never;
@@ -2620,7 +2620,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Read an item of the memory
+         * Read a memory item
          * @description Returns an item with its value.
          */
         post: operations["readConsumerMemory"];
@@ -2640,8 +2640,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Write an item of the memory
-         * @description Writes a value as a new version. With `ifVersion`, only if that is the current version. At most 1,000 items and 4 MiB.
+         * Write a memory item
+         * @description Writes a value as a new version. With `ifVersion`, the value is written only if that is the current version. A consumer has at most 1,000 items and 4 MiB.
          */
         post: operations["writeConsumerMemory"];
         delete?: never;
@@ -2660,7 +2660,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Delete items of the memory
+         * Delete memory items
          * @description Deletes one item, or all items whose keys begin with `prefix`.
          */
         post: operations["deleteConsumerMemory"];
@@ -3044,7 +3044,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Give the second factor
+         * Send the second factor
          * @description Completes a sign-in with a code of the authenticator app or a recovery code. Five wrong codes end the sign-in.
          */
         post: operations["giveSecondFactor"];
@@ -3065,7 +3065,7 @@ export interface paths {
         put?: never;
         /**
          * Request a code by e-mail
-         * @description Sends a six-digit code that is valid for ten minutes, if such an account exists. The response does not reveal whether it exists.
+         * @description Sends a six-digit code that is valid for ten minutes, if the account exists. The response does not reveal whether it exists.
          */
         post: operations["requestEmailCode"];
         delete?: never;
@@ -3499,7 +3499,7 @@ export interface paths {
         };
         /**
          * List tokens
-         * @description Returns the tokens of the account, newest first. The tokens themselves are never returned. Requires `account:tokens`. A token that is restricted to applications sees only itself and the tokens that it has issued.
+         * @description Returns the tokens of the account, newest first. The tokens themselves are never returned. Requires `account:tokens`. For a token that is restricted to applications, the list has only that token and the tokens that it has issued.
          *
          *     Scope: account:tokens.
          */
@@ -3569,7 +3569,7 @@ export interface paths {
         put?: never;
         /**
          * Revoke a token by its value
-         * @description For OAuth clients (RFC 7009): whoever has a token can revoke it. Always succeeds, even for a token that is unknown or has ended. Takes effect at once, in every process. At most 60 per minute and address.
+         * @description For OAuth clients (RFC 7009): whoever has a token can revoke it. Always succeeds, even if the token is unknown, expired or revoked. Takes effect at once, in every process. At most 60 per minute and address.
          */
         post: operations["revokeSentToken"];
         delete?: never;
@@ -3653,7 +3653,7 @@ export interface paths {
         };
         /**
          * Read the state of a device authorization
-         * @description For the program: returns whether the person has decided, without collecting the token. The credential is the device code. Without `wait`, requests that are sent less than `interval` seconds apart are refused.
+         * @description For the program that requests the token: returns whether the person has decided, without collecting the token. The credential is the device code. Without `wait`, requests that are sent less than `interval` seconds apart are refused.
          */
         get: operations["readDeviceState"];
         put?: never;
@@ -3674,8 +3674,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Decide a device authorization
-         * @description Approves or denies what a program asks for. Only the person who has read the request can do so. Approving requires a recent proof of identity, and is refused if it is known to come from the browser of a session.
+         * Approve or deny a device authorization
+         * @description Approves or denies the request of a program. Only the person who has read the request can do so. Approving requires a recent proof of identity, and is refused if the request is known to come from the browser of a session.
          */
         post: operations["decideDeviceAuthorization"];
         delete?: never;
@@ -3753,7 +3753,7 @@ export interface paths {
         };
         /**
          * Read the host
-         * @description Returns the current state of the machine and the server process, and their use over the last hours. Only for the account of the first start, with a token that is not restricted to applications.
+         * @description Returns the current state of the machine and of the server process, and their resource use over the last hours. Only for the account that was set up at the first start; a token must not be restricted to applications.
          *
          *     Scope: applications:read or applications:write or keys:write.
          */
@@ -3777,7 +3777,7 @@ export interface paths {
         put?: never;
         /**
          * Check the host
-         * @description Checks what browsers need, as `berth doctor` does. This starts a browser, so it takes a few seconds. Concurrent requests get the same response. Only for the account of the first start, with a token that is not restricted to applications.
+         * @description Checks what browsers need, as `berth doctor` does. This starts a browser, so it takes a few seconds. Concurrent requests get the same response. Only for the account that was set up at the first start; a token must not be restricted to applications.
          *
          *     Scope: applications:read or applications:write or keys:write.
          */
@@ -3797,7 +3797,7 @@ export interface paths {
         };
         /**
          * List hosts
-         * @description Returns the hosts that share the database, with their state and use. Only for the account of the first start, with a token that is not restricted to applications.
+         * @description Returns the hosts that share the database, with their state and use. Only for the account that was set up at the first start; a token must not be restricted to applications.
          *
          *     Scope: applications:read or applications:write or keys:write.
          */
@@ -3819,7 +3819,7 @@ export interface paths {
         };
         /**
          * List the sessions on a host
-         * @description Returns the sessions of all applications that are running on the host, without their content. Only for the account of the first start, with a token that is not restricted to applications.
+         * @description Returns the sessions of all applications that are running on the host, without their content. Only for the account that was set up at the first start; a token must not be restricted to applications.
          *
          *     Scope: applications:read or applications:write or keys:write.
          */
@@ -4009,7 +4009,7 @@ export interface components {
                 /** @description Title of the page, at most 300 characters; may be empty. */
                 title: string;
             };
-            /** @description Resources that the session has used until now, or in total after it has ended. If the server was killed, the byte counts may lack up to the last ten seconds before that. Returned by read only; absent for sessions that ended before Berth measured this. */
+            /** @description Resources that the session has used until now, or in total after it has ended. If the server was killed, the byte counts may not include up to ten seconds before that. Returned by read only; absent for sessions that ended before Berth measured this. */
             usage?: {
                 /** @description Processor time of the browser and all its processes, including the start. Absent if the host does not measure it. */
                 cpuSeconds?: number;
@@ -4327,7 +4327,7 @@ export interface components {
         };
         /** @description An event of a session, or of the application. */
         SessionEvent: {
-            /** @description Ids sort in the order in which events can be read. Pass one as `after`, or as `Last-Event-ID`, to continue after it. */
+            /** @description Ids sort in the order in which events can be read. Pass an id as `after`, or as `Last-Event-ID`, to continue after that event. */
             id: string;
             /**
              * Format: uuid
@@ -4335,7 +4335,7 @@ export interface components {
              */
             sessionId?: string;
             /**
-             * @description `session.created`: the session was accepted and has a slot. `session.launched`: a browser was started for the session. `session.claimed`: the session got a warm browser. `session.started`: the session is running. `client.connected`: a CDP client connected. `client.disconnected`: a CDP client disconnected. `client.refused`: a CDP client was refused because the limit is reached. `session.updated`: the metadata or the time limit was changed. `recording.limited`: parts of the session are not recorded; sent once for each `reason`. `file.uploaded`: a file was uploaded into the session. `download.completed`: the browser finished a download, and the file is listed. `download.failed`: a download was cancelled, interrupted or refused, and will not be listed. `session.adopted`: the service restarted and continues the running session. `session.release_requested`: a caller asked to end the session. `session.end_decided`: the session is about to end; says why and who decided it. `session.ended`: the session has ended; only results of work after the end follow, such as a saved context. `session.events_limited`: the limit of events is reached; only the end of the session will be added. `session.credit_low`: the hold of the session could not be extended; the session ends in a minute with `credit_exhausted`, unless credit is added. `credit.low`: the available credit of the account is below the threshold that the operator has set. `credit.exhausted`: the credit of the account was used up, and the session ends. `context.restored`: the browser starts from this version of the context. `context.version_skipped`: a damaged version of the context was skipped. `context.saved`: the cookies and storage of the session were saved as the newest version of the context; follows the end of the session. `context.saved_partially`: the session failed, and only the cookies that were copied while it was running were saved. `context.save_failed`: nothing was saved; the earlier version is still the newest. `context.overtaken`: another session, which did not start from the version that this session saved, has saved a newer version. `network.refused`: a request to a host that the session may not reach was refused; sent at most once a second for each host, with a count. `navigation.refused`: a navigation outside `allowedDomains` was refused; sent at most once a second for each host, with a count. `proxy.failed`: an upstream proxy failed; sent at most once a second for each proxy, with a count. `control.taken`: a person took control. `control.given_back`: the person gave control back. `control.expired`: control ended because the person left without giving it back. `control.refused`: a person asked for control and was refused. `handoff.requested`: a person was asked to take control. `handoff.claimed`: a person took the hand-off and has control. `handoff.returned`: the person left or gave control back, and the hand-off is waiting for another person. `handoff.completed`: the person ended the hand-off; `outcome` says how. `handoff.cancelled`: the hand-off was cancelled. `handoff.expired`: nobody claimed the hand-off in time. `devtools.opened`: a person opened DevTools on a page. `devtools.closed`: DevTools was closed. `live.links_revoked`: live view addresses were revoked. `operation.published`: agents call this revision of the operation from now on. `operation.withdrawn`: agents can no longer call the operation. `invocation.succeeded`: the call of an operation has ended with an output. `invocation.failed`: the call of an operation has failed; `code` says why. `invocation.ambiguous`: the call of an operation has ended, and it is unknown whether the effect happened. `invocation.cancelled`: the call of an operation was cancelled before anything was sent. `action.prepared`: an agent asks a person to approve a call; `approver` says who decides. `action.approved`: a person has approved the Action. `action.refused`: a person has refused the Action. `action.expired`: the Action was not executed in time. `action.executed`: the Action is being executed; the end of the invocation is an event of its own. `action.cancelled`: the Action was cancelled; `why` says by whom or what. `consumer.session.started`: a consumer has signed in. `consumer.session.ended`: a consumer has signed out of one session, or of all. `consumer.session.replayed`: a code or refresh token was sent a second time, so its session was ended. `consumer.deleted`: a consumer has deleted their profile. `consumer.linked`: two consumers became one; `linkedId` is the one that ended. `memory.written`: a consumer or an agent has written to the memory of a consumer. `memory.deleted`: a consumer has deleted items of the memory. `memory.consented`: a consumer has allowed agents to use the memory. `memory.consent_revoked`: a consumer has withdrawn a consent.
+             * @description `session.created`: the session was accepted and has a slot. `session.launched`: a browser was started for the session. `session.claimed`: a warm browser was claimed for the session. `session.started`: the session is running. `client.connected`: a CDP client connected. `client.disconnected`: a CDP client disconnected. `client.refused`: a CDP client was refused because the limit is reached. `session.updated`: the metadata or the time limit was changed. `recording.limited`: parts of the session are not recorded; sent once for each `reason`. `file.uploaded`: a file was uploaded into the session. `download.completed`: the browser finished a download, and the file is listed. `download.failed`: a download was cancelled, interrupted or refused, and will not be listed. `session.adopted`: the service restarted and continues the running session. `session.release_requested`: a caller asked to end the session. `session.end_decided`: the end of the session was decided; includes the reason and who decided it. `session.ended`: the session has ended; only results of work after the end follow, such as a saved context. `session.events_limited`: the limit of events is reached; only the end of the session will be added. `session.credit_low`: the hold of the session could not be extended; the session ends in a minute with `credit_exhausted`, unless credit is added. `credit.low`: the available credit of the account is below the threshold that the operator has set. `credit.exhausted`: the credit of the account was used up, and the session ends. `context.restored`: the browser starts from this version of the context. `context.version_skipped`: a damaged version of the context was skipped. `context.saved`: the cookies and storage of the session were saved as the newest version of the context; follows the end of the session. `context.saved_partially`: the session failed, and only the cookies that were copied while it was running were saved. `context.save_failed`: nothing was saved; the earlier version is still the newest. `context.overtaken`: another session, which did not start from the version that this session saved, has saved a newer version. `network.refused`: a request to a host that the session may not reach was refused; sent at most once a second for each host, with a count. `navigation.refused`: a navigation outside `allowedDomains` was refused; sent at most once a second for each host, with a count. `proxy.failed`: an upstream proxy failed; sent at most once a second for each proxy, with a count. `control.taken`: a person took control. `control.given_back`: the person gave control back. `control.expired`: control ended because the person left without giving it back. `control.refused`: a person asked for control and was refused. `handoff.requested`: a person was asked to take control. `handoff.claimed`: a person took the hand-off and has control. `handoff.returned`: the person left or gave control back, and the hand-off is waiting for another person. `handoff.completed`: the person ended the hand-off; `outcome` is the result. `handoff.cancelled`: the hand-off was cancelled. `handoff.expired`: nobody claimed the hand-off in time. `devtools.opened`: a person opened DevTools on a page. `devtools.closed`: DevTools was closed. `live.links_revoked`: live view addresses were revoked. `operation.published`: agents call this revision of the operation from now on. `operation.withdrawn`: agents can no longer call the operation. `invocation.succeeded`: the call of an operation has ended with an output. `invocation.failed`: the call of an operation has failed; `code` is the reason. `invocation.ambiguous`: the call of an operation has ended, and it is unknown whether the effect happened. `invocation.cancelled`: the call of an operation was cancelled before anything was sent. `action.prepared`: an agent asks a person to approve a call; `approver` is the kind of person who decides. `action.approved`: a person has approved the Action. `action.refused`: a person has refused the Action. `action.expired`: the Action was not executed in time. `action.executed`: the Action is being executed; the end of the invocation is a separate event. `action.cancelled`: the Action was cancelled; `why` is the reason. `consumer.session.started`: a consumer has signed in. `consumer.session.ended`: a consumer has signed out of one session, or of all. `consumer.session.replayed`: a code or refresh token was sent a second time, so its session was ended. `consumer.deleted`: a consumer has deleted their profile. `consumer.linked`: two consumers were linked; `linkedId` is the consumer that was merged into the other. `memory.written`: a consumer or an agent has written to the memory of a consumer. `memory.deleted`: a consumer has deleted items of the memory. `memory.consented`: a consumer has allowed agents to use the memory. `memory.consent_revoked`: a consumer has withdrawn a consent.
              * @enum {unknown}
              */
             type: "session.created" | "session.launched" | "session.claimed" | "session.started" | "client.connected" | "client.disconnected" | "client.refused" | "session.updated" | "recording.limited" | "file.uploaded" | "download.completed" | "download.failed" | "session.adopted" | "session.release_requested" | "session.end_decided" | "session.ended" | "session.events_limited" | "session.credit_low" | "credit.low" | "credit.exhausted" | "context.restored" | "context.version_skipped" | "context.saved" | "context.saved_partially" | "context.save_failed" | "context.overtaken" | "network.refused" | "navigation.refused" | "proxy.failed" | "control.taken" | "control.given_back" | "control.expired" | "control.refused" | "handoff.requested" | "handoff.claimed" | "handoff.returned" | "handoff.completed" | "handoff.cancelled" | "handoff.expired" | "devtools.opened" | "devtools.closed" | "live.links_revoked" | "operation.published" | "operation.withdrawn" | "invocation.succeeded" | "invocation.failed" | "invocation.ambiguous" | "invocation.cancelled" | "action.prepared" | "action.approved" | "action.refused" | "action.expired" | "action.executed" | "action.cancelled" | "consumer.session.started" | "consumer.session.ended" | "consumer.session.replayed" | "consumer.deleted" | "consumer.linked" | "memory.written" | "memory.deleted" | "memory.consented" | "memory.consent_revoked";
@@ -4808,7 +4808,7 @@ export interface components {
             isolation: string;
             /** @description Protections that this machine does not have. */
             missing: string[];
-            /** @description Engines that can run. */
+            /** @description Engines that this machine can run. */
             engines: string[];
             now: components["schemas"]["HostSample"];
             /** @description Readings taken about once a minute since the server was started, oldest first, at most 360. */
@@ -4817,7 +4817,7 @@ export interface components {
             checks: {
                 name: string;
                 ok: boolean;
-                /** @description What is wrong. Written for the operator. */
+                /** @description Description of the problem, for the operator. */
                 detail?: string;
             }[];
         };
@@ -4827,7 +4827,7 @@ export interface components {
              * @description When the reading was taken. ISO 8601, UTC, with milliseconds.
              */
             at: string;
-            /** @description Share of the processor time that was in use since the previous reading, from 0 to 1. */
+            /** @description Share of processor time in use since the previous reading, from 0 to 1. */
             cpuShare: number;
             /** @description Memory in use on the machine, or in its container. */
             memoryUsedBytes: number;
@@ -5028,7 +5028,7 @@ export interface components {
             grants: {
                 /** @description Id of the operation, for example `browser.screenshot`. A grant for an operation that does not exist grants nothing. `*` means every operation and is allowed only together with `"effect": "read"`. */
                 operationId: string;
-                /** @description Only this revision of the operation. Default: the published one. */
+                /** @description Only this revision of the operation. Default: the published revision. */
                 revision?: number;
                 /**
                  * @description The grant applies only while the operation has this effect, that is, changes nothing.
@@ -5089,11 +5089,11 @@ export interface components {
              *     ]
              */
             scopes?: ("browsers:read" | "browsers:write" | "browsers:connect" | "browsers:files" | "operations:discover" | "operations:invoke" | "actions:prepare" | "actions:execute" | "invocations:read" | "purchases:write" | "handoffs:write" | "memory:use")[];
-            /** @description Operations that the key may call. Defaults to none, and scopes for operations then allow nothing. */
+            /** @description Operations that the key may call. Defaults to none: the scopes for operations then have no effect. */
             grants?: {
                 /** @description Id of the operation, for example `browser.screenshot`. A grant for an operation that does not exist grants nothing. `*` means every operation and is allowed only together with `"effect": "read"`. */
                 operationId: string;
-                /** @description Only this revision of the operation. Default: the published one. */
+                /** @description Only this revision of the operation. Default: the published revision. */
                 revision?: number;
                 /**
                  * @description The grant applies only while the operation has this effect, that is, changes nothing.
@@ -5128,7 +5128,7 @@ export interface components {
             grants?: {
                 /** @description Id of the operation, for example `browser.screenshot`. A grant for an operation that does not exist grants nothing. `*` means every operation and is allowed only together with `"effect": "read"`. */
                 operationId: string;
-                /** @description Only this revision of the operation. Default: the published one. */
+                /** @description Only this revision of the operation. Default: the published revision. */
                 revision?: number;
                 /**
                  * @description The grant applies only while the operation has this effect, that is, changes nothing.
@@ -5151,7 +5151,7 @@ export interface components {
             cidrAllow?: string[];
             /**
              * Format: date-time
-             * @description New expiry. Must be in the future and earlier than the current one.
+             * @description New expiry. Must be in the future and earlier than the current expiry.
              */
             expiresAt?: string;
         };
@@ -5519,7 +5519,7 @@ export interface operations {
     listSessionEvents: {
         parameters: {
             query?: {
-                /** @description Return only events after this one. */
+                /** @description Return only events after this event. */
                 after?: string;
                 /** @description Maximum number of events to return. Ignored for a stream. */
                 limit?: number;
@@ -5574,7 +5574,7 @@ export interface operations {
     listEvents: {
         parameters: {
             query?: {
-                /** @description Return only events after this one. */
+                /** @description Return only events after this event. */
                 after?: string;
                 /** @description Maximum number of events to return. Ignored for a stream. */
                 limit?: number;
@@ -5629,7 +5629,7 @@ export interface operations {
                 from?: string;
                 /** @description Return only entries before this time. Ignored for a HAR file. ISO 8601, UTC, with milliseconds. */
                 to?: string;
-                /** @description Return only entries after this one. Use the `x-next-after` header of the previous response. */
+                /** @description Return only entries after this entry. Use the `x-next-after` header of the previous response. */
                 after?: string;
                 /** @description Maximum number of entries to return. Ignored for a stream or a HAR file. */
                 limit?: number;
@@ -5682,7 +5682,7 @@ export interface operations {
                             result: Record<string, unknown>;
                             /** @description The same object as JSON text. */
                             rawBody: string;
-                            /** @description When the command was answered. Milliseconds since 1970. Taken from the browser where it reports a time. */
+                            /** @description When the browser responded to the command. Milliseconds since 1970. Taken from the browser where it reports a time. */
                             timestamp?: number;
                         };
                     }[];
@@ -5733,7 +5733,7 @@ export interface operations {
                             url: string;
                             /** @description When the page appeared, in milliseconds after the first page. */
                             startTimeMs: number;
-                            /** @description When the replay ends, in milliseconds after the first page appeared. While the session is running, the end of what is stored so far. */
+                            /** @description When the replay ends, in milliseconds after the first page appeared. While the session is running, the end of the part that is already stored. */
                             endTimeMs: number;
                             /** @description Periods that were not recorded, on the same time scale. */
                             gaps?: {
@@ -5999,7 +5999,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The response of a browser at /json/version. */
+            /** @description The response that a browser returns at /json/version. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -6520,7 +6520,7 @@ export interface operations {
             query?: {
                 /** @description Maximum number of contexts to return. */
                 limit?: number;
-                /** @description Return the contexts that follow this one in the list. Use the value of the response header `x-next-before`. */
+                /** @description Return the contexts that follow this context in the list. Use the value of the response header `x-next-before`. */
                 before?: string;
             };
             header?: never;
@@ -6816,7 +6816,7 @@ export interface operations {
                         partial: boolean;
                         /** @description Unpacked size, in bytes. */
                         sizeBytes: number;
-                        /** @description Whether sessions start from this version. */
+                        /** @description Whether new sessions start from this version. */
                         current: boolean;
                         /**
                          * Format: date-time
@@ -7339,7 +7339,7 @@ export interface operations {
                             /** @description What the person is asked to do. Empty if a viewer took control. */
                             instructions: string;
                             /**
-                             * @description What the page asks for.
+                             * @description What the page requires.
                              * @enum {unknown}
                              */
                             reason: "login" | "otp" | "captcha" | "payment" | "consent" | "review" | "other";
@@ -7348,7 +7348,7 @@ export interface operations {
                             /** @description For `end_user`, the id of the consumer whom the hand-off names. */
                             consumerId?: string;
                             /**
-                             * @description `mask`: while a person has control, pictures are black for everybody else and in the recording, the log has no query strings, headers or console messages, and agent commands that read pages wait. `pause`: as with `mask`, and nothing is recorded. `keep`: recorded and readable as usual; requires that the agent key of the session has the scope `browsers:files`.
+                             * @description `mask`: while a person has control, frames are black for everybody else and in the recording, the log has no query strings, headers or console messages, and agent commands that read pages wait. `pause`: as with `mask`, and nothing is recorded. `keep`: recorded and readable as usual; requires that the agent key of the session has the scope `browsers:files`.
                              * @enum {unknown}
                              */
                             record: "mask" | "keep" | "pause";
@@ -7413,13 +7413,13 @@ export interface operations {
                             url?: string;
                             /** @description Only in the response to a request with `link` or an end user: the address to give to that person. The secret of a link is shown once; the address for an end user has no secret. */
                             claimUrl?: string;
-                            /** @description Name of the application. Present only for people who read a single hand-off. */
+                            /** @description Name of the application. Present only when a person reads a single hand-off. */
                             applicationName?: string;
-                            /** @description Origin of the page that is shown first. Present only for people who read an open hand-off. In a list, only if it is known without asking the browser. */
+                            /** @description Origin of the page that is shown first. Present only when a person reads an open hand-off. In a list, present only if it is known without a request to the browser. */
                             pageOrigin?: string;
                             /** @description The `callbackEvent` of the request. */
                             callbackEvent?: string;
-                            /** @description What was changed in the request. */
+                            /** @description Changes that the service made to the request. */
                             warnings?: components["schemas"]["Warning"][];
                         }[];
                         /** @description Present if there are more entries. Pass it as `cursor`. */
@@ -7470,7 +7470,7 @@ export interface operations {
                     /** @description What the person is asked to do, as plain text. The first 280 characters are shown before the person takes control. */
                     instructions: string;
                     /**
-                     * @description What the page asks for.
+                     * @description What the page requires.
                      * @enum {unknown}
                      */
                     reason?: "login" | "otp" | "captcha" | "payment" | "consent" | "review" | "other";
@@ -7504,12 +7504,12 @@ export interface operations {
                     /** @description Documents of other origins are not loaded while the person has control. Default: no restriction. */
                     allowedOrigins?: string[];
                     /**
-                     * @description `mask`: while a person has control, pictures are black for everybody else and in the recording, the log has no query strings, headers or console messages, and agent commands that read pages wait. `pause`: as with `mask`, and nothing is recorded. `keep`: recorded and readable as usual; requires that the agent key of the session has the scope `browsers:files`.
+                     * @description `mask`: while a person has control, frames are black for everybody else and in the recording, the log has no query strings, headers or console messages, and agent commands that read pages wait. `pause`: as with `mask`, and nothing is recorded. `keep`: recorded and readable as usual; requires that the agent key of the session has the scope `browsers:files`.
                      * @default mask
                      * @enum {unknown}
                      */
                     record?: "mask" | "keep" | "pause";
-                    /** @description A name that you choose. It is included in the events of the hand-off, in `Berth.handoffComplete` and in webhooks, so that a program knows what to continue with. */
+                    /** @description A name that you choose. It is included in the events of the hand-off, in `Berth.handoffComplete` and in webhooks, so that a program can continue the right work. */
                     callbackEvent?: string;
                     /**
                      * @description Extend a session that would end first, as far as the limits of the application allow.
@@ -7555,7 +7555,7 @@ export interface operations {
                         /** @description What the person is asked to do. Empty if a viewer took control. */
                         instructions: string;
                         /**
-                         * @description What the page asks for.
+                         * @description What the page requires.
                          * @enum {unknown}
                          */
                         reason: "login" | "otp" | "captcha" | "payment" | "consent" | "review" | "other";
@@ -7564,7 +7564,7 @@ export interface operations {
                         /** @description For `end_user`, the id of the consumer whom the hand-off names. */
                         consumerId?: string;
                         /**
-                         * @description `mask`: while a person has control, pictures are black for everybody else and in the recording, the log has no query strings, headers or console messages, and agent commands that read pages wait. `pause`: as with `mask`, and nothing is recorded. `keep`: recorded and readable as usual; requires that the agent key of the session has the scope `browsers:files`.
+                         * @description `mask`: while a person has control, frames are black for everybody else and in the recording, the log has no query strings, headers or console messages, and agent commands that read pages wait. `pause`: as with `mask`, and nothing is recorded. `keep`: recorded and readable as usual; requires that the agent key of the session has the scope `browsers:files`.
                          * @enum {unknown}
                          */
                         record: "mask" | "keep" | "pause";
@@ -7629,13 +7629,13 @@ export interface operations {
                         url?: string;
                         /** @description Only in the response to a request with `link` or an end user: the address to give to that person. The secret of a link is shown once; the address for an end user has no secret. */
                         claimUrl?: string;
-                        /** @description Name of the application. Present only for people who read a single hand-off. */
+                        /** @description Name of the application. Present only when a person reads a single hand-off. */
                         applicationName?: string;
-                        /** @description Origin of the page that is shown first. Present only for people who read an open hand-off. In a list, only if it is known without asking the browser. */
+                        /** @description Origin of the page that is shown first. Present only when a person reads an open hand-off. In a list, present only if it is known without a request to the browser. */
                         pageOrigin?: string;
                         /** @description The `callbackEvent` of the request. */
                         callbackEvent?: string;
-                        /** @description What was changed in the request. */
+                        /** @description Changes that the service made to the request. */
                         warnings?: components["schemas"]["Warning"][];
                     };
                 };
@@ -7703,7 +7703,7 @@ export interface operations {
                         /** @description What the person is asked to do. Empty if a viewer took control. */
                         instructions: string;
                         /**
-                         * @description What the page asks for.
+                         * @description What the page requires.
                          * @enum {unknown}
                          */
                         reason: "login" | "otp" | "captcha" | "payment" | "consent" | "review" | "other";
@@ -7712,7 +7712,7 @@ export interface operations {
                         /** @description For `end_user`, the id of the consumer whom the hand-off names. */
                         consumerId?: string;
                         /**
-                         * @description `mask`: while a person has control, pictures are black for everybody else and in the recording, the log has no query strings, headers or console messages, and agent commands that read pages wait. `pause`: as with `mask`, and nothing is recorded. `keep`: recorded and readable as usual; requires that the agent key of the session has the scope `browsers:files`.
+                         * @description `mask`: while a person has control, frames are black for everybody else and in the recording, the log has no query strings, headers or console messages, and agent commands that read pages wait. `pause`: as with `mask`, and nothing is recorded. `keep`: recorded and readable as usual; requires that the agent key of the session has the scope `browsers:files`.
                          * @enum {unknown}
                          */
                         record: "mask" | "keep" | "pause";
@@ -7777,13 +7777,13 @@ export interface operations {
                         url?: string;
                         /** @description Only in the response to a request with `link` or an end user: the address to give to that person. The secret of a link is shown once; the address for an end user has no secret. */
                         claimUrl?: string;
-                        /** @description Name of the application. Present only for people who read a single hand-off. */
+                        /** @description Name of the application. Present only when a person reads a single hand-off. */
                         applicationName?: string;
-                        /** @description Origin of the page that is shown first. Present only for people who read an open hand-off. In a list, only if it is known without asking the browser. */
+                        /** @description Origin of the page that is shown first. Present only when a person reads an open hand-off. In a list, present only if it is known without a request to the browser. */
                         pageOrigin?: string;
                         /** @description The `callbackEvent` of the request. */
                         callbackEvent?: string;
-                        /** @description What was changed in the request. */
+                        /** @description Changes that the service made to the request. */
                         warnings?: components["schemas"]["Warning"][];
                     };
                 };
@@ -7903,7 +7903,7 @@ export interface operations {
                         /** @description What the person is asked to do. Empty if a viewer took control. */
                         instructions: string;
                         /**
-                         * @description What the page asks for.
+                         * @description What the page requires.
                          * @enum {unknown}
                          */
                         reason: "login" | "otp" | "captcha" | "payment" | "consent" | "review" | "other";
@@ -7912,7 +7912,7 @@ export interface operations {
                         /** @description For `end_user`, the id of the consumer whom the hand-off names. */
                         consumerId?: string;
                         /**
-                         * @description `mask`: while a person has control, pictures are black for everybody else and in the recording, the log has no query strings, headers or console messages, and agent commands that read pages wait. `pause`: as with `mask`, and nothing is recorded. `keep`: recorded and readable as usual; requires that the agent key of the session has the scope `browsers:files`.
+                         * @description `mask`: while a person has control, frames are black for everybody else and in the recording, the log has no query strings, headers or console messages, and agent commands that read pages wait. `pause`: as with `mask`, and nothing is recorded. `keep`: recorded and readable as usual; requires that the agent key of the session has the scope `browsers:files`.
                          * @enum {unknown}
                          */
                         record: "mask" | "keep" | "pause";
@@ -7977,13 +7977,13 @@ export interface operations {
                         url?: string;
                         /** @description Only in the response to a request with `link` or an end user: the address to give to that person. The secret of a link is shown once; the address for an end user has no secret. */
                         claimUrl?: string;
-                        /** @description Name of the application. Present only for people who read a single hand-off. */
+                        /** @description Name of the application. Present only when a person reads a single hand-off. */
                         applicationName?: string;
-                        /** @description Origin of the page that is shown first. Present only for people who read an open hand-off. In a list, only if it is known without asking the browser. */
+                        /** @description Origin of the page that is shown first. Present only when a person reads an open hand-off. In a list, present only if it is known without a request to the browser. */
                         pageOrigin?: string;
                         /** @description The `callbackEvent` of the request. */
                         callbackEvent?: string;
-                        /** @description What was changed in the request. */
+                        /** @description Changes that the service made to the request. */
                         warnings?: components["schemas"]["Warning"][];
                     };
                 };
@@ -8068,7 +8068,7 @@ export interface operations {
                         /** @description What the person is asked to do. Empty if a viewer took control. */
                         instructions: string;
                         /**
-                         * @description What the page asks for.
+                         * @description What the page requires.
                          * @enum {unknown}
                          */
                         reason: "login" | "otp" | "captcha" | "payment" | "consent" | "review" | "other";
@@ -8077,7 +8077,7 @@ export interface operations {
                         /** @description For `end_user`, the id of the consumer whom the hand-off names. */
                         consumerId?: string;
                         /**
-                         * @description `mask`: while a person has control, pictures are black for everybody else and in the recording, the log has no query strings, headers or console messages, and agent commands that read pages wait. `pause`: as with `mask`, and nothing is recorded. `keep`: recorded and readable as usual; requires that the agent key of the session has the scope `browsers:files`.
+                         * @description `mask`: while a person has control, frames are black for everybody else and in the recording, the log has no query strings, headers or console messages, and agent commands that read pages wait. `pause`: as with `mask`, and nothing is recorded. `keep`: recorded and readable as usual; requires that the agent key of the session has the scope `browsers:files`.
                          * @enum {unknown}
                          */
                         record: "mask" | "keep" | "pause";
@@ -8142,13 +8142,13 @@ export interface operations {
                         url?: string;
                         /** @description Only in the response to a request with `link` or an end user: the address to give to that person. The secret of a link is shown once; the address for an end user has no secret. */
                         claimUrl?: string;
-                        /** @description Name of the application. Present only for people who read a single hand-off. */
+                        /** @description Name of the application. Present only when a person reads a single hand-off. */
                         applicationName?: string;
-                        /** @description Origin of the page that is shown first. Present only for people who read an open hand-off. In a list, only if it is known without asking the browser. */
+                        /** @description Origin of the page that is shown first. Present only when a person reads an open hand-off. In a list, present only if it is known without a request to the browser. */
                         pageOrigin?: string;
                         /** @description The `callbackEvent` of the request. */
                         callbackEvent?: string;
-                        /** @description What was changed in the request. */
+                        /** @description Changes that the service made to the request. */
                         warnings?: components["schemas"]["Warning"][];
                     };
                 };
@@ -8213,7 +8213,7 @@ export interface operations {
                         /** @description What the person is asked to do. Empty if a viewer took control. */
                         instructions: string;
                         /**
-                         * @description What the page asks for.
+                         * @description What the page requires.
                          * @enum {unknown}
                          */
                         reason: "login" | "otp" | "captcha" | "payment" | "consent" | "review" | "other";
@@ -8222,7 +8222,7 @@ export interface operations {
                         /** @description For `end_user`, the id of the consumer whom the hand-off names. */
                         consumerId?: string;
                         /**
-                         * @description `mask`: while a person has control, pictures are black for everybody else and in the recording, the log has no query strings, headers or console messages, and agent commands that read pages wait. `pause`: as with `mask`, and nothing is recorded. `keep`: recorded and readable as usual; requires that the agent key of the session has the scope `browsers:files`.
+                         * @description `mask`: while a person has control, frames are black for everybody else and in the recording, the log has no query strings, headers or console messages, and agent commands that read pages wait. `pause`: as with `mask`, and nothing is recorded. `keep`: recorded and readable as usual; requires that the agent key of the session has the scope `browsers:files`.
                          * @enum {unknown}
                          */
                         record: "mask" | "keep" | "pause";
@@ -8287,13 +8287,13 @@ export interface operations {
                         url?: string;
                         /** @description Only in the response to a request with `link` or an end user: the address to give to that person. The secret of a link is shown once; the address for an end user has no secret. */
                         claimUrl?: string;
-                        /** @description Name of the application. Present only for people who read a single hand-off. */
+                        /** @description Name of the application. Present only when a person reads a single hand-off. */
                         applicationName?: string;
-                        /** @description Origin of the page that is shown first. Present only for people who read an open hand-off. In a list, only if it is known without asking the browser. */
+                        /** @description Origin of the page that is shown first. Present only when a person reads an open hand-off. In a list, present only if it is known without a request to the browser. */
                         pageOrigin?: string;
                         /** @description The `callbackEvent` of the request. */
                         callbackEvent?: string;
-                        /** @description What was changed in the request. */
+                        /** @description Changes that the service made to the request. */
                         warnings?: components["schemas"]["Warning"][];
                     };
                 };
@@ -8701,7 +8701,7 @@ export interface operations {
                         createdAt: string;
                         /**
                          * Format: date-time
-                         * @description When the effect could begin. ISO 8601, UTC, with milliseconds.
+                         * @description When the call started. The effect cannot have happened before this time. ISO 8601, UTC, with milliseconds.
                          */
                         startedAt?: string;
                         /**
@@ -8814,7 +8814,7 @@ export interface operations {
                         createdAt: string;
                         /**
                          * Format: date-time
-                         * @description When the effect could begin. ISO 8601, UTC, with milliseconds.
+                         * @description When the call started. The effect cannot have happened before this time. ISO 8601, UTC, with milliseconds.
                          */
                         startedAt?: string;
                         /**
@@ -8960,7 +8960,7 @@ export interface operations {
                             createdAt: string;
                             /**
                              * Format: date-time
-                             * @description When the effect could begin. ISO 8601, UTC, with milliseconds.
+                             * @description When the call started. The effect cannot have happened before this time. ISO 8601, UTC, with milliseconds.
                              */
                             startedAt?: string;
                             /**
@@ -9104,7 +9104,7 @@ export interface operations {
                         createdAt: string;
                         /**
                          * Format: date-time
-                         * @description When the effect could begin. ISO 8601, UTC, with milliseconds.
+                         * @description When the call started. The effect cannot have happened before this time. ISO 8601, UTC, with milliseconds.
                          */
                         startedAt?: string;
                         /**
@@ -9245,7 +9245,7 @@ export interface operations {
                         createdAt: string;
                         /**
                          * Format: date-time
-                         * @description When the effect could begin. ISO 8601, UTC, with milliseconds.
+                         * @description When the call started. The effect cannot have happened before this time. ISO 8601, UTC, with milliseconds.
                          */
                         startedAt?: string;
                         /**
@@ -9397,7 +9397,7 @@ export interface operations {
                             createdAt: string;
                             /**
                              * Format: date-time
-                             * @description When the effect could begin. ISO 8601, UTC, with milliseconds.
+                             * @description When the call started. The effect cannot have happened before this time. ISO 8601, UTC, with milliseconds.
                              */
                             startedAt?: string;
                             /**
@@ -9538,7 +9538,7 @@ export interface operations {
                         createdAt: string;
                         /**
                          * Format: date-time
-                         * @description When the effect could begin. ISO 8601, UTC, with milliseconds.
+                         * @description When the call started. The effect cannot have happened before this time. ISO 8601, UTC, with milliseconds.
                          */
                         startedAt?: string;
                         /**
@@ -9694,7 +9694,7 @@ export interface operations {
                     notBefore?: string;
                     /** @description Maximum cost of the execution, in micro-credits. Defaults to the amount that a call would hold now. */
                     maxCost?: number;
-                    /** @description The reason, for the person who decides. Shown as plain text and attributed to the agent. Not part of the digest. */
+                    /** @description The reason for the request, shown as plain text to the person who decides, and attributed to the agent. Not part of the digest. */
                     reason?: string;
                     /**
                      * @description Execute the Action when it is approved, without another request. The key then also needs `actions:execute`.
@@ -9767,7 +9767,7 @@ export interface operations {
                                 /** @description Id of the end user at that provider. */
                                 subject: string;
                             };
-                            /** @description What is approved besides the input. */
+                            /** @description The parts of the content that are approved in addition to the input. */
                             bounds: {
                                 /** @description Maximum cost of the execution, in micro-credits. */
                                 maxCost: number;
@@ -9812,7 +9812,7 @@ export interface operations {
                          * @description When the Action ended. ISO 8601, UTC, with milliseconds.
                          */
                         endedAt?: string;
-                        /** @description The decision, once there is one. */
+                        /** @description The decision. Absent until it is made. */
                         decision?: {
                             /** @description Who decided. */
                             by: {
@@ -9944,7 +9944,7 @@ export interface operations {
                                 /** @description Id of the end user at that provider. */
                                 subject: string;
                             };
-                            /** @description What is approved besides the input. */
+                            /** @description The parts of the content that are approved in addition to the input. */
                             bounds: {
                                 /** @description Maximum cost of the execution, in micro-credits. */
                                 maxCost: number;
@@ -9989,7 +9989,7 @@ export interface operations {
                          * @description When the Action ended. ISO 8601, UTC, with milliseconds.
                          */
                         endedAt?: string;
-                        /** @description The decision, once there is one. */
+                        /** @description The decision. Absent until it is made. */
                         decision?: {
                             /** @description Who decided. */
                             by: {
@@ -10134,7 +10134,7 @@ export interface operations {
                         createdAt: string;
                         /**
                          * Format: date-time
-                         * @description When the effect could begin. ISO 8601, UTC, with milliseconds.
+                         * @description When the call started. The effect cannot have happened before this time. ISO 8601, UTC, with milliseconds.
                          */
                         startedAt?: string;
                         /**
@@ -10247,7 +10247,7 @@ export interface operations {
                         createdAt: string;
                         /**
                          * Format: date-time
-                         * @description When the effect could begin. ISO 8601, UTC, with milliseconds.
+                         * @description When the call started. The effect cannot have happened before this time. ISO 8601, UTC, with milliseconds.
                          */
                         startedAt?: string;
                         /**
@@ -10387,7 +10387,7 @@ export interface operations {
                                 /** @description Id of the end user at that provider. */
                                 subject: string;
                             };
-                            /** @description What is approved besides the input. */
+                            /** @description The parts of the content that are approved in addition to the input. */
                             bounds: {
                                 /** @description Maximum cost of the execution, in micro-credits. */
                                 maxCost: number;
@@ -10432,7 +10432,7 @@ export interface operations {
                          * @description When the Action ended. ISO 8601, UTC, with milliseconds.
                          */
                         endedAt?: string;
-                        /** @description The decision, once there is one. */
+                        /** @description The decision. Absent until it is made. */
                         decision?: {
                             /** @description Who decided. */
                             by: {
@@ -10566,7 +10566,7 @@ export interface operations {
                                     /** @description Id of the end user at that provider. */
                                     subject: string;
                                 };
-                                /** @description What is approved besides the input. */
+                                /** @description The parts of the content that are approved in addition to the input. */
                                 bounds: {
                                     /** @description Maximum cost of the execution, in micro-credits. */
                                     maxCost: number;
@@ -10611,7 +10611,7 @@ export interface operations {
                              * @description When the Action ended. ISO 8601, UTC, with milliseconds.
                              */
                             endedAt?: string;
-                            /** @description The decision, once there is one. */
+                            /** @description The decision. Absent until it is made. */
                             decision?: {
                                 /** @description Who decided. */
                                 by: {
@@ -10769,7 +10769,7 @@ export interface operations {
                                 /** @description Id of the end user at that provider. */
                                 subject: string;
                             };
-                            /** @description What is approved besides the input. */
+                            /** @description The parts of the content that are approved in addition to the input. */
                             bounds: {
                                 /** @description Maximum cost of the execution, in micro-credits. */
                                 maxCost: number;
@@ -10814,7 +10814,7 @@ export interface operations {
                          * @description When the Action ended. ISO 8601, UTC, with milliseconds.
                          */
                         endedAt?: string;
-                        /** @description The decision, once there is one. */
+                        /** @description The decision. Absent until it is made. */
                         decision?: {
                             /** @description Who decided. */
                             by: {
@@ -10967,7 +10967,7 @@ export interface operations {
                                 /** @description Id of the end user at that provider. */
                                 subject: string;
                             };
-                            /** @description What is approved besides the input. */
+                            /** @description The parts of the content that are approved in addition to the input. */
                             bounds: {
                                 /** @description Maximum cost of the execution, in micro-credits. */
                                 maxCost: number;
@@ -11012,7 +11012,7 @@ export interface operations {
                          * @description When the Action ended. ISO 8601, UTC, with milliseconds.
                          */
                         endedAt?: string;
-                        /** @description The decision, once there is one. */
+                        /** @description The decision. Absent until it is made. */
                         decision?: {
                             /** @description Who decided. */
                             by: {
@@ -11223,7 +11223,7 @@ export interface operations {
                                 /** @description Id of the end user at that provider. */
                                 subject: string;
                             };
-                            /** @description What is approved besides the input. */
+                            /** @description The parts of the content that are approved in addition to the input. */
                             bounds: {
                                 /** @description Maximum cost of the execution, in micro-credits. */
                                 maxCost: number;
@@ -11268,7 +11268,7 @@ export interface operations {
                          * @description When the Action ended. ISO 8601, UTC, with milliseconds.
                          */
                         endedAt?: string;
-                        /** @description The decision, once there is one. */
+                        /** @description The decision. Absent until it is made. */
                         decision?: {
                             /** @description Who decided. */
                             by: {
@@ -11411,7 +11411,7 @@ export interface operations {
                              * @enum {unknown}
                              */
                             approval: "none" | "end_user" | "member" | "owner";
-                            /** @description Required as `true` for an `irreversible` operation without approval. */
+                            /** @description Must be `true` for an `irreversible` operation without approval. */
                             acknowledgeUnattended?: boolean;
                             /** @description For a built-in operation, whether agents may call it. Default: true. */
                             enabled?: boolean;
@@ -11617,7 +11617,7 @@ export interface operations {
                                     /** @description What `handoff` asks a member of the application to do, as plain text. The steps continue when the person has completed the hand-off; the time does not count against `timeoutMs`. */
                                     instructions?: string;
                                     /**
-                                     * @description What the page asks for.
+                                     * @description What the page requires.
                                      * @enum {unknown}
                                      */
                                     reason?: "login" | "otp" | "captcha" | "payment" | "consent" | "review" | "other";
@@ -11634,7 +11634,7 @@ export interface operations {
                                     /** @description Documents of other origins are not loaded while the person has control. Default: no restriction. */
                                     allowedOrigins?: string[];
                                     /**
-                                     * @description `mask`: while a person has control, pictures are black for everybody else and in the recording, the log has no query strings, headers or console messages, and agent commands that read pages wait. `pause`: as with `mask`, and nothing is recorded. `keep`: recorded and readable as usual; requires that the agent key of the session has the scope `browsers:files`.
+                                     * @description `mask`: while a person has control, frames are black for everybody else and in the recording, the log has no query strings, headers or console messages, and agent commands that read pages wait. `pause`: as with `mask`, and nothing is recorded. `keep`: recorded and readable as usual; requires that the agent key of the session has the scope `browsers:files`.
                                      * @default mask
                                      * @enum {unknown}
                                      */
@@ -11749,7 +11749,7 @@ export interface operations {
                                  */
                                 input?: "digest" | "full";
                                 /**
-                                 * @description `full`: the output is kept for `days`. `digest`: it can be read for ten minutes after the end, then only its digest is kept. `none`: only the response to a call that waits for the end contains it; not even its digest is kept.
+                                 * @description `full`: the output is kept for `days`. `digest`: the output can be read for ten minutes after the end, then only its digest is kept. `none`: only the response to a call that waits for the end contains the output, and not even its digest is kept.
                                  * @default digest
                                  * @enum {unknown}
                                  */
@@ -11853,7 +11853,7 @@ export interface operations {
                          * @enum {unknown}
                          */
                         approval: "none" | "end_user" | "member" | "owner";
-                        /** @description Required as `true` for an `irreversible` operation without approval. */
+                        /** @description Must be `true` for an `irreversible` operation without approval. */
                         acknowledgeUnattended?: boolean;
                         /** @description For a built-in operation, whether agents may call it. Default: true. */
                         enabled?: boolean;
@@ -12059,7 +12059,7 @@ export interface operations {
                                 /** @description What `handoff` asks a member of the application to do, as plain text. The steps continue when the person has completed the hand-off; the time does not count against `timeoutMs`. */
                                 instructions?: string;
                                 /**
-                                 * @description What the page asks for.
+                                 * @description What the page requires.
                                  * @enum {unknown}
                                  */
                                 reason?: "login" | "otp" | "captcha" | "payment" | "consent" | "review" | "other";
@@ -12076,7 +12076,7 @@ export interface operations {
                                 /** @description Documents of other origins are not loaded while the person has control. Default: no restriction. */
                                 allowedOrigins?: string[];
                                 /**
-                                 * @description `mask`: while a person has control, pictures are black for everybody else and in the recording, the log has no query strings, headers or console messages, and agent commands that read pages wait. `pause`: as with `mask`, and nothing is recorded. `keep`: recorded and readable as usual; requires that the agent key of the session has the scope `browsers:files`.
+                                 * @description `mask`: while a person has control, frames are black for everybody else and in the recording, the log has no query strings, headers or console messages, and agent commands that read pages wait. `pause`: as with `mask`, and nothing is recorded. `keep`: recorded and readable as usual; requires that the agent key of the session has the scope `browsers:files`.
                                  * @default mask
                                  * @enum {unknown}
                                  */
@@ -12191,7 +12191,7 @@ export interface operations {
                              */
                             input?: "digest" | "full";
                             /**
-                             * @description `full`: the output is kept for `days`. `digest`: it can be read for ten minutes after the end, then only its digest is kept. `none`: only the response to a call that waits for the end contains it; not even its digest is kept.
+                             * @description `full`: the output is kept for `days`. `digest`: the output can be read for ten minutes after the end, then only its digest is kept. `none`: only the response to a call that waits for the end contains the output, and not even its digest is kept.
                              * @default digest
                              * @enum {unknown}
                              */
@@ -12303,7 +12303,7 @@ export interface operations {
                      * @enum {unknown}
                      */
                     approval?: "none" | "end_user" | "member" | "owner";
-                    /** @description Required as `true` for an `irreversible` operation without approval. */
+                    /** @description Must be `true` for an `irreversible` operation without approval. */
                     acknowledgeUnattended?: boolean;
                     /** @description JSON Schema (2020-12) of the input, which is an object. At most 64 KiB and 16 levels. A `$ref` may only refer to `#/$defs/NAME`. A `pattern` may have at most 256 characters, and no backreferences or lookaround. */
                     inputSchema?: Record<string, unknown>;
@@ -12507,7 +12507,7 @@ export interface operations {
                             /** @description What `handoff` asks a member of the application to do, as plain text. The steps continue when the person has completed the hand-off; the time does not count against `timeoutMs`. */
                             instructions?: string;
                             /**
-                             * @description What the page asks for.
+                             * @description What the page requires.
                              * @enum {unknown}
                              */
                             reason?: "login" | "otp" | "captcha" | "payment" | "consent" | "review" | "other";
@@ -12524,7 +12524,7 @@ export interface operations {
                             /** @description Documents of other origins are not loaded while the person has control. Default: no restriction. */
                             allowedOrigins?: string[];
                             /**
-                             * @description `mask`: while a person has control, pictures are black for everybody else and in the recording, the log has no query strings, headers or console messages, and agent commands that read pages wait. `pause`: as with `mask`, and nothing is recorded. `keep`: recorded and readable as usual; requires that the agent key of the session has the scope `browsers:files`.
+                             * @description `mask`: while a person has control, frames are black for everybody else and in the recording, the log has no query strings, headers or console messages, and agent commands that read pages wait. `pause`: as with `mask`, and nothing is recorded. `keep`: recorded and readable as usual; requires that the agent key of the session has the scope `browsers:files`.
                              * @default mask
                              * @enum {unknown}
                              */
@@ -12642,7 +12642,7 @@ export interface operations {
                          */
                         input?: "digest" | "full";
                         /**
-                         * @description `full`: the output is kept for `days`. `digest`: it can be read for ten minutes after the end, then only its digest is kept. `none`: only the response to a call that waits for the end contains it; not even its digest is kept.
+                         * @description `full`: the output is kept for `days`. `digest`: the output can be read for ten minutes after the end, then only its digest is kept. `none`: only the response to a call that waits for the end contains the output, and not even its digest is kept.
                          * @default digest
                          * @enum {unknown}
                          */
@@ -12708,7 +12708,7 @@ export interface operations {
                          * @enum {unknown}
                          */
                         approval: "none" | "end_user" | "member" | "owner";
-                        /** @description Required as `true` for an `irreversible` operation without approval. */
+                        /** @description Must be `true` for an `irreversible` operation without approval. */
                         acknowledgeUnattended?: boolean;
                         /** @description For a built-in operation, whether agents may call it. Default: true. */
                         enabled?: boolean;
@@ -12914,7 +12914,7 @@ export interface operations {
                                 /** @description What `handoff` asks a member of the application to do, as plain text. The steps continue when the person has completed the hand-off; the time does not count against `timeoutMs`. */
                                 instructions?: string;
                                 /**
-                                 * @description What the page asks for.
+                                 * @description What the page requires.
                                  * @enum {unknown}
                                  */
                                 reason?: "login" | "otp" | "captcha" | "payment" | "consent" | "review" | "other";
@@ -12931,7 +12931,7 @@ export interface operations {
                                 /** @description Documents of other origins are not loaded while the person has control. Default: no restriction. */
                                 allowedOrigins?: string[];
                                 /**
-                                 * @description `mask`: while a person has control, pictures are black for everybody else and in the recording, the log has no query strings, headers or console messages, and agent commands that read pages wait. `pause`: as with `mask`, and nothing is recorded. `keep`: recorded and readable as usual; requires that the agent key of the session has the scope `browsers:files`.
+                                 * @description `mask`: while a person has control, frames are black for everybody else and in the recording, the log has no query strings, headers or console messages, and agent commands that read pages wait. `pause`: as with `mask`, and nothing is recorded. `keep`: recorded and readable as usual; requires that the agent key of the session has the scope `browsers:files`.
                                  * @default mask
                                  * @enum {unknown}
                                  */
@@ -13046,7 +13046,7 @@ export interface operations {
                              */
                             input?: "digest" | "full";
                             /**
-                             * @description `full`: the output is kept for `days`. `digest`: it can be read for ten minutes after the end, then only its digest is kept. `none`: only the response to a call that waits for the end contains it; not even its digest is kept.
+                             * @description `full`: the output is kept for `days`. `digest`: the output can be read for ten minutes after the end, then only its digest is kept. `none`: only the response to a call that waits for the end contains the output, and not even its digest is kept.
                              * @default digest
                              * @enum {unknown}
                              */
@@ -13119,7 +13119,7 @@ export interface operations {
                          * @enum {unknown}
                          */
                         approval: "none" | "end_user" | "member" | "owner";
-                        /** @description Required as `true` for an `irreversible` operation without approval. */
+                        /** @description Must be `true` for an `irreversible` operation without approval. */
                         acknowledgeUnattended?: boolean;
                         /** @description For a built-in operation, whether agents may call it. Default: true. */
                         enabled?: boolean;
@@ -13325,7 +13325,7 @@ export interface operations {
                                 /** @description What `handoff` asks a member of the application to do, as plain text. The steps continue when the person has completed the hand-off; the time does not count against `timeoutMs`. */
                                 instructions?: string;
                                 /**
-                                 * @description What the page asks for.
+                                 * @description What the page requires.
                                  * @enum {unknown}
                                  */
                                 reason?: "login" | "otp" | "captcha" | "payment" | "consent" | "review" | "other";
@@ -13342,7 +13342,7 @@ export interface operations {
                                 /** @description Documents of other origins are not loaded while the person has control. Default: no restriction. */
                                 allowedOrigins?: string[];
                                 /**
-                                 * @description `mask`: while a person has control, pictures are black for everybody else and in the recording, the log has no query strings, headers or console messages, and agent commands that read pages wait. `pause`: as with `mask`, and nothing is recorded. `keep`: recorded and readable as usual; requires that the agent key of the session has the scope `browsers:files`.
+                                 * @description `mask`: while a person has control, frames are black for everybody else and in the recording, the log has no query strings, headers or console messages, and agent commands that read pages wait. `pause`: as with `mask`, and nothing is recorded. `keep`: recorded and readable as usual; requires that the agent key of the session has the scope `browsers:files`.
                                  * @default mask
                                  * @enum {unknown}
                                  */
@@ -13457,7 +13457,7 @@ export interface operations {
                              */
                             input?: "digest" | "full";
                             /**
-                             * @description `full`: the output is kept for `days`. `digest`: it can be read for ten minutes after the end, then only its digest is kept. `none`: only the response to a call that waits for the end contains it; not even its digest is kept.
+                             * @description `full`: the output is kept for `days`. `digest`: the output can be read for ten minutes after the end, then only its digest is kept. `none`: only the response to a call that waits for the end contains the output, and not even its digest is kept.
                              * @default digest
                              * @enum {unknown}
                              */
@@ -13593,7 +13593,7 @@ export interface operations {
                          * @enum {unknown}
                          */
                         approval: "none" | "end_user" | "member" | "owner";
-                        /** @description Required as `true` for an `irreversible` operation without approval. */
+                        /** @description Must be `true` for an `irreversible` operation without approval. */
                         acknowledgeUnattended?: boolean;
                         /** @description For a built-in operation, whether agents may call it. Default: true. */
                         enabled?: boolean;
@@ -13799,7 +13799,7 @@ export interface operations {
                                 /** @description What `handoff` asks a member of the application to do, as plain text. The steps continue when the person has completed the hand-off; the time does not count against `timeoutMs`. */
                                 instructions?: string;
                                 /**
-                                 * @description What the page asks for.
+                                 * @description What the page requires.
                                  * @enum {unknown}
                                  */
                                 reason?: "login" | "otp" | "captcha" | "payment" | "consent" | "review" | "other";
@@ -13816,7 +13816,7 @@ export interface operations {
                                 /** @description Documents of other origins are not loaded while the person has control. Default: no restriction. */
                                 allowedOrigins?: string[];
                                 /**
-                                 * @description `mask`: while a person has control, pictures are black for everybody else and in the recording, the log has no query strings, headers or console messages, and agent commands that read pages wait. `pause`: as with `mask`, and nothing is recorded. `keep`: recorded and readable as usual; requires that the agent key of the session has the scope `browsers:files`.
+                                 * @description `mask`: while a person has control, frames are black for everybody else and in the recording, the log has no query strings, headers or console messages, and agent commands that read pages wait. `pause`: as with `mask`, and nothing is recorded. `keep`: recorded and readable as usual; requires that the agent key of the session has the scope `browsers:files`.
                                  * @default mask
                                  * @enum {unknown}
                                  */
@@ -13931,7 +13931,7 @@ export interface operations {
                              */
                             input?: "digest" | "full";
                             /**
-                             * @description `full`: the output is kept for `days`. `digest`: it can be read for ten minutes after the end, then only its digest is kept. `none`: only the response to a call that waits for the end contains it; not even its digest is kept.
+                             * @description `full`: the output is kept for `days`. `digest`: the output can be read for ten minutes after the end, then only its digest is kept. `none`: only the response to a call that waits for the end contains the output, and not even its digest is kept.
                              * @default digest
                              * @enum {unknown}
                              */
@@ -14032,7 +14032,7 @@ export interface operations {
                          * @enum {unknown}
                          */
                         approval: "none" | "end_user" | "member" | "owner";
-                        /** @description Required as `true` for an `irreversible` operation without approval. */
+                        /** @description Must be `true` for an `irreversible` operation without approval. */
                         acknowledgeUnattended?: boolean;
                         /** @description For a built-in operation, whether agents may call it. Default: true. */
                         enabled?: boolean;
@@ -14238,7 +14238,7 @@ export interface operations {
                                 /** @description What `handoff` asks a member of the application to do, as plain text. The steps continue when the person has completed the hand-off; the time does not count against `timeoutMs`. */
                                 instructions?: string;
                                 /**
-                                 * @description What the page asks for.
+                                 * @description What the page requires.
                                  * @enum {unknown}
                                  */
                                 reason?: "login" | "otp" | "captcha" | "payment" | "consent" | "review" | "other";
@@ -14255,7 +14255,7 @@ export interface operations {
                                 /** @description Documents of other origins are not loaded while the person has control. Default: no restriction. */
                                 allowedOrigins?: string[];
                                 /**
-                                 * @description `mask`: while a person has control, pictures are black for everybody else and in the recording, the log has no query strings, headers or console messages, and agent commands that read pages wait. `pause`: as with `mask`, and nothing is recorded. `keep`: recorded and readable as usual; requires that the agent key of the session has the scope `browsers:files`.
+                                 * @description `mask`: while a person has control, frames are black for everybody else and in the recording, the log has no query strings, headers or console messages, and agent commands that read pages wait. `pause`: as with `mask`, and nothing is recorded. `keep`: recorded and readable as usual; requires that the agent key of the session has the scope `browsers:files`.
                                  * @default mask
                                  * @enum {unknown}
                                  */
@@ -14370,7 +14370,7 @@ export interface operations {
                              */
                             input?: "digest" | "full";
                             /**
-                             * @description `full`: the output is kept for `days`. `digest`: it can be read for ten minutes after the end, then only its digest is kept. `none`: only the response to a call that waits for the end contains it; not even its digest is kept.
+                             * @description `full`: the output is kept for `days`. `digest`: the output can be read for ten minutes after the end, then only its digest is kept. `none`: only the response to a call that waits for the end contains the output, and not even its digest is kept.
                              * @default digest
                              * @enum {unknown}
                              */
@@ -15203,7 +15203,7 @@ export interface operations {
                         balance: number;
                         /** @description What is held for all applications of the account. In micro-credits. */
                         reserved: number;
-                        /** @description What new work can hold. In micro-credits. */
+                        /** @description Credit that is available for new sessions and calls. In micro-credits. */
                         available: number;
                         /** @description Credit that is held for this application, and credit that it has used. */
                         thisApplication: {
@@ -15318,7 +15318,7 @@ export interface operations {
                             legs: {
                                 /** @description Where paid credit comes from. In micro-credits. */
                                 funding: number;
-                                /** @description What new work can hold. In micro-credits. */
+                                /** @description Credit that is available for new sessions and calls. In micro-credits. */
                                 available: number;
                                 /** @description What is held. In micro-credits. */
                                 reserved: number;
@@ -15456,7 +15456,7 @@ export interface operations {
                         reason?: "no_packs";
                         /** @description Currency of all packs. */
                         currency?: string;
-                        /** @description In the order set by the operator. */
+                        /** @description The packs, in the order that the operator has set. */
                         packs: {
                             /** @description Id of the pack. */
                             id: string;
@@ -15621,7 +15621,7 @@ export interface operations {
                     applicationId: string;
                     /** @description Id of the pack. */
                     packId: string;
-                    /** @description Id of the quote that has the price. */
+                    /** @description Id of the quote that contains the price. */
                     quoteId: string;
                 };
             };
@@ -17316,7 +17316,7 @@ export interface operations {
                 };
                 content: {
                     "application/json": {
-                        /** @description The `iss` parameter with which the browser returns from a sign-in. */
+                        /** @description Value of the `iss` parameter when the browser returns from a sign-in. */
                         issuer: string;
                         /** @description The provider `hosted`. */
                         hosted: {
@@ -17422,7 +17422,7 @@ export interface operations {
                 };
                 content: {
                     "application/json": {
-                        /** @description The `iss` parameter with which the browser returns from a sign-in. */
+                        /** @description Value of the `iss` parameter when the browser returns from a sign-in. */
                         issuer: string;
                         /** @description The provider `hosted`. */
                         hosted: {
@@ -17503,7 +17503,7 @@ export interface operations {
                             authMethod: "client_secret_basic" | "client_secret_post" | "none";
                             scopes: string[];
                             enabled: boolean;
-                            /** @description Register this address at the provider. */
+                            /** @description Redirect address. Register it at the provider. */
                             redirectUri: string;
                             /** @description Whether consumers can be signed out at the provider too. */
                             canEndSessions: boolean;
@@ -17573,7 +17573,7 @@ export interface operations {
                         authMethod: "client_secret_basic" | "client_secret_post" | "none";
                         scopes: string[];
                         enabled: boolean;
-                        /** @description Register this address at the provider. */
+                        /** @description Redirect address. Register it at the provider. */
                         redirectUri: string;
                         /** @description Whether consumers can be signed out at the provider too. */
                         canEndSessions: boolean;
@@ -17678,7 +17678,7 @@ export interface operations {
                         authMethod: "client_secret_basic" | "client_secret_post" | "none";
                         scopes: string[];
                         enabled: boolean;
-                        /** @description Register this address at the provider. */
+                        /** @description Redirect address. Register it at the provider. */
                         redirectUri: string;
                         /** @description Whether consumers can be signed out at the provider too. */
                         canEndSessions: boolean;
@@ -17722,7 +17722,7 @@ export interface operations {
                         authMethod: "client_secret_basic" | "client_secret_post" | "none";
                         scopes: string[];
                         enabled: boolean;
-                        /** @description Register this address at the provider. */
+                        /** @description Redirect address. Register it at the provider. */
                         redirectUri: string;
                         /** @description Whether consumers can be signed out at the provider too. */
                         canEndSessions: boolean;
@@ -17820,7 +17820,7 @@ export interface operations {
                      * @enum {unknown}
                      */
                     prompt?: "login" | "consent" | "select_account";
-                    /** @description Maximum number of seconds since the person proved who they are. An older proof is refused. */
+                    /** @description Maximum number of seconds since the person last proved their identity. An older proof is refused. */
                     maxAge?: number;
                     /** @description E-mail address with which the page is prefilled. */
                     loginHint?: string;
@@ -18719,7 +18719,7 @@ export interface operations {
                         createdAt: string;
                         /** @description For the provider `hosted`, the e-mail address in lower case. */
                         email?: string;
-                        /** @description The name that is shown. */
+                        /** @description Display name. */
                         displayName?: string;
                         /** @description Language tag (BCP 47), for example `de-AT`. */
                         locale?: string;
@@ -18769,7 +18769,7 @@ export interface operations {
                  *     }
                  */
                 "application/json": {
-                    /** @description The name that is shown. */
+                    /** @description Display name. */
                     displayName?: string;
                     /** @description Language tag (BCP 47), for example `de-AT`. */
                     locale?: string;
@@ -18804,7 +18804,7 @@ export interface operations {
                         createdAt: string;
                         /** @description For the provider `hosted`, the e-mail address in lower case. */
                         email?: string;
-                        /** @description The name that is shown. */
+                        /** @description Display name. */
                         displayName?: string;
                         /** @description Language tag (BCP 47), for example `de-AT`. */
                         locale?: string;
@@ -18914,7 +18914,7 @@ export interface operations {
                         createdAt: string;
                         /** @description For the provider `hosted`, the e-mail address in lower case. */
                         email?: string;
-                        /** @description The name that is shown. */
+                        /** @description Display name. */
                         displayName?: string;
                         /** @description Language tag (BCP 47), for example `de-AT`. */
                         locale?: string;
@@ -19352,7 +19352,7 @@ export interface operations {
                                     /** @description Id of the end user at that provider. */
                                     subject: string;
                                 };
-                                /** @description What is approved besides the input. */
+                                /** @description The parts of the content that are approved in addition to the input. */
                                 bounds: {
                                     /** @description Maximum cost of the execution, in micro-credits. */
                                     maxCost: number;
@@ -19397,7 +19397,7 @@ export interface operations {
                              * @description When the Action ended. ISO 8601, UTC, with milliseconds.
                              */
                             endedAt?: string;
-                            /** @description The decision, once there is one. */
+                            /** @description The decision. Absent until it is made. */
                             decision?: {
                                 /** @description Who decided. */
                                 by: {
@@ -19570,7 +19570,7 @@ export interface operations {
                                 /** @description Id of the end user at that provider. */
                                 subject: string;
                             };
-                            /** @description What is approved besides the input. */
+                            /** @description The parts of the content that are approved in addition to the input. */
                             bounds: {
                                 /** @description Maximum cost of the execution, in micro-credits. */
                                 maxCost: number;
@@ -19615,7 +19615,7 @@ export interface operations {
                          * @description When the Action ended. ISO 8601, UTC, with milliseconds.
                          */
                         endedAt?: string;
-                        /** @description The decision, once there is one. */
+                        /** @description The decision. Absent until it is made. */
                         decision?: {
                             /** @description Who decided. */
                             by: {
@@ -19842,7 +19842,7 @@ export interface operations {
                                 /** @description Id of the end user at that provider. */
                                 subject: string;
                             };
-                            /** @description What is approved besides the input. */
+                            /** @description The parts of the content that are approved in addition to the input. */
                             bounds: {
                                 /** @description Maximum cost of the execution, in micro-credits. */
                                 maxCost: number;
@@ -19887,7 +19887,7 @@ export interface operations {
                          * @description When the Action ended. ISO 8601, UTC, with milliseconds.
                          */
                         endedAt?: string;
-                        /** @description The decision, once there is one. */
+                        /** @description The decision. Absent until it is made. */
                         decision?: {
                             /** @description Who decided. */
                             by: {
@@ -20063,7 +20063,7 @@ export interface operations {
                                 /** @description Id of the end user at that provider. */
                                 subject: string;
                             };
-                            /** @description What is approved besides the input. */
+                            /** @description The parts of the content that are approved in addition to the input. */
                             bounds: {
                                 /** @description Maximum cost of the execution, in micro-credits. */
                                 maxCost: number;
@@ -20108,7 +20108,7 @@ export interface operations {
                          * @description When the Action ended. ISO 8601, UTC, with milliseconds.
                          */
                         endedAt?: string;
-                        /** @description The decision, once there is one. */
+                        /** @description The decision. Absent until it is made. */
                         decision?: {
                             /** @description Who decided. */
                             by: {
@@ -20367,7 +20367,7 @@ export interface operations {
                     key: string;
                     /** @description Any JSON, at most 64 KiB. */
                     value: unknown;
-                    /** @description The version that you have read, or 0 if there is no item yet. If the current version is a different one, the request is refused and nothing is written. */
+                    /** @description The version that you have read, or 0 if there is no item yet. If the current version differs, the request is refused and nothing is written. */
                     ifVersion?: number;
                 };
             };
@@ -21153,7 +21153,7 @@ export interface operations {
                              */
                             status: "requested" | "claimed" | "completed" | "declined" | "failed" | "cancelled" | "expired" | "session_ended";
                             /**
-                             * @description What the page asks for.
+                             * @description What the page requires.
                              * @enum {unknown}
                              */
                             reason: "login" | "otp" | "captcha" | "payment" | "consent" | "review" | "other";
@@ -21165,7 +21165,7 @@ export interface operations {
                                 name: string;
                             };
                             /**
-                             * @description `mask`: while a person has control, pictures are black for everybody else and in the recording, the log has no query strings, headers or console messages, and agent commands that read pages wait. `pause`: as with `mask`, and nothing is recorded. `keep`: recorded and readable as usual; requires that the agent key of the session has the scope `browsers:files`.
+                             * @description `mask`: while a person has control, frames are black for everybody else and in the recording, the log has no query strings, headers or console messages, and agent commands that read pages wait. `pause`: as with `mask`, and nothing is recorded. `keep`: recorded and readable as usual; requires that the agent key of the session has the scope `browsers:files`.
                              * @enum {unknown}
                              */
                             record: "mask" | "keep" | "pause";
@@ -21257,7 +21257,7 @@ export interface operations {
                          */
                         status: "requested" | "claimed" | "completed" | "declined" | "failed" | "cancelled" | "expired" | "session_ended";
                         /**
-                         * @description What the page asks for.
+                         * @description What the page requires.
                          * @enum {unknown}
                          */
                         reason: "login" | "otp" | "captcha" | "payment" | "consent" | "review" | "other";
@@ -21269,7 +21269,7 @@ export interface operations {
                             name: string;
                         };
                         /**
-                         * @description `mask`: while a person has control, pictures are black for everybody else and in the recording, the log has no query strings, headers or console messages, and agent commands that read pages wait. `pause`: as with `mask`, and nothing is recorded. `keep`: recorded and readable as usual; requires that the agent key of the session has the scope `browsers:files`.
+                         * @description `mask`: while a person has control, frames are black for everybody else and in the recording, the log has no query strings, headers or console messages, and agent commands that read pages wait. `pause`: as with `mask`, and nothing is recorded. `keep`: recorded and readable as usual; requires that the agent key of the session has the scope `browsers:files`.
                          * @enum {unknown}
                          */
                         record: "mask" | "keep" | "pause";
@@ -21485,7 +21485,7 @@ export interface operations {
                         grants: {
                             /** @description Id of the operation, for example `browser.screenshot`. A grant for an operation that does not exist grants nothing. `*` means every operation and is allowed only together with `"effect": "read"`. */
                             operationId: string;
-                            /** @description Only this revision of the operation. Default: the published one. */
+                            /** @description Only this revision of the operation. Default: the published revision. */
                             revision?: number;
                             /**
                              * @description The grant applies only while the operation has this effect, that is, changes nothing.
@@ -21715,7 +21715,7 @@ export interface operations {
                         grants: {
                             /** @description Id of the operation, for example `browser.screenshot`. A grant for an operation that does not exist grants nothing. `*` means every operation and is allowed only together with `"effect": "read"`. */
                             operationId: string;
-                            /** @description Only this revision of the operation. Default: the published one. */
+                            /** @description Only this revision of the operation. Default: the published revision. */
                             revision?: number;
                             /**
                              * @description The grant applies only while the operation has this effect, that is, changes nothing.
@@ -22932,7 +22932,7 @@ export interface operations {
                      * @description The `ticket` of the previous response.
                      */
                     ticket: string;
-                    /** @description A name to recognise it by. 1–64 characters after trimming, without control characters. */
+                    /** @description A name by which you recognise the passkey. 1–64 characters after trimming, without control characters. */
                     name: string;
                     /** @description The response of the authenticator: `credential.toJSON()`. */
                     response: Record<string, unknown>;
@@ -23145,7 +23145,7 @@ export interface operations {
                 };
                 content: {
                     "application/json": {
-                        /** @description Each works once. They cannot be shown again: save them now. */
+                        /** @description Each code works once. The codes cannot be shown again: save them now. */
                         recoveryCodes: string[];
                     };
                 };
@@ -23177,7 +23177,7 @@ export interface operations {
                 };
                 content: {
                     "application/json": {
-                        /** @description Each works once. They cannot be shown again: save them now. */
+                        /** @description Each code works once. The codes cannot be shown again: save them now. */
                         recoveryCodes: string[];
                     };
                 };
@@ -23362,7 +23362,7 @@ export interface operations {
                 };
                 content: {
                     "application/json": {
-                        /** @description Changes when the list of what is waiting changes. Send it as `since` to wait for the next change. */
+                        /** @description Changes when the list of waiting items changes. Send it as `since` to wait for the next change. */
                         state: string;
                         /** @description The applications in which something is waiting for you, ordered by name. */
                         applications: {
@@ -23752,7 +23752,7 @@ export interface operations {
                             to: string;
                             /** @description Subject. */
                             subject: string;
-                            /** @description Text. It may contain a code or a link that signs its reader in. Empty once the e-mail has been sent. */
+                            /** @description Text. It may contain a code or a link that signs the recipient in. Empty once the e-mail has been sent. */
                             text: string;
                             /**
                              * Format: date-time
@@ -23766,7 +23766,7 @@ export interface operations {
                             sentAt?: string;
                             /**
                              * Format: date-time
-                             * @description When the next attempt to send the e-mail is made. Absent if there is none. ISO 8601, UTC, with milliseconds.
+                             * @description When the next attempt to send the e-mail is made. Absent if no attempt is planned. ISO 8601, UTC, with milliseconds.
                              */
                             nextAttemptAt?: string;
                             /** @description Why the last attempt failed. */
@@ -23920,14 +23920,14 @@ export interface operations {
                          */
                         status: "pending" | "claimed" | "approved" | "redeemed" | "denied" | "expired";
                         client: {
-                            /** @description How the program names itself. */
+                            /** @description Name of the program, as given by the program. */
                             id: string;
-                            /** @description Whether the service vouches for the name. */
+                            /** @description Whether the service has verified the name. */
                             verified: boolean;
                         };
-                        /** @description How the program names the device. */
+                        /** @description Name of the device, as given by the program. */
                         deviceName?: string;
-                        /** @description The permissions that the program requests, or that were granted. */
+                        /** @description The permissions that the program requested or, after approval, the permissions that were granted. */
                         scopes: string[];
                         requestedFrom: {
                             /** @description Address of the program. */
@@ -23939,7 +23939,7 @@ export interface operations {
                         userAgent?: string;
                         /**
                          * Format: date-time
-                         * @description When the program asked. ISO 8601, UTC, with milliseconds.
+                         * @description When the program started the authorization. ISO 8601, UTC, with milliseconds.
                          */
                         startedAt: string;
                         /**
@@ -23988,9 +23988,9 @@ export interface operations {
                  *     }
                  */
                 "application/json": {
-                    /** @description Name of the program, as the program calls itself. Shown to the person as unverified. */
+                    /** @description Name of the program, as given by the program. Shown to the person as unverified. */
                     client_id: string;
-                    /** @description Permissions that the token is to have, separated by spaces. Defaults to `applications:read keys:write`. See the scopes of tokens. */
+                    /** @description Permissions to request for the token, separated by spaces. Defaults to `applications:read keys:write`. See the scopes of tokens. */
                     scope?: string;
                     /** @description Name of the device, shown to the person and in the list of tokens. Defaults to `client_id`. */
                     device_name?: string;
@@ -24011,9 +24011,9 @@ export interface operations {
                  *     }
                  */
                 "application/x-www-form-urlencoded": {
-                    /** @description Name of the program, as the program calls itself. Shown to the person as unverified. */
+                    /** @description Name of the program, as given by the program. Shown to the person as unverified. */
                     client_id: string;
-                    /** @description Permissions that the token is to have, separated by spaces. Defaults to `applications:read keys:write`. See the scopes of tokens. */
+                    /** @description Permissions to request for the token, separated by spaces. Defaults to `applications:read keys:write`. See the scopes of tokens. */
                     scope?: string;
                     /** @description Name of the device, shown to the person and in the list of tokens. Defaults to `client_id`. */
                     device_name?: string;
@@ -24030,7 +24030,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Started, if the body was a form. */
+            /** @description The authorization was started by a request with a form body. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -24166,7 +24166,7 @@ export interface operations {
                  *     }
                  */
                 "application/json": {
-                    /** @description The code that the program shows. Read it first: the person who reads it first decides. */
+                    /** @description The code that the program shows. Read the authorization first: only the person who reads it first can decide. */
                     userCode: string;
                     /**
                      * @description `approve` requires a recent proof of identity; `deny` does not.
@@ -24294,7 +24294,7 @@ export interface operations {
     readConfig: {
         parameters: {
             query?: {
-                /** @description Id of an application. The response then also says how its consumers sign in. */
+                /** @description Id of an application. The response then also describes how its consumers sign in. */
                 application?: string;
             };
             header?: {
@@ -24408,7 +24408,7 @@ export interface operations {
                         device_authorization_endpoint: string;
                         token_endpoint: string;
                         revocation_endpoint: string;
-                        /** @description Address of the public keys with which signatures of the service can be verified. */
+                        /** @description Address of the public keys that verify signatures of the service. */
                         jwks_uri: string;
                         grant_types_supported: string[];
                         /** @description Empty, because there is no authorization endpoint. */
@@ -24493,7 +24493,7 @@ export interface operations {
                             /** @description Whether sessions need this in order to run. */
                             required: boolean;
                             detail: string;
-                            /** @description What the operator can do. Empty if `ok`. */
+                            /** @description How the operator can meet the requirement. Empty if `ok`. */
                             cure: string;
                         }[];
                     };
@@ -24542,7 +24542,7 @@ export interface operations {
                              * @enum {unknown}
                              */
                             state: "alone" | "up" | "away" | "left" | "lost";
-                            /** @description Whether the host gets no new sessions. */
+                            /** @description Whether the host receives no new sessions. */
                             draining: boolean;
                             region: string;
                             /** @description The labels in `BERTH_HOST_LABELS`. */
@@ -24659,7 +24659,7 @@ export interface operations {
                  *     }
                  */
                 "application/json": {
-                    /** @description If true, the host gets no new sessions. If false, it gets new sessions again. */
+                    /** @description If true, the host receives no new sessions. If false, it receives new sessions again. */
                     draining: boolean;
                 };
             };
@@ -24684,7 +24684,7 @@ export interface operations {
                          * @enum {unknown}
                          */
                         state: "alone" | "up" | "away" | "left" | "lost";
-                        /** @description Whether the host gets no new sessions. */
+                        /** @description Whether the host receives no new sessions. */
                         draining: boolean;
                         region: string;
                         /** @description The labels in `BERTH_HOST_LABELS`. */

@@ -7,10 +7,10 @@ import { createHash } from 'node:crypto';
 export function canonicalJson(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(canonicalJson).join(',')}]`;
   if (typeof value === 'object' && value !== null) return canonicalObject(value);
-  if (typeof value === 'string' && !value.isWellFormed()) throw new TypeError('a text has half a character');
+  if (typeof value === 'string' && !value.isWellFormed()) throw new TypeError('a string contains a lone surrogate');
   if (typeof value === 'number' && !Number.isFinite(value)) throw new TypeError('a number is not finite');
   const text = JSON.stringify(value);
-  if (text === undefined) throw new TypeError(`a ${typeof value} is no JSON value`);
+  if (text === undefined) throw new TypeError(`a ${typeof value} is not a JSON value`);
   return text;
 }
 

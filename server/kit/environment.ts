@@ -76,7 +76,8 @@ export class Environment {
     const unknown = Object.keys(this.#variables)
       .filter(name => name.startsWith(PREFIX) && !this.#asked.has(name) && !OF_CLIENTS.has(name))
       .map(
-        name => `${name} is not a setting; the nearest one is ${nearest(name, known)}. Correct the name, or unset it.`,
+        name =>
+          `${name} is not a setting; did you mean ${nearest(name, known)}? Correct the name, or unset the variable.`,
       );
     const complaints = [...this.#complaints, ...unknown];
     if (complaints.length > 0) throw new BadConfig(complaints);

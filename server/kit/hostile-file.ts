@@ -47,9 +47,9 @@ async function step(from: FileHandle, part: string, flags: number): Promise<File
 
 async function demandPlain(file: FileHandle, uid: number | undefined): Promise<void> {
   const found = await file.stat();
-  if (!found.isFile()) throw new NotAPlainFile('it is no file');
+  if (!found.isFile()) throw new NotAPlainFile('it is not a regular file');
   if (found.nlink !== 1) throw new NotAPlainFile(`it has ${found.nlink} names`);
-  if (found.uid !== (uid ?? process.getuid?.())) throw new NotAPlainFile('it belongs to somebody else');
+  if (found.uid !== (uid ?? process.getuid?.())) throw new NotAPlainFile('it belongs to another user');
 }
 
 /** Returns the names in a folder, at most `most`. None if the path is not a folder. */

@@ -11,7 +11,7 @@ test('calls the bound function', () => {
 
 test('throws if the function is called before it is bound, or if it is bound twice', () => {
   const end = late<[], void>('end');
-  assert.throws(() => end.call(), /end is called before it is bound/);
+  assert.throws(() => end.call(), /end was called before it was bound/);
   end.bind(() => {});
-  assert.throws(() => end.bind(() => {}), /end is bound already/);
+  assert.throws(() => end.bind(() => {}), /end is already bound/);
 });

@@ -12,11 +12,11 @@ export function late<Params extends readonly unknown[], Result>(name: string): L
   let bound: ((...params: Params) => Result) | undefined;
   return {
     call: (...params) => {
-      if (!bound) throw new Error(`${name} is called before it is bound`);
+      if (!bound) throw new Error(`${name} was called before it was bound`);
       return bound(...params);
     },
     bind: target => {
-      if (bound) throw new Error(`${name} is bound already`);
+      if (bound) throw new Error(`${name} is already bound`);
       bound = target;
     },
   };

@@ -14,7 +14,7 @@ export interface PlacesLimits {
 export class PlacesFull extends Error {
   override readonly name = 'PlacesFull';
   constructor(what: string, why: string) {
-    super(`no place to ${what}: ${why}`);
+    super(`no place is free to ${what}: ${why}`);
   }
 }
 
@@ -43,13 +43,13 @@ export class Places {
 
   async #wait(share: Share, signal: AbortSignal | undefined): Promise<void> {
     const { name, waiting, withinMs } = this.#limits;
-    if (this.#waiting.size >= waiting) throw new PlacesFull(name, `${waiting} wait already`);
+    if (this.#waiting.size >= waiting) throw new PlacesFull(name, `${waiting} operations are already waiting`);
     const free = Promise.withResolvers<void>();
     this.#waiting.set(share, free.resolve);
     try {
       await within(withinMs, `a place to ${name}`, () => free.promise, signal);
     } catch (error) {
-      throw error instanceof WaitExpired ? new PlacesFull(name, `none was free within ${withinMs} ms`) : error;
+      throw error instanceof WaitExpired ? new PlacesFull(name, `no place became free within ${withinMs} ms`) : error;
     } finally {
       this.#waiting.delete(share);
     }

@@ -34,6 +34,6 @@ export class Scope implements Closeable {
       }
     }
     if (failures.length === 1) throw failures[0];
-    if (failures.length > 1) throw new AggregateError(failures, `${failures.length} things did not close`);
+    if (failures.length > 1) throw new AggregateError(failures, `${failures.length} resources could not be closed`);
   }
 }

@@ -151,7 +151,7 @@ export class WorkerPool implements Workers, Closeable {
     return new WorkFailed(
       name,
       'too_many',
-      'cannot be done now: too much work of its kind waits already. Ask again later.',
+      'cannot run now: too much work of this kind is already waiting. Try again later.',
     );
   }
 

@@ -27,7 +27,7 @@ export interface Begun {
 export type Outcome = { readonly id: number } & ({ readonly output: unknown } | { readonly failed: string });
 
 const port = parentPort;
-if (!port) throw new Error('this file runs as a worker thread only');
+if (!port) throw new Error('this file can run only as a worker thread');
 
 /** Lower priority than the main thread, which everything waits for. On Linux each thread has its own. */
 const NICENESS = 10;

@@ -51,7 +51,7 @@ export function openConfiguredOperations(
 }
 
 const TOO_SLOW =
-  'takes too long to compile or to apply, for example because a pattern has repetitions inside of repetitions, such as (a+)+';
+  'takes too long to compile or to apply, for example because a pattern has nested repetitions, such as (a+)+';
 
 const busy = (): Error =>
   fault('busy', 'Too many schemas are being compiled.', { advice: 'Send the request again in a few seconds.' });

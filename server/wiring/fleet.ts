@@ -78,7 +78,7 @@ function storageOf(artifacts: Artifacts): FileStorage {
     setMark: async () => {
       await artifacts.put(storageMarkKey, once(Buffer.from(randomUUID())));
       const mark = await read();
-      if (mark === undefined) throw new Error('the file storage does not return what was stored in it');
+      if (mark === undefined) throw new Error('the file storage did not return the value that was stored in it');
       return mark;
     },
   };

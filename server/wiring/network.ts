@@ -77,7 +77,7 @@ async function probe(
   } catch (error) {
     if (error instanceof ProxyFailed) return { trouble: error.trouble, words: error.message };
     if (!(error instanceof Refused)) throw error;
-    const words = `sessions may not reach its address (${error.rule}). The operator can open it with BERTH_EGRESS_ALLOW.`;
+    const words = `sessions may not reach its address (${error.rule}). The operator can allow it with BERTH_EGRESS_ALLOW.`;
     return { trouble: 'address_refused', words };
   }
 }
@@ -92,7 +92,11 @@ function upstreamOf(by: RouteBy | 'direct'): Upstream | 'direct' {
 async function readList(file: string, log: Log): Promise<AdHosts['blocks']> {
   const { blocks, rules, leftOut } = await readAdHosts(readOperatorFile('BERTH_ADBLOCK_LIST', file));
   if (rules === 0)
-    throw badValue('BERTH_ADBLOCK_LIST', file, 'a file with hosts, or Adblock Plus rules about hosts (||ads.test^)');
+    throw badValue(
+      'BERTH_ADBLOCK_LIST',
+      file,
+      'a file with host names, or with Adblock Plus rules for hosts (||ads.test^)',
+    );
   log.info('network.adblock_list', { rules, leftOut });
   return blocks;
 }

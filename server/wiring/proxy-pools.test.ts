@@ -51,8 +51,8 @@ const pools = (change: object, proxy: object = PROXY): unknown => ({
 });
 
 const WRONG: ReadonlyArray<readonly [content: unknown, says: RegExp]> = [
-  ['{', /a file of JSON that can be read/],
-  ['', /a file of JSON that can be read/],
+  ['{', /a JSON file that can be read/],
+  ['', /a JSON file that can be read/],
   [[], /"pools"/],
   [{ pools: {} }, /at \/pools\b/],
   [{ pools: [], more: 1 }, /"pools"/],

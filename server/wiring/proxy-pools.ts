@@ -43,7 +43,7 @@ export function readProxyPools(file: string): readonly ProxyPool[] {
   try {
     parsed = JSON.parse(readFileSync(file, 'utf8'));
   } catch {
-    throw badValue('BERTH_PROXY_POOLS', file, 'a file of JSON that can be read');
+    throw badValue('BERTH_PROXY_POOLS', file, 'a JSON file that can be read');
   }
   if (!Value.Check(Pools, parsed)) {
     const [first] = Value.Errors(Pools, parsed);

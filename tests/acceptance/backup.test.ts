@@ -127,7 +127,10 @@ test('a backup of a running service, restored into an empty folder, contains key
 
   const taken = backUp(server.env);
   await churn(taken);
-  assert.match(await taken, /berth-\d{8}T\d{6}Z\.zip: \d+ files, \d+ bytes\. Keep this archive secret: it contains all secrets/);
+  assert.match(
+    await taken,
+    /berth-\d{8}T\d{6}Z\.zip: \d+ files, \d+ bytes\. Keep this archive secret: it contains all secrets/,
+  );
   assert.deepEqual(
     readdirSync(dataDir).filter(name => name.startsWith('.')),
     [],
@@ -176,7 +179,7 @@ test('takes and restores a backup without a running server, and refuses a data f
   assert.deepEqual(keys.stdout, (await server.berth('keys', 'list', '--json')).stdout);
   const twice = await server.berth('backup', archive);
   assert.equal(twice.code, 1);
-  assert.match(twice.stderr, /is there already/);
+  assert.match(twice.stderr, /already exists/);
   const inside = await server.berth('backup', join(dataDir, 'b.zip'));
   assert.match(inside.stderr, /is in the data folder/);
   const none = await runBerth(['backup', join(folder, 'none.zip')], {
@@ -305,7 +308,7 @@ test('refuses archives of other programs, of a newer format and of a newer versi
   };
   assert.match(await saysOf(zip([{ name: 'secret', bytes: 'a' }])), /is not a complete backup/);
   assert.match(await saysOf(Buffer.from('')), /is not a complete backup/);
-  assert.match(await saysOf(sealed([], 2)), /has format 2; this program reads up to 1/);
+  assert.match(await saysOf(sealed([], 2)), /has the format 2; this program supports formats up to 1/);
   const database = { kind: 'embedded', major: 18, migration: '9999-from-the-future' };
   for (const migration of [database.migration, 'constructor', 'toString'])
     assert.match(
@@ -313,8 +316,11 @@ test('refuses archives of other programs, of a newer format and of a newer versi
       /newer than this program/,
       migration,
     );
-  assert.match(await saysOf(forged([], { database: { kind: 'elsewhere' } })), /Set DATABASE_URL as it was/);
-  assert.match(await saysOf(forged([], { files: 's3' })), /Set BERTH_S3_BUCKET as it was/);
+  assert.match(
+    await saysOf(forged([], { database: { kind: 'elsewhere' } })),
+    /Set DATABASE_URL to its value at the time of the backup/,
+  );
+  assert.match(await saysOf(forged([], { files: 's3' })), /Set BERTH_S3_BUCKET to its value at the time of the backup/);
   const missing = await restored(join(folder, 'nothing.zip'), join(folder, 'fresh'));
   assert.equal(missing.code, 4);
   renameSync(archive, `${archive}.old`);

@@ -85,7 +85,7 @@ test('lists tokens without their secrets, and the server refuses a token that wa
 test('a command reports all invalid settings, and exits with the usage error code', async () => {
   const { code, stderr } = await runBerth(['keys', 'list'], { ...server.env, BERTH_SLOT: '4', BERTH_WARM: 'x' });
   assert.equal(code, EXIT.usage);
-  assert.match(stderr, /BERTH_SLOT is not a setting; the nearest one is BERTH_SLOTS/);
+  assert.match(stderr, /BERTH_SLOT is not a setting; did you mean BERTH_SLOTS/);
   assert.match(stderr, /BERTH_WARM is "x"/);
 });
 

@@ -161,7 +161,7 @@ test('shows the difference if the data on the page does not match the receipt', 
       ...{ ...body, output: { state: 'other' } },
     }));
     await signInByHand(page, OWNER, PASSWORD);
-    await page.getByText(/The output is not the one of the receipt\./).waitFor();
+    await page.getByText(/The output does not match the receipt\./).waitFor();
     await page.unrouteAll({ behavior: 'wait' });
     await changed(page, `**/v1/applications/*/invocations/${of('order').id}`, body => ({ ...body, status: 'failed' }));
     await page.reload();
@@ -172,7 +172,7 @@ test('reports a missing key and a failed request for the keys', () =>
   visit(server.url, DESK, pathOf('order'), async (page, watched) => {
     await changed(page, '**/.well-known/jwks.json', () => ({ keys: [] }));
     await signInByHand(page, OWNER, PASSWORD);
-    await page.getByText(/signed with a key that the key set does not have/).waitFor();
+    await page.getByText(/signed with a key that is not in the key set/).waitFor();
     await page.unrouteAll({ behavior: 'wait' });
     await page.route('**/.well-known/jwks.json', route =>
       route.fulfill({ status: 404, json: { message: 'No keys here.' } }),

@@ -49,7 +49,7 @@ test('an operation can be created from an example, corrected after errors, publi
     const address = page.getByLabel('Address', { exact: true });
     await address.fill(`${upstream.url}/orders/{order}`);
     await page.getByRole('button', { name: 'Save as draft' }).click();
-    await page.getByText('has the variable order, which inputSchema does not name', { exact: true }).waitFor();
+    await page.getByText('has the variable order, which inputSchema does not define', { exact: true }).waitFor();
     await page.locator('input:focus').and(address).waitFor();
     await watched.assertSound();
     await address.fill(`${upstream.url}/orders/{orderId}`);

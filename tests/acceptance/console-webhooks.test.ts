@@ -52,7 +52,7 @@ test('the page shows why a delivery failed, and that a webhook is disabled', asy
   await visit(server.url, PHONE_DARK, webhooks, async (page, watched) => {
     await signInByHand(page, OWNER, PASSWORD);
     await page.getByRole('button', { name: 'Send a test to billing' }).click();
-    await page.getByText('The endpoint answered 503; expected 2xx.').waitFor();
+    await page.getByText('The endpoint responded with the status 503; expected 2xx.').waitFor();
     await page.getByText('Failing since').waitFor();
     await watched.assertSound();
     await page.getByRole('button', { name: 'Disable billing' }).click();

@@ -636,7 +636,7 @@ describe('a host that does not match the fleet is refused at startup, and the er
   const cases: Readonly<Record<string, Unfit>> = {
     'with another secret': {
       env: { BERTH_SECRET: 'x'.repeat(40) },
-      expected: /secret of this server is not that of host.*Set the same BERTH_SECRET for all hosts/,
+      expected: /secret of this server differs from that of host.*Set the same BERTH_SECRET for all hosts/,
     },
     'that keeps files on its disk': {
       env: { BERTH_S3_BUCKET: undefined, BERTH_S3_ENDPOINT: undefined },
@@ -648,7 +648,7 @@ describe('a host that does not match the fleet is refused at startup, and the er
     },
     'with a clock ten seconds ahead': {
       aheadMs: 10_000,
-      expected: /clock of this server is 10 s apart from that of host.*by NTP/,
+      expected: /clock of this server differs by 10 s from that of host.*with NTP/,
     },
   };
   for (const [what, { expected, ...unfit }] of Object.entries(cases))
@@ -659,7 +659,8 @@ describe('a host that does not match the fleet is refused at startup, and the er
   it('refuses a host with a bucket of the same name in another store', async () => {
     const other = await startS3();
     try {
-      const expected = /bucket of this server is not that of host.*the same BERTH_S3_BUCKET and BERTH_S3_ENDPOINT/;
+      const expected =
+        /bucket of this server differs from that of host.*the same BERTH_S3_BUCKET and BERTH_S3_ENDPOINT/;
       await assert.rejects(start({ env: { ...other.env } }), expected);
     } finally {
       await other.close();

@@ -180,7 +180,7 @@ test('a client that sends no commands for 600 seconds is closed with 4003 and co
     () => told(id, 'client.disconnected'),
     events => events.length > 0,
   );
-  assert.deepEqual(left?.detail, { clients: 1, why: 'no command came for 600 seconds' });
+  assert.deepEqual(left?.detail, { clients: 1, why: 'no command was received for 600 seconds' });
   await busy.send('Browser.getVersion');
   await assertRuns(id);
   await busy.close();
@@ -206,7 +206,7 @@ test('a client that does not respond to pings is disconnected within a minute, u
     () => told(id, 'client.disconnected'),
     events => events.length > 0,
   );
-  assert.deepEqual(left?.detail, { clients: 2, why: 'it sent nothing for 60 seconds' });
+  assert.deepEqual(left?.detail, { clients: 2, why: 'the client sent nothing for 60 seconds' });
   const answer = sending.next('the answer to a command of two minutes', message => message.id === 1);
   sending.say('}');
   assert.ok((await answer).result);

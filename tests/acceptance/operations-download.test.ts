@@ -167,20 +167,10 @@ test('an operation of the kind browser can download a file, and its output schem
 
 for (const [what, input, code, message] of [
   ['a page instead of a file', { url: '/next', timeoutMs: 2000 }, 'timeout', /No download began/],
-  [
-    'a click that opens a page',
-    { url: '/files', selector: '#page', timeoutMs: 3000 },
-    'timeout',
-    /No download/,
-  ],
+  ['a click that opens a page', { url: '/files', selector: '#page', timeoutMs: 3000 }, 'timeout', /No download/],
   ['an error page', { url: '/gone' }, 'page_failed', /404/],
   ['a truncated file', { url: '/files', selector: '#half' }, 'download_failed', /"half\.bin" failed/],
-  [
-    'an endless file',
-    { url: '/files', selector: '#endless', timeoutMs: 4000 },
-    'timeout',
-    /0 of 1 .*"endless\.bin"/,
-  ],
+  ['an endless file', { url: '/files', selector: '#endless', timeoutMs: 4000 }, 'timeout', /0 of 1 .*"endless\.bin"/],
   ['a private address', { url: 'http://10.0.0.1/report' }, 'page_failed', /403/],
   ['a missing element', { url: '/files', selector: '#none', timeoutMs: 2000 }, 'not_possible', /none/],
 ] as const)

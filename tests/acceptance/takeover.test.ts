@@ -106,7 +106,7 @@ test('input that was queued for too long is refused with that reason, and later 
   await viewer.take();
   const waiting = assert.rejects(
     client.send('Input.insertText', { text: 'x' }, channel),
-    /it was queued for 30 seconds/,
+    /the command was queued for the maximum of 30 seconds/,
   );
   await client.send('Runtime.evaluate', { expression: '1' }, channel);
   for (let step = 1; step <= 4; step++) {

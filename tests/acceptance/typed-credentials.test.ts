@@ -142,7 +142,7 @@ test('types into a frame of another origin if the credential allows both origins
 test('refuses to type into a field that does not accept text, and reports the reason', async () => {
   const cases = [
     ['#fixed', /cannot be changed by a user/],
-    ['button', /no text field/],
+    ['button', /not a text field/],
   ] as const;
   for (const [selector, why] of cases) {
     const { body, text } = await steps([{ do: 'fill', selector, credential: 'bank', field: 'password' }]);

@@ -132,7 +132,7 @@ test('retries a message at increasing intervals for three days, then gives up an
       return ms >= pauseMs && ms < pauseMs + 10 * SECOND_MS;
     });
     assert.deepEqual([settled.status, settled.answerStatus], ['waiting', 500]);
-    assert.match(settled.failure ?? '', /answered 500/);
+    assert.match(settled.failure ?? '', /responded with the status 500/);
     assert.ok((await read(webhook.id)).failingSince);
     await server.advance(pauseMs);
   }

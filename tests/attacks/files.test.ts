@@ -61,7 +61,7 @@ describe('a hostile box', () => {
         await server.restart();
         await eventually('the adopting server to look', async () =>
           (await eventsOf(server, id, 'download.failed')).some(({ detail }) =>
-            /cannot be taken/.test(String(detail.reason)),
+            /cannot be stored/.test(String(detail.reason)),
           ),
         );
         assert.equal((await list(id)).total, 0);

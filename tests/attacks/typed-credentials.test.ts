@@ -135,7 +135,11 @@ const REFUSED: ReadonlyArray<readonly [what: string, url: string, selector: stri
   ['a redirect to another origin', `${bank}/to-thief`, '#password'],
   ['a frame of another origin in a page of the origin', `${bank}/holds-thief`, enter('#frame')],
   ['a frame of the origin in a page of another origin', `${pages.b}/holds-bank`, enter('#frame')],
-  ['a frame of the origin in a frame of another origin in a page of the origin', `${bank}/holds-both`, enter('#outer', '#frame')],
+  [
+    'a frame of the origin in a frame of another origin in a page of the origin',
+    `${bank}/holds-both`,
+    enter('#outer', '#frame'),
+  ],
   ['a frame of a data: address', `${bank}/data`, enter('#frame')],
   ['a frame without an address in a page of another origin', `${pages.b}/blank`, enter('#frame')],
   ['a sandboxed frame', `${bank}/sandboxed-frame`, enter('#frame')],

@@ -210,7 +210,7 @@ describe('a server on the embedded PostgreSQL', () => {
     const options = { dataDir: temporaryFolder(scope, 'second'), databaseUrl: new Secret(url) };
     await assert.rejects(
       openStore({ ...options, log: silentLog, clock: systemClock }),
-      error => isFault(error, 'database_unusable') && /It serves one host/.test(error.message),
+      error => isFault(error, 'database_unusable') && /serves only one host/.test(error.message),
     );
   });
 
@@ -281,7 +281,7 @@ describe('a server on the embedded PostgreSQL', () => {
     const before = readdirSync(join(dataDir, 'pg')).sort();
     await assert.rejects(open(), error => {
       assert.ok(isFault(error, 'data_folder_version'));
-      assert.match(error.message, /made by PostgreSQL 14.*pg_dump/s);
+      assert.match(error.message, /created by PostgreSQL 14.*pg_dump/s);
       return true;
     });
     assert.deepEqual(readdirSync(join(dataDir, 'pg')).sort(), before);

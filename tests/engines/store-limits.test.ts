@@ -359,7 +359,7 @@ function describeLimits(name: string, prepare: (scope: Scope) => Promise<StoreOp
         assert.equal((await store.sessions.countOf(applicationId, NOW, NOW)).living, 1);
       });
 
-      it("stores the expiresAt of the terms instead of the expiresAt of the row", async () => {
+      it('stores the expiresAt of the terms instead of the expiresAt of the row', async () => {
         const expiresAt = plus(NOW, 90 * SECOND_MS);
         const row = newSession({ applicationId: await anApplication(), hostId: await aHost() });
         const placed = await placedBy(

@@ -139,7 +139,7 @@ function describeStore(name: string, prepare: (scope: Scope) => Promise<Place>):
         assert.deepEqual(await store.applications.find('\0'), []);
       });
 
-      it("finds all applications with a name, or only the application whose slug equals the name", async () => {
+      it('finds all applications with a name, or only the application whose slug equals the name', async () => {
         const account = await anAccount();
         const name = `twin-${randomBytes(4).toString('hex')}`;
         const [one, two] = [await anApplication(account, name), await anApplication(account, name)];

@@ -51,7 +51,7 @@ test('ends a session whose adoption crashed the server, and keeps the other sess
   assert.deepEqual([status, endReason], ['ERROR', 'service_restart']);
   for (const neighbour of neighbours) assert.ok(await answersFor(neighbour), 'the other session was adopted');
   const events = await server.api('GET', `/v1/browsers/sessions/${poisoned.id}/events`);
-  assert.match(events.text, /adopting its browser ended the service: poisoned/);
+  assert.match(events.text, /the service ended because of an error while it adopted the browser: poisoned/);
   rmSync(isPoisonous);
   for (const { id } of neighbours) await server.release(id);
   await server.settles();

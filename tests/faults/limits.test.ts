@@ -122,7 +122,7 @@ test('ends a session as disk_limit when its folder exceeds the size limit', asyn
   const { code, reason } = await client.closed(ENDED_MS);
   assert.deepEqual({ code, reason }, { code: 4002, reason: 'session ended: disk_limit' });
   await assertEnded(server, session.id, 'ERROR', 'disk_limit');
-  await assertTold(session, 'disk_limit', 'service', /passed its limit/);
+  await assertTold(session, 'disk_limit', 'service', /exceeded its limit/);
   assert.ok(await answersFor(neighbour));
   await server.settles([neighbour.id]);
 });

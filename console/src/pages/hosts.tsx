@@ -178,8 +178,8 @@ function Drain({ host: { id, state, draining, used } }: { readonly host: ListedH
       <Button onClick={() => setAsking(true)}>Drain</Button>
       {asking && (
         <Confirm title="Drain this host?" action="Drain" close={() => setAsking(false)} act={() => change(true)}>
-          {used === 0 ? 'No sessions are running on this host.' : `Running sessions (${used}) continue until they end.`} New
-          sessions go to the other hosts. You can undo this at any time.
+          {used === 0 ? 'No sessions are running on this host.' : `Running sessions (${used}) continue until they end.`}{' '}
+          New sessions go to the other hosts. You can undo this at any time.
         </Confirm>
       )}
     </>

@@ -237,7 +237,8 @@ function Value({
 }
 
 function whyAbsent(name: string, status: Invocation['status'], mayRead: boolean, isKept: boolean): string {
-  if (!mayRead && isKept) return `The ${name.toLowerCase()} is kept, but is shown only to developers, admins and owners.`;
+  if (!mayRead && isKept)
+    return `The ${name.toLowerCase()} is kept, but is shown only to developers, admins and owners.`;
   if (status === 'running') return `The ${name.toLowerCase()} is shown when the call has ended, if it is kept.`;
   if (name === 'Output' && status !== 'succeeded') return 'There is no output.';
   return `The ${name.toLowerCase()} is not kept. The receipt contains its digest, so anyone who has the ${name.toLowerCase()} can prove that it belongs to this call.`;

@@ -128,7 +128,10 @@ function Row({
           {TYPES[type].name}
           {label && `, ${label}`}
         </p>
-        <p className="mt-0.5 truncate text-xs text-soft" title={`${fingerprint}\nEqual values have the same fingerprint.`}>
+        <p
+          className="mt-0.5 truncate text-xs text-soft"
+          title={`${fingerprint}\nEqual values have the same fingerprint.`}
+        >
           Fingerprint <code className="font-mono">{fingerprint.replace(/^hmac:/, '').slice(0, 12)}</code>
         </p>
       </div>

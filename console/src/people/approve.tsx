@@ -85,7 +85,9 @@ function Outcome({ action }: { readonly action: ApplicationAction }) {
     <Surface
       title={title}
       about={
-        status === 'approved' && executeOnApproval ? 'It will be executed in a moment. No further approval is needed.' : about
+        status === 'approved' && executeOnApproval
+          ? 'It will be executed in a moment. No further approval is needed.'
+          : about
       }
     >
       <Facts label="What was decided">

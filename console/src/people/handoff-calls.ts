@@ -79,7 +79,10 @@ async function send<T>(
 
 const errorOf = async (response: Response): Promise<{ code: string; message: string }> => {
   const { code, message } = Object(await response.json().catch(() => ({})));
-  return { code: String(code ?? ''), message: String(message ?? `The service responded with status ${response.status}.`) };
+  return {
+    code: String(code ?? ''),
+    message: String(message ?? `The service responded with status ${response.status}.`),
+  };
 };
 
 const codeOf = async (response: Response): Promise<string> => (await errorOf(response.clone())).code;

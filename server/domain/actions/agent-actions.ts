@@ -190,7 +190,7 @@ export class AgentActions {
             invocation.id,
             this.#parts.clock.now(),
           );
-          if (!executing) throw new Error(`the Action ${row.id} is approved and was not executed`);
+          if (!executing) throw new Error(`the Action ${row.id} is approved but was not executed`);
           const details = { invocationId: invocation.id };
           await this.#parts.audit.record('action.executed', executing, byAgent(caller), within, details);
           return inserted;
@@ -216,11 +216,11 @@ export class AgentActions {
   async #assertEndUser({ applicationId }: AgentCaller, endUser: EndUser | undefined): Promise<void> {
     const { endUsers } = this.#parts;
     if (!endUsers)
-      throw fault('feature_unavailable', 'This installation has no end users, so none can approve.', {
-        advice: 'Let a member approve: configure the operation with the approval member or owner.',
+      throw fault('feature_unavailable', 'This installation has no end users, so no end user can approve an Action.', {
+        advice: 'Set the approval of the operation to member or owner.',
       });
     if (!endUser)
-      throw invalidRequest([{ path: 'endUser', message: 'is missing: an end user approves this operation' }]);
+      throw invalidRequest([{ path: 'endUser', message: 'is required, because an end user approves this operation' }]);
     if (!(await endUsers.canDecide(applicationId, endUser)))
       throw invalidRequest([{ path: 'endUser', message: 'does not exist in this application' }]);
   }
@@ -306,7 +306,7 @@ function notBeforeIn(text: string | undefined, expiresAt: Date): Date | undefine
   if (text === undefined) return undefined;
   const notBefore = new Date(text);
   if (notBefore < expiresAt) return notBefore;
-  throw invalidRequest([{ path: 'notBefore', message: `is not before the expiry (${expiresAt.toISOString()})` }]);
+  throw invalidRequest([{ path: 'notBefore', message: `must be before the expiry (${expiresAt.toISOString()})` }]);
 }
 
 function assertOwn({ applicationId }: AgentCaller, appId: string): void {
@@ -318,8 +318,8 @@ function raise(message: string): never {
 }
 
 const keyRequired = (): Error =>
-  fault('idempotency_key_required', 'Preparing an Action needs an Idempotency-Key.', {
-    advice: 'Send the header Idempotency-Key, and the same value if you send the request again.',
+  fault('idempotency_key_required', 'Preparing an Action requires an Idempotency-Key.', {
+    advice: 'Send the header Idempotency-Key, and send the same value if you repeat the request.',
   });
 
 const keyConflict = (): Error =>
@@ -328,8 +328,8 @@ const keyConflict = (): Error =>
   });
 
 const alreadyPrepared = ({ id, state }: ActionRow): Error =>
-  fault('already_prepared', `The Action ${id} would do the same, and is open.`, {
-    advice: 'Follow that Action, or cancel it first.',
+  fault('already_prepared', `The open Action ${id} has the same content.`, {
+    advice: 'Wait for that Action, or cancel it first.',
     details: { jobId: id, status: state },
   });
 
@@ -341,13 +341,13 @@ const endUserFull = (): Error =>
 
 const notApproved = ({ id, approver }: ActionRow, url: string): Error =>
   fault('approval_required', `The Action ${id} is not approved yet (${approver}). Nothing was started.`, {
-    advice: 'Show the person approvalUrl, and wait for the status approved.',
+    advice: 'Give approvalUrl to the approver, and wait for the status approved.',
     details: { approval: approver, status: 'awaiting_approval', approvalUrl: url },
   });
 
 const tooEarly = ({ id }: ActionRow, notBefore: Date): Error =>
-  fault('not_ready', `The Action ${id} is not executed before ${notBefore.toISOString()}.`, {
-    advice: 'Execute it then.',
+  fault('not_ready', `The Action ${id} cannot be executed before ${notBefore.toISOString()}.`, {
+    advice: 'Execute the Action after that time.',
     details: { notBefore: notBefore.toISOString() },
   });
 

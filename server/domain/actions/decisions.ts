@@ -213,6 +213,10 @@ const nameOf = ({
 }) => JSON.stringify([applicationId, endUser.providerId, endUser.subject]);
 
 const fromSession = (): Error =>
-  fault('address_not_allowed', 'A browser of a session of this service cannot approve an Action.', {
-    advice: 'Open the address in a browser of your own.',
-  });
+  fault(
+    'address_not_allowed',
+    'This request comes from the browser of a session of this service, which cannot approve an Action.',
+    {
+      advice: 'Open the address in your own browser.',
+    },
+  );

@@ -36,7 +36,7 @@ function every(input: JsonObject): Rendering['fields'] {
     .slice(0, FIELDS_MAX)
     .map(([name, value]) => ({ label: cut(visible(name)), value: shown(value) }));
   const more = members.length - fields.length;
-  return more > 0 ? [...fields, { label: 'And', value: `${more} more, in the full content` }] : fields;
+  return more > 0 ? [...fields, { label: 'And', value: `${more} more fields, in the full content` }] : fields;
 }
 
 function memberAt(value: Json | undefined, path: readonly string[]): Json | undefined {

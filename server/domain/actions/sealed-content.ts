@@ -24,7 +24,7 @@ export class SealedContent {
     const text = (await this.#vault.open(placeOf(row), row.sealedContent)).reveal();
     const content = parseJson(text) as unknown as ActionContent; // Sealed by `seal`; the digest says so.
     if (digestOfContent(content) !== row.digest)
-      throw new Error(`the content of the Action ${row.id} has another digest`);
+      throw new Error(`the content of the Action ${row.id} does not match its digest`);
     return content;
   }
 

@@ -16,18 +16,18 @@ const OVER: readonly ActionStatus[] = ['refused', 'expired', 'cancelled'];
 export function assertNotOver({ id }: Pick<ActionRow, 'id'>, status: ActionStatus): void {
   if (!OVER.includes(status)) return;
   throw fault('expired', `The Action ${id} is ${status}. Nothing was started.`, {
-    advice: 'Prepare a new Action if it is still wanted.',
+    advice: 'Prepare a new Action if the call is still needed.',
     details: { status },
   });
 }
 
 export const alreadyDecided = ({ id }: Pick<ActionRow, 'id'>, status: ActionStatus): Error =>
-  fault('already_decided', `The Action ${id} is ${status}: it was decided, and the decision cannot be changed.`, {
-    advice: 'Prepare a new Action if another decision is wanted.',
+  fault('already_decided', `The Action ${id} was already decided (${status}). The decision cannot be changed.`, {
+    advice: 'Prepare a new Action to get another decision.',
     details: { status },
   });
 
 export const digestMismatch = ({ id }: Pick<ActionRow, 'id'>): Error =>
-  fault('digest_mismatch', `The digest is not that of the Action ${id}. Nothing was decided or started.`, {
-    advice: 'Read the Action, look at its content, and send its digest.',
+  fault('digest_mismatch', `The digest does not match the Action ${id}. Nothing was decided or started.`, {
+    advice: 'Read the Action, check its content, and send its digest.',
   });

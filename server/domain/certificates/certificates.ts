@@ -65,7 +65,7 @@ export class Certificates {
     const ders = certificates.map(({ der }) => Buffer.from(der));
     const outcome = await this.#parts.rows.insert(row, ders, CERTIFICATES_PER_APPLICATION_MAX);
     if (outcome === 'limit_reached')
-      throw limitReached('uploads of certificates in this application', CERTIFICATES_PER_APPLICATION_MAX);
+      throw limitReached('certificate uploads in this application', CERTIFICATES_PER_APPLICATION_MAX);
   }
 }
 
@@ -85,8 +85,12 @@ function warningsFor(certificates: readonly ReadCertificate[], now: Date): Warni
     return subjects.length === 0 ? [] : [{ code, path: 'file', message: `${message}: ${subjects.join('; ')}.` }];
   };
   return [
-    ...warn('not_a_ca', 'Not a certificate authority, so nothing that it signed is trusted', it => !it.isAuthority),
-    ...warn('expired', 'Expired, so nothing that it signed is trusted', it => it.notAfter <= now),
+    ...warn(
+      'not_a_ca',
+      'Not a certificate authority, so certificates that it signed are not trusted',
+      it => !it.isAuthority,
+    ),
+    ...warn('expired', 'Expired, so certificates that it signed are not trusted', it => it.notAfter <= now),
     ...warn('not_yet_valid', 'Not valid yet', it => it.notBefore > now),
   ];
 }

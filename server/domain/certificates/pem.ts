@@ -72,7 +72,7 @@ function blocksOf(text: string): readonly Block[] {
 
 function readBlock(label: string, body: string, number: number): ReadCertificate {
   if (!LABELS.includes(label))
-    throw invalid(`its block ${number} is a ${label}`, 'Only blocks named CERTIFICATE are expected.');
+    throw invalid(`its block ${number} is a ${label}`, 'Remove the block: only CERTIFICATE blocks are allowed.');
   const certificate = parse(Buffer.from(body, 'base64'));
   if (!certificate)
     throw invalid(`its block ${number} is not a valid certificate`, 'Export it again, or remove that block.');

@@ -49,7 +49,10 @@ async function trusted(
 function assertSize(bytes: number): void {
   if (bytes > TRUSTED_BYTES_MAX)
     throw invalidRequest([
-      { path: FIELD, message: `names certificates of ${bytes} bytes in total; expected at most ${TRUSTED_BYTES_MAX}` },
+      {
+        path: FIELD,
+        message: `names certificates with a total size of ${bytes} bytes; expected at most ${TRUSTED_BYTES_MAX}`,
+      },
     ]);
 }
 

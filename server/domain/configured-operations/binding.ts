@@ -17,10 +17,10 @@ export function bindingIssues(binding: HttpBinding, properties: ReadonlySet<stri
     ...pointerIssues(binding, properties),
     ...headerIssues(binding),
     ...(body && (method === 'GET' || method === 'HEAD')
-      ? [{ path: 'binding.body', message: `is not sent with ${method}` }]
+      ? [{ path: 'binding.body', message: `is not allowed with ${method}` }]
       : []),
     ...(auth && (auth.as === 'header') !== (auth.header !== undefined)
-      ? [{ path: 'binding.auth.header', message: 'is needed with "as": "header", and with nothing else' }]
+      ? [{ path: 'binding.auth.header', message: 'is required with "as": "header", and is not allowed otherwise' }]
       : []),
   ];
 }
@@ -32,7 +32,7 @@ function urlIssues({ url }: HttpBinding, properties: ReadonlySet<string> | undef
   const variables = [...template.pathVariables, ...template.queryVariables];
   return variables
     .filter(name => properties && !properties.has(name))
-    .map(name => ({ path, message: `has the variable ${name}, which inputSchema does not name` }));
+    .map(name => ({ path, message: `has the variable ${name}, which inputSchema does not define` }));
 }
 
 function pointerIssues(
@@ -48,7 +48,7 @@ function pointerIssues(
     if (!isPointer(pointer)) return [{ path, message: 'is not a JSON Pointer such as /orderId' }];
     const [first] = stepsOf(pointer);
     return first !== undefined && properties && !properties.has(first)
-      ? [{ path, message: `is for the member ${first}, which inputSchema does not name` }]
+      ? [{ path, message: `refers to the member ${first}, which inputSchema does not define` }]
       : [];
   });
 }

@@ -27,7 +27,7 @@ export function browserBindingIssues(
   return [
     ...(url === undefined ? [] : templateIssues('binding.url', url, properties)),
     ...(url === undefined && first?.do !== 'goto'
-      ? [{ path: 'binding.url', message: 'is needed, unless the first step is a goto' }]
+      ? [{ path: 'binding.url', message: 'is required unless the first step is goto' }]
       : []),
     ...stepIssues(steps, 'binding.steps'),
     ...steps.flatMap((step, index) => [
@@ -43,7 +43,7 @@ function templateIssues(path: string, url: string, properties: ReadonlySet<strin
   if (typeof template === 'string') return [{ path, message: template }];
   return [...template.pathVariables, ...template.queryVariables]
     .filter(name => properties && !properties.has(name))
-    .map(name => ({ path, message: `has the variable ${name}, which inputSchema does not name` }));
+    .map(name => ({ path, message: `has the variable ${name}, which inputSchema does not define` }));
 }
 
 function sourceIssues(
@@ -56,7 +56,7 @@ function sourceIssues(
   if (!isPointer(pointer)) return [{ path: `${path}.from`, message: 'is not a JSON Pointer such as /orderId' }];
   const [first] = stepsOf(pointer);
   return first !== undefined && properties && !properties.has(first)
-    ? [{ path: `${path}.from`, message: `is for the member ${first}, which inputSchema does not name` }]
+    ? [{ path: `${path}.from`, message: `refers to the member ${first}, which inputSchema does not define` }]
     : [];
 }
 
@@ -97,7 +97,7 @@ const memberOf = (input: JsonObject, name: string): Json | undefined =>
 function textOf(value: NonNullable<Bound['value']>, input: JsonObject): string {
   if (typeof value === 'string') return value;
   const text = plainText(valueAt(input, value.from));
-  if (text === undefined) throw missing(value.from, 'is needed as a text, a number or a boolean');
+  if (text === undefined) throw missing(value.from, 'must be a string, a number or a boolean');
   if (text.length > VALUE_CHARACTERS_MAX)
     throw missing(value.from, `is longer than ${VALUE_CHARACTERS_MAX} characters`);
   return text;
@@ -113,7 +113,7 @@ function optionsOf(values: NonNullable<Bound['values']>, input: JsonObject): str
   if (texts.length !== options.length || texts.length > OPTIONS_MAX)
     throw missing(
       values.from,
-      `is needed as a text or as a list of at most ${OPTIONS_MAX} texts of ${OPTION_CHARACTERS_MAX} characters`,
+      `must be a string, or a list of at most ${OPTIONS_MAX} strings of at most ${OPTION_CHARACTERS_MAX} characters`,
     );
   return texts;
 }

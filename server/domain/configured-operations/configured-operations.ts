@@ -133,7 +133,7 @@ export class ConfiguredOperations {
   ): Promise<Configured> {
     const { id, role } = await this.#parts.applications.require(caller, appId, 'operations');
     if (!isOperationId(operationId))
-      throw invalidRequest([{ path: 'id', message: 'is not an id such as orders.cancel' }]);
+      throw invalidRequest([{ path: 'id', message: 'is not a valid id; expected an id such as orders.cancel' }]);
     const managed = builtInNamed(operationId);
     if (managed) return { operation: await this.#overlay(caller, id, role, managed, ifMatch, request), isNew: false };
     if (isReserved(operationId)) throw reserved(operationId);
@@ -431,22 +431,22 @@ const isReserved = (id: string): boolean =>
 const reserved = (id: string): Error =>
   fault(
     'permission_denied',
-    `The id ${id} belongs to the built-in operations. They cannot be created, published or deleted.`,
+    `The id ${id} is reserved for built-in operations, which cannot be created, published or deleted.`,
     {
-      advice: 'Choose another id. Of a built-in operation, set enabled, approval or price.',
+      advice: 'Choose another id. For a built-in operation, only enabled, approval and price can be set.',
     },
   );
 
 const sameTool = (id: string): Error =>
-  fault('name_taken', `Another operation has the same name as ${id} when agents see it as a tool.`, {
-    advice: 'Choose an id that differs in more than . and _.',
+  fault('name_taken', `Another operation has the same tool name as ${id}.`, {
+    advice: 'Choose an id that differs from the other id in more than . and _.',
   });
 
 const otherKind = ({ id, kind }: OperationRow): Error =>
   invalidRequest([{ path: 'kind', message: `is ${kind} for the operation ${id}, and cannot be changed` }]);
 
 const notPublished = (id: string): Error =>
-  fault('not_ready', `The operation ${id} was never published.`, { advice: 'It needs no withdrawal.' });
+  fault('not_ready', `The operation ${id} was never published.`, { advice: 'There is nothing to withdraw.' });
 
 const stillPublished = (id: string): Error =>
   fault('not_ready', `The operation ${id} is published.`, { advice: 'Withdraw it first.' });

@@ -104,7 +104,8 @@ export function definitionOf(request: ConfigureOperation): { kind: OwnKind; defi
 function assertSchemas({ inputSchema, outputSchema }: OperationDefinition): void {
   assertInputSchema(inputSchema, 'inputSchema', SCHEMA_BYTES_MAX);
   if (outputSchema) assertInputSchema(outputSchema, 'outputSchema', SCHEMA_BYTES_MAX);
-  if (inputSchema.type !== 'object') throw schemaNot('inputSchema', 'is not for an object; expected "type": "object"');
+  if (inputSchema.type !== 'object')
+    throw schemaNot('inputSchema', 'does not describe an object; expected "type": "object"');
 }
 
 export const schemaNot = (path: string, message: string): Error =>
@@ -116,9 +117,19 @@ function issuesOf(definition: OperationDefinition, { enabled, kind }: ConfigureO
   return [
     ...(enabled === undefined
       ? []
-      : [{ path: 'enabled', message: 'is for built-in operations; publish or withdraw this one' }]),
+      : [
+          {
+            path: 'enabled',
+            message: 'is allowed only for built-in operations; publish or withdraw this operation instead',
+          },
+        ]),
     ...(isUnattended && acknowledgeUnattended !== true
-      ? [{ path: 'acknowledgeUnattended', message: 'must be true, because nobody approves what cannot be undone' }]
+      ? [
+          {
+            path: 'acknowledgeUnattended',
+            message: 'must be true if the effect is irreversible and no approval is required',
+          },
+        ]
       : []),
     ...bindingIssuesOf(kind, binding, propertiesOf(inputSchema)),
     ...(display ? displayIssues(display) : []),
@@ -131,7 +142,7 @@ function bindingIssuesOf(
   properties: ReadonlySet<string> | undefined,
 ): Issue[] {
   if (isBrowserBinding(binding) !== (kind === 'browser'))
-    return [{ path: 'binding', message: `is not that of the kind ${kind}` }];
+    return [{ path: 'binding', message: `does not match the kind ${kind}` }];
   return isBrowserBinding(binding) ? browserBindingIssues(binding, properties) : bindingIssues(binding, properties);
 }
 
@@ -142,7 +153,12 @@ const PLACEHOLDER = /\{\{input((?:\.[A-Za-z0-9_-]{1,64}){1,8})\}\}/g;
 
 const displayIssues = ({ summary, fields = [] }: NonNullable<ConfigureOperation['display']>): Issue[] => [
   ...(/[{}]/.test(summary.replace(PLACEHOLDER, ''))
-    ? [{ path: 'display.summary', message: 'has braces that are not a placeholder such as {{input.orderId}}' }]
+    ? [
+        {
+          path: 'display.summary',
+          message: 'contains braces that are not part of a placeholder such as {{input.orderId}}',
+        },
+      ]
     : []),
   ...fields.flatMap(({ value }, index) =>
     isPointer(value) ? [] : [{ path: `display.fields[${index}].value`, message: 'is not a JSON Pointer' }],
@@ -155,7 +171,7 @@ function assertStorable(definition: OperationDefinition): void {
   if (text.length > DEFINITION_BYTES_MAX)
     throw invalidRequest([{ path: '', message: `The operation is larger than ${DEFINITION_BYTES_MAX / 1024} KiB` }]);
   if (/\\u0000|\\ud[89a-f]/i.test(text.replaceAll('\\\\', '')))
-    throw invalidRequest([{ path: '', message: 'The operation has a character that cannot be stored' }]);
+    throw invalidRequest([{ path: '', message: 'The operation contains a character that cannot be stored' }]);
 }
 
 /** Returns the digest of the operation, which covers everything except price and examples. */

@@ -14,12 +14,12 @@ const RESERVED: ReadonlySet<string> = new Set([
 
 /** Returns a description of what is wrong with the name, if anything. */
 export function headerNameProblem(name: string): string | undefined {
-  if (!NAME.test(name)) return 'is not the name of a header';
+  if (!NAME.test(name)) return 'is not a valid header name';
   if (name.toLowerCase() === 'authorization') return 'is set from a credential: use auth';
-  return RESERVED.has(name.toLowerCase()) ? 'is a header that cannot be set' : undefined;
+  return RESERVED.has(name.toLowerCase()) ? 'must not be set' : undefined;
 }
 
 export function headerValueProblem(value: string): string | undefined {
   if (value.length > VALUE_CHARACTERS_MAX) return `is longer than ${VALUE_CHARACTERS_MAX} characters`;
-  return VALUE.test(value) ? undefined : 'has a character that a header cannot contain';
+  return VALUE.test(value) ? undefined : 'contains a character that is not allowed in a header';
 }

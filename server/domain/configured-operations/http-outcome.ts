@@ -36,7 +36,7 @@ export function endOfFailure(effect: OperationEffect, { phase, reason, status, w
  */
 export function endOfStatus(effect: OperationEffect, status: number, body: string): Ended {
   const details: JsonObject = { status, ...(body === '' ? {} : { body }) };
-  const words = `The service answered with the status ${status}.`;
+  const words = `The service responded with the status ${status}.`;
   if (isClearRefusal(status) || effect === 'read')
     return failed('upstream_failed', words, { details, retryable: RETRYABLE.has(status) });
   return ambiguous('upstream_ambiguous', words, details);
@@ -44,14 +44,14 @@ export function endOfStatus(effect: OperationEffect, status: number, body: strin
 
 /** Returns the outcome for a response whose status means success, but whose body cannot be read. */
 export function endOfUnreadable(effect: OperationEffect, status: number, why: string): Ended {
-  const words = `The service answered with the status ${status}, but its answer cannot be read: ${why}.`;
+  const words = `The service responded with the status ${status}, but the response cannot be read: ${why}.`;
   if (effect === 'read') return failed('upstream_failed', words, { details: { status } });
   return ambiguous('upstream_ambiguous', words, { status });
 }
 
 /** Returns the outcome of a read whose output does not match. The read had no effect, so it has failed. */
 export const endOfInvalid = (status: number): Ended =>
-  failed('output_invalid', 'The answer of the service does not match the output schema of the operation.', {
+  failed('output_invalid', 'The response of the service does not match the output schema of the operation.', {
     details: { status },
     phase: 'after',
   });
@@ -66,7 +66,7 @@ const ambiguous = (code: string, message: string, details: JsonObject): Ended =>
   state: 'ambiguous',
   error: {
     code,
-    message: `${message} Whether it took effect is not known.`,
+    message: `${message} It is not known whether the call took effect.`,
     retryable: false,
     phase: 'during',
     details,

@@ -68,7 +68,7 @@ function scalarText(value: Json | undefined, pointer: string): string | undefine
     throw invalidRequest([
       {
         path: inInput(pointer),
-        message: 'is part of the request line or a header; expected a string, a number, true or false',
+        message: 'is used in the URL or in a header; expected a string, a number, true or false',
       },
     ]);
   return String(value);

@@ -17,15 +17,16 @@ export interface UrlTemplate {
 
 /** Returns the parts of the template, or a description of what is wrong with it. */
 export function readTemplate(template: string): UrlTemplate | string {
-  if (!VISIBLE.test(template)) return 'has a character that must be percent-encoded';
+  if (!VISIBLE.test(template)) return 'contains a character that must be percent-encoded';
   const [, scheme, authority, path = '/', query = ''] = PARTS.exec(template) ?? [];
   if (scheme === undefined || authority === undefined)
-    return 'is not a URL such as https://api.example/orders/{orderId}: variables may stand only in path and query, and neither user names nor fragments are possible';
+    return 'is not a URL such as https://api.example/orders/{orderId}; variables are allowed only in the path and the query, and user names and fragments are not allowed';
   const url = URL.parse(`${scheme}${authority}`);
-  if (!url || url.hostname === '') return 'has a host that is not valid';
-  if (/[{}]/.test(`${path}${query}`.replace(VARIABLE, ''))) return 'has a variable that is not a name in braces';
+  if (!url || url.hostname === '') return 'has an invalid host';
+  if (/[{}]/.test(`${path}${query}`.replace(VARIABLE, '')))
+    return 'has a brace that is not part of a variable such as {orderId}';
   if (pathOf(path.replace(VARIABLE, 'x')) === undefined)
-    return 'has a path with . or .. or characters that must be percent-encoded';
+    return 'has a path that contains . or .. as a segment, or a character that must be percent-encoded';
   return {
     host: url.host,
     isEncrypted: url.protocol === 'https:',
@@ -52,17 +53,17 @@ export function expand(
 ): Expanded {
   const [, scheme = '', authority = '', path = '/', given = ''] = PARTS.exec(template) ?? [];
   const missing = namesIn(path + given).find(name => textOf(name) === undefined);
-  if (missing !== undefined) return { variable: missing, problem: 'is needed for the address' };
+  if (missing !== undefined) return { variable: missing, problem: 'is required for the URL' };
   const empty = namesIn(path).find(name => textOf(name) === '');
-  if (empty !== undefined) return { variable: empty, problem: 'is empty, but is part of the path' };
+  if (empty !== undefined) return { variable: empty, problem: 'must not be empty, because it is part of the path' };
   const filled = (text: string): string => text.replace(VARIABLE, (_, name: string) => encoded(textOf(name) ?? ''));
   const wholePath = filled(path);
-  if (pathOf(wholePath) === undefined) return { problem: 'would change the path of the address' };
+  if (pathOf(wholePath) === undefined) return { problem: 'contains a value that would change the path of the URL' };
   const added = query.map(([name, value]) => `${encoded(name)}=${encoded(value)}`).join('&');
   const wholeQuery = [filled(given).slice(1), added].filter(part => part !== '').join('&');
   const url = `${scheme}${authority}${wholePath}${wholeQuery === '' ? '' : `?${wholeQuery}`}`;
   return url.length > URL_CHARACTERS_MAX
-    ? { problem: `makes the address longer than ${URL_CHARACTERS_MAX} characters` }
+    ? { problem: `makes the URL longer than ${URL_CHARACTERS_MAX} characters` }
     : { url };
 }
 

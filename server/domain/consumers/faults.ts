@@ -2,10 +2,14 @@
 // consumers.
 import { fault } from '../faults.ts';
 
-export const invalidGrant = (what: string): Error =>
-  fault('invalid_grant', `The ${what} is not valid: it is unknown, expired, was used before, or belongs elsewhere.`, {
-    advice: 'Start a new sign-in with session.start.',
-  });
+export const invalidGrant = (what: string, advice = 'Start a new sign-in with session.start.'): Error =>
+  fault(
+    'invalid_grant',
+    `The ${what} is not valid: it is unknown or expired, was already used, or was issued for another application or sign-in.`,
+    {
+      advice,
+    },
+  );
 
 export const providerOff = (provider: string): Error =>
   fault('feature_unavailable', `The application does not let its consumers sign in with ${provider}.`, {
@@ -14,7 +18,7 @@ export const providerOff = (provider: string): Error =>
   });
 
 export const methodOff = (method: string): Error =>
-  fault('feature_unavailable', `The application does not let its consumers sign in by ${method}.`, {
-    advice: 'Use one of the methods that hosted.describe names.',
+  fault('feature_unavailable', `The application does not let its consumers sign in with the method ${method}.`, {
+    advice: 'Use one of the methods that hosted.describe returns.',
     details: { field: 'method' },
   });

@@ -279,7 +279,7 @@ const hashOf = (ticket: string, code: string): Buffer => createHash('sha256').up
 
 const mailOf = (code: string, application: string) => ({
   subject: `${code} is your code for ${application}`,
-  text: `Your code is ${code}.\n\nIt signs you in to ${application}, and is valid for ${CODE_MINUTES} minutes. Give it to nobody.\n\nIf you did not ask for a code, you can ignore this message.\n`,
+  text: `Your code is ${code}.\n\nIt signs you in to ${application}, and is valid for ${CODE_MINUTES} minutes. Do not give it to anyone.\n\nIf you did not ask for a code, you can ignore this message.\n`,
 });
 
 const tooManyCodes = (): Error =>

@@ -28,6 +28,9 @@ export interface LinkingParts {
   readonly clock: Clock;
 }
 
+const notOfAnother = (): Error =>
+  invalidGrant('access token', 'Sign in as the other consumer, and send the access token of that session.');
+
 export class Linking {
   readonly #parts: LinkingParts;
 
@@ -64,8 +67,8 @@ export class Linking {
     const isOfSession = credential?.kind === 'consumer_session';
     const row = isOfSession ? await store.consumerSessions.byHash(credential.hash) : undefined;
     const now = clock.now();
-    if (!row || row.revokedAt || row.expiresAt <= now) throw invalidGrant('access token');
-    if (row.applicationId !== applicationId || row.consumerId === consumerId) throw invalidGrant('access token');
+    if (!row || row.revokedAt || row.expiresAt <= now) throw notOfAnother();
+    if (row.applicationId !== applicationId || row.consumerId === consumerId) throw notOfAnother();
     const { id, acr, authTime, strongestAcr, expiresAt } = row;
     const via = { kind: 'consumer_session', id, acr, authTime, strongestAcr, expiresAt } as const;
     assertSteppedUp({ kind: 'consumer', via }, now);
@@ -100,7 +103,7 @@ async function moveMemory(
     const version = (await consumerMemory.nextVersion(to)) ?? 0;
     const sealed = seals.to.seal({ key, version }, JSON.stringify(seals.from.open(item)));
     const outcome = await consumerMemory.put({ ...item, consumerId: to, version, sealed }, 0, LIMITS);
-    if (outcome === 'limit_reached') throw limitReached('items of the memory of both consumers', MEMORY_ITEMS_MAX);
+    if (outcome === 'limit_reached') throw limitReached('memory items of both consumers', MEMORY_ITEMS_MAX);
     if (outcome !== 'written') both.push(key);
   }
   if (both.length > 0) throw bothHave(both);
@@ -112,9 +115,9 @@ const NAMED_MAX = 20;
 const bothHave = (keys: readonly string[]): Error =>
   fault(
     'name_taken',
-    `Both consumers remember something under ${keys.slice(0, NAMED_MAX).join(', ')}. Nothing was linked.`,
+    `Both consumers have memory items with the same keys: ${keys.slice(0, NAMED_MAX).join(', ')}. Nothing was linked.`,
     {
-      advice: 'Delete one of the two with memory.delete, then link again.',
+      advice: 'For each key, delete one of the two items with memory.delete. Then link again.',
       details: { keys: keys.slice(0, NAMED_MAX) },
     },
   );

@@ -89,7 +89,7 @@ export class Memory {
 
   async delete(caller: ConsumerCaller, { key, prefix }: DeleteMemory): Promise<DeletedItems> {
     if ((key === undefined) === (prefix === undefined))
-      throw invalidRequest([{ path: '', message: 'needs either key or prefix' }]);
+      throw invalidRequest([{ path: '', message: 'Exactly one of `key` and `prefix` is required.' }]);
     const { store, audit } = this.#parts;
     const deleted = await store.atomically(async within => {
       const which = key === undefined ? { prefix: prefix ?? '' } : { key };
@@ -216,7 +216,7 @@ const targetOf = ({ id }: Pick<ConsentRow, 'id'>) => ({ kind: 'consent', id });
 const full = (): Error =>
   fault(
     'limit_reached',
-    `The memory of this consumer would have more than ${MEMORY_ITEMS_MAX} items or ${MEMORY_BYTES_MAX / 1_048_576} MiB.`,
+    `The memory of this consumer would exceed ${MEMORY_ITEMS_MAX} items or ${MEMORY_BYTES_MAX / 1_048_576} MiB.`,
     {
       advice: 'Delete items that are no longer needed.',
       details: { limit: MEMORY_ITEMS_MAX, bytes: MEMORY_BYTES_MAX },
@@ -224,7 +224,7 @@ const full = (): Error =>
   );
 
 const otherVersion = (key: string, version: number): Error =>
-  fault('revision_conflict', `The item ${key} has the version ${version}. Nothing was written.`, {
-    advice: 'Read the item again, and send its version as ifVersion, or none.',
+  fault('revision_conflict', `The current version of the item ${key} is ${version}. Nothing was written.`, {
+    advice: 'Read the item again, and send its version as ifVersion, or omit ifVersion.',
     details: { version },
   });

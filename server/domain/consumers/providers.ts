@@ -70,7 +70,9 @@ export class Providers {
     const { applications, identities, store, audit, clock, seal } = this.#parts;
     const { id: applicationId } = await applications.require(caller, appId, 'identity');
     if (!isProviderId(providerId) || RESERVED.includes(providerId))
-      throw invalidRequest([{ path: 'providerId', message: `is reserved, or not an id such as acme` }]);
+      throw invalidRequest([
+        { path: 'providerId', message: `is reserved or not a valid id; expected an id such as acme` },
+      ]);
     const standing = await identities.provider(applicationId, providerId);
     if (!standing && ifMatch !== undefined && ifMatch.trim() !== '*') throw preconditionFailed();
     const before = standing ? revisionFrom(ifMatch, standing.revision) : 0;
@@ -81,7 +83,7 @@ export class Providers {
     const secretSealed = clientSecret === undefined ? kept : await seal.close(applicationId, providerId, clientSecret);
     const authMethod = wanted.authMethod ?? (secretSealed ? 'client_secret_basic' : 'none');
     if (authMethod !== 'none' && !secretSealed)
-      throw invalidRequest([{ path: 'clientSecret', message: `is missing; ${authMethod} needs it` }]);
+      throw invalidRequest([{ path: 'clientSecret', message: `is required for ${authMethod}` }]);
     const metadata = await this.#discovered(issuer);
     const now = clock.now();
     const row: ConsumerProviderRow = {

@@ -53,7 +53,7 @@ export class ConsumerReceipts {
       store.keys.get(applicationId, keyId),
     ]);
     if (state === 'accepted' || state === 'dispatched')
-      throw new Error(`the invocation ${id} has a receipt and no end`);
+      throw new Error(`the invocation ${id} has a receipt but has not ended`);
     return {
       ...{ id, receiptId, operationId, operationTitle: operation?.title ?? operationId, status: state },
       agent: { name: key?.name ?? 'an agent key that no longer exists' },

@@ -18,7 +18,7 @@ export function isOrigin(text: string): boolean {
 }
 
 const NOT_AN_ORIGIN =
-  'is not an origin like https://shop.example, or http on loopback; name each host, in letters, digits, dots and hyphens, without *';
+  'is not an origin such as https://shop.example (http only for loopback addresses); list each host in letters, digits, dots and hyphens, without *';
 
 /** Returns what is wrong with the origins and redirect addresses. Empty if nothing is wrong. */
 export function registeredIssues({
@@ -31,7 +31,8 @@ export function registeredIssues({
       const url = URL.parse(text);
       const isClean = url && isSafe(url) && !url.username && !url.password && !text.includes('#');
       if (isClean && !/[\s\p{Cc}\\]/u.test(text)) return [];
-      const message = 'is not an https address of a plain host without user name and fragment, or http on loopback';
+      const message =
+        'is not an https URL of a plain host without a user name and a fragment (http only for loopback addresses)';
       return [{ path: `redirectUris[${at}]`, message }];
     }),
   ];

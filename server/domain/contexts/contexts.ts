@@ -287,7 +287,7 @@ function cleanName(text: string): string {
     throw invalidRequest([
       {
         path: 'name',
-        message: `must be 1 to ${CONTEXT_NAME_MAX_CHARACTERS} printable characters, blanks around it apart`,
+        message: `must have 1 to ${CONTEXT_NAME_MAX_CHARACTERS} printable characters, not counting spaces around it`,
       },
     ]);
   return name;

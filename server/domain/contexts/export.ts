@@ -100,7 +100,7 @@ export class Exports {
     const [limit, used] =
       running >= EXPORTS_OF_APPLICATION_MAX ? [EXPORTS_OF_APPLICATION_MAX, running] : [EXPORTS_MAX, this.#total];
     if (used >= limit)
-      throw fault('rate_limited', `${limit} storage states are being exported already, which is the limit.`, {
+      throw fault('rate_limited', `${limit} storage states are already being exported, which is the limit.`, {
         advice: 'Wait for one to finish, and send the request again.',
         details: { limit, used, retryAfterSeconds: 1 },
       });

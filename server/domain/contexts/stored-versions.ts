@@ -41,7 +41,7 @@ export class StoredVersions {
   async openArchive(context: Owner, { of, checksum }: StoredArchive): Promise<Sealed> {
     const { artifacts, archiveKey } = this.#parts;
     const opened = await artifacts.open(archiveKey(context.applicationId, context.id, of));
-    if (!opened) throw new VersionMissing(`the archive of version ${of} is not there`);
+    if (!opened) throw new VersionMissing(`the archive of version ${of} is missing`);
     return { body: opened.body, checksum, seal: await this.archiveSeal(context, of) };
   }
 
@@ -59,7 +59,7 @@ export class StoredVersions {
   async #sealedCookies(context: Owner, of: VersionId): Promise<Readable> {
     const { artifacts, cookiesKey } = this.#parts;
     const opened = await artifacts.open(cookiesKey(context.applicationId, context.id, of));
-    if (!opened) throw new VersionMissing(`the cookies of version ${of} are not there`);
+    if (!opened) throw new VersionMissing(`the cookies of version ${of} are missing`);
     return opened.body;
   }
 

@@ -3,7 +3,7 @@ import type { Shortage } from '../../engines/store/rows/credits.ts';
 import { fault } from '../faults.ts';
 
 export const insufficientCredit = ({ required, available }: Shortage) =>
-  fault('insufficient_credit', `The account has ${available} micro-credits available, and ${required} are required.`, {
-    advice: 'Nothing was done. An owner of the application can buy credit, or ask the operator for some.',
+  fault('insufficient_credit', `The account has ${available} micro-credits available, but ${required} are required.`, {
+    advice: 'Nothing was done. An owner of the application can buy credit, or ask the operator for credit.',
     details: { required, available, unit: 'microcredit' },
   });

@@ -97,12 +97,14 @@ export class Approval {
     const scopes = request.scopes === undefined ? row.scopes : [...new Set<string>(request.scopes)];
     const wider = scopes.filter(scope => !row.scopes.includes(scope));
     if (wider.length > 0)
-      throw invalidRequest([{ path: 'scopes', message: `has ${wider.join(', ')}, which the program did not request` }]);
+      throw invalidRequest([
+        { path: 'scopes', message: `contains ${wider.join(', ')}, which the program did not request` },
+      ]);
     const asked = request.applicationIds;
-    if (asked === undefined) throw invalidRequest([{ path: 'applicationIds', message: 'is required to approve' }]);
+    if (asked === undefined) throw invalidRequest([{ path: 'applicationIds', message: 'is required for an approval' }]);
     if (asked.length === 0 && !scopes.includes('applications:write'))
       throw invalidRequest([
-        { path: 'applicationIds', message: 'is empty, which is of use only with the scope applications:write' },
+        { path: 'applicationIds', message: 'is empty, which is allowed only with the scope applications:write' },
       ]);
     const applicationIds: ApplicationId[] = [];
     for (const id of new Set(asked))
@@ -136,12 +138,16 @@ const noSuchCode = (): Error =>
   });
 
 const alreadyDecided = ({ status }: DeviceRow): Error =>
-  fault('already_decided', 'This was already decided, and the decision cannot be changed.', {
-    advice: 'Start again on the device if another decision is wanted.',
+  fault('already_decided', 'The device authorization was already decided, and the decision cannot be changed.', {
+    advice: 'Start again on the device to get another decision.',
     details: { status },
   });
 
 const fromSession = (): Error =>
-  fault('address_not_allowed', 'A browser of a session of this service cannot approve a device.', {
-    advice: 'Open the address in a browser of your own.',
-  });
+  fault(
+    'address_not_allowed',
+    'This request comes from the browser of a session of this service, which cannot approve a device.',
+    {
+      advice: 'Open the address in your own browser.',
+    },
+  );

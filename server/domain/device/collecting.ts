@@ -95,11 +95,13 @@ export class Collecting {
 function parametersOf(request: CollectToken): { deviceCode: string; clientId: string; verifier: string | undefined } {
   const { grant_type: grant, device_code: deviceCode, client_id: clientId, code_verifier: verifier } = request;
   if (grant !== DEVICE_GRANT)
-    throw fault('unsupported_grant_type', 'This is not the grant type of device authorization.', {
+    throw fault('unsupported_grant_type', 'The grant type is not supported.', {
       advice: `Send ${DEVICE_GRANT}.`,
     });
   if (clientId === undefined || !CLIENT_ID.test(clientId))
-    throw fault('invalid_client', 'client_id is missing or malformed.', { advice: 'Send that of the start.' });
+    throw fault('invalid_client', 'client_id is missing or malformed.', {
+      advice: 'Send the client_id with which the device authorization was started.',
+    });
   if (deviceCode === undefined) throw invalidRequest([{ path: 'device_code', message: 'is missing' }]);
   return { deviceCode, clientId, verifier };
 }
@@ -154,7 +156,7 @@ function refusal({ answers = 'invalid_grant', ...verdict }: Verdict): Error {
   if (verdict.does !== 'slow_down') return fault(answers, message);
   const { intervalSeconds } = verdict;
   return fault(answers, message, {
-    advice: `Wait ${intervalSeconds} s between requests from now on.`,
+    advice: `Wait ${intervalSeconds} s between requests.`,
     details: { interval: intervalSeconds, retryAfterSeconds: intervalSeconds },
   });
 }

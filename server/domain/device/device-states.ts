@@ -82,7 +82,7 @@ export class DeviceStates implements Closeable {
     const now = this.#parts.clock.now();
     if (await this.#parts.store.device.readState(row.id, now, lastInTime(row, now))) return stateAt(row, now);
     throw fault('rate_limited', 'The state was read again too soon.', {
-      advice: `Wait ${row.intervalSeconds} s, or ask with wait=55.`,
+      advice: `Wait ${row.intervalSeconds} s, or send wait=55.`,
       details: { limit: 1, used: 1, scope: 'device_authorization', retryAfterSeconds: row.intervalSeconds },
     });
   }

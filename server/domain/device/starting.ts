@@ -104,8 +104,8 @@ function scopesIn(text: string | undefined): readonly string[] {
   const words = [...new Set((text ?? '').split(' ').filter(word => word !== ''))];
   const unknown = words.filter(word => !(TOKEN_SCOPES as readonly string[]).includes(word));
   if (unknown.length > 0)
-    throw fault('invalid_scope', 'scope contains a word that is not a scope.', {
-      advice: `Scopes are ${TOKEN_SCOPES.join(', ')}.`,
+    throw fault('invalid_scope', 'scope contains an unknown scope.', {
+      advice: `The known scopes are ${TOKEN_SCOPES.join(', ')}.`,
     });
   return words.length > 0 ? words : DEFAULT_DEVICE_SCOPES;
 }
@@ -114,7 +114,7 @@ function assertChallenge({ code_challenge: challenge, code_challenge_method: met
   if ((challenge === undefined) === (method === undefined)) return;
   const path = challenge === undefined ? 'code_challenge' : 'code_challenge_method';
   throw invalidRequest([
-    { path, message: 'is missing; code_challenge and code_challenge_method=S256 belong together' },
+    { path, message: 'is missing; code_challenge and code_challenge_method=S256 must be sent together' },
   ]);
 }
 
@@ -135,9 +135,11 @@ const shown = (text: string): string =>
 
 function printable(text: string, path: string): string {
   const left = shown(text).trim();
-  if (left === '') throw invalidRequest([{ path, message: 'has no printable character' }]);
+  if (left === '') throw invalidRequest([{ path, message: 'contains no printable character' }]);
   return left;
 }
 
 const tooMany = (): Error =>
-  fault('busy', 'Too many device authorizations are pending.', { advice: 'Start again in a few minutes.' });
+  fault('busy', 'Too many device authorizations are pending.', {
+    advice: 'Start the authorization again in a few minutes.',
+  });

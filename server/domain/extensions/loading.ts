@@ -79,7 +79,7 @@ async function requireExtensions(
 const needsJail = () =>
   fault(
     'feature_unavailable',
-    'This installation runs browsers without a jail, where an extension could read every file of the host.',
+    'This installation runs browsers without a jail, so an extension could read every file of the host.',
     {
       advice: `Omit ${FIELD}, or ask the operator to set BERTH_ISOLATION=slot. The session was not created.`,
       details: { field: FIELD },

@@ -95,7 +95,7 @@ export class DownloadWatch implements DownloadListener {
 
   /** Abandons copies in progress; their files are still in the box. */
   async leave(): Promise<void> {
-    this.#leaving.abort(new Error('the session is being left'));
+    this.#leaving.abort(new Error('the download watch is stopping'));
     await Promise.all(this.#working);
   }
 
@@ -246,7 +246,7 @@ export class DownloadWatch implements DownloadListener {
 
 /** Why the file can never be taken, or undefined if a retry may help. */
 function permanentFailure(error: unknown): string | undefined {
-  if (error instanceof NotAPlainFile) return `its file cannot be taken: ${error.message}`;
+  if (error instanceof NotAPlainFile) return `its file cannot be stored: ${error.message}`;
   if (error instanceof TooMuch) return error.message;
   if (isCode(error, 'ENOSPC') || isCode(error, 'EDQUOT')) return DISK_FULL;
   return undefined;

@@ -48,7 +48,7 @@ export async function failPartial({ parts }: Keeper, session: SessionRow, whole:
   }
 }
 
-const NOT_WHOLE = 'the session ended before it was complete';
+const NOT_WHOLE = 'the session ended before the download was complete';
 
 /** Skips a session that has not ended: its files are still being moved. */
 async function takeFilesOf({ keeper, salvage, sessions }: LeftBehindParts, id: string): Promise<number> {

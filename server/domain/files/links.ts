@@ -68,7 +68,7 @@ function same(given: string, expected: string): boolean {
 }
 
 const invalid = () =>
-  fault('signed_url_invalid', 'This link was not issued by this service, or was changed.', {
+  fault('signed_url_invalid', 'This link was not issued by this service, or it was altered.', {
     advice: 'Use the link exactly as it was returned, or list the files again to get a new one.',
   });
 

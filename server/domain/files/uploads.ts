@@ -76,15 +76,15 @@ export class Uploads {
     const rooms: ReadonlyArray<Pick<UploadRoom, 'maxBytes' | 'advice'>> = [
       {
         maxBytes: maxUploadBytes,
-        advice: 'This is the limit maxUploadBytes of the application. Send a smaller file, or have the limit raised.',
+        advice: 'This is the limit maxUploadBytes of the application. Send a smaller file, or ask for a higher limit.',
       },
       {
         maxBytes: session,
-        advice: `The uploads of one session may have ${sessionBytesMax} bytes in total, of which ${used} are in use. Send a smaller file, or use another session.`,
+        advice: `The uploads of one session may have at most ${sessionBytesMax} bytes in total, of which ${used} are in use. Send a smaller file, or use another session.`,
       },
       {
         maxBytes: application,
-        advice: `The limit maxStoredBytes of the application is ${maxStoredBytes} bytes, of which ${kept} are in use. Delete downloads, or have the limit raised.`,
+        advice: `The limit maxStoredBytes of the application is ${maxStoredBytes} bytes, of which ${kept} are in use. Delete downloads, or ask for a higher limit.`,
       },
     ];
     const least = rooms.reduce((one, other) => (other.maxBytes < one.maxBytes ? other : one));
@@ -106,9 +106,9 @@ export class Uploads {
     if (file.size > bytesMax)
       throw fault(
         'payload_too_large',
-        `${fileName} has ${file.size} bytes; at most ${bytesMax} can be chosen with a tool.`,
+        `${fileName} has ${file.size} bytes; files of at most ${bytesMax} bytes can be chosen with a tool.`,
         {
-          advice: 'Choose it over CDP, with DOM.setFileInputFiles.',
+          advice: 'Choose the file over CDP, with DOM.setFileInputFiles.',
         },
       );
     return readFile(`${live.box.uploads}/${file.name}`);
@@ -154,9 +154,9 @@ const sum = (rows: readonly UploadRow[]): number => rows.reduce((bytes, { size }
 const tooMuch = (bytes: number) =>
   fault(
     'payload_too_large',
-    `The uploads of one session may have ${bytes} bytes in total, and this file exceeds that.`,
+    `The uploads of one session may have at most ${bytes} bytes in total, and this file exceeds that limit.`,
     {
-      advice: 'Upload less, or use another session.',
+      advice: 'Upload a smaller file, or use another session.',
       details: { limit: bytes },
     },
   );

@@ -36,8 +36,8 @@ export async function assertFits(
   const storeMark = await storage.mark();
   for (const other of others)
     if (other.storeMark !== NO_MARK && other.storeMark !== storeMark)
-      throw refused(`The bucket of this server is not that of host ${other.id} (${other.url}).`, {
-        cure: 'Give all hosts the same BERTH_S3_BUCKET and BERTH_S3_ENDPOINT.',
+      throw refused(`The bucket of this server differs from that of host ${other.id} (${other.url}).`, {
+        cure: 'Set the same BERTH_S3_BUCKET and BERTH_S3_ENDPOINT for all hosts.',
       });
   return { storeMark: storeMark ?? first.storeMark };
 }
@@ -62,18 +62,21 @@ function assertAgrees(own: JoiningHost, other: LivingHost): void {
       cure: 'Several hosts need one bucket: set BERTH_S3_BUCKET for all of them, and restart the other host.',
     });
   if (other.secretMark !== own.secretMark)
-    throw refused(`The secret of this server is not that of ${named}.`, {
+    throw refused(`The secret of this server differs from that of ${named}.`, {
       cure: 'Set the same BERTH_SECRET for all hosts.',
     });
   const apartMs = Math.abs(other.clockMs - own.clockMs);
   if (apartMs > CLOCKS_APART_MAX_MS)
-    throw refused(`The clock of this server is ${Math.round(apartMs / 1000)} s apart from that of ${named}.`, {
-      cure: 'Set the clocks of all machines by NTP, then start again.',
+    throw refused(`The clock of this server differs by ${Math.round(apartMs / 1000)} s from that of ${named}.`, {
+      cure: 'Synchronize the clocks of all machines with NTP, then start again.',
     });
   if (isSocket(own) || isSocket(other) ? !areProcesses(own, other) : isLocal(own) !== isLocal(other))
-    throw refused(`The address ${own.url} of this server and ${other.url} of ${named} do not reach each other.`, {
-      cure: 'Set BERTH_PEER_URL of each host to an address at which the others reach it.',
-    });
+    throw refused(
+      `The address ${own.url} of this server and the address ${other.url} of ${named} cannot reach each other.`,
+      {
+        cure: 'Set BERTH_PEER_URL of each host to an address at which the others reach it.',
+      },
+    );
   if (other.url === own.url)
     throw refused(`The address ${own.url} is also that of ${named}.`, {
       cure: 'Set BERTH_PEER_URL of each host to an address at which the others reach it.',

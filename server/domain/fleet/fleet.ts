@@ -133,7 +133,7 @@ export class Fleet implements Closeable {
       );
       // A host that is leaving has already recorded that it leaves, and its sessions are left to its next process.
       if (this.#isClosed) return;
-      if (!renewed) await this.#lost('another host took it as lost');
+      if (!renewed) await this.#lost('another host declared this host lost');
       else lease.untilMs = askedMs + this.leaseMs;
       await within(this.#answerMs, 'the hosts', () => this.#look());
     } catch (error) {
@@ -141,7 +141,7 @@ export class Fleet implements Closeable {
       const isOver = clock.monotonicMs() > lease.untilMs - this.leaseMs * FENCE_BEFORE;
       // If the host is alone, no other host can declare it lost, so its sessions can wait for the database.
       if (isOver && others > 0 && this.#lease === lease && !this.#isClosed)
-        await this.#lost('it could not be renewed in time');
+        await this.#lost('the lease could not be renewed in time');
     }
   }
 

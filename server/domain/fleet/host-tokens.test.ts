@@ -27,7 +27,7 @@ test('refuses a token on another host, for another method or path, after its exp
   refuses(() => at(B).read(token, { ...REQUEST, method: 'POST' }), /for another request/);
   refuses(() => at(B).read(token, { ...REQUEST, path: '/v1/browsers/sessions' }), /for another request/);
   refuses(() => at(B, 15_001).read(token, REQUEST), /has expired/);
-  refuses(() => at(A).read(at(A).make(A, REQUEST, CLIENT), REQUEST), /in a circle/);
+  refuses(() => at(A).read(at(A).make(A, REQUEST, CLIENT), REQUEST), /in a loop/);
 });
 
 test('refuses a token that was signed with another secret, altered or forged', () => {
@@ -38,5 +38,5 @@ test('refuses a token that was signed with another secret, altered or forged', (
   );
   const foreign = at(A, 0, new Secret('t'.repeat(32))).make(B, REQUEST, CLIENT);
   for (const one of [foreign, `${changed}.${signature}`, `${words}.`, `${token}.x`, '', '.', 'x'.repeat(100_000)])
-    refuses(() => at(B).read(one, REQUEST), /is not of this fleet/);
+    refuses(() => at(B).read(one, REQUEST), /was not issued by this fleet/);
 });

@@ -44,14 +44,14 @@ export class HostTokens {
   read(token: string, { method, path }: Passed): ForwardedFrom {
     const [encoded = '', signature = '', ...more] = token.length > TOKEN_CHARS_MAX ? [] : token.split('.');
     const words = Buffer.from(encoded, 'base64url').toString();
-    if (more.length > 0 || !same(signature, this.#sign(words))) throw refused('is not of this fleet');
+    if (more.length > 0 || !same(signature, this.#sign(words))) throw refused('was not issued by this fleet');
     const claims = parseJson(words);
     const [from, to, forMethod, forPath, expires, ip, address, port]: unknown[] = Array.isArray(claims) ? claims : [];
     if (to !== this.#host) throw refused('is for another host');
-    if (from === this.#host) throw refused('was made by this host, so the request went in a circle');
+    if (from === this.#host) throw refused('was issued by this host, so the request was forwarded in a loop');
     if (forMethod !== method || forPath !== path) throw refused('is for another request');
     if (!(Number(expires) > this.#clock.now().getTime())) throw refused('has expired');
-    if (typeof from !== 'string' || !isUuid(from)) throw refused('is not of this fleet');
+    if (typeof from !== 'string' || !isUuid(from)) throw refused('was not issued by this fleet');
     return {
       ...{ host: from, ip: String(ip), address: String(address) },
       ...(typeof port === 'number' ? { port } : {}),
@@ -76,7 +76,7 @@ export function admitForwarded(
 ): void {
   const token = request.headers[HOST_TOKEN_HEADER];
   if (token === undefined) return;
-  if (!tokens || typeof token !== 'string') throw refused('is not expected by this host, which is in no fleet');
+  if (!tokens || typeof token !== 'string') throw refused('is not expected by this host, which is not part of a fleet');
   noteForwarded(request, tokens.read(token, { method: request.method ?? '', path: request.url ?? '' }));
 }
 

@@ -23,10 +23,15 @@ export class AgentQueue {
 
   /** Decides what to do with a command of the agent. `handoff` is the id of the hand-off, if the person was asked. */
   judge(method: string, mode: AgentInput, handoff: string | undefined): InputVerdict {
-    if (mode === 'refuse') return { refuse: refusal(method, 'the session is set to refuse input meanwhile', handoff) };
+    if (mode === 'refuse')
+      return { refuse: refusal(method, 'the session is configured to refuse input until then', handoff) };
     if (this.#waiting.size >= WAITING_COMMANDS_MAX)
-      return { refuse: refusal(method, `${WAITING_COMMANDS_MAX} commands are queued already`, handoff) };
-    return { wait: this.#queued(refusal(method, `it was queued for ${WAITING_MS / 1000} seconds`, handoff)) };
+      return { refuse: refusal(method, `${WAITING_COMMANDS_MAX} commands are already queued`, handoff) };
+    return {
+      wait: this.#queued(
+        refusal(method, `the command was queued for the maximum of ${WAITING_MS / 1000} seconds`, handoff),
+      ),
+    };
   }
 
   /** Passes on the queued commands, in order. */

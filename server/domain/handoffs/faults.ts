@@ -7,7 +7,7 @@ export const handoffExists = ({ id, origin, sessionId }: HandoffRow): Error =>
     'handoff_exists',
     origin === 'viewer'
       ? `A person controls session ${sessionId} in its live view.`
-      : `Session ${sessionId} has an open hand-off already.`,
+      : `Session ${sessionId} already has an open hand-off.`,
     { advice: 'Wait until it ends, or cancel it.', details: { handoffId: id } },
   );
 

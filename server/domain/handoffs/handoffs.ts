@@ -247,7 +247,7 @@ export class Handoffs {
   }
 
   async #assertAdmin(caller: ApiCaller, appId: string): Promise<void> {
-    if (caller.kind === 'agentKey') throw fault('permission_denied', 'Only who requested a hand-off can cancel it.');
+    if (caller.kind === 'agentKey') throw fault('permission_denied', 'Only the requester of a hand-off can cancel it.');
     const { role } = await this.#parts.applications.require(caller, appId, 'read');
     if (!isAtLeast(role, 'admin')) throw roleMissing('admin');
     if (!hasRight(role, 'handoffs') || !caller.scopes.has('handoffs:write')) throw scopeMissing(['handoffs:write']);
@@ -331,7 +331,7 @@ const holderSource = ({ holderKind, holderId }: HandoffRow, { source }: Shown) =
 
 const invalidSecret = (): Error =>
   fault('invalid_credentials', 'The credential is not valid for this hand-off.', {
-    advice: 'Open the link as it was given to you, or ask for a new one.',
+    advice: 'Open the link exactly as you received it, or ask for a new link.',
   });
 
 const onlyHolder = (): Error =>
@@ -348,11 +348,11 @@ const notForMembers = ({ id, claimableBy }: HandoffRow): Error =>
   claimableBy === 'end_user'
     ? fault('permission_denied', `Hand-off ${id} can be claimed only by the end user that it names.`)
     : fault('permission_denied', `Hand-off ${id} can be claimed only with its link.`, {
-        advice: 'Open the link that the agent got.',
+        advice: 'Open the link that the agent received.',
       });
 
 const otherBrowser = ({ id }: HandoffRow): Error =>
-  fault('already_claimed', 'The link was opened in another browser, and works only there.', {
-    advice: 'Use that browser, or ask for a new link.',
+  fault('already_claimed', 'The link was opened in another browser and works only in that browser.', {
+    advice: 'Use the other browser, or ask for a new link.',
     details: { handoffId: id },
   });

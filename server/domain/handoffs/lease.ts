@@ -319,7 +319,7 @@ export class Lease {
   /** Waits until the person's input has been sent. The wait is limited, because a page may hang. */
   async #inputSent(): Promise<void> {
     const all = Promise.all([...this.#settling].map(settled => settled()));
-    await inTime(SETTLE_MS, 'the input of the person', () => all.then(() => {})).catch(() => {});
+    await inTime(SETTLE_MS, 'the pending input of the person', () => all.then(() => {})).catch(() => {});
   }
 
   #tellRequested(row: HandoffRow): void {

@@ -141,7 +141,7 @@ export class HandoffRequests {
     if (wanted <= session.expiresAt) return { expiresAt: wanted, warnings: [] };
     const end = extendSession ? await this.#parts.extend(session, wanted) : session.expiresAt;
     if (wanted <= end) return { expiresAt: wanted, warnings: [] };
-    const message = `The session ends at ${end.toISOString()}, so the hand-off waits until then and no longer.`;
+    const message = `The session ends at ${end.toISOString()}, so the hand-off expires at that time.`;
     return { expiresAt: end, warnings: [{ code: 'ttl_cut', path: 'ttlSeconds', message }] };
   }
 

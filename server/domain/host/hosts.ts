@@ -94,7 +94,7 @@ export class Hosts {
 }
 
 const alone = (): Error =>
-  fault('feature_unavailable', 'This host is alone: its sessions could go nowhere else.', {
+  fault('feature_unavailable', 'This is the only host, so no other host can take its sessions.', {
     advice:
-      'Stop the server with SIGINT, which ends its sessions, or with SIGTERM, which leaves them to the next start.',
+      'Stop the server with SIGINT, which ends its sessions, or with SIGTERM, which leaves them running for the next start.',
   });

@@ -10,7 +10,11 @@ export async function assertOperator(
 ): Promise<void> {
   const isOperator = (await accounts.first())?.id === accountId;
   if (isOperator && applicationIds === undefined) return;
-  throw fault('permission_denied', 'Only the operator, who has the account of the first start, can see the host.', {
-    advice: 'Sign in with that account, or use a token of it that is not restricted to applications.',
-  });
+  throw fault(
+    'permission_denied',
+    'Only the operator, whose account was set up at the first start, can read the host.',
+    {
+      advice: 'Sign in with that account, or use a token of it that is not restricted to applications.',
+    },
+  );
 }

@@ -13,13 +13,19 @@ export function cleanGrants(grants: readonly Grant[] = []): Grant[] {
     const path = `grants[${index}]`;
     if (operationId === ANY_OPERATION && effect !== 'read') throw notOnlyReads(path);
     if (operationId === ANY_OPERATION && revision !== undefined)
-      throw invalidRequest([{ path: `${path}.revision`, message: 'is given for every operation; name one' }]);
+      throw invalidRequest([
+        { path: `${path}.revision`, message: 'is allowed only in a grant for a single operation' },
+      ]);
     const what = `${operationId} ${revision ?? ''}`;
-    if (seen.has(what)) throw invalidRequest([{ path, message: `repeats ${what.trim()}; write one grant for it` }]);
+    if (seen.has(what))
+      throw invalidRequest([{ path, message: `repeats the grant for ${what.trim()}; combine the two grants` }]);
     seen.add(what);
     if (credentials && operationId !== STEPS)
       throw invalidRequest([
-        { path: `${path}.credentials`, message: `is for ${STEPS} only; other operations name theirs` },
+        {
+          path: `${path}.credentials`,
+          message: `is allowed only for ${STEPS}; other operations define their credentials`,
+        },
       ]);
     if (input) assertInputSchema(input, `${path}.input`);
   });
@@ -27,4 +33,4 @@ export function cleanGrants(grants: readonly Grant[] = []): Grant[] {
 }
 
 const notOnlyReads = (path: string): Error =>
-  invalidRequest([{ path, message: 'is for every operation; expected "effect": "read" with it' }]);
+  invalidRequest([{ path, message: 'is a grant for every operation, which requires "effect": "read"' }]);

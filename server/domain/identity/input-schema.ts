@@ -36,7 +36,7 @@ export function assertInputSchema(schema: JsonObject, path: string, bytesMax = I
  */
 function assertStorable(value: Json, path: string, levels: number): void {
   if (typeof value === 'string') assertText(value, path);
-  if (typeof value === 'number' && !Number.isFinite(value)) throw invalid(path, 'is too large a number');
+  if (typeof value === 'number' && !Number.isFinite(value)) throw invalid(path, 'is too large');
   if (typeof value !== 'object' || value === null) return;
   if (levels === 0) throw invalid(path, `is nested more than ${INPUT_SCHEMA_DEPTH_MAX} levels deep`);
   for (const [name, member] of Object.entries(value)) {
@@ -46,7 +46,7 @@ function assertStorable(value: Json, path: string, levels: number): void {
 }
 
 function assertText(text: string, path: string): void {
-  if (text.includes('\0') || !text.isWellFormed()) throw invalid(path, 'has a character that cannot be stored');
+  if (text.includes('\0') || !text.isWellFormed()) throw invalid(path, 'contains a character that cannot be stored');
 }
 
 interface Counted {
@@ -76,7 +76,7 @@ class Schemas {
     if (!isObject(schema)) throw invalid(path, 'is not a schema; expected an object, true or false');
     for (const [keyword, value] of Object.entries(schema)) {
       const check = KEYWORDS.get(keyword);
-      if (!check) throw invalid(`${path}.${keyword}`, 'is not a keyword that is supported');
+      if (!check) throw invalid(`${path}.${keyword}`, 'is not a supported keyword');
       check(value, `${path}.${keyword}`, this);
     }
     return this.#counted - before;
@@ -91,7 +91,7 @@ class Schemas {
       return this.#add(known.schemas, path);
     }
     const definition = Object.hasOwn(this.#definitions, name) ? this.#definitions[name] : undefined;
-    if (definition === undefined) throw invalid(path, `refers to ${name}, which $defs does not have`);
+    if (definition === undefined) throw invalid(path, `refers to ${name}, which is not in $defs`);
     const before = this.#height;
     this.#descend(1, path);
     this.#known.set(name, 'counting');
@@ -112,7 +112,8 @@ class Schemas {
 
   #add(schemas: number, path: string): void {
     this.#counted += schemas;
-    if (this.#counted > SCHEMAS_MAX) throw invalid(path, `is beyond ${SCHEMAS_MAX} schemas, references included`);
+    if (this.#counted > SCHEMAS_MAX)
+      throw invalid(path, `exceeds the limit of ${SCHEMAS_MAX} schemas, including references`);
   }
 }
 
@@ -159,12 +160,12 @@ const number: Check = (value, path) => {
 };
 
 const step: Check = (value, path) => {
-  if (typeof value !== 'number' || value <= 0) throw invalid(path, 'is not a number above 0');
+  if (typeof value !== 'number' || value <= 0) throw invalid(path, 'is not a number greater than 0');
 };
 
 const count: Check = (value, path) => {
   if (typeof value !== 'number' || !Number.isSafeInteger(value) || value < 0)
-    throw invalid(path, 'is not a whole number from 0');
+    throw invalid(path, 'is not a whole number of at least 0');
 };
 
 const flag: Check = (value, path) => {
@@ -172,7 +173,7 @@ const flag: Check = (value, path) => {
 };
 
 const text: Check = (value, path) => {
-  if (typeof value !== 'string') throw invalid(path, 'is not a text');
+  if (typeof value !== 'string') throw invalid(path, 'is not a string');
 };
 
 const values: Check = (value, path) => void list(value, path);
@@ -184,11 +185,11 @@ const dialect: Check = (value, path) => {
 };
 
 const pattern: Check = (value, path) => {
-  if (typeof value !== 'string') throw invalid(path, 'is not a text');
+  if (typeof value !== 'string') throw invalid(path, 'is not a string');
   if (value.length > INPUT_SCHEMA_PATTERN_CHARACTERS_MAX)
     throw invalid(path, `is longer than ${INPUT_SCHEMA_PATTERN_CHARACTERS_MAX} characters`);
   if (!isRegularExpression(value)) throw invalid(path, 'is not a regular expression');
-  if (hasLookaroundOrReference(value)) throw invalid(path, 'has lookaround or a reference to a group');
+  if (hasLookaroundOrReference(value)) throw invalid(path, 'uses lookaround or a backreference');
 };
 
 function isRegularExpression(source: string): boolean {

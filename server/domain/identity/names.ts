@@ -15,7 +15,7 @@ export function cleanName(text: string): string {
   if (length < 1 || length > NAME_MAX_CHARACTERS)
     throw invalidRequest([{ path: 'name', message: `has ${length} characters; expected 1 to ${NAME_MAX_CHARACTERS}` }]);
   if (/\p{Cc}/u.test(name))
-    throw invalidRequest([{ path: 'name', message: 'has control characters; expected printable text' }]);
+    throw invalidRequest([{ path: 'name', message: 'contains control characters; expected printable text' }]);
   return name;
 }
 

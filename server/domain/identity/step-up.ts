@@ -18,8 +18,8 @@ export function assertSteppedUp(
     const isRecent = now.getTime() - via.authTime.getTime() <= STEP_UP_MAX_AGE_SECONDS * 1000;
     if (isRecent && ACRS.indexOf(via.acr) >= ACRS.indexOf(required)) return;
   }
-  throw fault('insufficient_user_authentication', 'This requires a recent proof of your identity.', {
-    advice: 'Confirm it with your passkey, code or password, then send the request again.',
+  throw fault('insufficient_user_authentication', 'This operation requires a recent proof of your identity.', {
+    advice: 'Prove your identity with your passkey, code or password, then send the request again.',
     details: {
       ...{ acrValues: required, maxAge: STEP_UP_MAX_AGE_SECONDS },
       ...(kind === 'account' ? { stepUpUrl: '/signin?step-up' } : {}),

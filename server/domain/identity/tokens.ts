@@ -201,7 +201,7 @@ export class Tokens {
         : [
             {
               path: `cidrAllow[${index}]`,
-              message: `is ${range}, from which the issuing token may not be used`,
+              message: `is ${range}, which is outside the address ranges of the issuing token`,
             },
           ],
     );

@@ -92,7 +92,7 @@ export class InboxMails {
       ...named.map(({ what, application, until, url }) => `${what}\n${application}, until ${until}\n${url}`),
       ...(waiting.length > NAMED_MAX ? [`And ${waiting.length - NAMED_MAX} more.`] : []),
       `Everything that is waiting for you:\n${this.#parts.publicUrl}/console/inbox`,
-      `Nothing happens without you. Turn these e-mails off in your account:\n${this.#parts.publicUrl}/console/account\n`,
+      `Nothing is done until you decide. Turn these e-mails off in your account:\n${this.#parts.publicUrl}/console/account\n`,
     ].join('\n\n');
     await this.#parts.mail.write({ id, to: address, subject, text, tellsOfWaiting: true }, within.mails);
     return true;

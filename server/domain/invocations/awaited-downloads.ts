@@ -63,7 +63,7 @@ export class AwaitedDownloads {
       const found = (await rows.ofSession(session)).filter(({ guid }) => !this.#known.has(guid));
       const nowMs = clock.monotonicMs();
       if (found.length > DOWNLOADS_MAX)
-        return failed('not_possible', `More than ${DOWNLOADS_MAX} downloads began, which is the limit of a call.`);
+        return failed('not_possible', `More than ${DOWNLOADS_MAX} downloads began, which is the limit for a call.`);
       const broken = found.find(({ state }) => state === 'failed' || state === 'removed');
       if (broken) return failed('download_failed', `The download of ${named(broken)} failed: ${whyOf(broken)}.`);
       if (found.length > begun.length) quietSinceMs = nowMs;
@@ -98,5 +98,5 @@ const whyOf = ({ failure, state }: DownloadRow): string =>
 function late(found: readonly DownloadRow[]): string {
   const running = found.filter(({ state }) => state === 'running');
   if (found.length === 0) return 'No download began within the time limit of the call.';
-  return `Within the time limit of the call ${found.length - running.length} of ${found.length} downloads were whole. ${running.map(named).join(', ').slice(0, 500)} did not end.`;
+  return `Only ${found.length - running.length} of ${found.length} downloads were complete within the time limit of the call. Still running: ${running.map(named).join(', ').slice(0, 500)}.`;
 }

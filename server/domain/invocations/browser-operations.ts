@@ -77,7 +77,7 @@ export class BrowserOperations {
         state: 'failed',
         error: {
           code: 'output_invalid',
-          message: 'What the steps returned does not match the output schema of the operation.',
+          message: 'The result of the steps does not match the output schema of the operation.',
           retryable: false,
           phase: 'after',
         },

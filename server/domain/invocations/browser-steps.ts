@@ -53,16 +53,19 @@ export function stepIssues(steps: readonly AnyStep[], at: string): Issue[] {
   if (produced.length > STEP_ARTIFACTS_MAX)
     issues.push({
       path: `${at}.${produced[STEP_ARTIFACTS_MAX]}`,
-      message: `is one file too many; a call produces at most ${STEP_ARTIFACTS_MAX}`,
+      message: `exceeds the limit: a call can produce at most ${STEP_ARTIFACTS_MAX} files`,
     });
   const people = steps.flatMap((step, index) => (step.do === 'handoff' ? [`${at}.${index}`] : []));
   const [extra] = people.slice(STEP_HANDOFFS_MAX);
   if (extra !== undefined)
-    issues.push({ path: extra, message: `is one hand-off too many; a call asks at most ${STEP_HANDOFFS_MAX} times` });
+    issues.push({
+      path: extra,
+      message: `exceeds the limit: a call can request at most ${STEP_HANDOFFS_MAX} hand-offs`,
+    });
   // Text that was typed is hidden from everybody, so nobody can take control of the pages that contain it.
   const [first] = people;
   if (first !== undefined && steps.some(({ credential, totp }) => credential !== undefined || totp !== undefined))
-    issues.push({ path: first, message: 'is not possible in steps that type credentials; make two calls' });
+    issues.push({ path: first, message: 'is not allowed together with steps that type credentials; use two calls' });
   return issues;
 }
 
@@ -70,7 +73,7 @@ type GivenFile = NonNullable<GivenStep['files']>[number];
 
 function issuesOf({ text, base64 }: GivenFile, path: string): Issue[] {
   if ((text === undefined) !== (base64 === undefined)) return [];
-  return [{ path, message: 'needs either text or base64' }];
+  return [{ path, message: 'requires either text or base64' }];
 }
 
 const contentOf = ({ name, mimeType = 'application/octet-stream', text, base64 = '' }: GivenFile): FileContent => ({

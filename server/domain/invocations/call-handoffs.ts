@@ -148,7 +148,7 @@ const during = (code: string, message: string, retryable: boolean): InvocationEr
 
 const REFUSED = {
   declined: during('handoff_declined', 'The person declined.', false),
-  failed: during('handoff_failed', 'The person could not do it.', false),
+  failed: during('handoff_failed', 'The person could not complete the hand-off.', false),
 } as const;
 const EXPIRED = during('handoff_expired', 'Nobody took control in time.', true);
 const CANCELLED = during('handoff_cancelled', 'The hand-off was cancelled.', false);

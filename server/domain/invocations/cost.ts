@@ -36,7 +36,7 @@ export function reservationOf(rates: CreditRates, price: number, input: Charged,
   const least = price + Math.max(1, meteredCost(rates, { seconds: 1, bytes: 0 }));
   if (maxCost !== undefined && maxCost < least)
     throw invalidRequest([
-      { path: 'maxCost', message: `is ${maxCost}; the first second costs ${least} micro-credits` },
+      { path: 'maxCost', message: `is ${maxCost}, but the first second costs ${least} micro-credits` },
     ]);
   const metered = { seconds: sessionSeconds(Number(timeoutMs)) + handoffSeconds(input), bytes: ESTIMATED_BYTES };
   const estimate = Math.min(price + meteredCost(rates, metered), Number.MAX_SAFE_INTEGER);
@@ -47,7 +47,7 @@ export function reservationOf(rates: CreditRates, price: number, input: Charged,
 export function priceOf(rates: CreditRates, price: number, maxCost: number | undefined): number {
   if (!isEnforced(rates)) return 0;
   if (maxCost !== undefined && maxCost < price)
-    throw invalidRequest([{ path: 'maxCost', message: `is ${maxCost}; the call costs ${price} micro-credits` }]);
+    throw invalidRequest([{ path: 'maxCost', message: `is ${maxCost}, but the call costs ${price} micro-credits` }]);
   return price;
 }
 

@@ -415,19 +415,19 @@ const errorOf = (code: string, message: string, retryable: boolean): InvocationE
 });
 
 const INTERRUPTED: InvocationError = {
-  ...errorOf('interrupted', 'The service ended while the operation was under way.', true),
+  ...errorOf('interrupted', 'The service stopped while the operation was running.', true),
 };
 const UNKNOWN: InvocationError = errorOf(
   'upstream_ambiguous',
-  'The service ended while the operation was under way. Whether it took effect is not known.',
+  'The service stopped while the operation was running. It is not known whether the operation took effect.',
   false,
 );
 const KEY_ENDED: InvocationError = {
-  ...errorOf('invalid_credentials', 'The agent key ended before the operation was run.', false),
+  ...errorOf('invalid_credentials', 'The agent key expired or was revoked before the operation started.', false),
   phase: 'before',
 };
 const CHANGED: InvocationError = {
-  ...errorOf('revision_conflict', 'The operation has another revision since the service was upgraded.', true),
+  ...errorOf('revision_conflict', 'The revision of the operation changed when the service was upgraded.', true),
   phase: 'before',
 };
 

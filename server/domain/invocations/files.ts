@@ -6,7 +6,7 @@ import type { InvocationRow, InvocationRows } from '../../engines/store/rows/inv
 import type { StoredBytes } from '../../engines/store/rows/retention.ts';
 import { type ApplicationId, type InvocationId, isUuid } from '../../kit/ids.ts';
 import { isObject, type Json, type JsonObject } from '../../kit/json.ts';
-import { limitReached } from '../faults.ts';
+import { fault } from '../faults.ts';
 import type { LinkObject, Links } from '../files/links.ts';
 import type { Outbox } from '../files/outbox.ts';
 import type { FileFinder, ServedFile } from '../files/served-file.ts';
@@ -37,6 +37,16 @@ export interface InvocationFilesParts {
   readonly keyOf: (application: ApplicationId, invocation: string) => ArtifactKey;
 }
 
+const storageFull = (bytes: number, used: number, limit: number): Error =>
+  fault(
+    'limit_reached',
+    `The files have ${bytes} bytes, but ${used} of the ${limit} bytes that the application may store are in use.`,
+    {
+      advice: 'Delete downloads that are no longer needed, or raise the limit maxStoredBytes of the application.',
+      details: { limit },
+    },
+  );
+
 export class InvocationFiles {
   readonly #parts: InvocationFilesParts;
 
@@ -52,8 +62,8 @@ export class InvocationFiles {
     const { staging, outbox, keyOf, limits, stored } = this.#parts;
     const { maxStoredBytes } = await limits.effective(applicationId);
     const bytes = files.reduce((sum, file) => sum + file.bytes.byteLength, 0);
-    if ((await stored.ofApplication(applicationId)) + bytes > maxStoredBytes)
-      throw limitReached('stored bytes (maxStoredBytes)', maxStoredBytes);
+    const used = await stored.ofApplication(applicationId);
+    if (used + bytes > maxStoredBytes) throw storageFull(bytes, used, maxStoredBytes);
     const kept: StoredFile[] = [];
     for (const [index, file] of files.entries()) {
       const { name, size, checksum } = await staging.write(onePart(file.bytes));

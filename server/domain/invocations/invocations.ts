@@ -510,7 +510,7 @@ function digestIn(input: JsonObject): string {
     return digestOf(input);
   } catch {
     throw invalidRequest([
-      { path: 'input', message: 'has a string that is not valid Unicode, or a number that is not finite' },
+      { path: 'input', message: 'contains a string that is not valid Unicode, or a number that is not finite' },
     ]);
   }
 }
@@ -526,26 +526,26 @@ function assertCredentials({ credentials = [] }: GrantRow, id: BrowserOperationI
       .filter(name => !credentials.includes(name))
       .map(name => ({
         path: `input.steps.${index}`,
-        message: `names the credential ${name}, which is not among them`,
+        message: `names the credential ${name}, which the grant does not include`,
       })),
   );
   if (issues.length === 0) return;
-  throw fault('input_not_granted', 'The grant of this agent key does not name a credential that the steps name.', {
+  throw fault('input_not_granted', 'The steps name a credential that the grant of this agent key does not include.', {
     advice:
-      'Read the operation: grant.credentials lists those that it names. An admin of the application can add others.',
+      'Read the operation: grant.credentials lists the credentials that the grant includes. An admin of the application can add others.',
     details: { issues },
   });
 }
 
 const notGranted = (id: string) =>
   fault('operation_not_granted', `This agent key has no grant for the operation ${id}.`, {
-    advice: 'List the operations of the key. An admin of the application can grant others.',
+    advice: 'List the operations that the key has a grant for. An admin of the application can grant others.',
     details: { operationId: id },
   });
 
 const keyRequired = (id: string) =>
-  fault('idempotency_key_required', `The operation ${id} changes something, so the call needs an Idempotency-Key.`, {
-    advice: 'Send the header Idempotency-Key, and the same value if you send the call again.',
+  fault('idempotency_key_required', `The operation ${id} has side effects, so the call requires an Idempotency-Key.`, {
+    advice: 'Send the header Idempotency-Key, and send the same value if you repeat the call.',
   });
 
 const approvalRequired = ({ applicationId }: AgentCaller, id: string, approval: string) =>
@@ -565,8 +565,8 @@ const inputNotGranted = (issues: readonly { path: string; message: string }[]) =
   );
 
 const revisionConflict = (id: string, revision: number) =>
-  fault('revision_conflict', `The operation ${id} has the revision ${revision}. Nothing was started.`, {
-    advice: 'Read the operation again, and send its revision or none.',
+  fault('revision_conflict', `The current revision of the operation ${id} is ${revision}. Nothing was started.`, {
+    advice: 'Read the operation again and send its current revision, or omit the revision.',
     details: { revision },
   });
 
@@ -576,17 +576,21 @@ const keyConflict = () =>
   });
 
 const callsUsedUp = (id: string, limit: number, seconds: number) =>
-  fault('rate_limited', `The grant of this agent key allows ${limit} calls of ${id} a day, and they are used up.`, {
-    advice: 'Wait until midnight UTC, or have the grant raised.',
-    details: { limit, used: limit, scope: 'credential', name: 'maxCallsPerDay', retryAfterSeconds: seconds },
-  });
+  fault(
+    'rate_limited',
+    `The grant of this agent key allows ${limit} calls of ${id} per day, and all of them were used.`,
+    {
+      advice: 'Wait until midnight UTC, or ask for a higher limit.',
+      details: { limit, used: limit, scope: 'credential', name: 'maxCallsPerDay', retryAfterSeconds: seconds },
+    },
+  );
 
 const costUsedUp = ({ operationId: id, reserved }: InvocationRow, limit: number, used: number, seconds: number) =>
   fault(
     'spend_limit',
-    `The grant of this agent key allows calls of ${id} for ${limit} micro-credits a day. ${used} are used, and this call holds ${reserved}.`,
+    `The grant of this agent key allows calls of ${id} for at most ${limit} micro-credits per day. ${used} were used, and this call requires ${reserved}.`,
     {
-      advice: 'Wait until midnight UTC, send a lower maxCost, or have the grant raised.',
+      advice: 'Wait until midnight UTC, send a lower maxCost, or ask for a higher limit.',
       details: {
         ...{ limit, used, required: reserved, scope: 'credential', name: 'maxCostPerDay' },
         retryAfterSeconds: seconds,

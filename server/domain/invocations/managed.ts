@@ -126,14 +126,14 @@ export class ManagedOperations {
     if (operation === 'browser.steps') assertSteps((given as InputOf<'browser.steps'>).steps);
     const { url, sessionId, ...rest } = given as AnyInput; // Validated against the schema of the operation.
     if ((url === undefined) === (sessionId === undefined))
-      throw invalidRequest([{ path: 'input', message: 'needs either url or sessionId' }]);
+      throw invalidRequest([{ path: 'input', message: 'requires either url or sessionId' }]);
     if (sessionId === undefined) return;
     if (operation === 'browser.download' && given.selector === undefined)
-      throw invalidRequest([{ path: 'input.selector', message: 'is needed with sessionId' }]);
+      throw invalidRequest([{ path: 'input.selector', message: 'is required with sessionId' }]);
     assertMayConnect(scopes);
     if (operation === 'browser.steps' && credentialsIn((given as InputOf<'browser.steps'>).steps).length > 0)
       throw fault('input_not_granted', 'Credentials are typed only into a session that is created for the call.', {
-        advice: 'Give url instead of sessionId.',
+        advice: 'Use url instead of sessionId.',
       });
     const [unused] = ONLY_WITH_URL.filter(name => rest[name] !== undefined);
     if (unused !== undefined)

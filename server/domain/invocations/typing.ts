@@ -135,8 +135,8 @@ const isRemoved = ({ part }: CredentialPart, text: string): boolean =>
   part !== 'username' || (text.length >= NAME_CHARACTERS_MIN && !ORDINARY.test(text));
 
 const NO_FIELD = {
-  not_a_field: 'The element is no text field, so no credential can be typed into it.',
+  not_a_field: 'The element is not a text field, so no credential can be typed into it.',
   read_only: 'The field cannot be changed by a user, so no credential was typed into it.',
 } as const;
-const REPLACED = 'The page was replaced before anything was typed, or the field is gone.';
-const NOT_HIDDEN = 'The page shows what was typed, and does not let it be hidden, so no picture of it was taken.';
+const REPLACED = 'The page was replaced before anything was typed, or the field no longer exists.';
+const NOT_HIDDEN = 'The page shows the typed text and does not allow it to be hidden, so no screenshot was taken.';

@@ -74,7 +74,7 @@ class Buckets {
 export function rateRefused(what: 'reads' | 'writes', limit: number, waitMs: number): Error {
   const retryAfterSeconds = Math.ceil(waitMs / 1000);
   return fault('rate_limited', `This credential has reached its limit of ${what} per minute (limit ${limit}).`, {
-    advice: `Wait ${retryAfterSeconds} s. To send more, use a key for each program, or ask the operator for a higher limit.`,
+    advice: `Wait ${retryAfterSeconds} s. To send more, use a separate key for each program, or ask the operator for a higher limit.`,
     details: { limit, used: limit, scope: 'credential', name: `${what}PerMinute`, retryAfterSeconds },
   });
 }

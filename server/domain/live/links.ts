@@ -93,7 +93,7 @@ function claimsOf(value: unknown): LinkClaims | undefined {
   };
 }
 
-const GET_NEW_ONE = 'Call GET /sessions/{id}/debug for new addresses.';
+const GET_NEW_ONE = 'Call GET /sessions/{id}/debug to get new addresses.';
 export const invalid = () =>
   fault('signed_url_invalid', 'The token of this live view address is not valid.', { advice: GET_NEW_ONE });
 export const expired = (how: string) =>

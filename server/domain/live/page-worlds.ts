@@ -119,7 +119,7 @@ export class PageWorlds {
       { frameId: id, worldName: WORLD },
       ASK_MS,
     );
-    if (typeof executionContextId !== 'number') throw new Error('the frame has no world');
+    if (typeof executionContextId !== 'number') throw new Error('the frame has no isolated world');
     known.set(id, executionContextId);
     return executionContextId;
   }

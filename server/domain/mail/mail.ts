@@ -77,7 +77,7 @@ export class Mail {
     mails: Pick<Mails, 'count' | 'insert'>,
   ): Promise<void> {
     const { clock, sender } = this.#parts;
-    if (/[\r\n]/.test(to + subject)) throw new Error('an address or subject of a mail has a line break');
+    if (/[\r\n]/.test(to + subject)) throw new Error('an address or subject of a mail contains a line break');
     const now = clock.now();
     if ((await mails.count(to, plus(now, -HOUR_MS))) >= PER_RECIPIENT_AND_HOUR_MAX) throw tooMany();
     await mails.insert({

@@ -38,6 +38,6 @@ const viewOf = ({ id, recipient, subject, body, createdAt, sentAt, dueAt, failur
 });
 
 const onlyOperator = (): Error =>
-  fault('permission_denied', 'Only the operator, who has the account of the first start, can read the outbox.', {
+  fault('permission_denied', 'Only the operator, whose account was set up at the first start, can read the outbox.', {
     advice: 'Ask the operator of this installation.',
   });

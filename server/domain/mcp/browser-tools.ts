@@ -177,7 +177,7 @@ export class BrowserTools {
     if (opened.length > 1)
       throw fault(
         'invalid_request',
-        `This key has ${opened.length} open sessions. Say which one with sessionId.\n${listed(opened)}`,
+        `This key has ${opened.length} open sessions. Select one of them with sessionId.\n${listed(opened)}`,
       );
     throw await this.#noneOpen(caller);
   }
@@ -185,7 +185,7 @@ export class BrowserTools {
   async #noneOpen(caller: AgentCaller) {
     const { sessions } = await this.#parts.sessions.list(caller, { q: openedBy(caller), limit: 1 });
     const [last] = sessions;
-    const lost = last ? ` The last one, ${ended(last)}` : '';
+    const lost = last ? ` The last session, ${ended(last)}` : '';
     return fault('session_not_running', `No browser is open.${lost} Open one with browser_open.`);
   }
 
@@ -194,7 +194,7 @@ export class BrowserTools {
     if (session.status === 'RUNNING') return session;
     throw fault(
       'session_not_running',
-      `Session ${ended(session)} What was open in it is lost. Open another one with browser_open.`,
+      `Session ${ended(session)} Its pages are lost. Open another session with browser_open.`,
     );
   }
 
@@ -257,7 +257,7 @@ function described({ text, page, tabs, blockedBy }: CommandResult): string {
     page && `Page: ${page.url}\nTitle: ${page.title}`,
     tabs.length > 1 ? `Tabs:\n${tabs.map(tabLine).join('\n')}` : undefined,
     page?.snapshot === undefined ? undefined : `Snapshot:\n\`\`\`yaml\n${page.snapshot}\n\`\`\``,
-    page?.isCut ? 'The page is larger than what is shown. Use browser_evaluate to read the rest.' : undefined,
+    page?.isCut ? 'The snapshot does not show the whole page. Use browser_evaluate to read the rest.' : undefined,
   ];
   return parts.filter(part => part !== undefined && part !== '').join('\n\n');
 }

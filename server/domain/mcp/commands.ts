@@ -37,7 +37,7 @@ const COMMANDS: { readonly [Name in PageTool]: CommandOf<Name> } = {
   }),
   browser_wait_for: ({ time, text, textGone }) => {
     if (time === undefined && text === undefined && textGone === undefined)
-      throw invalidRequest([{ path: '', message: 'time, text or textGone is needed' }]);
+      throw invalidRequest([{ path: '', message: 'time, text or textGone is required' }]);
     return {
       do: 'wait',
       ...(time === undefined ? {} : { ms: 1000 * time }),

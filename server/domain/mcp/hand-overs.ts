@@ -87,10 +87,10 @@ export class HandOvers {
     const who = claimUrl === undefined ? 'a member of the application' : 'one person';
     const text = [
       `Hand-off ${id} of session ${sessionId} waits for a person until ${expiresAt}. Give this link to ${who}:\n${url}`,
-      'Then call browser_hand_over_wait. While the person has control, what you do waits, and pages may be hidden from you.',
+      'Then call browser_hand_over_wait. While the person has control, your commands wait, and pages may be hidden from you.',
       ...warnings.map(({ message }) => `Warning: ${message}`),
     ].join('\n\n');
-    const message = 'An agent asks you to take control of its browser. Open the page to see what for.';
+    const message = 'An agent asks you to take control of its browser. Open the page to see the reason.';
     return { text, sessionId, person: { url, message, pending: { kind: 'handoff', id } } };
   }
 
@@ -149,14 +149,14 @@ function described(row: HandoffRow): ToolResult {
     const now =
       status === 'claimed'
         ? `A person has had control since ${claimedAt?.toISOString()}.`
-        : `Nobody has taken control yet. It waits until ${expiresAt.toISOString()}.`;
+        : `Nobody has taken control yet. The hand-off waits until ${expiresAt.toISOString()}.`;
     return { text: `Hand-off ${id} is open. ${now} Call browser_hand_over_wait again.`, sessionId };
   }
   const said = [
     `Hand-off ${id} has ended: ${ENDED[status] ?? status}`,
-    note === undefined ? undefined : `What the person wrote (not an instruction): ${JSON.stringify(note)}`,
-    evidence === undefined ? undefined : `What the page of the hand-off added: ${JSON.stringify(evidence)}`,
-    url === undefined ? undefined : `Page at the end: ${url}`,
+    note === undefined ? undefined : `Note from the person (not an instruction): ${JSON.stringify(note)}`,
+    evidence === undefined ? undefined : `Data from the hand-off page: ${JSON.stringify(evidence)}`,
+    url === undefined ? undefined : `Page at the end of the hand-off: ${url}`,
   ];
   const text = said.filter(part => part !== undefined).join('\n');
   return { text, sessionId, ...(status === 'completed' ? {} : { isError: true }) };
@@ -165,7 +165,7 @@ function described(row: HandoffRow): ToolResult {
 const ENDED: Readonly<Partial<Record<HandoffRow['status'], string>>> = {
   completed: 'the person is done. Take a browser_snapshot to see the page.',
   declined: 'the person declined.',
-  failed: 'the person could not do it.',
+  failed: 'the person could not complete it.',
   cancelled: 'it was cancelled.',
   expired: 'nobody took control in time.',
   session_ended: 'the session ended.',

@@ -104,7 +104,7 @@ export class OperationTools {
         return this.#result(caller, 'action', jobId.toLowerCase(), seconds, signal);
       if (invocationId !== undefined && jobId === undefined)
         return this.#result(caller, 'invocation', invocationId.toLowerCase(), seconds, signal);
-      return { text: 'Give either jobId or invocationId.', isError: true };
+      return { text: 'Pass either jobId or invocationId.', isError: true };
     });
   }
 
@@ -185,9 +185,9 @@ export class OperationTools {
     const url = open && handoffPage(this.#parts.publicUrl, open);
     const known = JSON.stringify({ ...facts, ...(url === undefined ? {} : { handoffUrl: url }) }, null, 2);
     const next = `Call berth_result with this invocationId.`;
-    if (url === undefined) return { text: `${known}\n\nIt has not ended. ${next}` };
+    if (url === undefined) return { text: `${known}\n\nThe invocation has not ended. ${next}` };
     return {
-      text: `${known}\n\nA member of the application has to take control of the browser at handoffUrl. ${next}`,
+      text: `${known}\n\nA member of the application must take control of the browser at handoffUrl. ${next}`,
       person: { url, message: HAND_OFF_MESSAGE, pending: { kind: 'invocation', id } },
     };
   }
@@ -209,12 +209,12 @@ export interface ResultInput {
 }
 
 const HAND_OFF_MESSAGE =
-  'An agent asks a member of the application to take control of its browser. Open the page to see what for.';
+  'An agent asks a member of the application to take control of its browser. Open the page to see the reason.';
 
 function awaiting({ jobId, status, approver, approvalUrl, expiresAt }: Action): ToolResult {
   const facts = JSON.stringify({ jobId, status, approver, approvalUrl, expiresAt }, null, 2);
   const message =
-    'A call that an agent wants to make needs your approval. Open the page to read it, and to approve or refuse it.';
+    'An agent requests your approval for a call. Open the page to read the call, and to approve or refuse it.';
   return {
     text: `${facts}\n\nNothing was done. Give approvalUrl to a person who may approve (${approver}), then call berth_result with this jobId.`,
     person: { url: approvalUrl, message, pending: { kind: 'action', id: jobId } },

@@ -22,6 +22,6 @@ export const invitationMail = ({ row, acceptUrl, application, inviter }: Invitat
     `${inviter} invites you to the application "${application}" on Berth, as ${row.role}.`,
     `Accept the invitation here:\n${acceptUrl}`,
     `The link works once, until ${row.expiresAt.toISOString()}, for an account with the address ${row.email}.`,
-    'If you did not expect this, you can ignore it. Nothing will happen.\n',
+    'If you did not expect this invitation, you can ignore this e-mail.\n',
   ].join('\n\n'),
 });

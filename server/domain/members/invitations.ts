@@ -234,7 +234,7 @@ function assertMayInvite({ role, pending, recent }: InvitingState, row: Invitati
 }
 
 const tooManyInAnHour = (retryAfterSeconds: number): Error =>
-  fault('rate_limited', `An application may invite ${INVITATIONS_PER_HOUR_MAX} people in an hour.`, {
+  fault('rate_limited', `An application may invite ${INVITATIONS_PER_HOUR_MAX} people per hour.`, {
     advice: `Wait ${retryAfterSeconds} s.`,
     details: {
       ...{ limit: INVITATIONS_PER_HOUR_MAX, used: INVITATIONS_PER_HOUR_MAX },
@@ -243,6 +243,6 @@ const tooManyInAnHour = (retryAfterSeconds: number): Error =>
   });
 
 const unknown = (): Error =>
-  fault('not_found', 'This invitation does not exist, has ended, or is for another account.', {
-    advice: 'Sign in with the address that was invited, verify that address, or ask for another invitation.',
+  fault('not_found', 'This invitation does not exist, is no longer valid, or is for another account.', {
+    advice: 'Sign in with the invited address, verify the address, or ask for another invitation.',
   });

@@ -26,7 +26,7 @@ export function hostNames(entries: readonly string[], path: string): readonly st
       ? [
           {
             path: `${path}.${index}`,
-            message: `is ${JSON.stringify(entry)}; expected a host name such as example.com, which stands for its subdomains too, without scheme, port, path or wildcard`,
+            message: `is ${JSON.stringify(entry)}; expected a host name such as example.com, which includes its subdomains, without scheme, port, path or wildcard`,
           },
         ]
       : [],

@@ -183,7 +183,7 @@ export class Network implements Watcher {
     // Rules for documents are enforced in the browser. Rules for all traffic need the jail, where the proxy is the only
     // way out.
     if (!subresources) return { documents: rules };
-    if (!this.#parts.engine.jailed) throw unavailable(path, 'runs browsers without a jail, and could not enforce it');
+    if (!this.#parts.engine.jailed) throw unavailable(path, 'runs browsers without a jail and could not enforce it');
     return { hosts: rules };
   }
 

@@ -93,9 +93,9 @@ export function readServer(text: string): Pick<RouteBy, 'scheme' | 'hostname' | 
   const url = URL.parse(`http://${rest}/`);
   const known = scheme.toLowerCase() as keyof typeof PORTS; // matched by the pattern above
   const hostname = url?.hostname.replace(/^\[|\]$/g, '').replace(/\.$/, '');
-  if (!url || !hostname) return 'has no valid host name';
+  if (!url || !hostname) return 'does not contain a valid host name';
   const [, written] = /:(\d+)$/.exec(rest) ?? [];
   const port = written === undefined ? PORTS[known] : Number(written);
-  if (port < 1 || port > 65535) return 'has no port from 1 to 65535';
+  if (port < 1 || port > 65535) return 'does not contain a port from 1 to 65535';
   return { scheme: known, hostname, port };
 }

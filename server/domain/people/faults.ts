@@ -9,10 +9,10 @@ export const wrongPassword = (): Error =>
 
 export const signInFailed = (what: string): Error =>
   fault('sign_in_failed', `The ${what} is wrong or has expired.`, {
-    advice: 'Check it and try again, or begin again.',
+    advice: 'Check it and try again, or start over.',
   });
 
 export const emailTaken = (): Error =>
-  fault('email_taken', 'An account with this e-mail address exists.', { advice: 'Sign in to it instead.' });
+  fault('email_taken', 'An account with this e-mail address already exists.', { advice: 'Sign in to it instead.' });
 
 export const notReady = (message: string, advice: string): Error => fault('not_ready', message, { advice });

@@ -171,7 +171,10 @@ export class OwnAccount {
   async renewRecoveryCodes(caller: HumanCaller): Promise<string[]> {
     const { totpEnabledAt } = await this.#get(caller.accountId);
     if (!totpEnabledAt)
-      throw notReady('The account has no authenticator app.', 'Recovery codes replace one: add one first.');
+      throw notReady(
+        'The account has no authenticator app.',
+        'Recovery codes replace an authenticator app. Add an authenticator app first.',
+      );
     const codes = await this.#parts.secondFactors.renewRecoveryCodes(caller.accountId);
     await this.#note('account.recovery_codes_renewed', caller);
     return codes;
@@ -179,7 +182,8 @@ export class OwnAccount {
 
   async requestEmailVerification({ accountId }: HumanCaller): Promise<{ ticket: string }> {
     const { email } = await this.#get(accountId);
-    if (email === undefined) throw notReady('The account has no e-mail address.', 'Sign in with one first.');
+    if (email === undefined)
+      throw notReady('The account has no e-mail address.', 'Sign in with an e-mail address first.');
     return { ticket: await this.#parts.emailCodes.send(email, accountId) };
   }
 
@@ -210,6 +214,6 @@ const sessionView = ({ id, acr, authTime, strongestAcr }: HumanCaller['via']) =>
 });
 
 function required<T>(path: string, value: T | undefined): T {
-  if (value === undefined) throw invalidRequest([{ path, message: 'is missing; this method needs it' }]);
+  if (value === undefined) throw invalidRequest([{ path, message: 'is required for this method' }]);
   return value;
 }

@@ -37,7 +37,7 @@ export class SecondFactors {
   /** Creates a seed, which takes effect when `confirm` is called. */
   async begin(account: AccountRow): Promise<{ secret: string; uri: string }> {
     if (account.totpEnabledAt)
-      throw notReady('The account has an authenticator app.', 'Remove it first, then add the new one.');
+      throw notReady('The account already has an authenticator app.', 'Remove it first, then add the new one.');
     const { seed, uriFor } = this.#parts.totp.newSeed();
     const totpSealed = await this.#parts.seal.close(seed.reveal(), account.id);
     await this.#parts.store.accounts.change(account.id, { totpSealed, totpLastStep: undefined });
@@ -49,7 +49,7 @@ export class SecondFactors {
    */
   async confirm(account: AccountRow, code: string): Promise<string[]> {
     if (!account.totpSealed || account.totpEnabledAt)
-      throw notReady('There is no new authenticator app to confirm.', 'Begin with POST /v1/account/totp.');
+      throw notReady('There is no new authenticator app to confirm.', 'Start with POST /v1/account/totp.');
     await this.#acceptTotp(account, code);
     await this.#parts.store.accounts.change(account.id, { totpEnabledAt: this.#parts.clock.now() });
     return this.renewRecoveryCodes(account.id);

@@ -104,7 +104,7 @@ export class RecordingService implements Recordings {
 
   async playlist(caller: AgentCaller, sessionId: string, pageId: string): Promise<string> {
     if (!PAGE_ID.test(pageId))
-      throw invalidRequest([{ path: 'pageId', message: 'must be the number of a page: 1 to 3 digits' }]);
+      throw invalidRequest([{ path: 'pageId', message: 'must be a page number with 1 to 3 digits' }]);
     await this.#playlists.take(caller.applicationId);
     const session = await this.#session(caller, sessionId);
     await this.#lookAt(session);
@@ -256,7 +256,7 @@ export class RecordingService implements Recordings {
   async #assertStoreReachable({ applicationId, id }: SessionRow, [first]: readonly Shown[]): Promise<void> {
     const { artifacts, addresses } = this.#parts;
     const key = addresses.key(applicationId, { session: id, page: first?.page ?? 0, kind: 'init', name: 0 });
-    await within(STORE_MS, 'the store of recordings', () => artifacts.stat(key)).catch(error => {
+    await within(STORE_MS, 'the storage of recordings', () => artifacts.stat(key)).catch(error => {
       throw fault('recording_service_unavailable', 'The storage of recordings does not respond.', {
         advice: 'The request had no effect. Send it again later.',
         cause: error,

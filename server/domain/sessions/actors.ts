@@ -28,7 +28,7 @@ const WORDS: Readonly<Partial<Record<EndReason, string>>> = {
   browser_closed: 'a client closed the browser',
   timed_out: 'its time limit was reached',
   connect_timeout: 'no client connected in time',
-  host_lost: 'the host that ran its browser stopped answering',
+  host_lost: 'the host that ran its browser stopped responding',
   drained: 'the operator stopped the service and ended its sessions',
 };
 

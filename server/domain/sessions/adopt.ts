@@ -19,7 +19,7 @@ import type { Watchers } from './watchers.ts';
 const AT_ONCE = 8;
 
 /** Why an exclusive session is not adopted: a new process has no record of what was typed, so it could not mask it. */
-const NOT_MASKED = 'the service had typed credentials into its pages';
+const NOT_MASKED = 'the service had typed credentials into pages of the session';
 
 export interface AdoptParts extends Pick<Runtime, 'clock' | 'log' | 'host'> {
   readonly rows: SessionRows;
@@ -85,7 +85,7 @@ const endOfLost = (row: SessionRow, refused: string | undefined): SessionEnd => 
     refused ??
     (row.status === 'PENDING'
       ? 'the service stopped while the browser was starting'
-      : 'the browser did not survive the restart'),
+      : 'the browser did not survive the restart of the service'),
 });
 
 /** A box that was started for its session has the id of the session. A box from the warm pool has another id. */

@@ -27,7 +27,7 @@ test('refuses only the session whose adoption caused the process to exit', async
   await new Promise(setImmediate);
   notes.processEnds(new Error('of nobody'));
   const next = opened('blamed');
-  assert.match(next.refusal(ID) ?? '', /ended the service: it went wrong$/);
+  assert.match(next.refusal(ID) ?? '', /while it adopted the browser: it went wrong$/);
   assert.equal(next.refusal(OTHER), undefined);
   next.settle(ID);
   assert.equal(next.refusal(ID), undefined);

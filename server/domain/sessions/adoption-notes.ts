@@ -40,8 +40,8 @@ export class AdoptionNotes {
   /** Why the session may not be adopted again. Undefined if it may be. */
   refusal(id: SessionId): string | undefined {
     const { attempts, ended } = this.#read(id);
-    if (ended !== undefined) return `adopting its browser ended the service: ${ended}`;
-    return attempts >= ATTEMPTS_MAX ? `the service ended ${attempts} times while it adopted its browser` : undefined;
+    if (ended !== undefined) return `the service ended because of an error while it adopted the browser: ${ended}`;
+    return attempts >= ATTEMPTS_MAX ? `the service ended ${attempts} times while it adopted the browser` : undefined;
   }
 
   /** Runs an adoption. Asynchronous work that it starts is attributed to the session until that work ends. */

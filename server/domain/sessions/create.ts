@@ -249,7 +249,8 @@ export class Creates {
     if (isRefusal(error)) return error;
     const code = error instanceof WaitExpired ? 'browser_start_timeout' : 'internal';
     return fault(code, `The browser of session ${id} did not start: ${detail}.`, {
-      advice: 'The session is ERROR / start_failed. Create another; if it happens again, run `berth doctor`.',
+      advice:
+        'The session has ended (ERROR, start_failed). Create another session; if it happens again, run `berth doctor`.',
       cause: error,
     });
   }

@@ -149,7 +149,7 @@ export class Endings {
  * the reason.
  */
 async function endOfBox(live: LiveSession, seen: Pick<BoxEnd, 'why' | 'detail'>): Promise<SessionEnd> {
-  const box = await within(BOX_VERDICT_MS, 'the box to be seen gone', () => live.box.gone).catch(() => undefined);
+  const box = await within(BOX_VERDICT_MS, 'the box to report its end', () => live.box.gone).catch(() => undefined);
   const { why, detail } = box ?? seen;
   if (why === 'out_of_memory') return { status: 'ERROR', reason: 'out_of_memory', detail };
   if (why === 'disk_limit') return { status: 'ERROR', reason: 'disk_limit', detail };

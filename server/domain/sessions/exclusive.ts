@@ -10,5 +10,5 @@ export const isExclusive = ({ settings }: Pick<SessionRow, 'settings'>): boolean
 
 export const sessionExclusive = (id: string): Error =>
   fault('permission_denied', `Session ${id} belongs to a call that types credentials, so no client can use it.`, {
-    advice: 'Wait for the end of the call, and read its output, recording and logs.',
+    advice: 'Wait until the call has ended, and read its output, recording and logs.',
   });

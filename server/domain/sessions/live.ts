@@ -29,13 +29,13 @@ export const CLIENT_CLOSES = {
   released: { code: 1000, words: 'the session was released' },
   clientClosed: {
     code: 1000,
-    words: 'the client closed its browser; the session is kept and can be connected to again',
+    words: 'the client closed its browser; the session continues and accepts new connections',
   },
-  restart: { code: 1001, words: 'the service restarts; connect again to the same address' },
+  restart: { code: 1001, words: 'the service is restarting; connect again to the same address' },
   timedOut: { code: 4001, words: 'the session reached its time limit' },
   keyEnded: { code: 4001, words: 'the agent key was revoked or has expired' },
   failed: { code: 4002, words: 'the browser ended unexpectedly' },
-  idle: { code: 4003, words: 'no command came for 600 seconds' },
+  idle: { code: 4003, words: 'no command was received for 600 seconds' },
 } as const satisfies Record<string, ClientClose>;
 
 export function clientCloseOf(end: SessionEnd): ClientClose {
@@ -152,7 +152,7 @@ export class LiveSession {
   attach(client: AttachedClient): void {
     if (this.#leaving) throw fault('session_ended', `Session ${this.id} is ending.`);
     if (this.#clients.size >= CLIENTS_MAX)
-      throw fault('client_limit', `Session ${this.id} has ${CLIENTS_MAX} clients already, which is the limit.`, {
+      throw fault('client_limit', `Session ${this.id} already has ${CLIENTS_MAX} clients, which is the limit.`, {
         advice: 'Close one of them, or create another session.',
         details: { limit: CLIENTS_MAX, used: this.#clients.size },
       });

@@ -12,7 +12,10 @@ export function checkedMetadata(metadata: JsonObject): JsonObject {
   const { length } = text;
   // JSON.stringify writes lone surrogates as \ud8xx; PostgreSQL can store neither these nor NUL.
   if (/(?<!\\)(\\\\)*\\u(0000|d[89a-f])/.test(text))
-    issues.push({ path: 'userMetadata', message: 'has a NUL or a lone surrogate; expected well-formed text' });
+    issues.push({
+      path: 'userMetadata',
+      message: 'contains a NUL character or a lone surrogate; expected well-formed text',
+    });
   if (length > USER_METADATA_MAX_CHARACTERS)
     issues.push({
       path: 'userMetadata',

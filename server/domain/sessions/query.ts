@@ -23,8 +23,8 @@ export function parseSessionQuery(text: string): SessionSearch {
   if (LIKE_A_TERM.test(text)) return { metadata: parseMetadataQuery(text) };
   const words = [...new Set(text.trim().split(/\s+/))].filter(word => word !== '');
   if (words.length > WORDS_MAX)
-    throw fault('invalid_query', `q has ${words.length} words; at most ${WORDS_MAX} can be searched for.`, {
-      advice: 'Search for fewer words.',
+    throw fault('invalid_query', `q has ${words.length} words; a search can have at most ${WORDS_MAX} words.`, {
+      advice: 'Send fewer words.',
     });
   return { words };
 }
@@ -67,9 +67,9 @@ class Reader {
   }
 
   fail(expected: string): never {
-    const found = this.atEnd ? 'it ends' : `there is ${JSON.stringify(this.#text.slice(this.#at, this.#at + 12))}`;
+    const found = this.atEnd ? 'it ends' : `found ${JSON.stringify(this.#text.slice(this.#at, this.#at + 12))}`;
     throw fault('invalid_query', `q could not be read at position ${this.#at}: ${found}; expected ${expected}.`, {
-      advice: `Write it as ${EXAMPLE}, and join several terms with "${AND}".`,
+      advice: `Write q as ${EXAMPLE}, and join several terms with "${AND}".`,
       details: { position: this.#at },
     });
   }

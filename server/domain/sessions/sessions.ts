@@ -133,7 +133,12 @@ export class SessionService implements Sessions {
     const limits = await this.#parts.limits.effective(row.applicationId);
     const expiresAt = plus(row.createdAt, 1000 * timeoutSeconds(limits, timeout));
     if (expiresAt <= now)
-      throw invalidRequest([{ path: 'timeout', message: 'counts from creation, and that time has passed already' }]);
+      throw invalidRequest([
+        {
+          path: 'timeout',
+          message: 'is counted from the creation of the session, and the resulting end time is in the past',
+        },
+      ]);
     return expiresAt;
   }
 

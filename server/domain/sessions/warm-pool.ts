@@ -162,7 +162,7 @@ export class WarmPool {
     coming.box?.raisePriority();
     this.#fill();
     try {
-      return await within(START_MS, 'a browser that is coming', () => coming.arrived.promise, signal);
+      return await within(START_MS, 'a browser that is being started', () => coming.arrived.promise, signal);
     } catch (error) {
       coming.isPromised = false;
       // Closes the browser, which may have started in the meantime.

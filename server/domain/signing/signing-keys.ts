@@ -101,7 +101,7 @@ export class SigningKeys {
     const { vault, engine, log } = this.#parts;
     try {
       const key = await engine.publicKeyOf(await vault.open(this.#placeOf(kid), sealed));
-      if (key.kid !== kid) throw new Error('the key has another thumbprint');
+      if (key.kid !== kid) throw new Error('the key does not match its thumbprint');
       this.#trusted.set(kid, key);
       return key;
     } catch (error) {

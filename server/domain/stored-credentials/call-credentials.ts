@@ -106,5 +106,5 @@ function headersOf({ as, header = '' }: Auth, value: CredentialValue): Record<st
 
 export const missing = (problem: string): Error =>
   fault('credential_missing', `The operation ${problem}. Nothing was started.`, {
-    advice: 'Ask a developer of the application to write the credential.',
+    advice: 'Ask a developer of the application to update the credential.',
   });

@@ -21,19 +21,24 @@ export function originIn(text: string): string | undefined {
 export function placeIssues(type: StoredCredentialType, hosts: readonly string[], origins: readonly string[]): Issue[] {
   const isTyped = type === 'login';
   return [
-    ...(isTyped && origins.length === 0 ? [{ path: 'origins', message: 'is needed for a login' }] : []),
-    ...(!isTyped && hosts.length === 0 ? [{ path: 'hosts', message: `is needed for the type ${type}` }] : []),
+    ...(isTyped && origins.length === 0 ? [{ path: 'origins', message: 'is required for a login' }] : []),
+    ...(!isTyped && hosts.length === 0 ? [{ path: 'hosts', message: `is required for the type ${type}` }] : []),
     ...(isTyped && hosts.length > 0
-      ? [{ path: 'hosts', message: 'is not for a login, which is only typed into pages' }]
+      ? [{ path: 'hosts', message: 'is not allowed for a login, which is only typed into pages' }]
       : []),
     ...hosts.flatMap((host, index) =>
       hostIn(host) === undefined
-        ? [{ path: `hosts[${index}]`, message: 'is not a host such as api.shop.example' }]
+        ? [{ path: `hosts[${index}]`, message: 'is not a valid host; expected a host such as api.shop.example' }]
         : [],
     ),
     ...origins.flatMap((origin, index) =>
       originIn(origin) === undefined
-        ? [{ path: `origins[${index}]`, message: 'is not an origin such as https://bank.example' }]
+        ? [
+            {
+              path: `origins[${index}]`,
+              message: 'is not a valid origin; expected an origin such as https://bank.example',
+            },
+          ]
         : [],
     ),
   ];

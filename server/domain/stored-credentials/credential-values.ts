@@ -51,7 +51,7 @@ export function valueIssues(type: StoredCredentialType, value: CredentialValue):
   return [
     ...Object.keys(value)
       .filter(name => !known.has(name))
-      .map(name => ({ path: `value.${name}`, message: `is not a field of the type ${type}` })),
+      .map(name => ({ path: `value.${name}`, message: `is not a field of a credential of the type ${type}` })),
     ...fields.flatMap(field => {
       const problem = problemOf(field, value[field.name]);
       return problem === undefined ? [] : [{ path: `value.${field.name}`, message: problem }];
@@ -61,9 +61,9 @@ export function valueIssues(type: StoredCredentialType, value: CredentialValue):
 
 function problemOf({ least, most, isOptional, form }: Field, text: string | undefined): string | undefined {
   if (text === undefined) return isOptional ? undefined : 'is missing';
-  if (text.length < least || text.length > most) return `is not between ${least} and ${most} characters long`;
-  if (!text.isWellFormed() || text.includes('\0')) return 'has a character that is not allowed';
-  return form && !form.test(text) ? 'does not have the expected form' : undefined;
+  if (text.length < least || text.length > most) return `must have ${least} to ${most} characters`;
+  if (!text.isWellFormed() || text.includes('\0')) return 'contains a character that is not allowed';
+  return form && !form.test(text) ? 'does not have the required format' : undefined;
 }
 
 /** Returns the secret texts of a value, which must not appear anywhere. */

@@ -94,7 +94,8 @@ export class StoredCredentials {
   ): Promise<Written> {
     const { applications, store } = this.#parts;
     const { id } = await applications.require(caller, appId, 'credentials');
-    if (!ID.test(credentialId)) throw invalidRequest([{ path: 'id', message: 'is not an id such as shop-api' }]);
+    if (!ID.test(credentialId))
+      throw invalidRequest([{ path: 'id', message: 'is not a valid id; expected an id such as shop-api' }]);
     const content = this.#contentOf(id, request);
     const standing = await store.storedCredentials.get(id, credentialId);
     if (!standing && ifMatch !== undefined && ifMatch.trim() !== '*') throw preconditionFailed();
@@ -152,7 +153,7 @@ export class StoredCredentials {
   ): CredentialContent {
     const issues = [...valueIssues(type, value), ...placeIssues(type, hosts, origins)];
     if (label !== undefined && /[\p{Cc}]/u.test(label))
-      issues.push({ path: 'label', message: 'has a control character' });
+      issues.push({ path: 'label', message: 'contains a control character' });
     if (issues.length > 0) throw invalidRequest(issues);
     const until = futureEnd(expiresAt, this.#parts.clock.now());
     return {

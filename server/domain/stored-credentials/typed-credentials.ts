@@ -42,7 +42,7 @@ export function fillIssues(step: Fill, path: string): Issue[] {
   if (step.do !== 'fill') return [];
   const ways = [value, credential ?? field, totp].filter(way => way !== undefined).length;
   if (ways === 0) return [{ path: `${path}.value`, message: 'is required by fill, unless a credential is typed' }];
-  if (ways > 1) return [{ path, message: 'needs one of value, credential with field, and totp' }];
+  if (ways > 1) return [{ path, message: 'requires exactly one of value, credential with field, and totp' }];
   if (credential === undefined && field !== undefined)
     return [{ path: `${path}.credential`, message: 'is required with field' }];
   if (credential !== undefined && field === undefined)
@@ -99,7 +99,7 @@ export class TypedCredentials {
       if (part !== 'totp') continue;
       const { totpSeed } = opened.get(id)?.value ?? {};
       if (totpSeed === undefined || !hasCode(() => codeOf(new Secret(totpSeed), clock.now())))
-        throw missing(`needs a one-time code of the credential ${id}, which has no usable totpSeed`);
+        throw missing(`requires a one-time code of the credential ${id}, which has no usable totpSeed`);
     }
     return {
       ids: [...opened.keys()],

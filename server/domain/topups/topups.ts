@@ -83,7 +83,7 @@ export class TopUps {
     const now = clock.now();
     const pack = packs.find(({ id }) => id === request.packId);
     if (!isQuoteValid(secret, application.id, packs, request.quoteId, now)) throw quoteExpired();
-    if (!pack) throw invalidRequest([{ path: 'packId', message: `is no pack of the quote` }]);
+    if (!pack) throw invalidRequest([{ path: 'packId', message: `is not a pack of the quote` }]);
     const row = newCheckout(application, caller, pack, now);
     await store.atomically(async within => {
       if ((await within.checkouts.insert(row, OPEN_CHECKOUTS_MAX)) === 'limit_reached')
@@ -140,7 +140,7 @@ export class TopUps {
   /** Always refused, because the operator is paid manually. */
   async replaceAuto(caller: AccountCaller, { applicationId }: AutoTopUp): Promise<AutoTopUp> {
     await this.#owned(caller, applicationId);
-    throw fault('feature_unavailable', 'The provider manual cannot pay by itself.', {
+    throw fault('feature_unavailable', 'The provider manual does not support automatic payment.', {
       advice: 'Order a pack with a checkout.',
     });
   }
@@ -236,7 +236,7 @@ function newCheckout(
 
 const keyRequired = () =>
   fault('idempotency_key_required', 'The header Idempotency-Key is missing. Nothing was ordered.', {
-    advice: 'Send a new key for each order, and the same key when you send the same order again.',
+    advice: 'Send a new key for each order. To repeat an order, send the same key.',
   });
 
 const quoteExpired = () =>
@@ -246,5 +246,5 @@ const quoteExpired = () =>
 
 const ended = (id: string) =>
   fault('already_decided', `The checkout ${id} is no longer open.`, {
-    advice: 'Read it to see its status. An operator who was paid late can grant the credit.',
+    advice: 'Read the checkout to see its status. If the payment was late, the operator can grant the credit.',
   });

@@ -118,7 +118,7 @@ function periodOf({ from, to }: UsageQuery, now: Date, stepMs: number): { from: 
   const full = { from: floor(begin, stepMs), to: floor(plus(end, stepMs - 1), stepMs) };
   const steps = (full.to.getTime() - full.from.getTime()) / stepMs;
   if (steps > USAGE_STEPS_MAX)
-    throw invalidRequest([{ path: 'from', message: `gives ${steps} steps; expected at most ${USAGE_STEPS_MAX}` }]);
+    throw invalidRequest([{ path: 'from', message: `results in ${steps} steps; expected at most ${USAGE_STEPS_MAX}` }]);
   return full;
 }
 

@@ -150,7 +150,10 @@ export class Sending implements Closeable {
       await rows.delivered(delivery, now, status);
       return true;
     }
-    const failure = result.kind === 'failed' ? result.words : `The endpoint answered ${result.status}; expected 2xx.`;
+    const failure =
+      result.kind === 'failed'
+        ? result.words
+        : `The endpoint responded with the status ${result.status}; expected 2xx.`;
     const pauseMs = pauseAfter(delivery.attempts);
     log.info('webhook.failed', { webhook: webhook.id, delivery: delivery.id, attempts: delivery.attempts, failure });
     const failingSince = await rows.failed(delivery, now, {

@@ -243,7 +243,9 @@ export class Webhooks {
 
 function assertEnabled({ id, status }: WebhookRow): void {
   if (status === 'disabled')
-    throw fault('not_ready', `Webhook ${id} is disabled.`, { advice: 'Enable it first: set its status to enabled.' });
+    throw fault('not_ready', `Webhook ${id} is disabled.`, {
+      advice: 'Enable the webhook first: set its status to enabled.',
+    });
 }
 
 const viewOf = (row: WebhookRow): Webhook => ({

@@ -130,7 +130,7 @@ class Disk implements Artifacts {
   }
 
   async #assertStored(key: ArtifactKey, path: string): Promise<void> {
-    if (!(await this.stat(key))) throw new Error(`${path} is missing and was not stored as ${key}`);
+    if (!(await this.stat(key))) throw new Error(`${path} is missing, and no file is stored as ${key}`);
   }
 
   /**

@@ -82,7 +82,7 @@ class S3 implements Artifacts {
       await unlink(path);
     } catch (error) {
       if (!isCode(error, 'ENOENT')) throw error;
-      if (!(await this.stat(key))) throw new Error(`${path} is missing and was not stored as ${key}`);
+      if (!(await this.stat(key))) throw new Error(`${path} is missing, and no object is stored as ${key}`);
     }
   }
 

@@ -55,11 +55,11 @@ export type ManifestHead = Omit<Manifest, 'format' | 'folders' | 'entries'>;
 /** @throws Fault `backup_damaged` unless the text is a manifest whose paths stay in the data folder and are unique. */
 export function readManifest(text: string): Manifest {
   const value = parseJson(text);
-  if (!Value.Check(ManifestSchema, value)) throw damaged('its manifest is not as it should be');
+  if (!Value.Check(ManifestSchema, value)) throw damaged('its manifest is not valid');
   const seen = new Set<string>();
   for (const { path } of [...value.folders, ...value.entries]) {
     if (!isSafePath(path))
-      throw damaged(`it names ${JSON.stringify(path.slice(0, 120))}, which is no path of a data folder`);
+      throw damaged(`it names ${JSON.stringify(path.slice(0, 120))}, which is not a path in a data folder`);
     if (seen.has(path)) throw damaged(`it names ${path} twice`);
     seen.add(path);
   }

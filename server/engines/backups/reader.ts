@@ -60,17 +60,17 @@ async function checkWhole(path: string): Promise<void> {
   try {
     const found = await file.stat();
     const trailer = found.isFile() ? readTrailer(await tailOf(file, found.size)) : undefined;
-    if (!trailer) throw new Fault('backup_foreign', `${path} is not a complete backup that \`berth backup\` made.`);
+    if (!trailer) throw new Fault('backup_foreign', `${path} is not a complete backup made by \`berth backup\`.`);
     if (trailer.format > FORMAT_VERSION)
       throw new Fault(
         'backup_newer',
-        `${path} has format ${trailer.format}; this program reads up to ${FORMAT_VERSION}.`,
+        `${path} has the format ${trailer.format}; this program supports formats up to ${FORMAT_VERSION}.`,
         {
           advice: 'Restore it with the version of Berth that made it.',
         },
       );
     const digest = await digestOf(file, found.size - DIGEST_CHARACTERS);
-    if (digest !== trailer.digest) throw damaged('its bytes are not those that were written');
+    if (digest !== trailer.digest) throw damaged('its digest does not match its content');
   } finally {
     await file.close();
   }
@@ -105,7 +105,7 @@ async function entriesOf(zip: ZipFile): Promise<Map<string, Entry>> {
   for await (const entry of zip.eachEntry()) {
     const name = entry.fileName;
     const type = (entry.externalFileAttributes >>> 16) & TYPE_MASK;
-    if (type !== REGULAR) throw damaged(`${JSON.stringify(name.slice(0, 120))} is no regular file`);
+    if (type !== REGULAR) throw damaged(`${JSON.stringify(name.slice(0, 120))} is not a regular file`);
     if ((entry.generalPurposeBitFlag & ENCRYPTED) !== 0) throw damaged(`${name} is encrypted`);
     if (entries.has(name)) throw damaged(`it has ${JSON.stringify(name.slice(0, 120))} twice`);
     entries.set(name, entry);
@@ -135,9 +135,9 @@ function demandSame(manifest: Manifest, entries: ReadonlyMap<string, Entry>): vo
   for (const { path, size } of manifest.entries) {
     const entry = entries.get(path);
     if (!entry) throw damaged(`${path} is missing`);
-    if (entry.uncompressedSize !== size) throw damaged(`${path} has another size`);
+    if (entry.uncompressedSize !== size) throw damaged(`${path} does not have the size in the manifest`);
   }
-  if (entries.size > manifest.entries.length) throw damaged('it has files that its manifest does not list');
+  if (entries.size > manifest.entries.length) throw damaged('it contains files that its manifest does not list');
 }
 
 async function unpack(
@@ -173,8 +173,8 @@ async function writeEntry(
   // `wx` opens no existing file and follows no link. The folders above were created by us.
   const stored = await writeSynced(target, async file => writeHashed(file, await read()));
   if (stored.size !== size || stored.checksum !== sha256)
-    throw damaged(`${path} has other bytes than its manifest says`);
-  if (!(await lstat(target)).isFile()) throw damaged(`${path} is no file`);
+    throw damaged(`${path} does not match its size and checksum in the manifest`);
+  if (!(await lstat(target)).isFile()) throw damaged(`${path} is not a file`);
 }
 
 /** Errors from the zip reader mean that the backup is damaged. Disk errors do not. */

@@ -66,7 +66,7 @@ export class BackupWriter {
 
   /** Adds a file. Resolves when its bytes have been read. Only one call at a time is allowed. */
   async add({ bytes, expectedBytes, compress, ...file }: Content): Promise<void> {
-    if (this.#entries.length >= ENTRIES_MAX) throw new Error(`a backup has at most ${ENTRIES_MAX} files`);
+    if (this.#entries.length >= ENTRIES_MAX) throw new Error(`a backup can have at most ${ENTRIES_MAX} files`);
     const { stream, read } = digested(bytes);
     const size = { forceZip64Format: expectedBytes >= LARGE_BYTES };
     this.#zip.addReadStream(stream, file.path, { ...size, ...(compress ? { compressionLevel: FAST } : { compress }) });
@@ -106,7 +106,7 @@ export class BackupWriter {
 const partial = (path: string): string => `${path}.partial`;
 
 const exists = (path: string): Fault =>
-  new Fault('backup_exists', `${path} is there already.`, { advice: 'Remove it, or choose another name.' });
+  new Fault('backup_exists', `${path} already exists.`, { advice: 'Remove it, or choose another name.' });
 
 function digested(bytes: Content['bytes']) {
   const { promise, resolve, reject } = Promise.withResolvers<{ size: number; sha256: string }>();

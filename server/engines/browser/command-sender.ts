@@ -48,7 +48,7 @@ export class CommandSender {
       return answer;
     });
     this.#mux.pipe.send([encode({ id, method, params, sessionId: channel.id })]);
-    return within(ms, `Chromium to answer ${method}`, () => result.promise).finally(() => {
+    return within(ms, `Chromium to respond to ${method}`, () => result.promise).finally(() => {
       channel.pending.delete(id);
       this.#mostBytes.delete(id);
     });
@@ -72,7 +72,7 @@ export class CommandSender {
  */
 function readAnswer(id: number, message: Buffer, mostBytes: number): Incoming {
   try {
-    if (message.length > mostBytes) throw new Error(`the answer has ${message.length} bytes, more than ${mostBytes}`);
+    if (message.length > mostBytes) throw new Error(`the response has ${message.length} bytes, more than ${mostBytes}`);
     return parseIncoming(message);
   } catch (error) {
     return { id, error: { code: SERVER_ERROR, message: reason(error) } };

@@ -76,7 +76,7 @@ export function readEnvelope(message: Buffer): Envelope {
   const start = skipBlank(message, 0);
   if (message[start] !== OPEN) {
     if (skipBlank(message, valueEnd(message, start)) !== message.length)
-      throw new BadEnvelope('nothing may follow a value');
+      throw new BadEnvelope('unexpected text after a value');
     throw new BadEnvelope('a message must be a JSON object', INVALID_REQUEST);
   }
   const names: string[] = [];
@@ -85,7 +85,7 @@ export function readEnvelope(message: Buffer): Envelope {
   let sessionId: string | undefined;
   let at = skipBlank(message, start + 1);
   while (message[at] !== CLOSE) {
-    if (names.length >= MEMBERS_MAX) throw new BadEnvelope(`a message has at most ${MEMBERS_MAX} members`);
+    if (names.length >= MEMBERS_MAX) throw new BadEnvelope(`a message can have at most ${MEMBERS_MAX} members`);
     const nameEnd = stringEnd(message, at);
     const name = nameAt(message, at, nameEnd);
     if (names.includes(name)) throw new BadEnvelope(`duplicate member ${JSON.stringify(name)}`);
@@ -103,7 +103,7 @@ export function readEnvelope(message: Buffer): Envelope {
       if (message[at] === CLOSE) throw new BadEnvelope('a comma must be followed by a member');
     } else if (message[at] !== CLOSE) throw new BadEnvelope('members must be separated by commas');
   }
-  if (skipBlank(message, at + 1) !== message.length) throw new BadEnvelope('nothing may follow the object');
+  if (skipBlank(message, at + 1) !== message.length) throw new BadEnvelope('unexpected text after the object');
   if (id === undefined || !Number.isInteger(id) || Math.abs(id) > ID_MAX)
     throw new BadEnvelope("Message must have integer 'id' property", INVALID_REQUEST);
   if (method === undefined) throw new BadEnvelope("Message must have string 'method' property", INVALID_REQUEST, id);

@@ -88,7 +88,7 @@ export interface Incoming {
 export function parseIncoming(message: Buffer): Incoming {
   if (message.length > PARSED_BYTES_MAX)
     throw new Error(
-      `the browser sent a message of ${message.length} bytes, of which at most ${PARSED_BYTES_MAX} are read`,
+      `the browser sent a message of ${message.length} bytes; at most ${PARSED_BYTES_MAX} bytes are accepted`,
     );
   return incomingIn(message.toString('utf8'));
 }

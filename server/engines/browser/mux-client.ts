@@ -219,13 +219,13 @@ export class MuxClient implements ChannelOwner {
       return this.#refuse(
         channel,
         envelope.id,
-        `This channel has ${PENDING_MAX} unanswered commands, which is the limit. Wait for some of the answers.`,
+        `This channel has ${PENDING_MAX} unanswered commands, which is the limit. Wait for some of the responses.`,
       );
     if (this.#mux.pipe.waitingBytes + message.length > OUTGOING_WAITING_BYTES_MAX)
       return this.#refuse(
         channel,
         envelope.id,
-        'The browser reads too slowly: too many bytes are waiting to be sent to it.',
+        'The browser reads too slowly: too many bytes are waiting to be sent to the browser.',
       );
     if (this.#policy.watched.has(envelope.method) || this.#policy.isWatched?.(envelope.method)) {
       if (message.length > LONG_MESSAGE_BYTES)

@@ -126,7 +126,7 @@ export class Mux implements Closeable {
   ): Promise<Channel> {
     const result = await this.#sendOnRoot('Target.attachToBrowserTarget', {}, withinMs);
     const id = textAt(result, 'sessionId');
-    if (!id) throw new Error('Target.attachToBrowserTarget answered without a session');
+    if (!id) throw new Error('Target.attachToBrowserTarget returned no sessionId');
     beforeUse(id);
     return this.open(id, owner, undefined, undefined);
   }
@@ -200,7 +200,7 @@ export class Mux implements Closeable {
     this.#rootPending.set(id, answered.resolve);
     try {
       this.#pipe.send([encode({ id, method, params })]);
-      const answer = await within(withinMs, `Chromium to answer ${method}`, () => answered.promise);
+      const answer = await within(withinMs, `Chromium to respond to ${method}`, () => answered.promise);
       if (answer.error) throw new ProtocolFailure(method, answer.error.code, answer.error.message);
       return answer.result ?? {};
     } finally {
@@ -233,7 +233,12 @@ export class Mux implements Closeable {
     if (!channel || id === undefined || !channel.pending.has(Number(id))) return;
     const onAnswer = channel.pending.get(Number(id));
     channel.pending.delete(Number(id));
-    channel.owner.fail(channel, Number(id), 'The answer is larger than 256 MiB. Request less data at once.', onAnswer);
+    channel.owner.fail(
+      channel,
+      Number(id),
+      'The response is larger than 256 MiB. Request less data at once.',
+      onAnswer,
+    );
     this.#batchOwners.add(channel.owner);
   }
 

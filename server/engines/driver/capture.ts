@@ -71,7 +71,7 @@ export async function visit(
   const status = response?.status();
   if (status === undefined || status < 400 || acceptStatus.includes(status)) return status;
   const place = page.url().slice(0, URL_CHARACTERS_MAX);
-  throw new DriveFailed('page', `The page answered with the status ${status}.`, { pageStatus: status, url: place });
+  throw new DriveFailed('page', `The page responded with the status ${status}.`, { pageStatus: status, url: place });
 }
 
 /** Visits the URL of a file. Such a URL does not load as a page: its navigation ends when the download begins. */
@@ -206,5 +206,5 @@ function sizeOf(bytes: Buffer, format: 'png' | 'jpeg'): { width: number; height:
     if (marker >= 0xc0 && marker <= 0xc2)
       return { height: bytes.readUInt16BE(at + 5), width: bytes.readUInt16BE(at + 7) };
   }
-  throw new DriveFailed('command', 'The browser returned a picture without a size.');
+  throw new DriveFailed('command', 'The browser returned an image without a size.');
 }

@@ -6,7 +6,7 @@ import { DriveFailed } from './command.ts';
 import { DrivenBrowser } from './driven-browser.ts';
 
 const port = parentPort;
-if (!port) throw new Error('this file runs as a worker thread only');
+if (!port) throw new Error('this file can run only as a worker thread');
 
 const MESSAGE_CHARACTERS_MAX = 2000;
 /** Terminal colour codes in Playwright's messages. */

@@ -91,7 +91,7 @@ export class Driver implements Closeable {
     if (this.#isClosed) throw new DriveFailed('connection', 'The service is stopping.');
     const driven = this.#drivenOf(target.session);
     if (driven.waiting >= this.#limits.waitingOfOne)
-      throw new DriveFailed('too_many', `${this.#limits.waitingOfOne} commands of this session wait already.`);
+      throw new DriveFailed('too_many', `${this.#limits.waitingOfOne} commands of this session are already waiting.`);
     driven.waiting += 1;
     clearTimeout(driven.idle);
     const before = driven.last;
@@ -232,4 +232,4 @@ const noHelp: Helper = async () => {
   throw new DriveFailed('command', 'This command cannot type credentials.');
 };
 
-const HELP_FAILED = new DriveFailed('command', 'The service could not do this step.');
+const HELP_FAILED = new DriveFailed('command', 'The service could not execute this step.');

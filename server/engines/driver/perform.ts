@@ -45,8 +45,9 @@ const PERFORMERS: Performers = {
     await goTo(await on.page(), url);
     return {};
   },
-  back: async on => inHistory(await on.page(), page => page.goBack(LOADED), 'There is no earlier page.'),
-  forward: async on => inHistory(await on.page(), page => page.goForward(LOADED), 'There is no later page.'),
+  back: async on => inHistory(await on.page(), page => page.goBack(LOADED), 'There is no earlier page in the history.'),
+  forward: async on =>
+    inHistory(await on.page(), page => page.goForward(LOADED), 'There is no later page in the history.'),
   reload: async on => {
     await (await on.page()).reload(LOADED);
     return {};
@@ -97,7 +98,7 @@ const PERFORMERS: Performers = {
     if (!chooser)
       throw new DriveFailed(
         'command',
-        'No file chooser is open. Click what opens it first, or give the ref of the file input.',
+        'No file chooser is open. First click the element that opens it, or give the ref of the file input.',
       );
     await chooser.setFiles(payload, { timeout: ACTION_MS });
     return {};
@@ -111,7 +112,7 @@ const PERFORMERS: Performers = {
     if (bytes.byteLength > IMAGE_BYTES_MAX)
       throw new DriveFailed(
         'command',
-        `The screenshot has ${bytes.byteLength} bytes, at most ${IMAGE_BYTES_MAX} are given. Use type jpeg, or leave out fullPage.`,
+        `The screenshot has ${bytes.byteLength} bytes; the limit is ${IMAGE_BYTES_MAX} bytes. Use type jpeg, or omit fullPage.`,
       );
     return { image: { bytes: new Uint8Array(bytes), mimeType: `image/${type}` } };
   },
@@ -208,7 +209,7 @@ async function at(on: Acting, ref: Ref): Promise<Locator> {
   if ((await element.count()) === 0)
     throw new DriveFailed(
       'command',
-      `The newest snapshot of the page has no element ${ref}. Take a browser_snapshot and use a ref of it.`,
+      `The newest snapshot of the page has no element ${ref}. Take a browser_snapshot and use a ref from it.`,
     );
   return element;
 }
@@ -257,7 +258,7 @@ async function onElement(locator: Locator, code: string): Promise<unknown> {
 function tabAt(on: Acting, index: number): Page {
   const page = on.pages[index];
   if (!page)
-    throw new DriveFailed('command', `There is no tab ${index}: there are ${on.pages.length}, numbered from 0.`);
+    throw new DriveFailed('command', `There is no tab ${index} (open tabs: ${on.pages.length}, numbered from 0).`);
   return page;
 }
 
@@ -267,5 +268,5 @@ const cut = (text: string): string => text.slice(0, TEXT_CHARACTERS_MAX).toWellF
 function lines(all: readonly string[]): string {
   const shown = all.slice(-LINES_MAX).map(line => line.slice(0, LINE_CHARACTERS_MAX));
   const left = all.length - shown.length;
-  return cut([...(left > 0 ? [`(${left} earlier ones are not shown)`] : []), ...shown].join('\n'));
+  return cut([...(left > 0 ? [`(${left} earlier entries are not shown)`] : []), ...shown].join('\n'));
 }

@@ -40,7 +40,7 @@ class Progress {
   leftMs(): number {
     const leftMs = this.#endMs - systemClock.monotonicMs();
     if (leftMs > 0) return leftMs;
-    throw new DriveFailed('timeout', `The time limit of ${this.#timeoutMs} ms for all steps was reached.`);
+    throw new DriveFailed('timeout', `The time limit of ${this.#timeoutMs} ms for all steps together was reached.`);
   }
 }
 
@@ -82,7 +82,7 @@ async function run(page: Page, order: Steps, progress: Progress, help: Helper): 
     else results.push(await perform(page, step));
     bytes += results.at(-1)?.bytes?.byteLength ?? 0;
     if (bytes > BYTES_MAX)
-      throw new DriveFailed('command', `The files of all steps are larger than ${BYTES_MAX / 1024 ** 2} MiB.`);
+      throw new DriveFailed('command', `The files of all steps together are larger than ${BYTES_MAX / 1024 ** 2} MiB.`);
   }
   return { ...(await pageOf(page, status)), results };
 }

@@ -51,13 +51,13 @@ const STATUS: Readonly<Record<FailureKind, number>> = {
 const MESSAGES: Readonly<Record<FailureKind, string>> = {
   bad_request: 'This request cannot be proxied: it is malformed, or does not name a host.',
   name_not_resolved: 'The host name could not be resolved.',
-  name_timed_out: 'The name servers did not answer in time.',
+  name_timed_out: 'The name servers did not respond in time.',
   connect_failed: 'The host did not accept the connection.',
-  connect_timed_out: 'The host did not answer in time.',
+  connect_timed_out: 'The host did not respond in time.',
   bad_answer: 'The host closed the connection early, or did not send a valid HTTP response.',
   host_not_reached: "The session's proxy could not reach the host.",
-  proxy_unreachable: "The session's proxy cannot be reached, or did not answer as a proxy.",
-  proxy_timed_out: "The session's proxy did not answer in time.",
+  proxy_unreachable: "The session's proxy cannot be reached, or did not respond as a proxy.",
+  proxy_timed_out: "The session's proxy did not respond in time.",
   proxy_not_trusted: "The certificate of the session's proxy is not trusted.",
   proxy_refused_user: "The session's proxy refused the user name or the password.",
   not_a_proxy: "The server at the address of the session's proxy is not a proxy.",
@@ -92,7 +92,7 @@ const ADVICE: Readonly<Partial<Record<RefusalRule, string>>> = {
     'The address belongs to the machine that runs Berth. The operator can allow this exact address with BERTH_EGRESS_ALLOW.',
   network_policy: "The session's networkPolicy does not allow this host.",
   ad: 'The session was created with blockAds, and the host is on the block list.',
-  no_session: 'The browser is not assigned to a session yet.',
+  no_session: 'The browser is not yet assigned to a session.',
   egress_limit: 'The session has used all of its egressBytes, or its application all of its egressBytesPerDay.',
 };
 

@@ -92,7 +92,7 @@ async function encrypted(raw: Socket, upstream: Upstream, limits: EgressLimits, 
   socket.on('error', reject);
   socket.once('close', () => reject(new Error('the proxy closed the connection')));
   try {
-    await within(limits.tlsHandshakeMs, 'a proxy to finish TLS', () => promise, signal);
+    await within(limits.tlsHandshakeMs, 'a proxy to complete the TLS handshake', () => promise, signal);
     return socket;
   } catch (error) {
     socket.destroy();

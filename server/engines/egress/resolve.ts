@@ -85,7 +85,7 @@ async function waitForBoth<T>(
     () => undefined,
   );
   if (!first) return both;
-  return within(otherFamilyMs, 'the other address family', () => both).catch(() => [first]);
+  return within(otherFamilyMs, 'the DNS response for the other address family', () => both).catch(() => [first]);
 }
 
 const TIMED_OUT = ['ETIMEOUT', 'EAI_AGAIN', 'ETIMEDOUT'];

@@ -108,7 +108,7 @@ function assertSupported(name: string, entry: Entry, isFolder: boolean): void {
       'Use the methods "store" or "deflate".',
     );
   const type = (entry.externalFileAttributes >>> 16) & TYPE_MASK;
-  if (type === TYPE.link) throw refusal('link', `${quoted} is a link`, 'Replace it with the file itself.');
+  if (type === TYPE.link) throw refusal('link', `${quoted} is a link`, 'Replace the link with the file itself.');
   if (type !== 0 && type !== (isFolder ? TYPE.folder : TYPE.regular))
     throw refusal('special_file', `${quoted} is not a regular file or folder`, 'Remove it from the package.');
 }

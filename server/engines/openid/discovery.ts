@@ -27,9 +27,10 @@ export const discover = (send: Send, check: CheckAddress, issuer: string): Promi
   outcomeOf(async () => {
     const url = `${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`;
     const { status, json } = await fetchJson(send, 'The discovery document', { method: 'GET', url });
-    if (status !== 200) throw new OpenIdTrouble(`The discovery document was answered with the status ${status}.`);
+    if (status !== 200)
+      throw new OpenIdTrouble(`The request for the discovery document returned the status ${status}.`);
     if (textAt(json, 'issuer') !== issuer)
-      throw new OpenIdTrouble('The issuer in the discovery document is another one than the issuer asked.');
+      throw new OpenIdTrouble('The issuer in the discovery document differs from the configured issuer.');
     const endSessionEndpoint =
       'end_session_endpoint' in json ? await endpoint(json, 'end_session_endpoint', check) : undefined;
     return {
@@ -59,7 +60,7 @@ function algorithmsIn(json: JsonObject): readonly string[] {
   const named = json.id_token_signing_alg_values_supported;
   const known = ALGORITHMS.filter(one => Array.isArray(named) && named.includes(one));
   if (known.length > 0) return known;
-  throw new OpenIdTrouble('The provider signs ID tokens with no algorithm that has a public key.');
+  throw new OpenIdTrouble('The provider does not sign ID tokens with a supported public-key algorithm.');
 }
 
 /** Reads metadata that Berth has stored. */

@@ -45,7 +45,8 @@ export class KeySets {
     const nowMs = this.#clock.monotonicMs();
     if (known && nowMs - known.readAtMs < notOlderMs) return known;
     const { status, json } = await fetchJson(this.#send, 'The keys of the provider', { method: 'GET', url: jwksUri });
-    if (status !== 200) throw new OpenIdTrouble(`The keys of the provider were answered with the status ${status}.`);
+    if (status !== 200)
+      throw new OpenIdTrouble(`The request for the keys of the provider returned the status ${status}.`);
     const set = { get: createLocalJWKSet(keySetIn(json)), readAtMs: nowMs };
     this.#sets.delete(jwksUri);
     this.#sets.set(jwksUri, set);

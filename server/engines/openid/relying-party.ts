@@ -73,7 +73,7 @@ export class RelyingParty {
       ...(authMethod === 'client_secret_post' && secret !== undefined ? { client_secret: secret } : {}),
     });
     const isBasic = authMethod === 'client_secret_basic' && secret !== undefined;
-    const { status, json } = await fetchJson(this.#send, 'The answer of the token endpoint', {
+    const { status, json } = await fetchJson(this.#send, 'The response of the token endpoint', {
       method: 'POST',
       url: tokenEndpoint,
       headers: {

@@ -151,5 +151,5 @@ function problemOf({ name, kind }: TarEntry): string | undefined {
   const [profile, kept] = segments;
   const belongs =
     profile === 'Default' && STORED_ENTRIES.some(known => known === kept) && (kept !== 'Network' || isCookieFile(name));
-  return belongs ? undefined : 'is not a part of a profile that is stored';
+  return belongs ? undefined : 'is not one of the stored parts of a profile';
 }

@@ -16,7 +16,7 @@ export class Chunks {
 
   /** Removes and returns exactly `length` bytes. Throws if there are fewer. */
   read(length: number): Buffer {
-    if (length > this.#length) throw new RangeError(`there are ${this.#length} bytes, not ${length}`);
+    if (length > this.#length) throw new RangeError(`expected ${length} bytes, found ${this.#length}`);
     const whole = this.#parts.length === 1 ? this.#parts[0] : Buffer.concat(this.#parts);
     if (!whole || length === 0) return Buffer.alloc(0);
     this.#parts = length < whole.length ? [whole.subarray(length)] : [];

@@ -122,7 +122,7 @@ async function* limited(source: AsyncIterable<Buffer>, bytesMax: number): AsyncG
   let bytes = 0;
   for await (const part of source) {
     bytes += part.length;
-    if (bytes > bytesMax) throw new TarError(`the tar has more than ${bytesMax} bytes`);
+    if (bytes > bytesMax) throw new TarError(`the tar archive has more than ${bytesMax} bytes`);
     yield part;
   }
 }

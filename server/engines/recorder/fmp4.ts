@@ -54,7 +54,7 @@ export function parseFragment(bytes: Buffer, frames: number): Fragment {
   const moofs = boxes.filter(box => box.type === 'moof');
   const mdat = boxes.find(box => box.type === 'mdat');
   const [moof] = moofs;
-  if (moofs.length !== 1 || !moof || !mdat) throw new BadMedia(`${moofs.length} fragments instead of one`);
+  if (moofs.length !== 1 || !moof || !mdat) throw new BadMedia(`expected one fragment, found ${moofs.length}`);
   const init = bytes.subarray(0, moof.at);
   const samples = samplesIn(bytes.subarray(moof.at, moof.end), frames);
   const sizes = samples.map(({ size }) => size);
@@ -100,7 +100,7 @@ function samplesIn(moof: Buffer, frames: number): Sample[] {
   const trun = boxAt(moof, ['moof', 'traf', 'trun']);
   const present = moof.readUInt32BE(trun.start) & 0xffffff;
   const count = moof.readUInt32BE(trun.start + 4);
-  if (count !== frames) throw new BadMedia(`${count} frames instead of ${frames}`);
+  if (count !== frames) throw new BadMedia(`expected ${frames} frames, found ${count}`);
   const firstFlagsAt = trun.start + 8 + (present & DATA_OFFSET ? 4 : 0);
   const samplesAt = firstFlagsAt + (present & FIRST_FLAGS ? 4 : 0);
   const step = [DURATION, SIZE, FLAGS, COMPOSITION].filter(flag => present & flag).length * 4;
@@ -111,7 +111,7 @@ function samplesIn(moof: Buffer, frames: number): Sample[] {
     const at = samplesAt + index * step;
     const flags = present & FLAGS ? moof.readUInt32BE(at + flagsAt) : defaults.flags;
     const size = present & SIZE ? moof.readUInt32BE(at + sizeAt) : defaults.size;
-    if (size === undefined) throw new BadMedia('samples without sizes');
+    if (size === undefined) throw new BadMedia('the samples have no sizes');
     return { size, flags: index === 0 && present & FIRST_FLAGS ? moof.readUInt32BE(firstFlagsAt) : (flags ?? 0) };
   });
 }

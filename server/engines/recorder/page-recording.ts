@@ -298,7 +298,7 @@ export class PageRecording {
   /** The first frame is also shown for the time before it. If it came late, that time is reported as a gap. */
   #tellUnseen(leadMs: number): void {
     const { waited } = this.#appeared;
-    const late = { kind: 'missing', why: waited ?? 'nothing had been painted yet' } as const;
+    const late = { kind: 'missing', why: waited ?? 'the page had not been painted yet' } as const;
     if (waited || this.#unseen || leadMs >= UNPAINTED_MS)
       this.#note({ ...(waited ? late : (this.#unseen ?? late)), fromMs: 0, toMs: leadMs });
   }

@@ -69,7 +69,8 @@ function cleaned(whole: unknown, clean: Clean): Json {
     if (values > VALUES_MAX) throw new Unreadable(`it has more than ${VALUES_MAX} values`);
     if (levels > DEPTH_MAX) throw new Unreadable(`it is nested more than ${DEPTH_MAX} levels deep`);
     if (typeof value === 'string') return storable(clean(value));
-    if (typeof value === 'number' && !Number.isFinite(value)) throw new Unreadable('it has a number that is too large');
+    if (typeof value === 'number' && !Number.isFinite(value))
+      throw new Unreadable('it contains a number that is too large');
     if (Array.isArray(value)) return value.map(one => walk(one, levels + 1));
     if (typeof value === 'number' || typeof value === 'boolean') return value;
     if (!isObject(value)) return null;

@@ -104,7 +104,7 @@ export class BoxProcesses {
     if (!this.init) return;
     killProcess(this.init);
     const left = () => (this.leaderIsAlive() ? undefined : true);
-    await until(CHAIN_EXIT_WITHIN_MS, 'the chain of a box to exit', left, CHECK_EVERY_MS).catch(() => {});
+    await until(CHAIN_EXIT_WITHIN_MS, 'the process chain of a box to exit', left, CHECK_EVERY_MS).catch(() => {});
   }
 
   #killAll(search: boolean): true | undefined {

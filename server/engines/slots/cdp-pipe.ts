@@ -49,7 +49,7 @@ export class CdpPipe {
     try {
       const { result, error } = await within(
         ANSWERED_WITHIN_MS,
-        `the answer to ${method}`,
+        `the response to ${method}`,
         () => answer.promise,
         signal,
       );

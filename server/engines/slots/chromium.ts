@@ -45,8 +45,8 @@ export const findChromium = (explicit?: string): string | undefined => findBrows
 export function absenceOf(engine: Engine, explicit?: string): { readonly why: string; readonly cure: string } {
   const { package: name, setting } = INSTALLATIONS[engine];
   return {
-    why: `not at ${placesOf(engine, explicit).join(', ')}`,
-    cure: `Install it: \`apt-get install ${name}\`. Or name the real binary, not its launcher script, in ${setting}.`,
+    why: `not found at ${placesOf(engine, explicit).join(', ')}`,
+    cure: `Install it: \`apt-get install ${name}\`. Or set ${setting} to the path of the binary, not of its launcher script.`,
   };
 }
 

@@ -142,7 +142,7 @@ function capacity(options: OpenSlotsOptions, engines: readonly Engine[]): Findin
   const detail = installed.map(engine => capacityInWords(engine, machine)).join('; ');
   const held = capacityOf(requiredEngine(options), machine).idleSessions;
   if (held >= options.size) return good('capacity', false, detail);
-  const asked = `up to ${options.size} browsers are allowed, the warm ones included`;
+  const asked = `up to ${options.size} browsers are allowed, including warm browsers`;
   return bad('capacity', false, `${detail}; ${asked}`, 'Lower BERTH_SLOTS or BERTH_WARM, or add memory.');
 }
 

@@ -25,7 +25,7 @@ export function readInstallId(dataDir: string): string {
   const id = readFileSync(file, 'utf8').trim();
   if (!/^[0-9a-f]{8}$/.test(id))
     throw new Fault('isolation_unavailable', `${file} does not contain eight hex digits.`, {
-      advice: 'Remove the file while no session runs; the next start creates a new one.',
+      advice: 'Remove the file while no session is running; the next start creates a new one.',
     });
   return id;
 }

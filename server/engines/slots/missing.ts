@@ -17,7 +17,7 @@ const WITHOUT_CGROUP: Record<Exclude<Form, 'process'>, Record<Controller, string
 };
 
 const ONE_USER =
-  'All sessions run as the user of this server: only namespaces separate them. Start the server as root to give each its own user id.';
+  'All sessions run as the user of this server: only namespaces separate them. Start the server as root to give each session its own user id.';
 
 export const UNPROTECTED: readonly string[] = [
   "No jail: a browser's client can read and write every file of this server's user, including other sessions' files.",

@@ -50,7 +50,7 @@ export async function openSlots(options: OpenSlotsOptions, signal?: AbortSignal)
     'isolation_unavailable',
     `Browsers cannot be jailed on this machine (form ${form}): ${jailed.failed.why}.`,
     {
-      advice: `${jailed.failed.cure} Or set BERTH_ISOLATION=process to serve without a jail, which gives no protection.`,
+      advice: `${jailed.failed.cure} Or set BERTH_ISOLATION=process to run browsers without a jail and without its protection.`,
     },
   );
 }
@@ -74,7 +74,7 @@ function findBrowsers(options: EngineOptions): Browsers {
   const path = findBrowser(engine, pathSetFor(options, engine));
   if (path === undefined) {
     const { why, cure } = absenceOf(engine, pathSetFor(options, engine));
-    throw new Fault('box_start_failed', `The browser (${engine}) is ${why}.`, { advice: cure });
+    throw new Fault('box_start_failed', `The browser (${engine}) was ${why}.`, { advice: cure });
   }
   const found = ENGINES.filter(one => one !== engine).flatMap(one => {
     const otherPath = findBrowser(one, pathSetFor(options, one));

@@ -125,7 +125,7 @@ async function checkSandbox(pipe: CdpPipe, channel: string, signal: AbortSignal)
 /** Checks the renderers from outside, because headless shell has no chrome://sandbox. */
 async function checkRenderers(box: RunningBox, signal: AbortSignal): Promise<void> {
   const sandboxed = (): true | undefined => (sandboxedProcesses(box.initPid()) > 0 ? true : undefined);
-  await until(PAGE_WITHIN_MS, 'a renderer in a sandbox of its own', sandboxed, 20, signal);
+  await until(PAGE_WITHIN_MS, 'a sandboxed renderer', sandboxed, 20, signal);
 }
 
 async function verdictOf(pipe: CdpPipe, channel: string, signal: AbortSignal): Promise<string | undefined> {

@@ -145,7 +145,7 @@ export class RunningBox implements Box {
     if (this.#watch.justRanOutOfMemory() && (code === undefined || code === SIGNALLED + SIGKILL))
       return { why: 'out_of_memory', detail: 'the kernel killed the browser at the memory limit of the session' };
     if (code === undefined)
-      return { why: 'exited', detail: 'ended; its exit code is unknown, because a former server started it' };
+      return { why: 'exited', detail: 'ended; its exit code is unknown, because an earlier server process started it' };
     if (code === SIGNALLED + SIGKILL || code === SIGNALLED + SIGTERM)
       return { why: 'killed', detail: `killed by signal ${code - SIGNALLED} from outside, or at its maximum lifetime` };
     const how = code > SIGNALLED ? `crashed with signal ${code - SIGNALLED}` : `exited with code ${code}`;
@@ -156,7 +156,7 @@ export class RunningBox implements Box {
     if (this.#ending) return;
     this.#ending = {
       why: 'disk_limit',
-      detail: `the session folder passed its limit (${over}): ${bytes} bytes in ${entries} entries`,
+      detail: `the session folder exceeded its limit (${over}): ${bytes} bytes in ${entries} entries`,
     };
     this.#options.processes.end().catch(error => this.#logError('box.end_failed', error));
   }

@@ -103,7 +103,7 @@ export class RunningSlots implements Slots {
   }
 
   #take(session: SessionId, slot: number): number {
-    if (this.#taken.has(session)) throw new Error(`session ${session} has a box already`);
+    if (this.#taken.has(session)) throw new Error(`session ${session} already has a box`);
     this.#taken.set(session, slot);
     return slot;
   }

@@ -52,12 +52,12 @@ export function spawnChain({ file, args }: Command, mark: string, gated: boolean
 
 function leaderOf(child: ChildProcess): Process {
   const found = child.pid === undefined ? undefined : findChild(child.pid);
-  if (!found) throw new Error('the chain could not be spawned');
+  if (!found) throw new Error('the process chain of the box could not be spawned');
   return found;
 }
 
 function stderrOf(child: ChildProcess): Readable {
-  if (!child.stderr) throw new Error('the chain has no standard error');
+  if (!child.stderr) throw new Error('the process chain of the box has no standard error');
   return child.stderr;
 }
 

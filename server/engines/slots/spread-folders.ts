@@ -17,7 +17,7 @@ const SPREAD_WITHIN_MS = 10_000;
  */
 export async function spreadFolders(folder: string): Promise<void> {
   if ((await statfs(folder)).type !== EXT4) return;
-  await within(SPREAD_WITHIN_MS, 'chattr of the folder of sessions', async signal => {
+  await within(SPREAD_WITHIN_MS, 'chattr of the sessions folder', async signal => {
     const child = spawn('chattr', ['+T', '--', folder], { stdio: 'ignore', env: { PATH: TOOL_PATH }, signal });
     await once(child, 'exit', { signal });
   });

@@ -30,7 +30,7 @@ export class StderrTail {
   /** Waits until the stream closes, but not for long: a descendant may keep the other end open. */
   async ended(): Promise<void> {
     if (this.#stream.closed) return;
-    await within(ENDED_WITHIN_MS, 'standard error to end', signal => once(this.#stream, 'close', { signal })).catch(
+    await within(ENDED_WITHIN_MS, 'standard error to close', signal => once(this.#stream, 'close', { signal })).catch(
       () => {},
     );
   }

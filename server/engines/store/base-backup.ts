@@ -87,5 +87,5 @@ async function begin(client: pg.Client, dataDir: string): Promise<Omit<BaseBacku
 
 const nothingThere = (dataDir: string): Fault =>
   new Fault('data_folder_unusable', `There is no installation in ${dataDir}.`, {
-    advice: 'Name its data folder in BERTH_DATA_DIR.',
+    advice: 'Set BERTH_DATA_DIR to the data folder of the installation.',
   });

@@ -62,7 +62,7 @@ async function nameOfRole(trx: Db): Promise<{ role: string; exists: boolean }> {
            exists (select from pg_roles where rolname = 'berth_server_' || pg_database.oid) as exists
       from pg_database where datname = current_database()`.execute(trx);
   const [row] = rows;
-  if (!row) throw new Error('the database is not in its own list');
+  if (!row) throw new Error('the database is not listed in pg_database');
   return row;
 }
 

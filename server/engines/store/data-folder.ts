@@ -89,8 +89,8 @@ function openLockFile(dataDir: string): number {
     giveToFolderOwner(descriptor, dataDir);
     return descriptor;
   } catch (error) {
-    throw new Fault('data_folder_unusable', `The data folder ${dataDir} cannot be written: ${reason(error)}.`, {
-      advice: 'Give it to the user that Berth runs as, or set BERTH_DATA_DIR to another folder.',
+    throw new Fault('data_folder_unusable', `The data folder ${dataDir} is not writable: ${reason(error)}.`, {
+      advice: 'Make it writable for the user that Berth runs as, or set BERTH_DATA_DIR to another folder.',
       cause: error,
     });
   }
@@ -108,7 +108,7 @@ async function flock(descriptor: number, waitMs: number, signal: AbortSignal | u
   const end = await runProgram(command, { timeoutMs: waitMs + FLOCK_SLACK_MS, descriptor, signal });
   if (end.code === 0 || end.code === FLOCK_CONFLICT) return end.code === 0;
   throw new Fault('data_folder_unusable', `The data folder cannot be locked: ${end.output}.`, {
-    advice: 'It must lie on a file system with file locks.',
+    advice: 'It must be on a file system that supports file locks.',
   });
 }
 
@@ -117,7 +117,7 @@ function assertSameFile(descriptor: number, dataDir: string): void {
   const ours = fstatSync(descriptor);
   const there = statSync(join(dataDir, LOCK_FILE), { throwIfNoEntry: false });
   if (there?.ino === ours.ino && there.dev === ours.dev) return;
-  throw new Fault('data_folder_unusable', `The data folder ${dataDir} was replaced while we waited for it.`, {
+  throw new Fault('data_folder_unusable', `The data folder ${dataDir} was replaced while Berth waited for its lock.`, {
     advice: 'Start again.',
   });
 }

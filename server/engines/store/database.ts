@@ -202,7 +202,7 @@ class PoolConnection implements DatabaseConnection {
   }
 
   async *streamQuery<R>(): AsyncGenerator<QueryResult<R>> {
-    throw new Error('streaming is not used');
+    throw new Error('streaming queries are not supported');
   }
 
   discard(): void {

@@ -30,16 +30,17 @@ export async function assertServer(db: Db, isGiven: boolean): Promise<void> {
            current_setting(${EMBEDDED_MARK}, true) as embedded`.execute(db);
   const server = rows[0];
   if (!server || server.major < MAJOR_MIN)
-    throw new Fault('database_too_old', `The database server is PostgreSQL ${server?.version}.`, {
-      advice: `Berth needs ${MAJOR_MIN} or newer: upgrade it, or leave DATABASE_URL away to use the one that comes with Berth.`,
+    throw new Fault('database_too_old', `The version of the database server is PostgreSQL ${server?.version}.`, {
+      advice: `Berth requires PostgreSQL ${MAJOR_MIN} or newer: upgrade the server, or unset DATABASE_URL to use the embedded PostgreSQL.`,
     });
   if (isGiven && server.embedded)
-    throw new Fault('database_unusable', 'DATABASE_URL leads to the embedded PostgreSQL of another server.', {
-      advice: 'It serves one host. Run a PostgreSQL of your own for several hosts, or remove DATABASE_URL.',
+    throw new Fault('database_unusable', 'DATABASE_URL points to the embedded PostgreSQL of another server.', {
+      advice:
+        'An embedded PostgreSQL serves only one host. For several hosts, run your own PostgreSQL; otherwise unset DATABASE_URL.',
     });
   if (server.encoding !== 'UTF8')
     throw new Fault('database_unusable', `The database has the encoding ${server.encoding}.`, {
-      advice: 'Make one with CREATE DATABASE berth ENCODING UTF8 TEMPLATE template0.',
+      advice: 'Create a database with CREATE DATABASE berth ENCODING UTF8 TEMPLATE template0.',
     });
 }
 
@@ -62,7 +63,7 @@ function failed(error: unknown): Fault {
       advice: 'Nothing was changed. Start that version, or a newer one.',
       cause: error,
     });
-  return new Fault('database_unusable', `The database could not be brought to this version: ${reason(error)}.`, {
+  return new Fault('database_unusable', `The database could not be migrated to this version: ${reason(error)}.`, {
     advice: 'Nothing was changed. The user in DATABASE_URL must be allowed to create tables.',
     cause: error,
   });

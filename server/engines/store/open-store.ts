@@ -124,7 +124,7 @@ export async function openTarget(options: StoreOptions, scope: Scope): Promise<T
 function checked(url: Secret): Secret {
   if (URL.canParse(url.reveal())) return url;
   throw new Fault('database_unreachable', 'DATABASE_URL is not a URL.', {
-    advice: 'It looks like postgres://USER:PASSWORD@HOST:PORT/DATABASE, with special characters percent-encoded.',
+    advice: 'Expected: postgres://USER:PASSWORD@HOST:PORT/DATABASE, with special characters percent-encoded.',
   });
 }
 
@@ -196,7 +196,7 @@ const mayPass = (problem: unknown): boolean =>
 
 const cannotReach = (problem: unknown): Fault =>
   new Fault('database_unreachable', `The database cannot be reached: ${trouble(problem)}.`, {
-    advice: 'Look at DATABASE_URL, and whether its server runs and lets this machine in.',
+    advice: 'Check DATABASE_URL, and check that its server is running and accepts connections from this machine.',
     cause: problem,
   });
 

@@ -59,5 +59,5 @@ function run(
 
 const missing = (program: string): Fault =>
   new Fault('database_binaries_missing', `The program ${program} is not installed.`, {
-    advice: 'flock, setpriv and unshare come with util-linux (Debian: apt install util-linux).',
+    advice: 'flock, setpriv and unshare are part of util-linux (Debian: apt install util-linux).',
   });

@@ -77,9 +77,16 @@ export class MasterKeyFile implements MasterKeySource {
 }
 
 const missing = (path: string): Fault =>
-  new Fault('master_key_missing', `${path} is missing, and the database has data keys that its key wraps.`, {
-    advice: 'Put the file back from a backup of the data folder. Without it, what the vault sealed cannot be opened.',
-  });
+  new Fault(
+    'master_key_missing',
+    `${path} is missing, but its key is required to open the data keys in the database.`,
+    {
+      advice:
+        'Restore the file from a backup of the data folder. Without it, sealed data in the vault cannot be opened.',
+    },
+  );
 
 const tooOpen = (path: string): Fault =>
-  new Fault('master_key_unusable', `Others than its owner may read ${path}.`, { advice: `Run chmod 600 ${path}.` });
+  new Fault('master_key_unusable', `${path} can be read by users other than its owner.`, {
+    advice: `Run chmod 600 ${path}.`,
+  });

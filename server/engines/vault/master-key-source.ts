@@ -24,8 +24,9 @@ const suppliedKeys = (name: string, read: () => Promise<readonly MasterKey[]>): 
   next: async inUse => {
     const [first] = await read();
     if (first && first.id !== inUse) return first;
-    throw new Fault('master_key_unchanged', `${name} has no new master key.`, {
-      advice: 'Give it the new key first and the old key after it, separated by a comma, and run this again.',
+    throw new Fault('master_key_unchanged', `${name} contains no new master key.`, {
+      advice:
+        'Supply the new key first and then the old key, separated by a comma, and run `berth vault rotate` again.',
     });
   },
   keepOnly: async () => {},
@@ -49,7 +50,7 @@ async function runCommand(command: string): Promise<readonly MasterKey[]> {
     if (error instanceof Fault) throw error;
     const ended = error instanceof Error && 'killed' in error && error.killed ? 'took too long' : 'failed';
     throw new Fault('master_key_unusable', `BERTH_MASTER_KEY_COMMAND ${ended}${codeOf(error)}.`, {
-      advice: `It must print the master key within ${COMMAND_MS / 1000} seconds and exit with 0.`,
+      advice: `The command must print the master key within ${COMMAND_MS / 1000} seconds and exit with 0.`,
     });
   }
 }

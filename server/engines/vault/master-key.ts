@@ -43,7 +43,7 @@ export function readMasterKeys(text: string, from: string): readonly MasterKey[]
     return bytes.length === KEY_BYTES ? [masterKey(new Secret(bytes))] : [];
   });
   if (keys.length > 0 && keys.length === words.length) return keys;
-  throw new Fault('master_key_unusable', `${from} does not hold a master key.`, {
+  throw new Fault('master_key_unusable', `${from} does not contain a master key.`, {
     advice: 'A master key is 64 hexadecimal digits, or base64 of 32 bytes: `openssl rand -hex 32`.',
   });
 }

@@ -106,7 +106,7 @@ export class Vault {
       const made = await rows.insert(wrap(owner, newKey(), await this.#master(inUse), clock.now()));
       if (made) return made;
     }
-    throw new Error('the master key changes all the time');
+    throw new Error('the master key changed during each attempt');
   }
 
   async #unwrap(row: DataKeyRow): Promise<Key> {
@@ -119,14 +119,9 @@ export class Vault {
     if (!this.#masters.has(id)) this.#masters = byId(await masterKeys.read({ isFirst: false }));
     const master = this.#masters.get(id);
     if (master) return master;
-    throw new Fault(
-      'master_key_wrong',
-      `${masterKeys.name} does not have the master key that the database was used with.`,
-      {
-        advice:
-          'Give the former key as well, behind the new one, and run `berth vault rotate` to change to the new one.',
-      },
-    );
+    throw new Fault('master_key_wrong', `${masterKeys.name} does not contain the master key of the database.`, {
+      advice: 'Add the former key after the new key, and run `berth vault rotate` to change to the new key.',
+    });
   }
 }
 
@@ -135,14 +130,13 @@ export async function rotateMasterKey({ rows, masterKeys }: VaultParts): Promise
   let rewrapped = 0;
   await rows.change(async standing => {
     const inUse = standing.find(({ owner }) => owner === INSTALLATION);
-    if (!inUse) throw new Error('the vault has no data key of the installation');
+    if (!inUse) throw new Error('the vault has no data key for the installation');
     const masters = byId(await masterKeys.read({ isFirst: false }));
     const next = await masterKeys.next(inUse.master);
     rewrapped = standing.length;
     return standing.map(row => {
       const master = masters.get(row.master);
-      if (!master)
-        throw new Fault('master_key_wrong', `${masterKeys.name} lacks a key that the database was used with.`);
+      if (!master) throw new Fault('master_key_wrong', `${masterKeys.name} lacks a master key that the database uses.`);
       return wrap(row.owner, unwrap(row, master), next, row.createdAt);
     });
   });
@@ -170,6 +164,7 @@ const unwrap = ({ owner, master, wrapped }: DataKeyRow, { key }: MasterKey): Key
 
 /** Throws if a part contains the separator, because then two places could be equal. */
 function besideOf({ owner, kind, id, version }: Place): string {
-  if ([owner, kind, id].some(part => part.includes('|'))) throw new Error('a place in the vault has a bar in its name');
+  if ([owner, kind, id].some(part => part.includes('|')))
+    throw new Error('a place in the vault contains a vertical bar in its name');
   return [owner, kind, id, version].join('|');
 }

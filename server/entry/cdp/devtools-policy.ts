@@ -111,7 +111,9 @@ export function devtoolsPolicy(parts: DevtoolsPolicyParts): Policy {
       return { refuse: 'DevTools cannot save changes here: there is no workspace folder.' };
     if (isAboutPage(params, parts.page) && (method === 'Target.getTargetInfo' || isOfPage(method)))
       return overrides(method) ? override(command, overridden) : client.judge(command);
-    return { refuse: `${method} is refused here: DevTools was opened on one page, and this is not about that page.` };
+    return {
+      refuse: `${method} is refused here: DevTools was opened for one page, and the command does not concern that page.`,
+    };
   };
   return { ...client, isWatched: () => true, judge };
 }

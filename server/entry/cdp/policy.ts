@@ -37,13 +37,13 @@ const REFUSED: Readonly<Record<string, string>> = {
   'SystemInfo.getProcessInfo': 'reveals information about the host',
   'Target.sendMessageToTarget':
     'carries commands inside commands. Use flat sessions: Target.attachToTarget with flatten: true',
-  'Target.exposeDevToolsProtocol': 'gives a page the whole browser',
+  'Target.exposeDevToolsProtocol': 'gives a page control of the whole browser',
   'Target.setRemoteLocations': 'connects the browser to another debugger',
   'Target.openDevTools': 'opens a window that nobody can see',
   'Tethering.bind': 'opens a port of the browser',
   'Tethering.unbind': 'closes a port of the browser',
   'PWA.install': 'may read a bundle from the host, and there is no desktop to install it on',
-  'PWA.launchFilesInApp': 'hands files of the host to a page',
+  'PWA.launchFilesInApp': 'gives a page files of the host',
 };
 
 /** The extension id in these commands must belong to the session. */
@@ -217,7 +217,7 @@ const isSessionFile = (path: string, downloads: string): boolean =>
 function openable(params: JsonObject, downloads: string): Verdict {
   const url = typeof params.url === 'string' ? params.url : '';
   if (url.length > URL_CHARS_MAX)
-    return { refuse: `This address has ${url.length} characters; Chromium opens none above ${URL_CHARS_MAX}.` };
+    return { refuse: `This address has ${url.length} characters; Chromium accepts at most ${URL_CHARS_MAX}.` };
   const refused = refusedScheme(url, downloads);
   if (!refused) return PASS;
   return {

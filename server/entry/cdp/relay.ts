@@ -288,7 +288,7 @@ export class Relay implements AttachedClient {
     if (socket.isPaused) this.#lastByteMs = now;
     const slowMs = Math.min(SLOW_MS_MAX, (this.#writtenBytes - this.#answeredBytes) / SLOW_BYTES_PER_MS);
     if (now - this.#lastByteMs > SILENCE_MS + slowMs) {
-      this.#why = `it sent nothing for ${Math.round((now - this.#lastByteMs) / 1000)} seconds`;
+      this.#why = `the client sent nothing for ${Math.round((now - this.#lastByteMs) / 1000)} seconds`;
       return socket.terminate();
     }
     // The agent has nothing to do while a person is being asked or has control.

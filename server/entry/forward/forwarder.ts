@@ -263,7 +263,7 @@ function answerOf(asked: ClientRequest): Promise<IncomingMessage> {
   const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
   asked.once('response', guarded(reject, resolve));
   asked.once('error', reject);
-  asked.once('close', () => reject(new Error('the connection was closed before the answer')));
+  asked.once('close', () => reject(new Error('the connection was closed before the response')));
   promise.catch(() => {});
   return promise;
 }
@@ -274,7 +274,7 @@ async function refusalOf(answer: IncomingMessage): Promise<Buffer> {
   let bytes = 0;
   for await (const chunk of answer) {
     bytes += chunk.length;
-    if (bytes > REFUSAL_BYTES_MAX) throw new Error('the refusal is too long');
+    if (bytes > REFUSAL_BYTES_MAX) throw new Error('the response that refuses the upgrade is too long');
     chunks.push(chunk);
   }
   return Buffer.concat(chunks);
@@ -311,7 +311,7 @@ function headText({ statusCode, statusMessage, rawHeaders: raw }: IncomingMessag
 }
 
 const unreachable = (to: Peer, cause: unknown): Error =>
-  fault('host_unreachable', `The host ${to.id} does not answer.`, {
+  fault('host_unreachable', `The host ${to.id} does not respond.`, {
     advice: 'Send the request again in a few seconds. If the host is lost, its sessions end within 15 seconds.',
     cause,
   });

@@ -34,13 +34,13 @@ export interface EventStreamParts<Item> extends Pick<Runtime, 'clock' | 'log'> {
 }
 
 export function eventStream<Item>(parts: EventStreamParts<Item>): Readable {
-  const tooSlow = (): void => void stream.destroy(new Error('the reader does not read'));
+  const tooSlow = (): void => void stream.destroy(new Error('the client does not read the stream'));
   const stream = Readable.from(watched(pieces(parts), parts.clock, tooSlow), {
     objectMode: false,
     highWaterMark: WAITING_BYTES_MAX,
   });
   stream.on('error', error => parts.log.info('events.stream_broken', { reason: reason(error) }));
-  const allowed = parts.whileAllowed(() => void stream.destroy(new Error('the agent key has ended')));
+  const allowed = parts.whileAllowed(() => void stream.destroy(new Error('the agent key has expired or was revoked')));
   stream.once('close', () => void allowed.close());
   // A generator that was never started does not run its `finally` when the stream is destroyed.
   stream.once('close', () => void parts.rest.return());

@@ -75,7 +75,7 @@ const busy = (cause: WorkFailed | PlacesFull): Fault =>
   });
 
 const tooCostly = (cause: WorkFailed): Fault =>
-  fault('too_costly', 'The request needs more time or memory than one request may use.', {
+  fault('too_costly', 'The request needs more time or memory than a single request may use.', {
     advice: 'Request less at once, or reduce the stored data.',
     cause,
   });
@@ -99,6 +99,6 @@ const FRAMEWORK: Readonly<Record<string, () => Fault>> = {
       advice: 'Send Content-Type: application/json.',
     }),
   FST_ERR_CTP_INVALID_CONTENT_LENGTH: () =>
-    fault('invalid_request', 'The length of the body differs from Content-Length.'),
+    fault('invalid_request', 'The length of the body does not match Content-Length.'),
   FST_ERR_BAD_URL: () => fault('invalid_request', 'The path of the URL is not properly percent-encoded.'),
 };

@@ -46,7 +46,7 @@ async function bytesOf(file: ServedFile, part: Part | undefined): Promise<Readab
   // An empty file has no valid range.
   if (file.size === 0) return Readable.from([]);
   const opened = await file.open(part).catch(error => {
-    throw fault('storage_unreachable', 'The file cannot be read now: the file storage does not respond.', {
+    throw fault('storage_unreachable', 'The file cannot be read at the moment: the file storage does not respond.', {
       advice: 'Send the request again in a few seconds.',
       cause: error,
     });

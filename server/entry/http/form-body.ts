@@ -17,7 +17,7 @@ export function readFormBody(text: string): Readonly<Record<string, string>> {
     });
   const read = new Map<string, string>();
   for (const [name, value] of new URLSearchParams(text)) {
-    if (read.has(name)) throw invalidRequest([{ path: name, message: 'is given more than once; expected once' }]);
+    if (read.has(name)) throw invalidRequest([{ path: name, message: 'occurs more than once; send it only once' }]);
     if (name === '__proto__') throw invalidRequest([{ path: name, message: 'is not an allowed field name' }]);
     if (read.size >= PARAMETERS_MAX)
       throw invalidRequest([{ path: '', message: `The form has more than ${PARAMETERS_MAX} parameters` }]);

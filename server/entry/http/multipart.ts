@@ -109,7 +109,7 @@ const tooLarge = ({ maxBytes, advice = 'Send a smaller file.' }: UploadBounds) =
 function faultOf(error: unknown): unknown {
   const code = error instanceof Error && 'code' in error ? String(error.code) : '';
   if (/^FST_(PARTS|FILES|FIELDS)_LIMIT$/.test(code))
-    return fault('invalid_file', 'The upload has several parts.', { advice: MANY });
+    return fault('invalid_file', 'The upload has more than one part.', { advice: MANY });
   if (code.startsWith('FST_') || code === 'ECONNRESET' || (error instanceof Error && /multipart/i.test(error.message)))
     return fault('invalid_file', 'The body is not well-formed multipart/form-data, or it ended early.', {
       advice: MANY,

@@ -89,7 +89,7 @@ function assertEqual([path, value]: Given, [otherPath, other]: Given, defaults: 
   const whole = (one: unknown): unknown => (defaults ? { ...defaults, ...Object(one) } : one);
   if (isDeepStrictEqual(whole(value), whole(other))) return;
   throw fault('conflicting_fields', `${path} and ${otherPath} are the same setting with different values.`, {
-    advice: 'Give it in one place only.',
+    advice: 'Set it in one place only.',
     details: { paths: [path, otherPath] },
   });
 }
@@ -141,7 +141,7 @@ function chooseRegion(asked: string | undefined, regions: readonly string[]) {
 const regionNotLocal = (asked: string, [local]: readonly string[]): Warning => ({
   code: 'region_not_local',
   path: 'region',
-  message: `There is no region ${asked} here; the session runs in ${local}.`,
+  message: `This installation has no region ${asked}; the session runs in ${local}.`,
 });
 
 /** Settings that protect the caller are refused instead of ignored, because running without them would be unsafe. */
@@ -164,7 +164,7 @@ function chooseEngine(asked: Engine | undefined, engines: Where['engines']): Eng
   const engine = asked ?? engines[0];
   if (engines.includes(engine)) return engine;
   throw fault('feature_unavailable', `The engine ${engine} is not installed on this machine.`, {
-    advice: `Use ${engines.join(' or ')}, or ask the operator to install the Debian package ${PACKAGES[engine]} and to restart Berth; \`berth doctor\` says what is missing. The session was not created.`,
+    advice: `Use ${engines.join(' or ')}, or ask the operator to install the Debian package ${PACKAGES[engine]} and to restart Berth; \`berth doctor\` reports what is missing. The session was not created.`,
     details: { field: ENGINE_FIELD },
   });
 }
@@ -177,7 +177,7 @@ const WITHOUT_CERTIFICATES: Engine = 'headless-shell';
 
 function refuseWhatEngineLacks(body: CreateSession, settings: BrowserSettings, engine: Engine): void {
   const trusts = (body.proxySettings?.caCertificates?.length ?? 0) > 0;
-  const certificates = { field: CERTIFICATES_FIELD, why: 'cannot trust further certificate authorities' };
+  const certificates = { field: CERTIFICATES_FIELD, why: 'does not support additional certificate authorities' };
   const [lacking] = [
     ...settingsThatEngineLacks(settings, engine).map(({ name, why }) => ({ field: `browserSettings.${name}`, why })),
     ...(trusts && engine === WITHOUT_CERTIFICATES ? [certificates] : []),
@@ -193,8 +193,8 @@ function refuseWhatEngineLacks(body: CreateSession, settings: BrowserSettings, e
 // ---- what has no effect --------------------------------------------------------------------------------------------
 
 const MESSAGES = {
-  captcha_not_supported: 'has no effect: there is no captcha solver here',
-  ignored: 'is accepted for other services and has no effect here',
+  captcha_not_supported: 'has no effect: Berth has no CAPTCHA solver',
+  ignored: 'is accepted for compatibility and has no effect',
 };
 
 const warningsFor = (settings: BrowserSettings): Warning[] =>

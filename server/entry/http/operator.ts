@@ -67,7 +67,7 @@ async function answer({ ready, metrics }: OperatorParts, { method, url = '' }: I
       return { status: ok ? 200 : 503, text: JSON.stringify(body), type: JSON_TYPE };
     }
     default:
-      return { status: 404, text: 'Here are /metrics and /readyz.\n', type: TEXT };
+      return { status: 404, text: 'Available paths: /metrics and /readyz.\n', type: TEXT };
   }
 }
 

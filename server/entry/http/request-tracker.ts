@@ -41,7 +41,7 @@ export class RequestTracker {
     this.#trace = trace;
     this.#seconds = new Histogram({
       name: 'berth_http_request_duration_seconds',
-      help: 'Duration of requests, from their first byte to the last byte of the answer, by operation and status.',
+      help: 'Duration of requests, from their first byte to the last byte of the response, by operation and status.',
       labelNames: ['operation', 'status'],
       buckets: BUCKETS_SECONDS,
       registers: [registry],

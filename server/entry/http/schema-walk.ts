@@ -63,7 +63,7 @@ function* problems(shape: Shape, value: unknown, path: string): Generator<Issue>
   else if (!fits(shape, value))
     yield {
       path,
-      message: `is ${shape.writeOnly ? 'not of the right form' : show(value)}; expected ${expectation(shape)}`,
+      message: `is ${shape.writeOnly ? 'not in the required format' : show(value)}; expected ${expectation(shape)}`,
     };
   else if (Array.isArray(value) && shape.items)
     for (const [index, item] of value.entries()) yield* problems(shape.items, item, `${path}[${index}]`);

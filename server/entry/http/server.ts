@@ -442,7 +442,7 @@ function refuseBrokenRequest(error: NodeJS.ErrnoException, socket: Socket, reque
   const thrown =
     error.code === 'HPE_HEADER_OVERFLOW'
       ? fault('headers_too_large', `The request headers are larger than ${HEADER_BYTES_MAX} bytes.`)
-      : fault('invalid_request', 'This is not a well-formed HTTP request, or it took too long.');
+      : fault('invalid_request', 'This is not a well-formed HTTP request, or it was not received in time.');
   const { status, body } = failureOf(thrown, requestId, false);
   const text = JSON.stringify(body);
   socket.end(

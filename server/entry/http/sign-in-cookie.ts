@@ -59,7 +59,7 @@ export function signInCookie(publicUrl: string): SignInCookie {
     },
     assertOwnOrigin: ({ origin }) => {
       if (origin === undefined || isOwn(origin)) return;
-      throw fault('origin_not_allowed', `A page of another origin than ${own.origin} sent this request.`);
+      throw fault('origin_not_allowed', `This request was sent by a page of an origin other than ${own.origin}.`);
     },
     isOwnOrigin: isOwn,
     originOf: ({ origin }) => (origin !== undefined && isOwn(origin) ? new URL(origin) : own),
@@ -71,8 +71,8 @@ const isCrossSite = (headers: IncomingHttpHeaders): boolean => headers['sec-fetc
 const otherSite = (own: string): Error =>
   fault(
     'cross_site_request',
-    'A page of another origin sent this request with the cookie of a person who is signed in.',
+    'This request was sent by a page of another origin, with the cookie of a person who is signed in.',
     {
-      advice: `Open the console at ${own}. Programs use a token instead.`,
+      advice: `Open the console at ${own}. In a program, use a token instead.`,
     },
   );

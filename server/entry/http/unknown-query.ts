@@ -13,7 +13,7 @@ export function refuseUnknownQuery(query: object, known: readonly string[]): voi
     advice:
       meant === undefined
         ? 'This operation has no query parameters.'
-        : `The nearest one is ${meant}; this operation has ${known.join(', ')}.`,
+        : `Did you mean ${meant}? The parameters of this operation are ${known.join(', ')}.`,
     details: { parameter: name, ...(meant === undefined ? {} : { nearest: meant }), known },
   });
 }

@@ -17,7 +17,7 @@ export function validatorOf(schema: TSchema): (value: unknown) => Issue[] {
     const issues = explain(schema, value);
     return issues.length > 0
       ? issues
-      : [{ path: '', message: 'The request does not match what the operation expects' }];
+      : [{ path: '', message: 'The request does not match the schema of the operation' }];
   };
 }
 
@@ -29,7 +29,8 @@ export function readQuery(schema: TSchema, query: unknown): Record<string, unkno
   for (const [name, value] of Object.entries(Object(query))) {
     const property = properties[name];
     if (!property) continue;
-    if (Array.isArray(value)) throw invalidRequest([{ path: name, message: 'is given more than once; expected once' }]);
+    if (Array.isArray(value))
+      throw invalidRequest([{ path: name, message: 'occurs more than once; send it only once' }]);
     read[name] = readValue(property, String(value));
   }
   return read;

@@ -56,7 +56,7 @@ export class WebFiles {
   /** Sends a file. With `immutable`, browsers may cache it forever, because its name contains its digest. */
   send(path: string, request: FastifyRequest, reply: FastifyReply, immutable: boolean): FastifyReply {
     const file = this.#file(path);
-    if (!file) throw new Error(`${path} is not among the built files`);
+    if (!file) throw new Error(`${path} is not one of the built files`);
     reply.headers({
       etag: file.etag,
       vary: 'accept-encoding',

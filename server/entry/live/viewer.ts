@@ -33,7 +33,7 @@ const CLOSE_MS = 2_000;
 const BEHIND_BYTES_MAX = 4 * 1024 ** 2;
 const UPLOADS = '/tmp/.uploads/';
 const UNKNOWN =
-  'More pages are open than are recorded at once. What this one must hide is not known, so only the viewer in control sees it.';
+  'Too many pages are open for all of them to be recorded. It is not known what must be hidden on this page, so only the viewer in control sees it.';
 /**
  * Sent to viewers without control: what a page asks may repeat what was typed, so only the viewer in control is asked.
  */
@@ -124,7 +124,7 @@ export class Viewer {
 
   /** Called when another process continues the session. The page reconnects by itself. */
   handOver(): void {
-    this.#parts.socket.close(1001, 'the service restarts');
+    this.#parts.socket.close(1001, 'the service is restarting');
   }
 
   /** Called when a message could not be handled. The view is closed, and reconnects by itself. */
@@ -276,7 +276,7 @@ export class Viewer {
    */
   async #take(): Promise<void> {
     const { lease, viewing, claims } = this.#parts;
-    if (claims.right !== 'control') return this.#refuse('take', 'This address is for watching only.');
+    if (claims.right !== 'control') return this.#refuse('take', 'This address does not permit control.');
     if (this.#taking || (this.#control && lease.isFresh(this.#control.fence))) return;
     this.#taking = true;
     const control = claims.lease ? this.#leased : await lease.take(this.#holder).catch(() => undefined);

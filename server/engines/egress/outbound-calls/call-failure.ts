@@ -12,7 +12,7 @@ export type CallPhase = 'refused' | 'not_sent' | 'unknown';
 
 const WORDS = {
   bad_url: 'The URL is not valid, or longer than 2048 characters.',
-  not_https: 'The URL must begin with https://. Only an address that the operator opened may be called over http.',
+  not_https: 'The URL must begin with https://. http is allowed only for an address that the operator has allowed.',
   user_info: 'The URL must not contain a user name or password.',
   bad_method: 'The method is not one of GET, HEAD, POST, PUT, PATCH, DELETE and OPTIONS.',
   bad_header: 'A header has a name or value that cannot be sent, or that Berth sets itself.',
@@ -23,14 +23,14 @@ const WORDS = {
   connect_failed: 'The host did not accept the connection.',
   connect_timed_out: 'The host did not accept a connection within 10 seconds.',
   certificate_refused: 'The certificate of the host is not trusted, has expired, or is for another name.',
-  tls_failed: 'The host did not complete TLS.',
-  timed_out: 'The host did not answer in time.',
+  tls_failed: 'The host did not complete the TLS handshake.',
+  timed_out: 'The host did not respond in time.',
   cancelled: 'The call was cancelled.',
-  closed_early: 'The host closed the connection before its answer was complete.',
-  bad_answer: 'The host did not send a valid HTTP answer.',
-  answer_head_too_large: 'The headers of the answer are too many or too large.',
-  answer_too_large: 'The answer is larger than allowed.',
-  answer_encoded: 'The answer is compressed, although the request asked for an answer that is not.',
+  closed_early: 'The host closed the connection before the response was complete.',
+  bad_answer: 'The host did not send a valid HTTP response.',
+  answer_head_too_large: 'The response has too many headers, or its headers are too large.',
+  answer_too_large: 'The response is larger than allowed.',
+  answer_encoded: 'The response is compressed, although the request asked for an uncompressed response.',
 } as const;
 
 export type CallTroubleKind = keyof typeof WORDS;
@@ -109,5 +109,5 @@ export const codeOf = (error: unknown): string =>
 
 const adviceFor = (rule: AddressRule): string =>
   rule === 'own_service'
-    ? 'It belongs to this Berth service.'
-    : 'The operator can open an address with BERTH_EGRESS_ALLOW.';
+    ? 'The address belongs to this Berth service.'
+    : 'The operator can allow addresses with BERTH_EGRESS_ALLOW.';

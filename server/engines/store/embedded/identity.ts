@@ -56,9 +56,9 @@ async function namespace(uid: number, become: readonly string[], dataDir: string
   if (uid !== 0) return [];
   throw new Fault(
     'data_folder_unusable',
-    `PostgreSQL does not run as root, and user namespaces are forbidden here (${probe.output}).`,
+    `PostgreSQL does not run as root, and user namespaces are not allowed on this machine (${probe.output}).`,
     {
-      advice: `Run Berth as an ordinary user, or give the data folder to one (chown -R USER ${dataDir}): PostgreSQL then runs as that user.`,
+      advice: `Run Berth as an ordinary user, or make an ordinary user the owner of the data folder (chown -R USER ${dataDir}): PostgreSQL then runs as that user.`,
     },
   );
 }

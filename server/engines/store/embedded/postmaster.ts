@@ -50,7 +50,7 @@ export class StartFailed extends Error {
   readonly lastLines: string;
 
   constructor(lastLines: string) {
-    super(lastLines || 'PostgreSQL ended at once and wrote nothing');
+    super(lastLines || 'PostgreSQL ended immediately without any output');
     this.name = 'StartFailed';
     this.lastLines = lastLines;
   }
@@ -145,8 +145,8 @@ export async function stopPostmaster(postmaster: Pick<Postmaster, 'pid' | 'gone'
     send(postmaster.pid, step.signal);
     if (await endsWithin(step.waitMs, postmaster.gone)) return;
   }
-  throw new Fault('database_unreachable', `PostgreSQL (process ${postmaster.pid}) does not end.`, {
-    advice: 'It hangs in the kernel, most likely on a disk that does not answer.',
+  throw new Fault('database_unreachable', `PostgreSQL (process ${postmaster.pid}) does not stop.`, {
+    advice: 'The process hangs in the kernel, most likely because a disk does not respond.',
   });
 }
 

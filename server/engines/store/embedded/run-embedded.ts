@@ -94,8 +94,8 @@ async function adopt(dataDir: string, signal: AbortSignal): Promise<Postmaster |
     signal.throwIfAborted();
     throw new Fault(
       'database_unreachable',
-      `PostgreSQL (process ${found.pid}) runs in ${clusterFolder(dataDir)} and does not answer.`,
-      { advice: `End it with kill -INT ${found.pid}, then start again.`, cause: error },
+      `PostgreSQL (process ${found.pid}) is running in ${clusterFolder(dataDir)}, but does not respond.`,
+      { advice: `Stop it with kill -INT ${found.pid}, then start again.`, cause: error },
     );
   }
 }
@@ -150,7 +150,7 @@ function disownDead(cluster: string): void {
 
 const cannotStart = (error: unknown): Fault =>
   new Fault('database_unreachable', `PostgreSQL did not start: ${reason(error)}`, {
-    advice: 'postgres.log in the data folder has more.',
+    advice: 'See postgres.log in the data folder for details.',
     cause: error,
   });
 

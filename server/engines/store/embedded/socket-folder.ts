@@ -47,9 +47,13 @@ async function makeInSharedFolder(folder: string, owner: Owner): Promise<string>
   await makeOwned(folder, owner);
   const found = await lstat(folder);
   if (found.isDirectory() && found.uid === owner.uid && (found.mode & 0o077) === 0) return folder;
-  throw new Fault('data_folder_unusable', `${folder} is not a private folder of ours, so no socket is put there.`, {
-    advice: 'Remove it, or set BERTH_DATA_DIR to a folder with a path under 80 characters.',
-  });
+  throw new Fault(
+    'data_folder_unusable',
+    `${folder} is not a private folder of the user that Berth runs as, so no socket is created in it.`,
+    {
+      advice: 'Remove it, or set BERTH_DATA_DIR to a folder whose path is shorter than 80 characters.',
+    },
+  );
 }
 
 async function makeOwned(folder: string, owner: Owner): Promise<void> {

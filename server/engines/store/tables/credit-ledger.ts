@@ -11,7 +11,7 @@ import { withoutNulls } from './without-nulls.ts';
 /** Throws a RangeError for anything but an integer from `least` to 2^53 - 1. */
 export function assertAmount(amount: number, least = 1): void {
   if (!Number.isSafeInteger(amount) || amount < least)
-    throw new RangeError(`an amount of credit is an integer from ${least} to 2^53 - 1, not ${amount}`);
+    throw new RangeError(`an amount of credit must be an integer from ${least} to 2^53 - 1, not ${amount}`);
 }
 
 /**

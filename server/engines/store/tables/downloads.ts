@@ -130,6 +130,6 @@ function conditions(eb: Where, filter: DownloadFilter) {
 function completeRow(row: Selectable<Tables['downloads']>): CompleteDownload {
   const { mimeType, size, checksum, ...rest }: DownloadRow = withoutNulls(row);
   if (mimeType === undefined || size === undefined || checksum === undefined)
-    throw new Error(`download ${rest.id} is complete without its facts`);
+    throw new Error(`download ${rest.id} is complete, but its MIME type, size or checksum is missing`);
   return { ...rest, mimeType, size, checksum };
 }

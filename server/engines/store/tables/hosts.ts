@@ -25,7 +25,7 @@ export const hosts = (db: Db): Hosts => ({
 
   now: async () => {
     const { rows } = await sql<{ now: Date }>`select clock_timestamp() as now`.execute(db);
-    if (!rows[0]) throw new Error('the database did not say its time');
+    if (!rows[0]) throw new Error('the database returned no time');
     return rows[0].now;
   },
 

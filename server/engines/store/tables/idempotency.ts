@@ -15,7 +15,7 @@ export const idempotency = (db: Db): IdempotencyRows => ({
       const standing = await get(db, row);
       if (standing) return { standing };
     }
-    throw new Error('the row of a repeatable write comes and goes');
+    throw new Error('an idempotency row could neither be inserted nor read');
   },
 
   keep: async (run, kept) => {

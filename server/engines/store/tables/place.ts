@@ -27,7 +27,7 @@ export async function place(db: Db, asked: NewSession, options?: PlaceOptions): 
     const answer = await placeSession(db, argumentsOf(row, { ...options, ...terms, ...limits }, hold));
     if (answer.outcome !== 'changed') return placedAs(row, answer, limits, hold);
   }
-  throw new Error(`the limits of application ${asked.applicationId} are replaced all the time`);
+  throw new Error(`the limits of application ${asked.applicationId} changed during each attempt`);
 }
 
 interface Limits {
@@ -117,7 +117,7 @@ function placedAs(row: NewSession, answer: Answer, limits?: Limits, hold?: Hold)
   if (outcome === 'behind') return { behind };
   if (outcome === 'over' && use) return { over: use };
   if (outcome === 'short' && hold) return { short: { required: hold.amount, available } };
-  throw new Error(`the database answered ${outcome} to what was not asked`);
+  throw new Error(`place_session returned the unexpected outcome ${outcome}`);
 }
 
 const countedIn = ({ living, made, oldest, moved }: Answer): Omit<ApplicationUse, 'configured'> => ({
