@@ -20,7 +20,7 @@ import { measureSteps } from './steps.ts';
 import { type Figures, inMarkdown } from './table.ts';
 import { measureThroughput } from './throughput.ts';
 
-const PERFORMANCE = join(import.meta.dirname, '../docs/performance.md');
+const PERFORMANCE_DOC = join(import.meta.dirname, '../docs/performance.md');
 /** The text between these marks is replaced. */
 const MARKS = ['<!-- bench -->\n', '\n<!-- /bench -->'] as const;
 /** The number of sessions that are held at once at the end. */
@@ -82,11 +82,11 @@ async function step<T>(name: string, work: () => Promise<T>): Promise<T> {
   return work();
 }
 
-function writeDown(markdown: string): void {
-  const text = readFileSync(PERFORMANCE, 'utf8');
+function writeReport(markdown: string): void {
+  const text = readFileSync(PERFORMANCE_DOC, 'utf8');
   const [from, to] = MARKS.map(mark => text.indexOf(mark)) as [number, number];
-  if (from < 0 || to < from) throw new Error(`${PERFORMANCE} lacks the marks for the figures`);
-  writeFileSync(PERFORMANCE, `${text.slice(0, from + MARKS[0].length)}${markdown.trim()}${text.slice(to)}`);
+  if (from < 0 || to < from) throw new Error(`${PERFORMANCE_DOC} lacks the marks for the figures`);
+  writeFileSync(PERFORMANCE_DOC, `${text.slice(0, from + MARKS[0].length)}${markdown.trim()}${text.slice(to)}`);
 }
 
 const { values } = parseArgs({
@@ -103,7 +103,7 @@ const server = new TestServer(
 const { endMs } = values.quick ? QUICK : FULL;
 try {
   const figures = await within(endMs, 'the bench', () => measureAll(server, values.quick));
-  if (values.write) writeDown(inMarkdown(figures));
+  if (values.write) writeReport(inMarkdown(figures));
   else process.stdout.write(inMarkdown(figures));
   if (values.json !== undefined) writeFileSync(values.json, `${JSON.stringify(figures, undefined, 2)}\n`);
 } catch (error) {

@@ -4,9 +4,9 @@ import { WebSocket } from 'ws';
 import { within } from '../server/kit/wait.ts';
 
 const OPEN_MS = 40_000;
-const LOADED_MS = 20_000;
+const LOAD_TIMEOUT_MS = 20_000;
 
-export interface CdpAnswer {
+export interface CdpResponse {
   readonly result?: Readonly<Record<string, unknown>>;
   readonly error?: { readonly message: string };
 }
@@ -19,7 +19,7 @@ export class CdpConnection {
 
   private constructor(socket: WebSocket) {
     this.#socket = socket;
-    socket.on('message', data => this.#hear(JSON.parse(String(data))));
+    socket.on('message', data => this.#receive(JSON.parse(String(data))));
     socket.on('error', () => {}); // 'close' follows
     socket.on('close', () => {
       for (const answer of this.#answers.values()) answer.reject(new Error('the socket was closed'));
@@ -56,7 +56,7 @@ export class CdpConnection {
     const loaded = Promise.withResolvers<void>();
     this.#events.set('Page.loadEventFired', loaded);
     await this.send('Page.navigate', { url }, page);
-    await within(LOADED_MS, 'a page to load', () => loaded.promise);
+    await within(LOAD_TIMEOUT_MS, 'a page to load', () => loaded.promise);
     await this.send('Page.disable', {}, page);
   }
 
@@ -74,7 +74,7 @@ export class CdpConnection {
     this.#socket.terminate();
   }
 
-  #hear(message: CdpAnswer & { readonly id?: number; readonly method?: string }): void {
+  #receive(message: CdpResponse & { readonly id?: number; readonly method?: string }): void {
     if (message.id === undefined) return this.#events.get(message.method ?? '')?.resolve();
     const answer = this.#answers.get(message.id);
     this.#answers.delete(message.id);

@@ -20,7 +20,7 @@ import { type Comparison, comparison } from './statistics.ts';
 const END_MS = 1_800_000;
 const ROUNDS = 3;
 const CLIENTS = { 'bare CDP': RawDriver, Playwright: PlaywrightDriver, Puppeteer: PuppeteerDriver } as const;
-const UNWATCHED = { browserSettings: { logSession: false, recordSession: false } };
+const WITHOUT_CAPTURE = { browserSettings: { logSession: false, recordSession: false } };
 
 interface Browser {
   readonly url: string;
@@ -32,21 +32,21 @@ interface Side {
 }
 
 /** Milliseconds per table, from the first start to the last end. */
-interface Took {
+interface Timings {
   readonly whole: number;
   /** Without starting, connecting and ending the browsers. */
   readonly cells: number;
 }
 
-async function table(open: (url: string, site: string) => Promise<Driver>, side: Side, site: string): Promise<Took> {
+async function table(open: (url: string, site: string) => Promise<Driver>, side: Side, site: string): Promise<Timings> {
   const begun = systemClock.monotonicMs();
   let cells = 0;
   for (const cell of CELLS) {
     const browser = await side.start();
     const driver = await open(browser.url, site);
-    const cellBegun = systemClock.monotonicMs();
+    const cellStartMs = systemClock.monotonicMs();
     await driver.run(cell);
-    cells += systemClock.monotonicMs() - cellBegun;
+    cells += systemClock.monotonicMs() - cellStartMs;
     await driver.close();
     await browser.end();
   }
@@ -76,7 +76,7 @@ async function measure(rounds: number): Promise<void> {
       return { url: browser.url, end: () => browser.close() };
     },
   };
-  const sides = { 'a session as made': session({}), 'without log and recording': session(UNWATCHED) };
+  const sides = { 'a session as made': session({}), 'without log and recording': session(WITHOUT_CAPTURE) };
   try {
     await server.start();
     await liftLimits(server);
@@ -84,8 +84,8 @@ async function measure(rounds: number): Promise<void> {
     process.stdout.write(row(['Table of clients, seconds', 'by hand', 'Berth', 'ratio (min–max)']));
     process.stdout.write(row(['---', '---:', '---:', '---:']));
     for (const [client, { open }] of Object.entries(CLIENTS)) {
-      const hand: Took[] = [];
-      const ours = Object.keys(sides).map((): Took[] => []);
+      const hand: Timings[] = [];
+      const ours = Object.keys(sides).map((): Timings[] => []);
       for (let round = 0; round < rounds; round++) {
         hand.push(await table(open, byHand, pages.url));
         for (const [at, side] of Object.values(sides).entries()) {
@@ -94,7 +94,7 @@ async function measure(rounds: number): Promise<void> {
         }
       }
       for (const [at, name] of Object.keys(sides).entries()) {
-        const compare = (part: keyof Took): Comparison =>
+        const compare = (part: keyof Timings): Comparison =>
           comparison(
             hand.map(one => one[part]),
             (ours[at] ?? []).map(one => one[part]),

@@ -55,7 +55,7 @@ async function paint(page: Page, address: string): Promise<Paint> {
  * Returns addresses of pages for a consumer and for the owner, both signed in, with open Actions and hand-offs.
  * `visited`: the pages that people open through a link.
  */
-async function toDecide(
+async function prepareDecisions(
   context: BrowserContext,
   origin: string,
 ): Promise<{ readonly own: readonly string[]; readonly visited: readonly string[] }> {
@@ -143,13 +143,13 @@ async function measure(): Promise<void> {
     process.stdout.write('| Page | first paint p50 | worst | with its content p50 |\n| --- | ---: | ---: | ---: |\n');
     // Passkeys, and so approvals, need the host name.
     const local = server.url.replace('127.0.0.1', 'localhost');
-    const deciding = await toDecide(page.context(), local);
+    const decisionPages = await prepareDecisions(page.context(), local);
     const nameOf = (place: string): string =>
       place.replaceAll(server.applicationId, '{appId}').replace(session.id, '{id}').replace(IDS, '{id}');
     for (const place of places) await row(nameOf(place), () => paint(page, `${server.url}/console${place}`));
-    for (const place of [...deciding.own, ...deciding.visited])
+    for (const place of [...decisionPages.own, ...decisionPages.visited])
       await row(nameOf(place), () => paint(page, local + place));
-    for (const place of deciding.visited)
+    for (const place of decisionPages.visited)
       await row(`${nameOf(place)}, first visit`, () => firstVisit(page.context(), local + place));
   } finally {
     await browser.close();

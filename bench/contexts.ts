@@ -18,7 +18,7 @@ import { type Comparison, comparison } from './statistics.ts';
 
 const RECORDS = 370;
 const RECORD_BYTES = 16 * 1024;
-const SAVED_MS = 60_000;
+const SAVE_TIMEOUT_MS = 60_000;
 
 export interface ContextFigures {
   readonly megabytes: number;
@@ -67,7 +67,7 @@ async function inTurns(rounds: number, base: () => Promise<number>, ours: () => 
 export async function startSession(server: TestServer, body: object): Promise<number> {
   const began = performance.now();
   const session = await server.createSession({ keepAlive: true, ...body });
-  await firstAnswer(session.connectUrl);
+  await awaitFirstResponse(session.connectUrl);
   const tookMs = performance.now() - began;
   await server.release(session.id);
   return tookMs;
@@ -79,13 +79,13 @@ async function startByHand(profile?: string): Promise<number> {
     began = performance.now();
   };
   const browser = await ByHand.start(profile === undefined ? { spawned } : { profile, spawned });
-  await firstAnswer(browser.url);
+  await awaitFirstResponse(browser.url);
   const tookMs = performance.now() - began;
   await browser.close();
   return tookMs;
 }
 
-async function firstAnswer(url: string): Promise<void> {
+async function awaitFirstResponse(url: string): Promise<void> {
   const connection = await CdpConnection.open(url);
   await connection.send('Browser.getVersion');
   connection.close();
@@ -100,17 +100,22 @@ export async function fill(
   const { body: context } = await server.api<Context>('POST', '/v1/browsers/contexts', { body: {} });
   const browserSettings = { context: { id: context.id, persist: true } };
   const session = await server.createSession({ keepAlive: true, browserSettings });
-  await keepData(session.connectUrl, site, records);
+  await storeRecords(session.connectUrl, site, records);
   await server.release(session.id);
   const look = async () => (await server.api<Context>('GET', `/v1/browsers/contexts/${context.id}`)).body;
-  const { sizeBytes } = await eventually('the context to be saved', look, ({ version }) => version === 1, SAVED_MS);
+  const { sizeBytes } = await eventually(
+    'the context to be saved',
+    look,
+    ({ version }) => version === 1,
+    SAVE_TIMEOUT_MS,
+  );
   return { id: context.id, sizeBytes };
 }
 
 /** Fills the profile of a browser that is started by hand, and copies the parts that a context would store. */
 async function fillByHand(folder: string, site: string): Promise<string> {
   const browser = await ByHand.start();
-  await keepData(browser.url, site);
+  await storeRecords(browser.url, site);
   const profile = join(folder, 'profile');
   await browser.close(left => {
     for (const name of STORED_ENTRIES)
@@ -120,20 +125,20 @@ async function fillByHand(folder: string, site: string): Promise<string> {
   return profile;
 }
 
-async function keepData(url: string, site: string, records = RECORDS): Promise<void> {
+async function storeRecords(url: string, site: string, records = RECORDS): Promise<void> {
   const connection = await CdpConnection.open(url);
   const page = await connection.attachToPage();
   await connection.visit(site, page);
   const { exceptionDetails } = await connection.send(
     'Runtime.evaluate',
-    { expression: keeping(records), awaitPromise: true },
+    { expression: storeScript(records), awaitPromise: true },
     page,
   );
   if (exceptionDetails) throw new Error(`the page could not keep its data: ${JSON.stringify(exceptionDetails)}`);
   connection.close();
 }
 
-const keeping = (records: number): string => `new Promise((resolve, reject) => {
+const storeScript = (records: number): string => `new Promise((resolve, reject) => {
   const open = indexedDB.open('bench', 1);
   open.onupgradeneeded = () => open.result.createObjectStore('records');
   open.onerror = () => reject(open.error);

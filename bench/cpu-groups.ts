@@ -5,13 +5,13 @@ import { join } from 'node:path';
 import { until } from '../server/kit/wait.ts';
 import { installIdOf } from '../tests/harness/leftovers.ts';
 import type { TestServer } from '../tests/harness/server.ts';
-import { cpuSecondsOf, descendants, processesNaming } from './processes.ts';
+import { cpuSecondsOf, descendants, processesWithPath } from './processes.ts';
 
 const ROOT = '/sys/fs/cgroup/cpuacct';
 const CLOSE_MS = 10_000;
 
 /** CPU seconds since the start. */
-export interface Used {
+export interface CpuSeconds {
   /** Chromium with the programs of its jail, once they have joined the box's group. */
   readonly chromium: number;
   /** The Node process alone. */
@@ -23,14 +23,14 @@ export interface Used {
 
 export const USERS = ['chromium', 'server', 'postgres', 'helpers'] as const;
 
-export const difference = (from: Used, to: Used): Used => ({
+export const difference = (from: CpuSeconds, to: CpuSeconds): CpuSeconds => ({
   chromium: to.chromium - from.chromium,
   server: to.server - from.server,
   postgres: to.postgres - from.postgres,
   helpers: to.helpers - from.helpers,
 });
 
-export const sumOf = (used: Used): number => USERS.reduce((sum, user) => sum + used[user], 0);
+export const sumOf = (used: CpuSeconds): number => USERS.reduce((sum, user) => sum + used[user], 0);
 
 /** One group of processes: those that are moved into it, and all that they start from then on. */
 export class CpuGroup {
@@ -72,11 +72,11 @@ export class ServerAccounts {
     this.#pid = server.pid;
     this.#boxes = foldersNamed(install);
     if (this.#boxes.length === 0) throw new Error(`no group ${install} below ${ROOT}`);
-    this.#postgres = new CpuGroup(`${name}-postgres`, descendants(processesNaming(join(server.dataDir, 'pg'))));
+    this.#postgres = new CpuGroup(`${name}-postgres`, descendants(processesWithPath(join(server.dataDir, 'pg'))));
     this.#outside = new CpuGroup(`${name}-server`, [server.pid]);
   }
 
-  now(): Used {
+  now(): CpuSeconds {
     const server = cpuSecondsOf([this.#pid]);
     return {
       chromium: this.#boxes.reduce((sum, folder) => sum + secondsIn(folder), 0),
@@ -96,7 +96,7 @@ export class ServerAccounts {
  * Runs the work with this process in a new group. `now` returns the CPU seconds of the processes that this process has
  * started, without its own.
  */
-export async function secondsOfChildren(name: string, work: (now: () => number) => Promise<void>): Promise<void> {
+export async function measureChildren(name: string, work: (now: () => number) => Promise<void>): Promise<void> {
   const group = new CpuGroup(name, [process.pid]);
   const own = (): number => {
     const { user, system } = process.cpuUsage();

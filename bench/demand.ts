@@ -3,7 +3,7 @@
 // not starting browsers.
 import { systemClock } from '../server/kit/clock.ts';
 import type { TestServer } from '../tests/harness/server.ts';
-import { type ServerAccounts, secondsOfChildren, sumOf } from './cpu-groups.ts';
+import { measureChildren, type ServerAccounts, sumOf } from './cpu-groups.ts';
 import { byHandCycle, type Cycle, sessionCycle, untilRefilled } from './lifecycle.ts';
 import { type Comparison, comparison, median } from './statistics.ts';
 
@@ -49,7 +49,7 @@ export async function measureDemand(
   await byHandCycle();
   for (let round = 0; round < demand.rounds; round++) {
     await settle();
-    await secondsOfChildren('by-hand', async seconds => {
+    await measureChildren('by-hand', async seconds => {
       byHand.push(await block(demand, byHandCycle, async () => seconds()));
     });
     await settle();

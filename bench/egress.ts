@@ -11,9 +11,9 @@ import { type Comparison, comparison, type Summary, summary } from './statistics
 
 const MIB = 1024 ** 2;
 const LARGE_MIB = 100;
-const SMALL_TIMES = 20;
+const SMALL_REQUESTS = 20;
 /** Warm-up rounds, which fill caches and open connections, and are not counted. */
-const ROUNDS_BEFORE = 2;
+const WARM_UP_ROUNDS = 2;
 
 export interface EgressFigure {
   readonly what: string;
@@ -42,13 +42,13 @@ export async function measureEgress(server: TestServer, rounds: number): Promise
   const sides: Side[] = [];
   try {
     const urls = [hand.url, alone.connectUrl, whole.connectUrl];
-    for (const url of urls) sides.push(await sideOn(url, site.url));
-    for (let round = -ROUNDS_BEFORE; round < rounds; round++)
+    for (const url of urls) sides.push(await openSide(url, site.url));
+    for (let round = -WARM_UP_ROUNDS; round < rounds; round++)
       // Each side is first and last equally often, so that other load does not favor one.
       for (const side of round % 2 === 0 ? sides : sides.toReversed()) await take(side, round >= 0);
     const [base, ...ours] = sides;
     if (!base) throw new Error('nothing was measured');
-    return ours.map((side, index) => figure(index === 0 ? WITHOUT : AS_MADE, base, side));
+    return ours.map((side, index) => figure(index === 0 ? WITHOUT_CAPTURE : WITH_DEFAULTS, base, side));
   } finally {
     for (const side of sides) side.connection.close();
     await hand.close();
@@ -57,8 +57,8 @@ export async function measureEgress(server: TestServer, rounds: number): Promise
   }
 }
 
-const WITHOUT = 'without recording and log';
-const AS_MADE = 'as sessions are made';
+const WITHOUT_CAPTURE = 'without recording and log';
+const WITH_DEFAULTS = 'as sessions are made';
 
 async function release(server: TestServer, sessions: readonly CreatedSession[]): Promise<void> {
   for (const { id } of sessions) await server.release(id);
@@ -72,14 +72,14 @@ const figure = (what: string, base: Side, ours: Side): EgressFigure => ({
 });
 
 async function take(side: Side, counted: boolean): Promise<void> {
-  const largeMs = await ask(side, LARGE);
-  const smallMs = await ask(side, SMALL);
+  const largeMs = await ask(side, FETCH_LARGE);
+  const smallMs = await ask(side, FETCH_SMALL);
   if (!counted) return;
   side.large.push((LARGE_MIB * 1000) / largeMs);
   side.small.push(smallMs);
 }
 
-const LARGE = `(async () => {
+const FETCH_LARGE = `(async () => {
   const began = performance.now();
   const reader = (await fetch('/large', { cache: 'no-store' })).body.getReader();
   while (!(await reader.read()).done);
@@ -87,17 +87,17 @@ const LARGE = `(async () => {
 })()`;
 
 /** Takes the median, because a single time varies too much. */
-const SMALL = `(async () => {
+const FETCH_SMALL = `(async () => {
   const times = [];
-  for (let time = 0; time < ${SMALL_TIMES}; time++) {
+  for (let time = 0; time < ${SMALL_REQUESTS}; time++) {
     const began = performance.now();
     await (await fetch('/small', { cache: 'no-store' })).text();
     times.push(performance.now() - began);
   }
-  return times.sort((a, b) => a - b)[${SMALL_TIMES / 2}];
+  return times.sort((a, b) => a - b)[${SMALL_REQUESTS / 2}];
 })()`;
 
-async function sideOn(url: string, site: string): Promise<Side> {
+async function openSide(url: string, site: string): Promise<Side> {
   const connection = await CdpConnection.open(url);
   const page = await connection.attachToPage();
   await connection.visit(`${site}/`, page);

@@ -20,7 +20,7 @@ const ROUNDS = 11;
 const IDLE_SESSIONS = 4;
 const SETTLE_MS = 5_000;
 /** The time until the processes of a released session are reaped. */
-const REAPED_MS = 300;
+const REAP_MS = 300;
 const PAGE = 'data:text/html,<title>idle</title><h1>A page</h1>';
 
 const { values } = parseArgs({ options: { rounds: { type: 'string' } } });
@@ -65,7 +65,7 @@ async function measureLife(seconds: () => number): Promise<readonly Life[]> {
     for (const { engine, cpu, title, release } of seen) {
       const before = seconds();
       const cycle = await sessionCycle(server, { browserSettings: { engine } });
-      await systemClock.sleep(REAPED_MS);
+      await systemClock.sleep(REAP_MS);
       cpu.push(seconds() - before);
       title.push(cycle['page title']);
       release.push(cycle.release);

@@ -27,7 +27,7 @@ export interface FilesFigure {
 
 export async function measureFiles(server: TestServer, rounds: number): Promise<readonly FilesFigure[]> {
   const session = await server.createSession({ keepAlive: true });
-  const plain = await startPlain();
+  const plain = await startPlainServer();
   const seen = { up: [] as number[], plainUp: [] as number[], down: [] as number[], plainDown: [] as number[] };
   try {
     const link = await downloadOnce(server, session);
@@ -62,7 +62,7 @@ async function downloadOnce(server: TestServer, { id, connectUrl }: CreatedSessi
   return String(downloads[0]?.downloadUrl);
 }
 
-async function startPlain(): Promise<{ url: string; close(): void }> {
+async function startPlainServer(): Promise<{ url: string; close(): void }> {
   const folder = mkdtempSync(join(tmpdir(), 'berth-bench-files-'));
   const path = join(folder, 'plain');
   const plain = createServer((incoming, response) => {

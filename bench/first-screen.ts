@@ -6,7 +6,7 @@ import type { TestServer } from '../tests/harness/server.ts';
 import { ownWindow, told } from './live-sides.ts';
 import { type Summary, summary } from './statistics.ts';
 
-const NOTE = `new MutationObserver((_, observer) => {
+const NOTE_FIRST_SCREEN = `new MutationObserver((_, observer) => {
   if (document.querySelector('h1')?.textContent !== 'Sessions' || document.querySelector('[role=status] .sr-only')) return;
   observer.disconnect();
   globalThis.standsAt = performance.now();
@@ -20,7 +20,7 @@ export async function measureFirstScreen(server: TestServer, visits: number): Pr
     const browser = await ByHand.start();
     const view = await ownWindow(browser);
     await view.connection.send('Page.enable', {}, view.page);
-    await view.connection.send('Page.addScriptToEvaluateOnNewDocument', { source: NOTE }, view.page);
+    await view.connection.send('Page.addScriptToEvaluateOnNewDocument', { source: NOTE_FIRST_SCREEN }, view.page);
     await view.connection.visit(link, view.page);
     times.push(
       await told<number>(

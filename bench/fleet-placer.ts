@@ -34,10 +34,10 @@ const store = await openStore({ databaseUrl: new Secret(url), dataDir, log: sile
 const host = newId<HostId>(systemClock.now());
 await store.hosts.announce({ id: host, region: 'local', slots: 1000, startedAt: systemClock.now() });
 const callers: Array<Pick<NewSession, 'applicationId' | 'keyId'>> = [];
-while (callers.length < APPLICATIONS) callers.push(await aCaller());
+while (callers.length < APPLICATIONS) callers.push(await createCaller());
 const bare = new pg.Pool({ connectionString: url, max: AT_ONCE });
 
-async function aCaller(): Promise<Pick<NewSession, 'applicationId' | 'keyId'>> {
+async function createCaller(): Promise<Pick<NewSession, 'applicationId' | 'keyId'>> {
   const now = systemClock.now();
   const account = { id: newId<AccountId>(now), name: 'Bench', createdAt: now };
   await store.accounts.insert(account);

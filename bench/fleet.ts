@@ -32,7 +32,7 @@ const HOSTS = 3;
 /** Per host and round. Fewer than the slots of a host. */
 const PLACEMENTS = 150;
 const BATCH = 50_000;
-const LISTED = 100;
+const LIST_LIMIT = 100;
 const FEW_ROWS = 1_000;
 /** Records of 16 KiB each: about 16 MB. */
 const CONTEXT_RECORDS = 1_000;
@@ -71,8 +71,8 @@ interface Figure {
 const scope = new Scope();
 const database = await startForeignServer(scope);
 /** Placements and hosts each have their own database, because the first start of a host makes its key. */
-const PLACED = database.url.reveal();
-const SERVED = PLACED.replace(/\/postgres$/, '/hosts');
+const PLACER_DATABASE = database.url.reveal();
+const HOSTS_DATABASE = PLACER_DATABASE.replace(/\/postgres$/, '/hosts');
 
 async function connected(connectionString: string): Promise<pg.Client> {
   const client = new pg.Client({ connectionString });
@@ -81,14 +81,14 @@ async function connected(connectionString: string): Promise<pg.Client> {
   return client;
 }
 
-const placing = await connected(PLACED);
-await placing.query('create database hosts');
-const client = await connected(SERVED);
+const placerClient = await connected(PLACER_DATABASE);
+await placerClient.query('create database hosts');
+const client = await connected(HOSTS_DATABASE);
 
 // ---- placements ----------------------------------------------------------------------------------------------------
 
 /** Processor time used so far. */
-interface Spent {
+interface CpuTimes {
   readonly hosts: number;
   readonly postgres: number;
 }
@@ -97,19 +97,19 @@ async function placements(): Promise<{ figure: Figure; note: string }> {
   const children: ChildProcess[] = [];
   // One after the other, because the first one creates the tables.
   for (let host = 0; host < HOSTS; host += 1) {
-    const args = [PLACED, temporaryFolder(scope, 'placer')];
+    const args = [PLACER_DATABASE, temporaryFolder(scope, 'placer')];
     const child = fork(join(import.meta.dirname, 'fleet-placer.ts'), args);
     scope.defer(() => void child.kill());
     await within(STEP_MS, 'a placer to be ready', signal => once(child, 'message', { signal }));
     children.push(child);
   }
-  await placing.query('create table bench_bare (id bigserial primary key, at timestamptz default now())');
+  await placerClient.query('create table bench_bare (id bigserial primary key, at timestamptz default now())');
   const pids = children.map(({ pid = 0 }) => pid);
-  const spent = (): Spent => {
+  const spent = (): CpuTimes => {
     const backends = descendants([database.pid]).filter(pid => pid !== database.pid);
     return { hosts: cpuSecondsOf(pids), postgres: cpuSecondsWithEnded([database.pid]) + cpuSecondsOf(backends) };
   };
-  const used: Spent[] = [];
+  const used: CpuTimes[] = [];
   const perSecond = async (kind: Round['kind']): Promise<number> => {
     const before = spent();
     const from = systemClock.monotonicMs();
@@ -124,8 +124,8 @@ async function placements(): Promise<{ figure: Figure; note: string }> {
     const perSecond = (HOSTS * PLACEMENTS * 1000) / (systemClock.monotonicMs() - from);
     const after = spent();
     if (kind === 'place') used.push({ hosts: after.hosts - before.hosts, postgres: after.postgres - before.postgres });
-    await placing.query('delete from sessions');
-    await placing.query('vacuum analyze sessions, session_events, hosts');
+    await placerClient.query('delete from sessions');
+    await placerClient.query('vacuum analyze sessions, session_events, hosts');
     return perSecond;
   };
   const [bare, placed]: [number[], number[]] = [[], []];
@@ -135,7 +135,7 @@ async function placements(): Promise<{ figure: Figure; note: string }> {
     placed.push(await perSecond('place'));
   }
   for (const child of children) child.disconnect();
-  const each = (of: keyof Spent): string =>
+  const each = (of: keyof CpuTimes): string =>
     ((1000 * used.slice(1).reduce((sum, round) => sum + round[of], 0)) / (placed.length * HOSTS * PLACEMENTS)).toFixed(
       2,
     );
@@ -154,7 +154,7 @@ async function startHosts(): Promise<{ owner: TestServer; front: TestServer }> {
   const store = await startS3();
   scope.defer(() => store.close());
   const env = {
-    ...{ DATABASE_URL: SERVED, ...store.env, BERTH_LOG_LEVEL: 'warn' },
+    ...{ DATABASE_URL: HOSTS_DATABASE, ...store.env, BERTH_LOG_LEVEL: 'warn' },
     ...{ BERTH_SECRET: randomBytes(32).toString('hex'), BERTH_MASTER_KEY: randomBytes(32).toString('hex') },
   };
   const start = async (own: Readonly<Record<string, string>>, key?: string): Promise<TestServer> => {
@@ -216,20 +216,20 @@ const isWarm = async (owner: TestServer): Promise<boolean> =>
 
 const list = (server: TestServer) => (): Promise<number> =>
   timed(async () => {
-    const { status, text } = await server.api('GET', `${SESSIONS}?limit=${LISTED}`);
+    const { status, text } = await server.api('GET', `${SESSIONS}?limit=${LIST_LIMIT}`);
     if (status !== 200) throw new Error(text);
   });
 
-async function lists(owner: TestServer): Promise<{ figure: Figure; bytesOfRow: number }> {
+async function lists(owner: TestServer): Promise<{ figure: Figure; rowBytes: number }> {
   const timesOf = async (): Promise<number[]> => {
     const times: number[] = [];
     for (let turn = 0; turn < extent.lists; turn += 1) times.push(await list(owner)());
     return times;
   };
-  await invent(owner.applicationId, FEW_ROWS);
+  await insertSessions(owner.applicationId, FEW_ROWS);
   const few = await timesOf();
   await client.query('delete from sessions');
-  await invent(owner.applicationId, extent.rows);
+  await insertSessions(owner.applicationId, extent.rows);
   const measured = comparison(few, await timesOf());
   const { rows } = await client.query("select pg_total_relation_size('sessions')::float8 as bytes");
   return {
@@ -240,11 +240,11 @@ async function lists(owner: TestServer): Promise<{ figure: Figure; bytesOfRow: n
       },
       ...{ comparison: measured, asked: '≤ 20 ms', isMet: measured.ours.median <= 20 },
     },
-    bytesOfRow: Number(rows[0]?.bytes) / extent.rows,
+    rowBytes: Number(rows[0]?.bytes) / extent.rows,
   };
 }
 
-const INVENT = `
+const INSERT_SESSIONS = `
   insert into sessions (id, application_id, host_id, status, region, keep_alive, user_metadata, settings, created_at, updated_at,
     started_at, expires_at, ended_at, end_status, end_reason, end_decided_at)
   select (lpad(to_hex((extract(epoch from at) * 1000)::bigint), 12, '0') || '7' || lpad(to_hex(n % 4096), 3, '0') || '8000'
@@ -252,9 +252,9 @@ const INVENT = `
     jsonb_build_object('customer', n::text), '{}', at, at, at, at + interval '1 hour', at, 'COMPLETED', 'released', at
   from (select n, now() - n * interval '1 second' as at from generate_series($2::int, $3::int) as n) as invented`;
 
-async function invent(application: string, rows: number): Promise<void> {
+async function insertSessions(application: string, rows: number): Promise<void> {
   for (let from = 1; from <= rows; from += BATCH)
-    await client.query(INVENT, [application, from, Math.min(from + BATCH - 1, rows)]);
+    await client.query(INSERT_SESSIONS, [application, from, Math.min(from + BATCH - 1, rows)]);
   await client.query('vacuum analyze sessions');
 }
 
@@ -273,9 +273,9 @@ async function hop(owner: TestServer, front: TestServer): Promise<{ trip: Figure
   const measured = await inTurns(extent.blocks, trips(direct), trips(passed));
   const page = await passed.attachToPage();
   await passed.evaluate(`globalThis.megabyte = 'x'.repeat(${1024 ** 2}); 0`, page);
-  const before = movedBy(front.pid);
+  const before = bytesCopiedBy(front.pid);
   for (let megabyte = 0; megabyte < extent.megabytes; megabyte += 1) await passed.evaluate('megabyte', page);
-  const moved = movedBy(front.pid) - before;
+  const moved = bytesCopiedBy(front.pid) - before;
   for (const connection of [direct, passed]) connection.close();
   await owner.release(session.id);
   const costMs = measured.ours.median - measured.base.median;
@@ -309,16 +309,16 @@ async function contexts(): Promise<Figure> {
   };
   const [disk, bucket] = [await started({}), await started(store.env)];
   const measured = await inTurns(extent.contexts, disk.start, bucket.start);
-  const moreMs = measured.ours.median - measured.base.median;
+  const extraMs = measured.ours.median - measured.base.median;
   const size = `${(bucket.sizeBytes / 1e6).toFixed(1)} MB`;
   return {
-    ...{ what: `Start with a context of ${size} from a bucket, beside the disk, p50 (${moreMs.toFixed(0)} ms more)` },
+    ...{ what: `Start with a context of ${size} from a bucket, beside the disk, p50 (${extraMs.toFixed(0)} ms more)` },
     ...{ unit: 'ms', comparison: measured, asked: '', isMet: true },
   };
 }
 
 /** Bytes that the process has read and written, according to the kernel's count of its system calls. */
-function movedBy(pid: number): number {
+function bytesCopiedBy(pid: number): number {
   const counts = readFileSync(`/proc/${pid}/io`, 'utf8');
   const of = (name: string): number => Number(new RegExp(`^${name}: (\\d+)`, 'm').exec(counts)?.[1]);
   return of('rchar') + of('wchar');
@@ -347,9 +347,9 @@ async function measure(): Promise<void> {
       notes.push(`A front reads and writes ${copied.toFixed(2)} bytes for each byte of a result.`);
     }
     if (wanted('list')) {
-      const { figure, bytesOfRow } = await lists(owner);
+      const { figure, rowBytes } = await lists(owner);
       process.stdout.write(row(figure));
-      notes.push(`A row of a session takes ${bytesOfRow.toFixed(0)} bytes with its indexes.`);
+      notes.push(`A row of a session takes ${rowBytes.toFixed(0)} bytes with its indexes.`);
     }
   }
   if (wanted('contexts')) process.stdout.write(row(await contexts()));

@@ -8,7 +8,7 @@ import type { CreatedSession, TestServer } from '../tests/harness/server.ts';
 import { CdpConnection } from './cdp-connection.ts';
 import { type ServerAccounts, sumOf } from './cpu-groups.ts';
 import { memoryOfBoxes } from './memory.ts';
-import { descendants, memoryOf, processesNaming } from './processes.ts';
+import { descendants, memoryOf, processesWithPath } from './processes.ts';
 
 const PAGE = 'data:text/html,<title>held</title><h1>A page</h1>';
 const ANSWER_MS = 10_000;
@@ -35,7 +35,7 @@ export interface HeldFigures {
   readonly pssMibEach: number;
 }
 
-interface Held {
+interface HeldSession {
   readonly session: CreatedSession;
   readonly connection: CdpConnection;
   readonly page: string;
@@ -44,12 +44,12 @@ interface Held {
 /** More releases at once would wait for a database connection. */
 const RELEASED_AT_ONCE = 8;
 
-export async function measureHeld(
+export async function measureHeldSessions(
   server: TestServer,
   accounts: ServerAccounts,
   extent: { readonly most: number; readonly idleMs: number },
 ): Promise<HeldFigures> {
-  const held: Held[] = [];
+  const held: HeldSession[] = [];
   const idle = [await serverFigure(server, accounts, 0, extent.idleMs)];
   let why = 'the limit of this bench';
   try {
@@ -67,7 +67,7 @@ export async function measureHeld(
         break;
       }
     }
-    const answers = await Promise.all(held.map(answersSoon));
+    const answers = await Promise.all(held.map(isResponsive));
     const mib = memoryOfBoxes(server, new Set(held.map(({ session }) => session.id)));
     return {
       server: idle,
@@ -83,7 +83,7 @@ export async function measureHeld(
   }
 }
 
-async function hold(server: TestServer): Promise<Held> {
+async function hold(server: TestServer): Promise<HeldSession> {
   const session = await server.createSession({ keepAlive: true });
   const connection = await CdpConnection.open(session.connectUrl);
   const page = await connection.attachToPage();
@@ -91,7 +91,7 @@ async function hold(server: TestServer): Promise<Held> {
   return { session, connection, page };
 }
 
-async function answersSoon({ connection, page }: Held): Promise<boolean> {
+async function isResponsive({ connection, page }: HeldSession): Promise<boolean> {
   try {
     return (await within(ANSWER_MS, 'an answer', () => connection.evaluate('document.title', page))) === 'held';
   } catch (error) {
@@ -114,7 +114,7 @@ async function serverFigure(
     sessions,
     nodeRssMib: residentMib(server.pid),
     nodePssMib: memoryOf([server.pid]).pssMib,
-    postgresPssMib: memoryOf(descendants(processesNaming(join(server.dataDir, 'pg')))).pssMib,
+    postgresPssMib: memoryOf(descendants(processesWithPath(join(server.dataDir, 'pg')))).pssMib,
     cpuSecondsPerMinute: (outside() - before) / minutes,
   };
 }

@@ -26,11 +26,11 @@ const demandTable = (figures: readonly DemandFigure[]): string =>
   table(
     ['Under demand, medians', 'by hand', 'Berth', 'ratio (min–max)'],
     figures.flatMap(({ what, perMinute, created, titled, released, cpuSeconds }) => [
-      compared(`${what}: sessions a minute`, perMinute, 1),
-      compared(`${what}: created, ms`, created, 0),
-      compared(`${what}: page title, ms`, titled, 0),
-      compared(`${what}: release answered, ms`, released, 0),
-      compared(`${what}: CPU s a session`, cpuSeconds, 2),
+      comparisonCells(`${what}: sessions a minute`, perMinute, 1),
+      comparisonCells(`${what}: created, ms`, created, 0),
+      comparisonCells(`${what}: page title, ms`, titled, 0),
+      comparisonCells(`${what}: release answered, ms`, released, 0),
+      comparisonCells(`${what}: CPU s a session`, cpuSeconds, 2),
     ]),
   );
 
@@ -61,7 +61,7 @@ const heldLine = ({ sessions, why, privateMibEach, pssMibEach }: HeldFigures): s
   `Held at once, each with a page: ${sessions} answer (ended by ${why}); ${privateMibEach.toFixed(0)} MiB private each, ` +
   `${pssMibEach.toFixed(0)} MiB PSS.`;
 
-const compared = (what: string, { base, ours, ratio }: Comparison, digits: number): readonly string[] => [
+const comparisonCells = (what: string, { base, ours, ratio }: Comparison, digits: number): readonly string[] => [
   what,
   base.median.toFixed(digits),
   ours.median.toFixed(digits),

@@ -9,12 +9,12 @@ import { liftLimits } from '../tests/harness/limits.ts';
 import { TestServer } from '../tests/harness/server.ts';
 import { ServerAccounts } from './cpu-groups.ts';
 import { type DemandFigure, measureDemand } from './demand.ts';
-import { type HeldFigures, measureHeld } from './held.ts';
+import { type HeldFigures, measureHeldSessions } from './held.ts';
 import { type EngineFigures, lastingTables } from './lasting-table.ts';
 import { type LifeFigure, measureLife } from './life.ts';
 import { inWords, thisMachine } from './machine.ts';
 
-const PERFORMANCE = join(import.meta.dirname, '../docs/performance.md');
+const PERFORMANCE_DOC = join(import.meta.dirname, '../docs/performance.md');
 const MARKS = ['<!-- bench:lasting -->\n', '\n<!-- /bench:lasting -->'] as const;
 /** The time limit of the whole run of one engine. */
 const END_MS = 4 * 3_600_000;
@@ -66,7 +66,7 @@ async function measureEngine(engine: string): Promise<EngineFigures> {
     if (wanted('cold')) demands.push(await measure(server, accounts, 'cold', 1, false));
     if (wanted('life')) figures.life = await measureLife(server, accounts, extent.lives, extent.idleMs);
     if (wanted('held'))
-      figures.held = await measureHeld(server, accounts, { most: extent.held, idleMs: extent.serverMs });
+      figures.held = await measureHeldSessions(server, accounts, { most: extent.held, idleMs: extent.serverMs });
   });
   return { engine, demands, ...figures };
 }
@@ -95,12 +95,12 @@ async function withServer(
   }
 }
 
-function writeDown(markdown: string): void {
-  const text = readFileSync(PERFORMANCE, 'utf8');
+function writeReport(markdown: string): void {
+  const text = readFileSync(PERFORMANCE_DOC, 'utf8');
   const [from, to] = MARKS.map(mark => text.indexOf(mark));
   if (from === undefined || to === undefined || from < 0 || to < from)
-    throw new Error(`${PERFORMANCE} lacks the marks for the figures`);
-  writeFileSync(PERFORMANCE, `${text.slice(0, from + MARKS[0].length)}${markdown.trim()}${text.slice(to)}`);
+    throw new Error(`${PERFORMANCE_DOC} lacks the marks for the figures`);
+  writeFileSync(PERFORMANCE_DOC, `${text.slice(0, from + MARKS[0].length)}${markdown.trim()}${text.slice(to)}`);
 }
 
 try {
@@ -109,7 +109,7 @@ try {
   for (const engine of values.engine)
     engines.push(await within(END_MS, `the bench of ${engine}`, () => measureEngine(engine)));
   const markdown = `Measured on: ${inWords(machine)}; ${rounds} rounds.\n\n${lastingTables(engines)}\n`;
-  if (values.write) writeDown(markdown);
+  if (values.write) writeReport(markdown);
   else process.stdout.write(markdown);
   if (values.json !== undefined) writeFileSync(values.json, `${JSON.stringify({ machine, engines }, undefined, 2)}\n`);
 } catch (error) {

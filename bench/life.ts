@@ -3,7 +3,7 @@ import { systemClock } from '../server/kit/clock.ts';
 import { ByHand } from '../tests/harness/by-hand.ts';
 import type { TestServer } from '../tests/harness/server.ts';
 import { CdpConnection } from './cdp-connection.ts';
-import { difference, type ServerAccounts, secondsOfChildren, USERS, type Used } from './cpu-groups.ts';
+import { type CpuSeconds, difference, measureChildren, type ServerAccounts, USERS } from './cpu-groups.ts';
 import { median } from './statistics.ts';
 
 const PAGE = 'data:text/html,<title>life</title><h1>A page</h1>';
@@ -15,7 +15,7 @@ type Step = (typeof STEPS)[number];
 
 export interface LifeFigure {
   readonly step: Step;
-  readonly ours: Used;
+  readonly ours: CpuSeconds;
   readonly byHand: number;
 }
 
@@ -30,10 +30,10 @@ export async function measureLife(
   rounds: number,
   idleMs: number,
 ): Promise<readonly LifeFigure[]> {
-  const ours: Used[][] = [];
+  const ours: CpuSeconds[][] = [];
   const byHand: number[][] = [];
   for (let round = 0; round < rounds; round++) {
-    await secondsOfChildren('life', async seconds => {
+    await measureChildren('life', async seconds => {
       const start = async (): Promise<Life> => {
         const browser = await ByHand.start();
         return { url: browser.url, end: () => browser.close() };
@@ -78,7 +78,7 @@ const between = <T, D>(seen: readonly T[], subtract: (from: T, to: T) => D): D[]
     return from === undefined ? [] : [subtract(from, to)];
   });
 
-function mediansOf(all: readonly Used[]): Used {
+function mediansOf(all: readonly CpuSeconds[]): CpuSeconds {
   const [chromium = 0, server = 0, postgres = 0, helpers = 0] = USERS.map(user => median(all.map(used => used[user])));
   return { chromium, server, postgres, helpers };
 }

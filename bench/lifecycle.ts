@@ -10,7 +10,7 @@ import { type Comparison, comparison } from './statistics.ts';
 
 const TITLE = 'bench';
 const PAGE = `data:text/html,<title>${TITLE}</title><h1>A page</h1>`;
-const REFILLED_MS = 120_000;
+const REFILL_TIMEOUT_MS = 120_000;
 
 /** The settings of a warm browser. */
 const SETTINGS = {
@@ -81,21 +81,21 @@ export async function measureLifecycle(server: TestServer, rounds: number): Prom
  */
 export async function untilRefilled(server: TestServer): Promise<void> {
   let before = -1;
-  const isStill = async (): Promise<boolean> => {
+  const isSettled = async (): Promise<boolean> => {
     const { text } = await server.operator('/metrics');
     const count = (name: string): number => Number(new RegExp(`^${name} (\\d+)$`, 'm').exec(text)?.[1]);
     const [waiting, boxes] = [count('berth_warm_browsers'), count('berth_boxes')];
     const unstored = count('berth_recordings_unstored');
     const still = waiting > 0 && waiting === boxes && waiting === before && unstored === 0;
     before = waiting;
-    if (!still) await systemClock.sleep(STILL_MS);
+    if (!still) await systemClock.sleep(SETTLED_MS);
     return still;
   };
-  await eventually('the warm browsers', isStill, Boolean, REFILLED_MS);
+  await eventually('the warm browsers', isSettled, Boolean, REFILL_TIMEOUT_MS);
 }
 
 /** A pool that starts no browser for this long is full. */
-const STILL_MS = 400;
+const SETTLED_MS = 400;
 
 export const sessionCycle = (server: TestServer, body: object = {}): Promise<Cycle> =>
   cycle(async () => {

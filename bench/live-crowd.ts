@@ -8,7 +8,7 @@ import type { TestServer } from '../tests/harness/server.ts';
 import { CdpConnection } from './cdp-connection.ts';
 import { ownWindow, startRelay } from './live-sides.ts';
 import { MOVING_PAGES } from './moving-pages.ts';
-import { cpuSecondsOf, outsidePids } from './processes.ts';
+import { cpuSecondsOf, pidsOutsideBoxes } from './processes.ts';
 
 const SETTLE_MS = 3_000;
 const CROWDS = [0, 1, 10, 50] as const;
@@ -21,11 +21,11 @@ export interface CrowdCost {
   /** CPU seconds per second, without the browser. */
   readonly cpu: number;
   /** Frames per second, for the median viewer. */
-  readonly pictures: number;
+  readonly framesPerSecond: number;
 }
 
 interface Crowd {
-  pictures(): readonly number[];
+  frameCounts(): readonly number[];
   leave(): Promise<void>;
 }
 
@@ -33,18 +33,18 @@ export async function measureLiveCrowd(server: TestServer, seconds: number): Pro
   const costs: CrowdCost[] = [];
   for (const page of ['agent', 'moving'] as const) {
     const address = MOVING_PAGES[page];
-    costs.push(await relayed(page, address, seconds), ...(await ours(server, page, address, seconds)));
+    costs.push(await measureRelay(page, address, seconds), ...(await ours(server, page, address, seconds)));
   }
   return costs;
 }
 
-async function relayed(page: string, address: string, seconds: number): Promise<CrowdCost> {
+async function measureRelay(page: string, address: string, seconds: number): Promise<CrowdCost> {
   process.stderr.write(`bench: ${CROWD_MAX} at the relay, ${page}\n`);
   const browser = await ByHand.start();
   const source = await ownWindow(browser);
   await source.connection.visit(address, source.page);
   const relay = await startRelay(browser.url, source.targetId);
-  const crowd = await atRelay(relay.url, CROWD_MAX);
+  const crowd = await openRelayViewers(relay.url, CROWD_MAX);
   try {
     return { page, way: 'relay by hand', ...(await costOf(crowd, CROWD_MAX, () => [relay.pid], seconds)) };
   } finally {
@@ -63,8 +63,8 @@ async function ours(server: TestServer, page: string, address: string, seconds: 
   const costs: CrowdCost[] = [];
   for (const viewers of CROWDS) {
     process.stderr.write(`bench: ${viewers} at the live view, ${page}\n`);
-    const crowd = await atLiveView(body.debuggerUrl, viewers);
-    costs.push({ page, way: 'Berth', ...(await costOf(crowd, viewers, () => outsidePids(server), seconds)) });
+    const crowd = await openLiveViewers(body.debuggerUrl, viewers);
+    costs.push({ page, way: 'Berth', ...(await costOf(crowd, viewers, () => pidsOutsideBoxes(server), seconds)) });
     await crowd.leave();
   }
   connection.close();
@@ -74,25 +74,25 @@ async function ours(server: TestServer, page: string, address: string, seconds: 
 
 async function costOf(crowd: Crowd, viewers: number, pids: () => readonly number[], seconds: number) {
   await systemClock.sleep(SETTLE_MS);
-  const before = { cpu: cpuSecondsOf(pids()), pictures: crowd.pictures(), ms: systemClock.monotonicMs() };
+  const before = { cpu: cpuSecondsOf(pids()), frameCounts: crowd.frameCounts(), ms: systemClock.monotonicMs() };
   await systemClock.sleep(seconds * 1000);
-  const tookS = (systemClock.monotonicMs() - before.ms) / 1000;
-  const rates = crowd.pictures().map((count, index) => (count - (before.pictures[index] ?? 0)) / tookS);
+  const elapsedSeconds = (systemClock.monotonicMs() - before.ms) / 1000;
+  const rates = crowd.frameCounts().map((count, index) => (count - (before.frameCounts[index] ?? 0)) / elapsedSeconds);
   const middle = rates.toSorted((one, other) => one - other)[rates.length >> 1] ?? 0;
-  return { viewers, cpu: (cpuSecondsOf(pids()) - before.cpu) / tookS, pictures: middle };
+  return { viewers, cpu: (cpuSecondsOf(pids()) - before.cpu) / elapsedSeconds, framesPerSecond: middle };
 }
 
-async function atLiveView(url: string, count: number): Promise<Crowd> {
+async function openLiveViewers(url: string, count: number): Promise<Crowd> {
   const viewers = await Promise.all(Array.from({ length: count }, () => LiveViewer.open(url)));
   return {
-    pictures: () => viewers.map(({ frames }) => frames),
+    frameCounts: () => viewers.map(({ frames }) => frames),
     leave: async () => {
       await Promise.all(viewers.map(viewer => viewer.close()));
     },
   };
 }
 
-async function atRelay(url: string, count: number): Promise<Crowd> {
+async function openRelayViewers(url: string, count: number): Promise<Crowd> {
   const counts = Array.from({ length: count }, () => 0);
   const sockets = counts.map((_, index) => {
     const socket = new WebSocket(url.replace('http', 'ws'), { perMessageDeflate: false });
@@ -102,7 +102,7 @@ async function atRelay(url: string, count: number): Promise<Crowd> {
     return socket;
   });
   return {
-    pictures: () => [...counts],
+    frameCounts: () => [...counts],
     leave: async () => {
       for (const socket of sockets) socket.terminate();
     },

@@ -7,7 +7,7 @@ import { type LiveSide, liveSide, rawSide, told } from './live-sides.ts';
 
 const FLOOD_SECONDS = 5;
 /** Intervals vary, so that samples are not in step with periodic work. */
-const PAUSE_LEAST_MS = 120;
+const PAUSE_MIN_MS = 120;
 const PAUSE_SPREAD_MS = 230;
 const PRIME = 97;
 
@@ -88,7 +88,7 @@ async function inTurns(sides: { raw: LiveSide; ours: LiveSide }, sample: Sample,
   return { raw: latencyOf(raw), ours: latencyOf(ours) };
 }
 
-const pauseOf = (n: number): number => PAUSE_LEAST_MS + ((n * PRIME) % PAUSE_SPREAD_MS);
+const pauseOf = (n: number): number => PAUSE_MIN_MS + ((n * PRIME) % PAUSE_SPREAD_MS);
 
 function latencyOf(values: readonly number[]): Latency {
   const sorted = values.toSorted((one, other) => one - other);

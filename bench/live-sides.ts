@@ -10,10 +10,10 @@ import type { TestServer } from '../tests/harness/server.ts';
 import { CdpConnection } from './cdp-connection.ts';
 
 const START_MS = 10_000;
-const PICTURE_MS = 20_000;
+const EVALUATE_TIMEOUT_MS = 20_000;
 
 /** A page with some text below a block, which a call or a click turns black or white. */
-const CHANGING = `<!doctype html><title>changes</title><style>body{margin:0;font:16px sans-serif}#b{height:300px;background:#000}</style>
+const CHANGING_PAGE = `<!doctype html><title>changes</title><style>body{margin:0;font:16px sans-serif}#b{height:300px;background:#000}</style>
 <div id="b"></div><p>${'words on a page '.repeat(300)}</p><script>
   let white = false;
   const turn = () => { white = !white; b.style.background = white ? '#fff' : '#000'; return Date.now(); };
@@ -22,7 +22,7 @@ const CHANGING = `<!doctype html><title>changes</title><style>body{margin:0;font
 </script>`;
 
 /** Records the time and the color of the block for every draw of the canvas. */
-const NOTE = `(() => {
+const RECORD_DRAWS = `(() => {
   const draw = CanvasRenderingContext2D.prototype.drawImage;
   const seen = [];
   let waiting = [];
@@ -54,23 +54,23 @@ const NOTE = `(() => {
 })()`;
 
 /** A page with a CDP channel. */
-export interface Spoken {
+export interface AttachedPage {
   readonly connection: CdpConnection;
   readonly page: string;
 }
 
 export interface LiveSide {
-  readonly source: Spoken;
-  readonly view: Spoken;
+  readonly source: AttachedPage;
+  readonly view: AttachedPage;
   close(): Promise<void>;
 }
 
-export const sourceAddress = `data:text/html,${encodeURIComponent(CHANGING)}`;
+export const sourceAddress = `data:text/html,${encodeURIComponent(CHANGING_PAGE)}`;
 
 /** Evaluates the expression, and awaits its promise. */
-export async function told<T>({ connection, page }: Spoken, expression: string): Promise<T> {
+export async function told<T>({ connection, page }: AttachedPage, expression: string): Promise<T> {
   const asked = { expression, returnByValue: true, awaitPromise: true };
-  const { result } = await within(PICTURE_MS, `an answer to ${expression.slice(0, 60)}`, () =>
+  const { result } = await within(EVALUATE_TIMEOUT_MS, `an answer to ${expression.slice(0, 60)}`, () =>
     connection.send('Runtime.evaluate', asked, page),
   );
   return Object(result).value;
@@ -118,7 +118,7 @@ export async function startRelay(url: string, targetId: string): Promise<{ url: 
 }
 
 /** A background tab is not painted, so each page has its own window. */
-export async function ownWindow({ url }: ByHand): Promise<Spoken & { readonly targetId: string }> {
+export async function ownWindow({ url }: ByHand): Promise<AttachedPage & { readonly targetId: string }> {
   const connection = await CdpConnection.open(url);
   const made = { url: 'about:blank', newWindow: true, width: 1280, height: 720 };
   const { targetId } = await connection.send('Target.createTarget', made);
@@ -129,10 +129,10 @@ export async function ownWindow({ url }: ByHand): Promise<Spoken & { readonly ta
   return { connection, page, targetId: String(targetId) };
 }
 
-async function openView(viewer: ByHand, address: string): Promise<Spoken> {
+async function openView(viewer: ByHand, address: string): Promise<AttachedPage> {
   const view = await ownWindow(viewer);
   await view.connection.send('Page.enable', {}, view.page);
-  await view.connection.send('Page.addScriptToEvaluateOnNewDocument', { source: NOTE }, view.page);
+  await view.connection.send('Page.addScriptToEvaluateOnNewDocument', { source: RECORD_DRAWS }, view.page);
   await view.connection.visit(address, view.page);
   await told(
     view,

@@ -18,7 +18,7 @@ const QUICK = { samples: 10, floods: 1, seconds: 5, visits: 1 };
 const row = (cells: readonly string[]): string => `| ${cells.join(' | ')} |`;
 const shown = ({ p50, p95 }: Latency): string => `${p50.toFixed(0)}, ${p95.toFixed(0)}`;
 
-const shownScreen = ({ median, max }: Summary): string => `${median.toFixed(0)} ms (at most ${max.toFixed(0)})`;
+const firstScreenText = ({ median, max }: Summary): string => `${median.toFixed(0)} ms (at most ${max.toFixed(0)})`;
 
 const latencyTable = (figures: readonly LatencyFigure[]): string =>
   [
@@ -31,8 +31,8 @@ const crowdTable = (costs: readonly CrowdCost[]): string =>
   [
     row(['Viewers of one session', 'way', 'viewers', 'CPU s/s outside Chromium', 'pictures/s each']),
     row(['---', '---', '---:', '---:', '---:']),
-    ...costs.map(({ page, way, viewers, cpu, pictures }) =>
-      row([page, way, String(viewers), cpu.toFixed(3), viewers === 0 ? '' : pictures.toFixed(1)]),
+    ...costs.map(({ page, way, viewers, cpu, framesPerSecond }) =>
+      row([page, way, String(viewers), cpu.toFixed(3), viewers === 0 ? '' : framesPerSecond.toFixed(1)]),
     ),
   ].join('\n');
 
@@ -49,7 +49,9 @@ try {
     await measureLiveCrowd(server, extent.seconds),
   ]);
   process.stdout.write(`Measured on: ${inWords(machine)}.\n\n${latencyTable(latency)}\n\n${crowdTable(crowd)}\n\n`);
-  process.stdout.write(`First screen of the console, first visit: ${shownScreen(screen)}; asked for: under 1000 ms.\n`);
+  process.stdout.write(
+    `First screen of the console, first visit: ${firstScreenText(screen)}; asked for: under 1000 ms.\n`,
+  );
 } finally {
   await server.close();
 }

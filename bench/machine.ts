@@ -1,7 +1,7 @@
 // The machine on which figures were measured. Figures cannot be compared without it.
 import { readFileSync } from 'node:fs';
 import { cpus, loadavg, release, totalmem } from 'node:os';
-import { versionOfChromium } from '../server/engines/slots/chromium.ts';
+import { readChromiumVersion } from '../server/engines/slots/chromium.ts';
 import { systemClock } from '../server/kit/clock.ts';
 import { CHROMIUM } from '../tests/harness/by-hand.ts';
 
@@ -26,7 +26,7 @@ export async function thisMachine(): Promise<Machine> {
     memoryGib: Math.round(totalmem() / 1024 ** 3),
     kernel: release(),
     system: systemName(),
-    chromium: (await versionOfChromium(CHROMIUM)) ?? 'unknown',
+    chromium: (await readChromiumVersion(CHROMIUM)) ?? 'unknown',
     node: process.version,
     date: systemClock.now().toISOString().slice(0, 10),
     loadAtStart: Number((loadavg()[0] ?? 0).toFixed(2)),

@@ -4,7 +4,7 @@ import { systemClock } from '../server/kit/clock.ts';
 import { boxesOf } from '../tests/harness/boxes.ts';
 import { ByHand } from '../tests/harness/by-hand.ts';
 import type { TestServer } from '../tests/harness/server.ts';
-import { descendants, type Memory, memoryOf, processesNaming } from './processes.ts';
+import { descendants, type Memory, memoryOf, processesWithPath } from './processes.ts';
 
 export interface MemoryFigures {
   /** The server, PostgreSQL and the warm browsers, without any session. */
@@ -41,4 +41,4 @@ export function memoryOfBoxes(server: TestServer, sessions: ReadonlySet<string>)
 }
 
 const controlPlaneOf = (server: TestServer): readonly number[] =>
-  descendants([server.pid, ...processesNaming(server.dataDir)]);
+  descendants([server.pid, ...processesWithPath(server.dataDir)]);

@@ -13,7 +13,7 @@ const ROUNDS = 100;
 const QUICK_ROUNDS = 20;
 /** Not counted: the first requests of a server are slower. */
 const WARM_UP_ROUNDS = 10;
-const ASKED_MS = 1;
+const TARGET_MS = 1;
 const CREDITS = '1000000';
 const RATES = { BERTH_RATE_BROWSER_SECOND: '1000', BERTH_RATE_EGRESS_MEGABYTE: '100' };
 
@@ -81,15 +81,15 @@ async function measure(off: TestServer, on: TestServer, rounds: number): Promise
 
 const ms = (value: number): string => `${value.toFixed(2)} ms`;
 
-function printed({ off, on, difference, released }: Figures): string {
-  const isMet = difference.median <= ASKED_MS;
+function figuresTable({ off, on, difference, released }: Figures): string {
+  const isMet = difference.median <= TARGET_MS;
   return [
     '| | without credit | with credit | median of the differences |',
     '| --- | --- | --- | --- |',
     `| create | ${ms(off.median)} | ${ms(on.median)} | ${ms(difference.median)} |`,
     `| release | ${ms(released.off)} | ${ms(released.on)} | ${ms(released.difference)} |`,
     '',
-    `${off.count} creates on each side. Asked of a create: at most ${ASKED_MS} ms more. ${isMet ? 'Met.' : 'Not met.'}`,
+    `${off.count} creates on each side. Asked of a create: at most ${TARGET_MS} ms more. ${isMet ? 'Met.' : 'Not met.'}`,
     '',
   ].join('\n');
 }
@@ -102,7 +102,7 @@ try {
   if (granted.code !== 0) throw new Error(granted.stderr);
   const figures = await measure(off, on, values.quick ? QUICK_ROUNDS : ROUNDS);
   process.stdout.write(
-    values.json ? `${JSON.stringify({ machine, ...figures })}\n` : `${inWords(machine)}\n\n${printed(figures)}`,
+    values.json ? `${JSON.stringify({ machine, ...figures })}\n` : `${inWords(machine)}\n\n${figuresTable(figures)}`,
   );
 } finally {
   for (const server of started) await server.close();

@@ -14,15 +14,15 @@ const SITES = 3;
 const STORED_CHARS = 4_500_000;
 const DOWNLOADS = 40;
 /** Chromium drops messages above this rate. */
-const DOWNLOAD_EACH_MS = 250;
-const DOWNLOADED_MS = 120_000;
+const DOWNLOAD_INTERVAL_MS = 250;
+const DOWNLOADS_TIMEOUT_MS = 120_000;
 const PICTURE = { width: 3840, height: 2160, deviceScaleFactor: 1, mobile: false };
 const FORM =
   'data:text/html,<input type=password value=secret><p id=n></p><script>setInterval(()=>{n.textContent=Math.random()},100)</script>';
 const UNREAD_BYTES = 8_000_000;
-const UNREAD_ANSWERS = 4;
+const UNREAD_RESPONSES = 4;
 const UNREAD_MS = 500;
-const FILMED_MS = 3_000;
+const RECORDING_MS = 3_000;
 
 export interface Misbehaviour {
   readonly name: string;
@@ -44,9 +44,12 @@ export async function openOffender(server: TestServer, key: string): Promise<Off
   const say = (expression: string): Promise<unknown> => connection.evaluate(expression, page);
   await connection.visit(`${sites[0]?.url}/idle`, page);
   await download(server, key, session, say);
-  const filmed = await server.createSession({ keepAlive: true, browserSettings: { recordSession: true } }, key);
-  const film = await CdpConnection.open(filmed.connectUrl);
-  const filmPage = await film.attachToPage();
+  const recordedSession = await server.createSession(
+    { keepAlive: true, browserSettings: { recordSession: true } },
+    key,
+  );
+  const recordedConnection = await CdpConnection.open(recordedSession.connectUrl);
+  const recordedPage = await recordedConnection.attachToPage();
   let locale = 0;
   const misbehaviours: readonly Misbehaviour[] = [
     {
@@ -71,16 +74,16 @@ export async function openOffender(server: TestServer, key: string): Promise<Off
     },
     {
       name: 'files of certificates',
-      run: async () => server.api('POST', '/v1/browsers/certificates', { key, ...(await beginnings()) }),
+      run: async () => server.api('POST', '/v1/browsers/certificates', { key, ...(await manyBeginMarkers()) }),
     },
     { name: 'unread sockets', run: () => leaveUnread(session.connectUrl) },
     {
       name: 'masks of 3840x2160',
       run: async () => {
-        await film.send('Emulation.setDeviceMetricsOverride', PICTURE, filmPage);
-        await film.send('Page.navigate', { url: FORM }, filmPage);
-        await systemClock.sleep(FILMED_MS);
-        await film.send('Page.navigate', { url: 'about:blank' }, filmPage);
+        await recordedConnection.send('Emulation.setDeviceMetricsOverride', PICTURE, recordedPage);
+        await recordedConnection.send('Page.navigate', { url: FORM }, recordedPage);
+        await systemClock.sleep(RECORDING_MS);
+        await recordedConnection.send('Page.navigate', { url: 'about:blank' }, recordedPage);
       },
     },
     {
@@ -93,8 +96,8 @@ export async function openOffender(server: TestServer, key: string): Promise<Off
   ];
   const close = async (): Promise<void> => {
     connection.close();
-    film.close();
-    for (const { id } of [session, filmed])
+    recordedConnection.close();
+    for (const { id } of [session, recordedSession])
       await server.api('POST', `/v1/browsers/sessions/${id}`, { key, body: { status: 'REQUEST_RELEASE' } });
     for (const site of sites) await site.close();
   };
@@ -128,12 +131,12 @@ async function download(
   const click = `Object.assign(document.createElement('a'), { download: 'report.txt', href: 'data:text/plain,x' }).click()`;
   for (let at = 0; at < DOWNLOADS; at++) {
     await say(click);
-    await systemClock.sleep(DOWNLOAD_EACH_MS);
+    await systemClock.sleep(DOWNLOAD_INTERVAL_MS);
   }
-  await eventually('the downloads of the bench', look, ({ total }) => total >= DOWNLOADS, DOWNLOADED_MS);
+  await eventually('the downloads of the bench', look, ({ total }) => total >= DOWNLOADS, DOWNLOADS_TIMEOUT_MS);
 }
 
-const beginnings = () => upload('ca.pem', '-----BEGIN CERTIFICATE-----\n'.repeat(30_000));
+const manyBeginMarkers = () => upload('ca.pem', '-----BEGIN CERTIFICATE-----\n'.repeat(30_000));
 
 /** Sends commands with large responses, which it does not read. */
 async function leaveUnread(url: string): Promise<void> {
@@ -141,7 +144,8 @@ async function leaveUnread(url: string): Promise<void> {
   const page = await connection.attachToPage();
   connection.pause();
   const asked = { expression: `'x'.repeat(${UNREAD_BYTES})`, returnByValue: true };
-  for (let count = 0; count < UNREAD_ANSWERS; count++) connection.send('Runtime.evaluate', asked, page).catch(() => {});
+  for (let count = 0; count < UNREAD_RESPONSES; count++)
+    connection.send('Runtime.evaluate', asked, page).catch(() => {});
   await systemClock.sleep(UNREAD_MS);
   connection.close();
 }

@@ -3,7 +3,7 @@
 import { systemClock } from '../server/kit/clock.ts';
 import { CdpConnection } from './cdp-connection.ts';
 
-const APART_MS = 4;
+const INTERVAL_MS = 4;
 
 const connection = await CdpConnection.open(process.argv[2] ?? '');
 const page = await connection.attachToPage();
@@ -18,5 +18,5 @@ for (;;) {
   const began = systemClock.monotonicMs();
   await connection.send('Runtime.evaluate', { expression: '1+1' }, page);
   tookMs.push(systemClock.monotonicMs() - began);
-  await systemClock.sleep(APART_MS);
+  await systemClock.sleep(INTERVAL_MS);
 }

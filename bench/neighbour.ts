@@ -22,13 +22,13 @@ const LINES_SHOWN = 10;
 /** The limit, relative to the p99 without load. */
 const TARGET = 3;
 
-interface Wanted {
+interface NeighbourOptions {
   readonly quick: boolean;
   /** Measures only this misbehaviour. Default: each one, and then all at once. */
   readonly only?: string;
 }
 
-interface Waits {
+interface Latencies {
   readonly p50: number;
   readonly p99: number;
   readonly max: number;
@@ -49,11 +49,11 @@ class Probe {
   }
 
   /** Response times since the last call. */
-  async take(): Promise<Waits> {
+  async take(): Promise<Latencies> {
     const answered = within(PROBE_MS, 'the probe to answer', signal => once(this.#child, 'message', { signal }));
     this.#child.send('take');
     const [tookMs]: readonly unknown[] = await answered;
-    return waitsOf(Array.isArray(tookMs) ? tookMs.filter(value => typeof value === 'number') : []);
+    return latenciesOf(Array.isArray(tookMs) ? tookMs.filter(value => typeof value === 'number') : []);
   }
 
   end(): void {
@@ -61,14 +61,14 @@ class Probe {
   }
 }
 
-function waitsOf(tookMs: readonly number[]): Waits {
+function latenciesOf(tookMs: readonly number[]): Latencies {
   const sorted = tookMs.toSorted((one, other) => one - other);
   const at = (share: number): number => sorted[Math.min(sorted.length - 1, Math.floor(share * sorted.length))] ?? 0;
   return { p50: at(0.5), p99: at(0.99), max: sorted.at(-1) ?? 0, count: sorted.length };
 }
 
 /** Repeats the misbehaviour until the time is over. Refusals by the server are expected. */
-async function keepOn({ run }: Misbehaviour, ms: number): Promise<number> {
+async function repeatFor({ run }: Misbehaviour, ms: number): Promise<number> {
   const until = systemClock.monotonicMs() + ms;
   let refused = 0;
   while (systemClock.monotonicMs() < until)
@@ -81,10 +81,10 @@ async function keepOn({ run }: Misbehaviour, ms: number): Promise<number> {
 
 const row = (cells: readonly string[]): string => `| ${cells.join(' | ')} |\n`;
 
-const shown = (name: string, { p50, p99, max, count }: Waits, quiet: Waits): string =>
+const shown = (name: string, { p50, p99, max, count }: Latencies, quiet: Latencies): string =>
   row([name, ...[p50, p99, max].map(ms => ms.toFixed(1)), (p99 / quiet.p99).toFixed(1), String(count)]);
 
-async function measure(server: TestServer, { quick, only }: Wanted): Promise<string> {
+async function measure(server: TestServer, { quick, only }: NeighbourOptions): Promise<string> {
   const { quietMs, eachMs } = quick ? QUICK : FULL;
   const machine = await thisMachine();
   await server.start();
@@ -112,7 +112,7 @@ async function measure(server: TestServer, { quick, only }: Wanted): Promise<str
   for (const misbehaviour of offender.misbehaviours.filter(({ name }) => (only ?? name) === name)) {
     process.stderr.write(`neighbour: ${misbehaviour.name}\n`);
     await probe.take();
-    const refused = await keepOn(misbehaviour, eachMs);
+    const refused = await repeatFor(misbehaviour, eachMs);
     table.push(
       shown(refused > 0 ? `${misbehaviour.name} (${refused} refused)` : misbehaviour.name, await probe.take(), quiet),
     );
@@ -120,7 +120,7 @@ async function measure(server: TestServer, { quick, only }: Wanted): Promise<str
   if (only === undefined) {
     process.stderr.write('neighbour: all at once\n');
     await probe.take();
-    await Promise.all(offender.misbehaviours.map(misbehaviour => keepOn(misbehaviour, 2 * eachMs)));
+    await Promise.all(offender.misbehaviours.map(misbehaviour => repeatFor(misbehaviour, 2 * eachMs)));
     table.push(shown('all of it at once', await probe.take(), quiet));
   }
   probe.end();

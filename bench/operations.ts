@@ -21,7 +21,7 @@ const ROUNDS = { screenshots: 15, calls: 300, invokes: 300 };
 const QUICK_ROUNDS = { screenshots: 4, calls: 50, invokes: 50 };
 const VIEWPORT = { width: 1280, height: 720 };
 const EXPRESSION = '1 + 1';
-const DRAWN = 'new Promise(resolve => requestAnimationFrame(() => setTimeout(resolve)))';
+const NEXT_FRAME = 'new Promise(resolve => requestAnimationFrame(() => setTimeout(resolve)))';
 
 const pages = await openPages({
   '/page': `<!doctype html><title>Page</title><h1>A page</h1>${'<p>Some text of this page.</p>'.repeat(30)}`,
@@ -87,7 +87,7 @@ async function measureCalls(rounds: number): Promise<Comparison> {
   await connection.visit(url, page);
   const overCdp = async (): Promise<void> => {
     await connection.evaluate(EXPRESSION, page);
-    await connection.send('Runtime.evaluate', { expression: DRAWN, awaitPromise: true }, page);
+    await connection.send('Runtime.evaluate', { expression: NEXT_FRAME, awaitPromise: true }, page);
     await connection.evaluate('document.title', page);
   };
   const overMcp = async (): Promise<void> => {
@@ -118,7 +118,7 @@ async function measureInvokes(rounds: number): Promise<Comparison> {
     binding: { method: 'GET', url: `${url}?id={id}` },
   });
   const { key } = await keyWith(server);
-  const itself = async (): Promise<void> => {
+  const callDirectly = async (): Promise<void> => {
     const answer = await fetch(`${url}?id=a`);
     if (!answer.ok || (await answer.text()) === '') throw new Error('there is no answer');
   };
@@ -129,7 +129,7 @@ async function measureInvokes(rounds: number): Promise<Comparison> {
   for (let round = 0; round < rounds / 5; round += 1) await ours();
   const [alone, invoked]: [number[], number[]] = [[], []];
   for (let round = 0; round < rounds; round += 1) {
-    alone.push(await msOf(itself));
+    alone.push(await msOf(callDirectly));
     invoked.push(await msOf(ours));
   }
   return comparison(alone, invoked);

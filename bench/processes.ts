@@ -22,14 +22,14 @@ export function descendants(roots: readonly number[]): readonly number[] {
 }
 
 /** Processes whose command line names the path. */
-export const processesNaming = (path: string): readonly number[] =>
+export const processesWithPath = (path: string): readonly number[] =>
   allProcesses().filter(pid => pid !== process.pid && (read(pid, 'cmdline') ?? '').includes(path));
 
 export const boxPids = ({ dataDir }: TestServer): readonly number[] =>
   descendants(boxesOf(dataDir).flatMap(({ pids }) => pids));
 
 /** The server with its database and encoders, without the browsers. */
-export function outsidePids(server: TestServer): readonly number[] {
+export function pidsOutsideBoxes(server: TestServer): readonly number[] {
   const inside = new Set(boxPids(server));
   return descendants([server.pid]).filter(pid => !inside.has(pid));
 }

@@ -21,7 +21,7 @@ import { playlistOf, replaysOf } from '../tests/harness/recordings.ts';
 import { TestServer } from '../tests/harness/server.ts';
 import { inWords, thisMachine } from './machine.ts';
 import { MOVING_PAGES } from './moving-pages.ts';
-import { accountOf, boxPids, cpuSecondsWithEnded, outsidePids } from './processes.ts';
+import { accountOf, boxPids, cpuSecondsWithEnded, pidsOutsideBoxes } from './processes.ts';
 
 /** The time until the first segments, which every page has, are encoded. */
 const SETTLE_MS = 15_000;
@@ -45,7 +45,7 @@ const server = new TestServer({ isMeasured: true }, await freePort());
 
 /** Counts the server, its database, its encoders and the browsers. */
 let account: ReturnType<typeof accountOf> | undefined;
-const accounted = (): number => account?.seconds() ?? 0;
+const cpuSecondsUsed = (): number => account?.seconds() ?? 0;
 
 async function costOf(page: keyof typeof MOVING_PAGES, way: (typeof WAYS)[number]): Promise<Cost> {
   const { id, connectUrl } = await server.createSession({
@@ -56,28 +56,28 @@ async function costOf(page: keyof typeof MOVING_PAGES, way: (typeof WAYS)[number
   const client = await CdpClient.connect(connectUrl);
   const channel = await client.attachToPage();
   await client.send('Page.navigate', { url: MOVING_PAGES[page] }, channel);
-  const constant = way === 'x264 at 25 fps' ? await recordConstantly(client, channel) : undefined;
+  const constantRecorder = way === 'x264 at 25 fps' ? await recordAtConstantRate(client, channel) : undefined;
   await systemClock.sleep(SETTLE_MS);
   const before = {
     box: cpuSecondsWithEnded(boxPids(server)),
-    all: accounted(),
-    constant: constant?.cpu() ?? 0,
+    all: cpuSecondsUsed(),
+    constant: constantRecorder?.cpu() ?? 0,
   };
   await systemClock.sleep(seconds * 1000);
   const browser = cpuSecondsWithEnded(boxPids(server)) - before.box;
-  const encoder = (constant?.cpu() ?? 0) - before.constant;
-  const outside = accounted() - before.all - browser + encoder;
-  const constantBytes = await constant?.stop();
+  const encoder = (constantRecorder?.cpu() ?? 0) - before.constant;
+  const outside = cpuSecondsUsed() - before.all - browser + encoder;
+  const constantBytes = await constantRecorder?.stop();
   if (way === 'recorded') await systemClock.sleep(STORED_MS);
   const minutes = (SETTLE_MS + seconds * 1000) / 60_000;
-  const bytesAMinute = way === 'recorded' ? await storedBytesAMinute(id) : (constantBytes ?? 0) / minutes;
+  const bytesPerMinute = way === 'recorded' ? await storedBytesPerMinute(id) : (constantBytes ?? 0) / minutes;
   await client.close();
   await server.release(id);
   const perMinute = 60 / seconds;
-  return { browser: browser * perMinute, outside: outside * perMinute, mebibytes: bytesAMinute / 1024 ** 2 };
+  return { browser: browser * perMinute, outside: outside * perMinute, mebibytes: bytesPerMinute / 1024 ** 2 };
 }
 
-async function storedBytesAMinute(id: string): Promise<number> {
+async function storedBytesPerMinute(id: string): Promise<number> {
   const playlist = (await playlistOf(server, id, '0')) ?? '';
   const urls = playlist.split('\n').filter(line => line.startsWith('http'));
   const sizes = await Promise.all(
@@ -88,7 +88,7 @@ async function storedBytesAMinute(id: string): Promise<number> {
 }
 
 /** Takes a frame whenever the page changes, and encodes the newest one 25 times per second. */
-async function recordConstantly(client: CdpClient, channel: string) {
+async function recordAtConstantRate(client: CdpClient, channel: string) {
   const folder = mkdtempSync(join(tmpdir(), 'berth-bench-'));
   const file = join(folder, 'film.mp4');
   const input = ['-f', 'image2pipe', '-c:v', 'mjpeg', '-framerate', String(CONSTANT_FPS), '-i', 'pipe:0'];
@@ -136,7 +136,7 @@ async function playlistMs(): Promise<number> {
 }
 
 /** Joins six hundred segments of 200 KiB, and syncs the file to disk. */
-async function hour(): Promise<{ wallMs: number; cpuS: number }> {
+async function joinHour(): Promise<{ wallMs: number; cpuS: number }> {
   const folder = mkdtempSync(join(tmpdir(), 'berth-bench-'));
   try {
     const disk = await openDisk(folder);
@@ -195,7 +195,7 @@ async function hour(): Promise<{ wallMs: number; cpuS: number }> {
 
 try {
   await server.start();
-  account = accountOf(outsidePids(server));
+  account = accountOf(pidsOutsideBoxes(server));
   const rows: string[] = [];
   for (const page of ['idle', 'agent', 'moving'] as const)
     for (const way of WAYS) {
@@ -203,7 +203,7 @@ try {
       const { browser, outside, mebibytes } = await costOf(page, way);
       rows.push(`| ${page} | ${way} | ${browser.toFixed(2)} | ${outside.toFixed(2)} | ${mebibytes.toFixed(2)} |`);
     }
-  const [playlist, film] = [await playlistMs(), await hour()];
+  const [playlist, film] = [await playlistMs(), await joinHour()];
   process.stdout.write(`Measured on: ${inWords(await thisMachine())}; ${seconds} s each.\n\n`);
   process.stdout.write(
     '| Page | Recording | Chromium, CPU s/min | outside, CPU s/min | MiB/min |\n| --- | --- | ---: | ---: | ---: |\n',

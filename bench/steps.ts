@@ -8,7 +8,7 @@ import { TestServer } from '../tests/harness/server.ts';
 import { untilRefilled } from './lifecycle.ts';
 import { type Summary, summary } from './statistics.ts';
 
-const SENT_MS = 7_000;
+const EXPORT_MS = 7_000;
 /** Time outside of the spans: HTTP, the credential, reading the row, the response. */
 const REST = 'the rest: HTTP, credential, limits, answer';
 
@@ -30,7 +30,7 @@ export async function measureSteps(rounds: number, slots: number): Promise<reado
       const session = await server.createSession();
       await server.release(session.id);
     }
-    await systemClock.sleep(SENT_MS);
+    await systemClock.sleep(EXPORT_MS);
     return ['createSession', 'updateSession'].flatMap(operation => stepsOf(operation, receiver.spans));
   } finally {
     await server.close();
@@ -40,20 +40,20 @@ export async function measureSteps(rounds: number, slots: number): Promise<reado
 
 /** Returns the steps in the order in which they began. The first round is omitted as warm-up. */
 function stepsOf(operation: string, spans: readonly ReceivedSpan[]): StepFigure[] {
-  const wholes = spans.filter(span => span.name === operation).slice(1);
+  const rootSpans = spans.filter(span => span.name === operation).slice(1);
   const partsOf = ({ spanId }: ReceivedSpan): ReceivedSpan[] => spans.filter(span => span.parentSpanId === spanId);
   const names = [
     ...new Set(
-      wholes
+      rootSpans
         .flatMap(partsOf)
-        .sort(byBegin)
+        .sort(byStart)
         .map(({ name }) => name),
     ),
   ];
   const figure = (step: string, ms: (whole: ReceivedSpan) => number): StepFigure => ({
     operation,
     step,
-    ms: summary(wholes.map(ms)),
+    ms: summary(rootSpans.map(ms)),
   });
   const sum = (parts: readonly ReceivedSpan[]): number => parts.reduce((total, part) => total + msOf(part), 0);
   return [
@@ -65,4 +65,4 @@ function stepsOf(operation: string, spans: readonly ReceivedSpan[]): StepFigure[
 
 const msOf = ({ beganNs, endedNs }: ReceivedSpan): number => Number(endedNs - beganNs) / 1e6;
 
-const byBegin = (one: ReceivedSpan, other: ReceivedSpan): number => Number(one.beganNs - other.beganNs);
+const byStart = (one: ReceivedSpan, other: ReceivedSpan): number => Number(one.beganNs - other.beganNs);

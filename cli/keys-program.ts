@@ -9,7 +9,7 @@ import { addProfileOptions } from './http-program.ts';
 import { readTime } from './option-values.ts';
 import type { Terminal } from './terminal.ts';
 
-type Either<Local, Http extends AppOptions> = Local & Partial<Http>;
+type LocalOrHttp<Local, Http extends AppOptions> = Local & Partial<Http>;
 
 export function addKeys(program: Command, terminal: Terminal): void {
   const keys = program
@@ -26,8 +26,8 @@ export function addKeys(program: Command, terminal: Terminal): void {
     .option('--expires <TIME>', 'when it expires, such as 2027-01-31 or 2027-01-31T12:00:00Z', readTime)
     .option('--save', 'over HTTP: save the key in the profile for use with berth sessions, instead of printing it')
     .option('--json', 'print {"id","applicationId","key"}');
-  addWhere(create).action(async (options: Either<CreateKeyOptions, CreateAppKeyOptions>) => {
-    const http = overHttpOf(options);
+  addTargetOptions(create).action(async (options: LocalOrHttp<CreateKeyOptions, CreateAppKeyOptions>) => {
+    const http = httpOptionsOf(options);
     if (http) return (await import('./commands/keys-over-http.ts')).createAppKey(terminal, http);
     return (await import('./commands/keys.ts')).createKey(terminal, options);
   });
@@ -35,8 +35,8 @@ export function addKeys(program: Command, terminal: Terminal): void {
     .command('list')
     .description('List agent keys, without the keys themselves.')
     .option('--json', 'print a JSON array');
-  addWhere(list).action(async (options: Either<ListKeysOptions, AppOptions>) => {
-    const http = overHttpOf(options);
+  addTargetOptions(list).action(async (options: LocalOrHttp<ListKeysOptions, AppOptions>) => {
+    const http = httpOptionsOf(options);
     if (http) return (await import('./commands/keys-over-http.ts')).listAppKeys(terminal, http);
     return (await import('./commands/keys.ts')).listKeys(terminal, options);
   });
@@ -45,8 +45,8 @@ export function addKeys(program: Command, terminal: Terminal): void {
     .description('Revoke an agent key immediately. This cannot be undone.')
     .argument('<KEY_ID>', 'the id of the key')
     .option('--json', 'print {"id","applicationId","revoked"}');
-  addWhere(revoke).action(async (id: string, options: Either<ListKeysOptions, AppOptions>) => {
-    const http = overHttpOf(options);
+  addTargetOptions(revoke).action(async (id: string, options: LocalOrHttp<ListKeysOptions, AppOptions>) => {
+    const http = httpOptionsOf(options);
     if (http) return (await import('./commands/keys-over-http.ts')).revokeAppKey(terminal, id, http);
     return (await import('./commands/keys.ts')).revokeKey(terminal, id, options);
   });
@@ -59,7 +59,7 @@ export function addKeys(program: Command, terminal: Terminal): void {
     .action(async (options: JsonOption) => (await import('./commands/vault.ts')).rotateSigningKey(terminal, options));
 }
 
-const addWhere = (command: Command): Command =>
+const addTargetOptions = (command: Command): Command =>
   addProfileOptions(
     command
       .option('--application <ID|NAME>', 'on the data folder: the application; required if there are several')
@@ -67,7 +67,7 @@ const addWhere = (command: Command): Command =>
     'over HTTP: ',
   );
 
-function overHttpOf<Options extends Partial<CreateAppKeyOptions>>(
+function httpOptionsOf<Options extends Partial<CreateAppKeyOptions>>(
   options: Options & { readonly application?: string },
 ): (Options & AppOptions) | undefined {
   const { app, application, server, profile, save } = options;

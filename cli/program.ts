@@ -15,9 +15,9 @@ import type { Terminal } from './terminal.ts';
 import { versionText } from './version.ts';
 
 /** Called with the exit code of the server, the only command that may succeed with a code other than 0. */
-type Ended = (code: number) => void;
+type OnExit = (code: number) => void;
 
-const NOWHERE: Terminal = { env: {}, print: () => {}, say: () => {}, input: async () => '' };
+const SILENT_TERMINAL: Terminal = { env: {}, print: () => {}, say: () => {}, input: async () => '' };
 /**
  * The two kinds of commands: the heading of each in the list of commands, and a note below the help text of each
  * command.
@@ -30,15 +30,15 @@ const HTTP_COMMANDS = {
   heading: 'Over HTTP, with any Berth service:',
   note: 'Works with any Berth service over HTTP, with the credentials of `berth login` or from the environment.',
 };
-const ALONE = {
+const STANDALONE_COMMANDS = {
   heading: 'Without a service:',
   note: 'Needs neither a service nor the network.',
 };
-const EITHER = {
+const LOCAL_OR_HTTP_COMMANDS = {
   note: 'With --app: works with any Berth service over HTTP, with the credentials of `berth login`. Otherwise: works on the data folder of this machine.',
 };
 
-export function berthProgram(terminal: Terminal = NOWHERE, ended: Ended = () => {}): Command {
+export function berthProgram(terminal: Terminal = SILENT_TERMINAL, ended: OnExit = () => {}): Command {
   const program = new Command('berth')
     .description('Cloud browser sessions for software agents, on your own machines.')
     .version(versionText(), '--version', 'print the version and the commit')
@@ -59,23 +59,23 @@ export function berthProgram(terminal: Terminal = NOWHERE, ended: Ended = () => 
   addHosts(program, terminal);
   program.commandsGroup(HTTP_COMMANDS.heading);
   addHttpCommands(program, terminal);
-  program.commandsGroup(ALONE.heading);
+  program.commandsGroup(STANDALONE_COMMANDS.heading);
   addReceipts(program, terminal);
   for (const command of program.commands) noteKind(command);
   return program;
 }
 
 function noteKind(command: Command): void {
-  const kinds = [HTTP_COMMANDS, ALONE];
+  const kinds = [HTTP_COMMANDS, STANDALONE_COMMANDS];
   const ownKind = kinds.find(({ heading }) => heading === command.helpGroup()) ?? LOCAL_COMMANDS;
   for (const one of [command, ...command.commands])
-    one.addHelpText('after', `\n${(isEither(one) ? EITHER : ownKind).note}`);
+    one.addHelpText('after', `\n${(isLocalOrHttp(one) ? LOCAL_OR_HTTP_COMMANDS : ownKind).note}`);
 }
 
-const isEither = (command: Command): boolean =>
-  command.options.some(({ long }) => long === '--app') || command.commands.some(isEither);
+const isLocalOrHttp = (command: Command): boolean =>
+  command.options.some(({ long }) => long === '--app') || command.commands.some(isLocalOrHttp);
 
-function addService(program: Command, terminal: Terminal, ended: Ended): void {
+function addService(program: Command, terminal: Terminal, ended: OnExit): void {
   program
     .command('serve')
     .description(

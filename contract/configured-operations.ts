@@ -4,7 +4,7 @@ import { AnyObject, Page, PageQuery, Time, Uuid } from './common.ts';
 import { CREDENTIAL_NAME } from './credential-names.ts';
 import { TTL_SECONDS_MAX } from './handoffs.ts';
 import { OPERATION_EFFECTS, OperationIdText } from './invocations.ts';
-import { PLACE, STEPS_MAX, Step } from './managed-operations.ts';
+import { PAGE_INPUT, STEPS_MAX, Step } from './managed-operations.ts';
 
 export const OPERATIONS_PER_APPLICATION_MAX = 500;
 /** Number of revisions that are kept. Older ones are deleted, except those that are published or running. */
@@ -16,7 +16,7 @@ export const RESPONSE_BYTES_MAX = 4_194_304;
 export const RESPONSE_BYTES_DEFAULT = 1_048_576;
 export const RETENTION_DAYS_MAX = 31;
 export const RETENTION_DAYS_DEFAULT = 7;
-const MAPPED_MAX = 32;
+const MAPPINGS_MAX = 32;
 
 /** Words that the ids of built-in operations begin with. */
 export const RESERVED_WORDS = ['browser', 'session', 'memory', 'berth'] as const;
@@ -60,20 +60,20 @@ export const HttpBinding = Type.Object(
     }),
     query: Type.Optional(
       Type.Record(Type.String({ minLength: 1, maxLength: 64 }), Pointer, {
-        maxProperties: MAPPED_MAX,
+        maxProperties: MAPPINGS_MAX,
         description:
           'Query parameters, each with the JSON Pointer of its value in the input. Absent values are omitted.',
       }),
     ),
     headers: Type.Optional(
       Type.Record(Type.String({ minLength: 1, maxLength: 64 }), Pointer, {
-        maxProperties: MAPPED_MAX,
+        maxProperties: MAPPINGS_MAX,
         description: 'Headers, each with the JSON Pointer of its value in the input. Absent values are omitted.',
       }),
     ),
     fixedHeaders: Type.Optional(
       Type.Record(Type.String({ minLength: 1, maxLength: 64 }), Type.String({ maxLength: 512 }), {
-        maxProperties: MAPPED_MAX,
+        maxProperties: MAPPINGS_MAX,
         description: 'Headers with a fixed value. Secrets belong in a credential.',
       }),
     ),
@@ -150,8 +150,8 @@ export const BoundStep = Type.Object(
   { additionalProperties: false },
 );
 
-const { waitUntil, acceptStatus, viewport, contextId, proxies } = PLACE;
-const { allowedDomains, networkPolicy, userAgent, locale, timezoneId } = PLACE;
+const { waitUntil, acceptStatus, viewport, contextId, proxies } = PAGE_INPUT;
+const { allowedDomains, networkPolicy, userAgent, locale, timezoneId } = PAGE_INPUT;
 
 export const BrowserBinding = Type.Object(
   {
@@ -253,7 +253,7 @@ const Timeout = Type.Integer({
   description: 'Time limit of a call in milliseconds.',
 });
 /** Built-in operations that wait for a person may take as long as their hand-off. */
-const TimeoutOfOperation = Type.Integer({
+const OperationTimeout = Type.Integer({
   minimum: 1000,
   maximum: 1000 * TTL_SECONDS_MAX,
   description:
@@ -317,7 +317,7 @@ export const ConfiguredOperation = Type.Object(
     outputSchema: Type.Optional(OutputSchema),
     display: Type.Optional(Display),
     binding: Type.Optional(Binding),
-    timeoutMs: TimeoutOfOperation,
+    timeoutMs: OperationTimeout,
     retention: Type.Optional(Retention),
     price: Price,
     examples: Examples,

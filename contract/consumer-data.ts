@@ -66,8 +66,8 @@ export type ConsumerReceiptPage = Static<typeof ConsumerReceiptPage>;
 export const ListConsumerReceipts = PageQuery;
 export type ListConsumerReceipts = Static<typeof ListConsumerReceipts>;
 
-export const NameReceipt = Type.Object({ id: Uuid('Id of the call.') });
-export type NameReceipt = Static<typeof NameReceipt>;
+export const ReceiptRef = Type.Object({ id: Uuid('Id of the call.') });
+export type ReceiptRef = Static<typeof ReceiptRef>;
 
 // ---- linking -----------------------------------------------------------------------------------------------------------
 

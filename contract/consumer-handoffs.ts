@@ -11,7 +11,7 @@ const { status, reason, record, allowedOrigins, leaseExpiresAt, endedAt } = Hand
 export const ListConsumerHandoffs = Type.Object({ ...PageQuery.properties, status: Type.Optional(status) });
 export type ListConsumerHandoffs = Static<typeof ListConsumerHandoffs>;
 
-export const NameHandoff = Type.Object({ id: Uuid('Id of the hand-off.') });
+export const HandoffRef = Type.Object({ id: Uuid('Id of the hand-off.') });
 
 export const ConsumerHandoff = Type.Object(
   {

@@ -57,8 +57,8 @@ export type MemoryPage = Static<typeof MemoryPage>;
 export const ListMemory = Type.Object({ prefix: Type.Optional(Prefix), ...PageQuery.properties });
 export type ListMemory = Static<typeof ListMemory>;
 
-export const NameMemory = Type.Object({ key: MemoryKey });
-export type NameMemory = Static<typeof NameMemory>;
+export const MemoryItemRef = Type.Object({ key: MemoryKey });
+export type MemoryItemRef = Static<typeof MemoryItemRef>;
 
 export const PutMemory = Type.Object({ key: MemoryKey, value: MemoryValue, ifVersion: IfVersion });
 export type PutMemory = Static<typeof PutMemory>;
@@ -127,8 +127,8 @@ export type Consents = Static<typeof Consents>;
 export const WithdrawConsent = Type.Object({ id: Uuid('Id of the consent.') });
 export type WithdrawConsent = Static<typeof WithdrawConsent>;
 
-export const NameAgent = Type.Object({ keyId: Uuid('Id of an agent key.') });
-export type NameAgent = Static<typeof NameAgent>;
+export const AgentKeyRef = Type.Object({ keyId: Uuid('Id of an agent key.') });
+export type AgentKeyRef = Static<typeof AgentKeyRef>;
 
 export const ConsentingAgent = Type.Object(
   { keyId: Uuid('Id of the agent key.'), name: Type.String({ description: 'Name of the agent key.' }) },

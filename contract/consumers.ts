@@ -229,7 +229,7 @@ export const RefreshConsumerSession = Type.Object({
 });
 export type RefreshConsumerSession = Static<typeof RefreshConsumerSession>;
 
-const ConsumerNamed = Type.Object(
+const ConsumerIdentity = Type.Object(
   {
     id: Uuid('Id of the consumer.'),
     providerId: Type.String({ description: 'The provider that the consumer signs in with.' }),
@@ -244,7 +244,7 @@ const ConsumerNamed = Type.Object(
 
 export const ConsumerSession = Type.Object(
   {
-    consumer: ConsumerNamed,
+    consumer: ConsumerIdentity,
     acr: Type.Enum([...ACRS], { description: 'The strength of the proof of identity.' }),
     authTime: Type.Integer({ description: 'When the proof was given, in seconds since 1970.' }),
     expiresAt: Time('When the access token expires.'),
@@ -260,7 +260,7 @@ export const ConsumerTokens = Type.Object(
     refreshToken: Type.Optional(
       Type.String({ description: '`bcr_…`. Valid once. If it is sent a second time, the session ends.' }),
     ),
-    consumer: ConsumerNamed,
+    consumer: ConsumerIdentity,
     acr: Type.Enum([...ACRS], { description: 'The strength of the proof of identity.' }),
     authTime: Type.Integer({ description: 'When the proof was given, in seconds since 1970.' }),
   },
@@ -324,7 +324,7 @@ export type HostedPasskeyOptions = Static<typeof HostedPasskeyOptions>;
 export const HostedPasskey = Type.Object({ signIn: SignIn, ticket: Ticket, response: PasskeyResponse });
 export type HostedPasskey = Static<typeof HostedPasskey>;
 
-export const HostedDone = Type.Object(
+export const HostedSignInResult = Type.Object(
   {
     redirectTo: Type.String({
       description: 'Where the browser goes next. Contains the code, which is valid for 60 seconds.',
@@ -332,7 +332,7 @@ export const HostedDone = Type.Object(
   },
   { description: 'The sign-in is complete.' },
 );
-export type HostedDone = Static<typeof HostedDone>;
+export type HostedSignInResult = Static<typeof HostedSignInResult>;
 
 // ---- profile and passkeys ------------------------------------------------------------------------------------------
 
@@ -343,7 +343,7 @@ const Metadata = AnyObject('Anything the application keeps about the consumer. A
 
 export const ConsumerProfile = Type.Object(
   {
-    ...ConsumerNamed.properties,
+    ...ConsumerIdentity.properties,
     email: Type.Optional(Type.String({ description: 'For the provider `hosted`, the e-mail address in lower case.' })),
     displayName: Type.Optional(DisplayName),
     locale: Type.Optional(Locale),
@@ -400,8 +400,8 @@ export const ListConsumerActions = Type.Object({
 });
 export type ListConsumerActions = Static<typeof ListConsumerActions>;
 
-export const NameAction = Type.Object({ jobId: JobId });
-export type NameAction = Static<typeof NameAction>;
+export const ActionRef = Type.Object({ jobId: JobId });
+export type ActionRef = Static<typeof ActionRef>;
 
 const { digest, proof, message } = DecideAction.properties;
 

@@ -193,7 +193,8 @@ export const DecidedDevice = Type.Object(
 );
 export type DecidedDevice = Static<typeof DecidedDevice>;
 
-const Sent = (description: string) => Type.Optional(Type.String({ maxLength: CODE_CHARACTERS_MAX, description }));
+const OptionalText = (description: string) =>
+  Type.Optional(Type.String({ maxLength: CODE_CHARACTERS_MAX, description }));
 
 /**
  * The schema requires only `grant_type`, because other grant types have other parameters and are refused with their own
@@ -201,9 +202,9 @@ const Sent = (description: string) => Type.Optional(Type.String({ maxLength: COD
  */
 export const CollectToken = Type.Object({
   grant_type: Type.String({ maxLength: CODE_CHARACTERS_MAX, description: `\`${DEVICE_GRANT}\`.` }),
-  device_code: Sent('Required: the device code.'),
-  client_id: Sent('Required: the same as at the start of the authorization.'),
-  code_verifier: Sent('Required if a `code_challenge` was sent at the start: 43 to 128 characters (RFC 7636).'),
+  device_code: OptionalText('Required: the device code.'),
+  client_id: OptionalText('Required: the same as at the start of the authorization.'),
+  code_verifier: OptionalText('Required if a `code_challenge` was sent at the start: 43 to 128 characters (RFC 7636).'),
 });
 export type CollectToken = Static<typeof CollectToken>;
 

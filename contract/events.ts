@@ -142,7 +142,7 @@ const Paging = {
   ),
 };
 
-const Types = Type.Optional(
+const EventTypeFilter = Type.Optional(
   Type.String({
     minLength: 1,
     maxLength: 512,
@@ -156,13 +156,13 @@ const Period = {
   to: Type.Optional(Time('Return only events before this time.')),
 };
 
-export const SessionEventsQuery = Type.Object({ ...Paging, ...Period, type: Types });
+export const SessionEventsQuery = Type.Object({ ...Paging, ...Period, type: EventTypeFilter });
 export type SessionEventsQuery = Static<typeof SessionEventsQuery>;
 
 export const EventsQuery = Type.Object({
   ...Paging,
   ...Period,
-  type: Types,
+  type: EventTypeFilter,
   sessionId: Type.Optional(Uuid('Return only events of this session.')),
 });
 export type EventsQuery = Static<typeof EventsQuery>;

@@ -11,7 +11,7 @@ const Checksum = Type.String({
   description: 'SHA-256 of the content, in lower-case hexadecimal.',
 });
 
-export const UploadAnswer = Type.Object(
+export const UploadResponse = Type.Object(
   {
     message: Type.Literal('File uploaded', { description: 'Human-readable confirmation.' }),
     fileName: Type.String({ description: 'File name as sent.' }),
@@ -23,7 +23,7 @@ export const UploadAnswer = Type.Object(
   },
   { description: 'A file that was uploaded into the session.' },
 );
-export type UploadAnswer = Static<typeof UploadAnswer>;
+export type UploadResponse = Static<typeof UploadResponse>;
 
 export const Download = Type.Object(
   {

@@ -41,7 +41,7 @@ const Status = Type.Enum([...HANDOFF_STATUSES], {
     '`requested`: waiting for a person. `claimed`: a person has control. `completed`, `declined` and `failed`: as reported by the person. `expired`: nobody claimed it in time. `session_ended`: the session ended first.',
 });
 const Reason = Type.Enum([...HANDOFF_REASONS], { description: 'What the page requires.' });
-const RECORD =
+const RECORD_DESCRIPTION =
   '`mask`: while a person has control, frames are black for everybody else and in the recording, the log has no query strings, headers or console messages, and agent commands that read pages wait. `pause`: as with `mask`, and nothing is recorded. `keep`: recorded and readable as usual; requires that the agent key of the session has the scope `browsers:files`.';
 const Seconds = (minimum: number, maximum: number, standard: number, description: string) =>
   Type.Optional(Type.Integer({ minimum, maximum, default: standard, description }));
@@ -102,7 +102,7 @@ export const HandoffTerms = Type.Object(
         },
       ),
     ),
-    record: Type.Optional(Type.Enum([...HANDOFF_RECORDS], { default: 'mask', description: RECORD })),
+    record: Type.Optional(Type.Enum([...HANDOFF_RECORDS], { default: 'mask', description: RECORD_DESCRIPTION })),
     callbackEvent: Type.Optional(
       Type.String({
         pattern: '^[a-z][a-z0-9_.-]{0,63}$',
@@ -156,7 +156,7 @@ export const Handoff = Type.Object(
     consumerId: Type.Optional(
       Type.String({ description: 'For `end_user`, the id of the consumer whom the hand-off names.' }),
     ),
-    record: Type.Enum([...HANDOFF_RECORDS], { description: RECORD }),
+    record: Type.Enum([...HANDOFF_RECORDS], { description: RECORD_DESCRIPTION }),
     pageId: Type.Optional(Type.String({ description: 'The page that is shown first.' })),
     allowedOrigins: Type.Optional(
       Type.Array(Type.String(), {

@@ -69,11 +69,11 @@ const MEMBERS = {
 export const BrowserLimits = Type.Object(MEMBERS, { description: 'Limits of browser sessions.' });
 export type BrowserLimits = Static<typeof BrowserLimits>;
 
-const SomeBrowserLimits = Type.Partial(Type.Object(MEMBERS));
-export type SomeBrowserLimits = Static<typeof SomeBrowserLimits>;
+const PartialBrowserLimits = Type.Partial(Type.Object(MEMBERS));
+export type PartialBrowserLimits = Static<typeof PartialBrowserLimits>;
 
 export const ReplaceLimits = Type.Object(
-  { browsers: Type.Optional(SomeBrowserLimits) },
+  { browsers: Type.Optional(PartialBrowserLimits) },
   { description: 'Replaces the configured limits. Omitted members have their defaults.' },
 );
 export type ReplaceLimits = Static<typeof ReplaceLimits>;
@@ -100,7 +100,7 @@ export const Limits = Type.Object(
     ),
     usage: Type.Object({ browsers: BrowserUsage }, { description: 'Current usage, under the name of each limit.' }),
     ceiling: Type.Object(
-      { browsers: SomeBrowserLimits },
+      { browsers: PartialBrowserLimits },
       { description: 'Limits set by the operator. An absent member has no ceiling.' },
     ),
     revision: Type.Integer({ description: 'Increases with every change. In double quotes it is the `ETag`.' }),

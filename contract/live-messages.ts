@@ -12,7 +12,7 @@ const Coordinate = Type.Number({ minimum: -COORDINATE_MAX, maximum: COORDINATE_M
 /** As in CDP: Alt 1, Ctrl 2, Meta 4, Shift 8. */
 const Modifiers = Type.Integer({ minimum: 0, maximum: 15 });
 const Text = Type.String({ maxLength: TEXT_CHARACTERS_MAX });
-const Word = Type.String({ maxLength: 64 });
+const ShortText = Type.String({ maxLength: 64 });
 
 const message = <const Name extends string, T extends Record<string, TSchema>>(type: Name, members: T) =>
   Type.Object({ type: Type.Literal(type), ...members }, { additionalProperties: false });
@@ -48,11 +48,11 @@ export const DriveMessage = Type.Union([
   }),
   driving('key', {
     action: Type.Enum(['down', 'up']),
-    key: Word,
-    code: Word,
+    key: ShortText,
+    code: ShortText,
     keyCode: Type.Integer({ minimum: 0, maximum: 65_535 }),
     /** The text that the key types, if any. */
-    text: Word,
+    text: ShortText,
     location: Type.Integer({ minimum: 0, maximum: 3 }),
     repeats: Type.Boolean(),
     modifiers: Modifiers,

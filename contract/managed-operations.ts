@@ -40,7 +40,7 @@ const Selector = (description: string) => Type.String({ minLength: 1, maxLength:
 const { viewport, networkPolicy, allowedDomains, userAgent, locale, timezoneId } = BrowserSettings.properties;
 
 /** Input that all built-in operations that open or use a page share. */
-export const PLACE = {
+export const PAGE_INPUT = {
   url: Type.Optional(
     Type.String({
       pattern: '^https?://',
@@ -107,9 +107,9 @@ const PAGE = {
 };
 
 const Input = <Fields extends Record<string, TSchema>>(fields: Fields) =>
-  Type.Object({ ...PLACE, ...fields }, { additionalProperties: false });
+  Type.Object({ ...PAGE_INPUT, ...fields }, { additionalProperties: false });
 
-const FieldsWanted = Type.Record(
+const RequestedFields = Type.Record(
   Type.String({ pattern: '^[A-Za-z_][A-Za-z0-9_]{0,63}$' }),
   Type.Object(
     {
@@ -152,7 +152,7 @@ const PICTURE = {
   quality: Type.Optional(Type.Integer({ minimum: 1, maximum: 100, default: 80, description: 'Quality of a JPEG.' })),
 };
 
-const PAPER = {
+const PDF_OPTIONS = {
   paper: Type.Optional(
     Type.Enum(['A3', 'A4', 'A5', 'Letter', 'Legal', 'Tabloid'], { default: 'A4', description: 'Paper format.' }),
   ),
@@ -218,11 +218,11 @@ export const STEP_FIELDS = {
   handoff: { needs: ['instructions'], can: ['reason', 'ttlSeconds', 'leaseSeconds', 'allowedOrigins', 'record'] },
 } as const satisfies Readonly<Record<string, { needs: readonly string[]; can: readonly string[] }>>;
 
-export type StepWord = keyof typeof STEP_FIELDS;
+export type StepName = keyof typeof STEP_FIELDS;
 
-const stepWords = Object.keys(STEP_FIELDS) as StepWord[]; // TypeScript widens the keys
+const stepNames = Object.keys(STEP_FIELDS) as StepName[]; // TypeScript widens the keys
 
-const wordsOfStep = (word: StepWord): string => {
+const describeStepFields = (word: StepName): string => {
   const { needs, can }: { readonly needs: readonly string[]; readonly can: readonly string[] } = STEP_FIELDS[word];
   const names = [...needs.map(name => `\`${name}\``), ...can.map(name => `\`${name}\` (optional)`)];
   return `\`${word}\`: ${names.join(', ')}`;
@@ -230,8 +230,8 @@ const wordsOfStep = (word: StepWord): string => {
 
 export const Step = Type.Object(
   {
-    do: Type.Enum(stepWords, {
-      description: `What the step does, and its fields. ${stepWords.map(wordsOfStep).join('. ')}.`,
+    do: Type.Enum(stepNames, {
+      description: `What the step does, and its fields. ${stepNames.map(describeStepFields).join('. ')}.`,
     }),
     url: Type.Optional(
       Type.String({ pattern: '^https?://', maxLength: 8192, description: 'Address that `goto` opens.' }),
@@ -311,7 +311,7 @@ export const Step = Type.Object(
       }),
     ),
     ...PICTURE,
-    ...PAPER,
+    ...PDF_OPTIONS,
     as: Type.Optional(
       Type.Enum(['text', 'html', 'links'], { default: 'text', description: 'What `content` returns.' }),
     ),
@@ -323,7 +323,7 @@ export const Step = Type.Object(
         description: 'Longer content is truncated.',
       }),
     ),
-    fields: Type.Optional(FieldsWanted),
+    fields: Type.Optional(RequestedFields),
     ms: Type.Optional(
       Type.Integer({ minimum: 1, maximum: STEP_SLEEP_MS_MAX, description: 'Duration of `sleep`, in milliseconds.' }),
     ),
@@ -368,7 +368,7 @@ export const MANAGED_OPERATIONS = {
     effect: 'read',
     revision: 1,
     timeoutMs: OPERATION_TIMEOUT_MS_DEFAULT,
-    input: Input(PAPER),
+    input: Input(PDF_OPTIONS),
     output: Type.Object({
       ...{ artifact: Artifact, ...PAGE },
       pages: Type.Optional(Type.Integer({ description: 'Number of pages in the file.' })),
@@ -413,7 +413,7 @@ export const MANAGED_OPERATIONS = {
     revision: 1,
     timeoutMs: OPERATION_TIMEOUT_MS_DEFAULT,
     input: Input({
-      fields: FieldsWanted,
+      fields: RequestedFields,
     }),
     output: Type.Object({
       fields: ExtractedFields,
@@ -480,7 +480,7 @@ export const MANAGED_OPERATIONS = {
     output: Type.Object({
       results: Type.Array(
         Type.Object({
-          do: Type.Enum(stepWords),
+          do: Type.Enum(stepNames),
           content: Type.Optional(Type.String({ description: 'For `content`, the content of the page.' })),
           truncated: Type.Optional(Type.Boolean({ description: 'Whether the content was truncated at `maxBytes`.' })),
           fields: Type.Optional(ExtractedFields),

@@ -255,43 +255,48 @@ function answers(id: OperationId): JsonMap {
       status,
       {
         description: answer.description,
-        headers: { ...REQUEST_ID, ...described(answer.headers ?? {}), ...described(headersOfAll(id)) },
+        headers: { ...REQUEST_ID, ...described(answer.headers ?? {}), ...described(requestHandlingHeaders(id)) },
         ...content(id, answer),
       },
     ]),
   );
 }
 
-function content(id: OperationId, { schema, contentType, orBytes, otherTypes = {}, asStream }: Answer): JsonMap {
+function content(
+  id: OperationId,
+  { schema, contentType, mayBeFile, alternativeTypes = {}, streamDescription }: Answer,
+): JsonMap {
   const text = (type: string): JsonMap => ({ [type]: { schema: { type: 'string' } } });
   const types: JsonMap = {
     ...(contentType ? text(contentType) : {}),
-    ...(schema ? { 'application/json': { schema: maybeReplayed(id, schema) } } : {}),
-    ...(asStream ? { 'text/event-stream': { schema: { type: 'string', description: asStream } } } : {}),
-    ...Object.fromEntries(Object.entries(otherTypes).map(([type, other]) => [type, { schema: plain(other) }])),
-    ...(orBytes ? text(ANY_TYPE) : {}),
+    ...(schema ? { 'application/json': { schema: withOptionalSecrets(id, schema) } } : {}),
+    ...(streamDescription
+      ? { 'text/event-stream': { schema: { type: 'string', description: streamDescription } } }
+      : {}),
+    ...Object.fromEntries(Object.entries(alternativeTypes).map(([type, other]) => [type, { schema: plain(other) }])),
+    ...(mayBeFile ? text(ANY_TYPE) : {}),
   };
   return Object.keys(types).length > 0 ? { content: types } : {};
 }
 
 /** Returns the schema with secrets made optional, because a replayed response contains none. */
-function maybeReplayed(id: OperationId, schema: TSchema): JsonValue {
+function withOptionalSecrets(id: OperationId, schema: TSchema): JsonValue {
   const secret = new Set(operation(id).secretFields ?? []);
   if (requiredNames(schema).every(name => !secret.has(name))) return plain(schema);
   return { ...Object(plain(schema)), required: requiredNames(schema).filter(name => !secret.has(name)) };
 }
 
-const FOR_REGISTERED_ORIGINS = {
+const REGISTERED_ORIGIN_HEADERS = {
   vary: '`Origin`, for a request from a page.',
   'access-control-allow-origin': 'The origin of the page, if the application has registered it.',
   'access-control-expose-headers': 'Headers that scripts of the page may read.',
 } as const;
 
 /** Returns the response headers that depend on how the operation can be called. */
-function headersOfAll(id: OperationId): Readonly<Record<string, string>> {
-  const { mayWait, unknownFields, forOrigins } = operation(id);
+function requestHandlingHeaders(id: OperationId): Readonly<Record<string, string>> {
+  const { mayWait, unknownFields, allowsRegisteredOrigins } = operation(id);
   return {
-    ...(forOrigins ? FOR_REGISTERED_ORIGINS : {}),
+    ...(allowsRegisteredOrigins ? REGISTERED_ORIGIN_HEADERS : {}),
     ...(isRepeatable(id)
       ? { 'idempotency-replayed': '`true` if this is the response to the first request with the same key.' }
       : {}),
@@ -308,14 +313,14 @@ const described = (named: Readonly<Record<string, string>>): JsonMap =>
   );
 
 function failureSchema(id: OperationId, codes: readonly ErrorCode[]) {
-  const { oauth, protocolError } = operation(id);
+  const { oauth, jsonRpcError } = operation(id);
   const ours = {
     allOf: [
       { $ref: `#/components/schemas/${oauth ? 'OAuthError' : 'Error'}` },
       { properties: { code: { enum: codes } } },
     ],
   };
-  return protocolError ? { anyOf: [ours, protocolError] } : ours;
+  return jsonRpcError ? { anyOf: [ours, jsonRpcError] } : ours;
 }
 
 /** Returns the error responses grouped by status, because OpenAPI has one entry for each status. */
@@ -338,15 +343,15 @@ function failures(id: OperationId): JsonMap {
 }
 
 function failureHeaders(id: OperationId, status: number, codes: readonly ErrorCode[]): JsonMap {
-  const mayBeLater = codes.some(code => catalogueEntry(code).retryAfterSeconds !== undefined);
+  const hasRetryAfter = codes.some(code => catalogueEntry(code).retryAfterSeconds !== undefined);
   return {
     ...REQUEST_ID,
-    ...described(headersOfAll(id)),
+    ...described(requestHandlingHeaders(id)),
     ...(operation(id).isWrite ? common('x-should-retry') : {}),
     ...(status === 401 ? common('www-authenticate') : {}),
     ...(status === 416 ? common('content-range') : {}),
     ...(status === 426 ? common('upgrade') : {}),
-    ...(mayBeLater || status === 429 ? common('retry-after') : {}),
+    ...(hasRetryAfter || status === 429 ? common('retry-after') : {}),
     ...(status === 429 ? common('x-ratelimit-limit', 'x-ratelimit-remaining', 'x-ratelimit-reset') : {}),
   };
 }

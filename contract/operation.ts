@@ -69,11 +69,11 @@ export interface Answer {
   /** Default: JSON. */
   readonly contentType?: string;
   /** The response may also be a file of any type, if the caller accepts it. */
-  readonly orBytes?: true;
+  readonly mayBeFile?: true;
   /** Other content types of the response that a caller may accept, with their schemas. */
-  readonly otherTypes?: Readonly<Record<string, TSchema>>;
+  readonly alternativeTypes?: Readonly<Record<string, TSchema>>;
   /** The description of the response for a caller who accepts server-sent events. */
-  readonly asStream?: string;
+  readonly streamDescription?: string;
   readonly headers?: Readonly<Record<string, string>>;
 }
 
@@ -97,19 +97,19 @@ export interface Operation {
   /** A request with an `Origin` header of another origin is refused. Programs send no `Origin`. */
   readonly ownOriginOnly?: true;
   /** Pages of the origins that the application in the path has registered may also send the request (CORS). */
-  readonly forOrigins?: true;
+  readonly allowsRegisteredOrigins?: true;
   /** Scopes, one of which is sufficient. */
   readonly scopes?: readonly string[];
   /** Requires that the person has proved their identity recently, and as strongly as the account can (RFC 9470). */
   readonly stepUp?: true;
   readonly isWrite: boolean;
   /** Not counted against the rate limits of the credential, because it creates, releases or drives a session. */
-  readonly isUncounted?: true;
+  readonly isExemptFromRateLimits?: true;
   /** Handles `Idempotency-Key` itself, because it keeps the key for longer than 24 hours. */
   readonly hasOwnIdempotency?: true;
   readonly mount: Mount;
   /** Also served with a slash at the end of the path. */
-  readonly alsoWithSlash?: boolean;
+  readonly allowsTrailingSlash?: boolean;
   /** How body fields that are not in the schema are handled. */
   readonly unknownFields?: 'warn' | 'ignore' | 'refuse';
   /**
@@ -120,7 +120,7 @@ export interface Operation {
   /** An OAuth endpoint: it also accepts forms, and its errors have the fields of RFC 6749. */
   readonly oauth?: true;
   /** The schema of JSON-RPC errors in the body. API errors have the same form as in all other operations. */
-  readonly protocolError?: TSchema;
+  readonly jsonRpcError?: TSchema;
   readonly params?: TSchema;
   readonly query?: TSchema;
   readonly headers?: TSchema;

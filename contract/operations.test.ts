@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { propertiesOf } from './openapi.ts';
 import { errorsOf, isRepeatable, OPERATION_IDS, operation, optionalHeadersOf } from './operations.ts';
-import { TOKEN_SCOPES, TOKEN_SCOPES_WITHOUT_EFFECT } from './tokens.ts';
+import { RESERVED_TOKEN_SCOPES, TOKEN_SCOPES } from './tokens.ts';
 
 /** Fields of responses that grant access. */
 const SECRETS = ['key', 'token', 'signingKey', 'connectUrl', 'seleniumRemoteUrl', 'acceptUrl', 'claimUrl'];
@@ -38,6 +38,6 @@ test('the list of token scopes without effect contains exactly the scopes that n
   const asked = new Set(forAccounts.flatMap(id => [...(operation(id).scopes ?? [])]));
   assert.deepEqual(
     TOKEN_SCOPES.filter(scope => !asked.has(scope)),
-    [...TOKEN_SCOPES_WITHOUT_EFFECT],
+    [...RESERVED_TOKEN_SCOPES],
   );
 });

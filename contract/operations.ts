@@ -112,13 +112,13 @@ export interface Asked<Id extends OperationId> {
 /** Whether a request with the same `Idempotency-Key` gets the response to the first request. */
 export function isRepeatable(id: OperationId): boolean {
   const { method, credential, hasOwnIdempotency } = operation(id);
-  return !hasOwnIdempotency && method === 'POST' && isForCallers(credential);
+  return !hasOwnIdempotency && method === 'POST' && isApiCredential(credential);
 }
 
-const isForCallers = (credential: Operation['credential']): boolean =>
+const isApiCredential = (credential: Operation['credential']): boolean =>
   credential === 'agentKey' || credential === 'account' || credential === 'agentKeyOrAccount';
 
-const WITH_COOKIE: ReadonlySet<Operation['credential']> = new Set<Operation['credential']>([
+const COOKIE_CREDENTIALS: ReadonlySet<Operation['credential']> = new Set<Operation['credential']>([
   ...(['account', 'human', 'consumer', 'agentKeyOrAccount', 'handoffReader', 'handoffClaimer'] as const),
 ]);
 
@@ -144,11 +144,11 @@ export function errorsOf(id: OperationId): readonly ErrorCode[] {
   if (method !== 'GET') codes.add('invalid_request').add('payload_too_large').add('unsupported_media_type');
   if (credential !== 'public')
     codes.add('missing_credentials').add('invalid_credentials').add('address_not_allowed').add('database_unreachable');
-  if (method !== 'GET' && WITH_COOKIE.has(credential)) codes.add('cross_site_request');
-  if (operation(id).forOrigins) codes.add('origin_not_allowed');
+  if (method !== 'GET' && COOKIE_CREDENTIALS.has(credential)) codes.add('cross_site_request');
+  if (operation(id).allowsRegisteredOrigins) codes.add('origin_not_allowed');
   if (operation(id).stepUp) codes.add('insufficient_user_authentication');
   if (scopes || credential === 'connect') codes.add('permission_denied');
-  const isPassedOn = id in OWNED || PLACED.has(id) || id in NAMED || credential === 'connect';
+  const isPassedOn = id in OWNER_SUBJECTS || PLACED.has(id) || id in BODY_SUBJECTS || credential === 'connect';
   if (isPassedOn) codes.add('host_unreachable');
   codes.add('internal');
   return [...codes].sort((a, b) => ERRORS[a].status - ERRORS[b].status || a.localeCompare(b));
@@ -157,7 +157,7 @@ export function errorsOf(id: OperationId): readonly ErrorCode[] {
 /**
  * Operations that are handled by the host that has the session, the file or the call, whichever host gets the request.
  */
-export const OWNED: {
+export const OWNER_SUBJECTS: {
   readonly [Id in OperationId]?: 'session' | 'download' | 'link' | 'invocation' | 'handoff' | 'action';
 } = {
   updateSession: 'session',
@@ -188,7 +188,7 @@ export const OWNED: {
 };
 
 /** Operations whose body may name a session or a hand-off. The host of that session or hand-off then handles them. */
-export const NAMED: { readonly [Id in OperationId]?: 'session' | 'handoff' } = {
+export const BODY_SUBJECTS: { readonly [Id in OperationId]?: 'session' | 'handoff' } = {
   requestHandoff: 'session',
   invokeOperation: 'session',
   readConsumerHandoff: 'handoff',
@@ -206,8 +206,8 @@ export const PLACED: ReadonlySet<OperationId> = new Set([
 
 /** Whether a request counts against the rate limits of its credential. */
 export function isCounted(id: OperationId): boolean {
-  const { credential, isUncounted = false } = operation(id);
-  return !isUncounted && (isForCallers(credential) || WITH_COOKIE.has(credential));
+  const { credential, isExemptFromRateLimits = false } = operation(id);
+  return !isExemptFromRateLimits && (isApiCredential(credential) || COOKIE_CREDENTIALS.has(credential));
 }
 
 const NATIVE_PREFIX = '/v1/browsers/';

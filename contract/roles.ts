@@ -5,7 +5,7 @@
 export const ROLES = ['viewer', 'developer', 'admin', 'owner'] as const;
 export type Role = (typeof ROLES)[number];
 
-export const ROLE_NEEDED = {
+export const REQUIRED_ROLE = {
   /** Read configuration, metadata, limits, usage and the audit log. */
   read: 'viewer',
   agentKeys: 'developer',
@@ -39,8 +39,8 @@ export const ROLE_NEEDED = {
   /** Make members owners, and change or remove other owners. */
   owners: 'owner',
 } as const satisfies Readonly<Record<string, Role>>;
-export type Right = keyof typeof ROLE_NEEDED;
+export type Right = keyof typeof REQUIRED_ROLE;
 
 export const isAtLeast = (role: Role, least: Role): boolean => ROLES.indexOf(role) >= ROLES.indexOf(least);
 
-export const hasRight = (role: Role, right: Right): boolean => isAtLeast(role, ROLE_NEEDED[right]);
+export const hasRight = (role: Role, right: Right): boolean => isAtLeast(role, REQUIRED_ROLE[right]);

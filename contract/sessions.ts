@@ -13,7 +13,7 @@ export const SESSION_LIST_MAX = 1000;
 export const VIEWPORT_DEFAULT = { width: 1280, height: 720 } as const;
 
 /** Region names that official clients contain. They are accepted everywhere and mean the default region. */
-export const FOREIGN_REGIONS = ['us-west-2', 'us-east-1', 'eu-central-1', 'ap-southeast-1'] as const;
+export const COMPAT_REGIONS = ['us-west-2', 'us-east-1', 'eu-central-1', 'ap-southeast-1'] as const;
 
 export const SESSION_STATUSES = ['PENDING', 'RUNNING', 'ERROR', 'TIMED_OUT', 'COMPLETED'] as const;
 

@@ -34,7 +34,7 @@ export type TokenScope = (typeof TOKEN_SCOPES)[number];
  * Scopes for operations that do not exist yet. A token may already have them, so that it does not have to be replaced
  * later.
  */
-export const TOKEN_SCOPES_WITHOUT_EFFECT = [
+export const RESERVED_TOKEN_SCOPES = [
   'connections:write',
   'flows:write',
   'invocations:test',
@@ -107,7 +107,7 @@ export const CreateToken = Type.Object({
   scopes: Type.Array(Type.Enum([...TOKEN_SCOPES]), {
     minItems: 1,
     maxItems: TOKEN_SCOPES.length,
-    description: `Permissions of the token. Only scopes that the calling token has are allowed, and never \`account:tokens\` (list, issue and revoke tokens). Scopes without an effect so far: ${TOKEN_SCOPES_WITHOUT_EFFECT.map(scope => `\`${scope}\``).join(', ')}.`,
+    description: `Permissions of the token. Only scopes that the calling token has are allowed, and never \`account:tokens\` (list, issue and revoke tokens). Scopes without an effect so far: ${RESERVED_TOKEN_SCOPES.map(scope => `\`${scope}\``).join(', ')}.`,
   }),
   applicationIds: Type.Optional(
     Type.Array(Uuid('Id of an application.'), {

@@ -21,7 +21,7 @@ const SUMS = {
   bytesSent: Type.Integer({ description: 'Bytes sent by the sessions that ended, over their whole life.' }),
 };
 
-const STARTS = {
+const START_TIMES = {
   startMsP50: Type.Optional(
     Type.Number({
       description:
@@ -35,7 +35,7 @@ const STARTS = {
   }),
 };
 
-export const UsageStep = Type.Object({ from: Time('When the step begins.'), ...SUMS, ...STARTS });
+export const UsageStep = Type.Object({ from: Time('When the step begins.'), ...SUMS, ...START_TIMES });
 export type UsageStep = Static<typeof UsageStep>;
 
 export const KeyUsage = Type.Object({
@@ -50,7 +50,7 @@ export const ApplicationUsage = Type.Object(
     from: Time('When the first step begins.'),
     to: Time('When the last step ends. May be in the future.'),
     step: Type.Enum(['1h', '6h', '1d']),
-    total: Type.Object({ ...SUMS, ...STARTS }, { description: 'Totals of all steps.' }),
+    total: Type.Object({ ...SUMS, ...START_TIMES }, { description: 'Totals of all steps.' }),
     steps: Type.Array(UsageStep, { description: 'All steps in order, including those without a session.' }),
     keys: Type.Array(KeyUsage, {
       description: `Usage by the agent key that created the sessions, at most ${USAGE_KEYS_MAX} keys, those with the most browser time first.`,

@@ -44,8 +44,8 @@ export interface SignedByPasskey {
   readonly rpId: string;
 }
 
-const PRESENT = 0x01;
-const VERIFIED = 0x04;
+const USER_PRESENT = 0x01;
+const USER_VERIFIED = 0x04;
 const RP_ID_BYTES = 32;
 const AUTHENTICATOR_DATA_BYTES_MIN = 37;
 const LOOPBACK = /^(127\.\d+\.\d+\.\d+|\[::1\]|localhost)$/;
@@ -57,7 +57,7 @@ const MEMBERS: Readonly<Record<string, readonly string[]>> = {
 };
 
 /** Returns what is wrong with the times of an approval. Undefined if they are in order. */
-export function timesProblem({ preparedAt, approval: { authTime, at } }: ReceiptAction, acceptedAt: string) {
+export function timingProblem({ preparedAt, approval: { authTime, at } }: ReceiptAction, acceptedAt: string) {
   const isInOrder = preparedAt <= at && at <= acceptedAt && authTime <= at;
   return isInOrder ? undefined : 'the timestamps of its approval are out of order';
 }
@@ -83,7 +83,8 @@ export function signedByPasskey(
   if (problem !== undefined) return problem;
   if (authenticatorData.length < AUTHENTICATOR_DATA_BYTES_MIN) return 'the signature of its approval cannot be read';
   const flags = authenticatorData[RP_ID_BYTES] ?? 0;
-  if ((flags & PRESENT) === 0 || (flags & VERIFIED) === 0) return 'the passkey of its approval did not verify the user';
+  if ((flags & USER_PRESENT) === 0 || (flags & USER_VERIFIED) === 0)
+    return 'the passkey of its approval did not verify the user';
   return { clientData, authenticatorData, signature, key, rpId };
 }
 

@@ -1,7 +1,7 @@
 // The only error of the SDK: what the service responded, or why there is no response.
 import { ERRORS } from '../contract/errors.ts';
 
-const SHOWN_OF_ANSWER = 200;
+const RESPONSE_EXCERPT_CHARACTERS = 200;
 
 interface Facts {
   readonly code: string;
@@ -47,14 +47,14 @@ export async function errorOf(response: Response): Promise<BerthError> {
     const { code, message, details, requestId } = body;
     return new BerthError({
       ...{ code, message, status },
-      advice: adviceOn(code),
+      advice: adviceFor(code),
       details: isMap(details) ? details : undefined,
       requestId: typeof requestId === 'string' ? requestId : undefined,
     });
   }
   return new BerthError({
     code: 'unexpected_answer',
-    message: `${response.url} responded with the status ${status}: ${text.slice(0, SHOWN_OF_ANSWER)}`,
+    message: `${response.url} responded with the status ${status}: ${text.slice(0, RESPONSE_EXCERPT_CHARACTERS)}`,
     status,
     advice: 'Check that the address is that of a Berth service, and check any proxy in front of it.',
   });
@@ -70,7 +70,7 @@ export function unreachable(url: string, cause: unknown): BerthError {
   });
 }
 
-const adviceOn = (code: string): string | undefined =>
+const adviceFor = (code: string): string | undefined =>
   Object.entries(ERRORS).find(([known]) => known === code)?.[1].whatToDo;
 
 /** The error of `fetch` says only that it failed; the cause of that error says why. */

@@ -18,7 +18,7 @@ export async function* paginate<Item>(
     const { data, response } = await read(next);
     const items = itemsOf(data);
     yield* items;
-    next = items.length > 0 ? nextOf(data, response) : undefined;
+    next = items.length > 0 ? nextCursorOf(data, response) : undefined;
   } while (next !== undefined);
 }
 
@@ -27,7 +27,7 @@ function itemsOf<Item>(page: ListPage<Item> | undefined): readonly Item[] {
   return 'data' in page ? page.data : page;
 }
 
-function nextOf(page: ListPage<unknown> | undefined, response: Response): string | undefined {
+function nextCursorOf(page: ListPage<unknown> | undefined, response: Response): string | undefined {
   if (page !== undefined && 'data' in page) return page.nextCursor;
   return NEXT_HEADERS.map(name => response.headers.get(name)).find(position => position !== null) ?? undefined;
 }

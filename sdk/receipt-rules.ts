@@ -1,7 +1,7 @@
 // The rules for a receipt, shared by all code that verifies one. They do no cryptography: they yield a question about a
 // digest or a signature, and the code that runs them answers it with the cryptography of the platform. Browsers use
 // this file, so it imports nothing from Node.
-import { isRpIdDigest, type PasskeyJwk, type ReceiptAction, signedByPasskey, timesProblem } from './approval-rules.ts';
+import { isRpIdDigest, type PasskeyJwk, type ReceiptAction, signedByPasskey, timingProblem } from './approval-rules.ts';
 import { fromBase64Url, toBase64Url } from './base64url.ts';
 import { canonicalJson } from './canonical-json.ts';
 
@@ -136,7 +136,7 @@ export function* receiptRules(receipt: string, options: VerifyReceiptOptions): R
   yield* approvalRules(claims, options);
   if (input !== undefined && (yield* digestOf(input)) !== inputDigest)
     throw new ReceiptInvalid('the input does not match the receipt');
-  if (output !== undefined && !(yield* isOutput(output, outputDigest)))
+  if (output !== undefined && !(yield* outputMatches(output, outputDigest)))
     throw new ReceiptInvalid('the output does not match the receipt');
   return claims;
 }
@@ -146,7 +146,7 @@ function* approvalRules({ iss, berth }: ReceiptClaims, { action: content }: Veri
   if (content !== undefined && (!action || (yield* digestOf(content)) !== action.digest))
     throw new ReceiptInvalid('the Action does not match the receipt');
   if (!action) return;
-  const late = timesProblem(action, createdAt);
+  const late = timingProblem(action, createdAt);
   if (late !== undefined) throw new ReceiptInvalid(late);
   const signed = signedByPasskey(action, iss);
   if (typeof signed === 'string') throw new ReceiptInvalid(signed);
@@ -233,7 +233,7 @@ function* digestOf(value: unknown): Rules<string> {
 }
 
 /** The response of another service may have members with the same names as links. Such members belong to the output. */
-function* isOutput(output: unknown, expected: string | undefined): Rules<boolean> {
+function* outputMatches(output: unknown, expected: string | undefined): Rules<boolean> {
   return (yield* digestOf(withoutLinks(output))) === expected || (yield* digestOf(output)) === expected;
 }
 

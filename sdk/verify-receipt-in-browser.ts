@@ -40,8 +40,8 @@ async function answerTo(subtle: Subtle, question: Question): Promise<QuestionAns
   try {
     const { imports, verifies, bytes } = algorithmOf(key, signature);
     if (!bytes) return false;
-    const imported = await subtle.importKey('jwk', { ...key }, imports, false, ['verify']);
-    return await subtle.verify(verifies, imported, bytes, signed);
+    const importedKey = await subtle.importKey('jwk', { ...key }, imports, false, ['verify']);
+    return await subtle.verify(verifies, importedKey, bytes, signed);
   } catch (error) {
     const name = key.kty === 'AKP' ? key.alg : key.kty === 'OKP' ? 'Ed25519' : key.kty;
     throw new CannotVerify(`this browser cannot verify ${name} signatures (${String(error).slice(0, 100)})`);

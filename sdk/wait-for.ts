@@ -26,17 +26,17 @@ export async function waitFor(
 ): Promise<Session> {
   const wanted = [status].flat();
   const within = AbortSignal.timeout(timeoutMs);
-  const aborted = signal ? AbortSignal.any([signal, within]) : within;
+  const abortSignal = signal ? AbortSignal.any([signal, within]) : within;
   let last: SessionStatus | undefined;
   try {
     for (;;) {
       const session = await dataOf(
-        berth.GET('/v1/browsers/sessions/{id}', { params: { path: { id } }, signal: aborted }),
+        berth.GET('/v1/browsers/sessions/{id}', { params: { path: { id } }, signal: abortSignal }),
       );
       last = session.status;
       if (wanted.includes(last)) return session;
-      if (session.endedAt !== undefined) throw wrongEnd(session, wanted);
-      await sleep(POLL_MS, undefined, { signal: aborted });
+      if (session.endedAt !== undefined) throw unexpectedEnd(session, wanted);
+      await sleep(POLL_MS, undefined, { signal: abortSignal });
     }
   } catch (error) {
     if (!within.aborted || signal?.aborted) throw error;
@@ -48,7 +48,7 @@ export async function waitFor(
   }
 }
 
-const wrongEnd = ({ id, status, endReason }: Session, wanted: readonly SessionStatus[]): BerthError =>
+const unexpectedEnd = ({ id, status, endReason }: Session, wanted: readonly SessionStatus[]): BerthError =>
   new BerthError({
     code: 'wrong_end',
     message: `Session ${id} ended with the status ${status} (${endReason ?? 'no reason'}), so it will not be ${wanted.join(' or ')}.`,

@@ -18,7 +18,7 @@ import { version } from './version.ts';
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-export interface BackedUp {
+export interface BackupResult {
   readonly path: string;
   readonly files: number;
   readonly bytes: number;
@@ -28,19 +28,19 @@ export interface BackedUp {
   readonly notCopied: readonly string[];
 }
 
-const HOLD = '.backup-';
+const HOLD_PREFIX = '.backup-';
 /** Linked in this order, because the outbox moves files from the first to the second. */
-const HELD = [join('staging', 'outbox'), join('artifacts', 'objects')];
+const LINKED_FOLDERS = [join('staging', 'outbox'), join('artifacts', 'objects')];
 /** Folders of files from ended sessions that have not been moved to the artifacts yet. */
-const LOOSE = [join('staging', 'downloads'), 'recordings'];
+const UNMOVED_FOLDERS = [join('staging', 'downloads'), 'recordings'];
 const COPY_BYTES = 1024 * 1024;
-const STEADY_READS_MAX = 20;
+const STABLE_READ_ATTEMPTS_MAX = 20;
 const PERMISSIONS = 0o777;
 
 /** @throws Fault if there is nothing to back up, or `target` is in the data folder or exists. */
-export async function backup(env: Environment, target: string, clock: Clock = systemClock): Promise<BackedUp> {
+export async function backup(env: Environment, target: string, clock: Clock = systemClock): Promise<BackupResult> {
   const config = readConfig(env);
-  const path = await fileFor(target, config.dataDir, clock);
+  const path = await backupPathFor(target, config.dataDir, clock);
   const scope = new Scope();
   try {
     const owner = await ownerOf(config.dataDir);
@@ -50,7 +50,7 @@ export async function backup(env: Environment, target: string, clock: Clock = sy
     const writer = await BackupWriter.create(path);
     try {
       const removedMeanwhile = await copyAll(config, base, writer, scope);
-      const head = { ...headOf(config, base, clock), owner };
+      const head = { ...manifestHead(config, base, clock), owner };
       return { path, ...(await writer.finish(head)), removedMeanwhile, notCopied: elsewhere(config) };
     } catch (error) {
       await writer.abandon();
@@ -62,7 +62,7 @@ export async function backup(env: Environment, target: string, clock: Clock = sy
 }
 
 /** If the target is a folder, the file is named after the time. */
-async function fileFor(target: string, dataDir: string, clock: Clock): Promise<string> {
+async function backupPathFor(target: string, dataDir: string, clock: Clock): Promise<string> {
   const path = resolve(target);
   if (`${path}${sep}`.startsWith(`${dataDir}${sep}`))
     throw new Fault('backup_misplaced', `${path} is in the data folder.`, {
@@ -82,7 +82,7 @@ async function fileFor(target: string, dataDir: string, clock: Clock): Promise<s
   );
 }
 
-const headOf = (config: Config, base: BaseBackup | undefined, clock: Clock): Omit<ManifestHead, 'owner'> => ({
+const manifestHead = (config: Config, base: BaseBackup | undefined, clock: Clock): Omit<ManifestHead, 'owner'> => ({
   version: version(),
   createdAt: clock.now().toISOString(),
   database: base ? { kind: 'embedded', major: base.major, migration: base.migration } : { kind: 'elsewhere' },
@@ -110,18 +110,18 @@ async function copyAll(
   writer: BackupWriter,
   scope: Scope,
 ): Promise<number> {
-  const hold = await makeHold(dataDir, scope);
+  const hold = await createHold(dataDir, scope);
   if (base) await copyCluster(base, writer);
   const early = new Set<string>();
-  for (const folder of HELD) for (const path of await holdAll(dataDir, hold, folder)) early.add(path);
+  for (const folder of LINKED_FOLDERS) for (const path of await linkFolder(dataDir, hold, folder)) early.add(path);
   // The copied heads of the seals may be older than the database, but never newer. The master key must be the one that
   // the rows were sealed with.
   const small = await identityOf(dataDir);
   if (base) await finishCluster(base, writer);
-  if ((await identityOf(dataDir)).get('master-key') !== small.get('master-key')) throw rotated();
-  for (const folder of HELD) for (const path of await holdAll(dataDir, hold, folder)) early.delete(path);
-  for (const folder of HELD) await copyTree(writer, hold, dataDir, folder);
-  for (const folder of LOOSE) await copyTree(writer, dataDir, dataDir, folder);
+  if ((await identityOf(dataDir)).get('master-key') !== small.get('master-key')) throw masterKeyReplaced();
+  for (const folder of LINKED_FOLDERS) for (const path of await linkFolder(dataDir, hold, folder)) early.delete(path);
+  for (const folder of LINKED_FOLDERS) await copyTree(writer, hold, dataDir, folder);
+  for (const folder of UNMOVED_FOLDERS) await copyTree(writer, dataDir, dataDir, folder);
   for (const [name, text] of small) {
     const found = await metaOf(join(dataDir, name));
     const bytes = Buffer.from(text);
@@ -131,7 +131,7 @@ async function copyAll(
   return early.size;
 }
 
-const rotated = (): Fault =>
+const masterKeyReplaced = (): Fault =>
   new Fault('backup_interrupted', 'The master key was replaced during the backup.', {
     advice: 'Take the backup again.',
   });
@@ -157,7 +157,7 @@ async function copyCluster(base: BaseBackup, writer: BackupWriter): Promise<void
     if (!base.isCopied(path)) continue;
     const name = join('pg', path);
     if (isFolder) await addFolder(writer, dirname(base.cluster), name);
-    else if (path === CONTROL) await addControl(writer, base.cluster);
+    else if (path === CONTROL) await addControlFile(writer, base.cluster);
     else await addFile(writer, join(base.cluster, path), name, true);
   }
 }
@@ -165,9 +165,9 @@ async function copyCluster(base: BaseBackup, writer: BackupWriter): Promise<void
 const CONTROL = join('global', 'pg_control');
 
 /** Adds the only file that a restore uses as it was copied. PostgreSQL may write it at any moment. */
-async function addControl(writer: BackupWriter, cluster: string): Promise<void> {
+async function addControlFile(writer: BackupWriter, cluster: string): Promise<void> {
   const file = join(cluster, CONTROL);
-  for (let reads = 0, before = await readFile(file); reads < STEADY_READS_MAX; reads += 1) {
+  for (let reads = 0, before = await readFile(file); reads < STABLE_READ_ATTEMPTS_MAX; reads += 1) {
     const bytes = await readFile(file);
     const found = await metaOf(file);
     if (found && bytes.equals(before))
@@ -203,11 +203,11 @@ async function finishCluster(base: BaseBackup, writer: BackupWriter): Promise<vo
 
 // ---- files ---------------------------------------------------------------------------------------------------------
 
-async function makeHold(dataDir: string, scope: Scope): Promise<string> {
+async function createHold(dataDir: string, scope: Scope): Promise<string> {
   for (const name of await readdir(dataDir))
-    if (name.startsWith(HOLD) && !isAlive(Number(name.slice(HOLD.length))))
+    if (name.startsWith(HOLD_PREFIX) && !isAlive(Number(name.slice(HOLD_PREFIX.length))))
       await rm(join(dataDir, name), { recursive: true, force: true });
-  const hold = join(dataDir, `${HOLD}${process.pid}`);
+  const hold = join(dataDir, `${HOLD_PREFIX}${process.pid}`);
   await mkdir(hold, { mode: 0o700 });
   scope.defer(() => rm(hold, { recursive: true, force: true }));
   return hold;
@@ -223,18 +223,18 @@ function isAlive(pid: number): boolean {
 }
 
 /** Links the files that are in the folder now, and returns their paths. */
-async function holdAll(dataDir: string, hold: string, folder: string): Promise<string[]> {
+async function linkFolder(dataDir: string, hold: string, folder: string): Promise<string[]> {
   const files: string[] = [];
   await mkdir(join(hold, folder), { recursive: true, mode: 0o700 });
   for await (const { path, isFolder } of walk(dataDir, folder)) {
     if (isFolder) await mkdir(join(hold, path), { recursive: true, mode: 0o700 });
-    else if (await isLinked(join(dataDir, path), join(hold, path))) files.push(path);
+    else if (await tryLink(join(dataDir, path), join(hold, path))) files.push(path);
   }
   return files;
 }
 
 /** False if the file has gone. */
-async function isLinked(from: string, to: string): Promise<boolean> {
+async function tryLink(from: string, to: string): Promise<boolean> {
   try {
     await link(from, to);
     return true;
@@ -281,7 +281,7 @@ async function addFile(writer: BackupWriter, from: string, path: string, compres
   }
 }
 
-interface Found {
+interface TreeEntry {
   /** Relative to the root. */
   readonly path: string;
   readonly isFolder: boolean;
@@ -290,7 +290,7 @@ interface Found {
 /**
  * Yields the regular files and folders below a folder, each folder before its contents. Links and pipes are left out.
  */
-async function* walk(root: string, folder: string): AsyncGenerator<Found> {
+async function* walk(root: string, folder: string): AsyncGenerator<TreeEntry> {
   const entries = (await readdir(join(root, folder), { withFileTypes: true }).catch(ignoreAbsent)) ?? [];
   for (const entry of entries) {
     const path = join(folder, entry.name);

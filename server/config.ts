@@ -23,7 +23,7 @@ export interface Config {
   /** The number of hosts on this machine behind one address, each a process. */
   readonly processes: number;
   /** Set in each of several processes by the one that started them. */
-  readonly process?: ProcessOf;
+  readonly process?: ProcessPosition;
   /** Where other hosts that use the same database reach this one. */
   readonly peerUrl: string;
   /** Absent: `peerUrl` is the address that this host listens on. */
@@ -119,7 +119,7 @@ export interface CertificateFiles {
 }
 
 /** The first process has the number 1. */
-export interface ProcessOf {
+export interface ProcessPosition {
   readonly number: number;
   readonly of: number;
 }
@@ -260,9 +260,9 @@ export function readConfig(variables: Variables): Config {
     peerTls,
     ...(otlp ? { otlp } : {}),
   };
-  const numbered = readProcess(env);
-  env.assertGood();
-  return numbered ? shareOf(config, numbered) : config;
+  const processPosition = readProcess(env);
+  env.assertValid();
+  return processPosition ? configOfProcess(config, processPosition) : config;
 }
 
 const defaultSlots = (): number => Math.max(2, Math.min(40, Math.floor((totalmem() / GIB) * 2)));
@@ -278,21 +278,21 @@ const defaultProcesses = (): number => Math.max(1, Math.floor(cpus().length / PR
 /** Set by the supervisor if there are several processes, not by the operator. */
 export const PROCESS_VARIABLE = 'BERTH_PROCESS';
 
-function readProcess(env: Environment): ProcessOf | undefined {
+function readProcess(env: Environment): ProcessPosition | undefined {
   const [, number, of] = /^(\d{1,2})\/(\d{1,2})$/.exec(env.text(PROCESS_VARIABLE) ?? '') ?? [];
   return number === undefined ? undefined : { number: Number(number), of: Number(of) };
 }
 
 /** The folder of a process in the folder of its installation. */
-export const folderOfProcess = (sharedDir: string, number: number): string =>
+export const processFolder = (sharedDir: string, number: number): string =>
   number === 1 ? sharedDir : join(sharedDir, 'processes', String(number));
 
 /** The settings of one of several processes: its part of the slots and warm browsers, and addresses of its own. */
-function shareOf(config: Config, numbered: ProcessOf): Config {
+function configOfProcess(config: Config, numbered: ProcessPosition): Config {
   const { sharedDir, slots, warm, operatorListen } = config;
   const { number, of } = numbered;
   const part = (whole: number): number => Math.floor(whole / of) + (number <= whole % of ? 1 : 0);
-  const dataDir = folderOfProcess(sharedDir, number);
+  const dataDir = processFolder(sharedDir, number);
   const peerUrl = peerUrlOf(config, number) ?? `unix:${join(dataDir, 'peer.sock')}`;
   const own = { ...config, process: numbered, dataDir, slots: part(slots), warm: part(warm), peerUrl };
   if (!operatorListen || operatorListen.port === 0) return own;
@@ -444,8 +444,8 @@ function readTls(env: Environment, prefix: 'BERTH_TLS' | 'BERTH_TLS_PEER'): Cert
 function readPeerTls(env: Environment, listen: Config['listen'], peerUrl: string | undefined): Config['peerTls'] {
   const shown = readTls(env, 'BERTH_TLS_PEER');
   const caFile = readPath(env, 'BERTH_TLS_PEER_CA');
-  const isOther = peerUrl?.startsWith('https:') && Number(new URL(peerUrl).port || HTTPS_PORT) !== listen.port;
-  if (shown && !isOther)
+  const isOtherPort = peerUrl?.startsWith('https:') && Number(new URL(peerUrl).port || HTTPS_PORT) !== listen.port;
+  if (shown && !isOtherPort)
     env.refuse(
       'BERTH_PEER_URL',
       peerUrl ?? '',

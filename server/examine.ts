@@ -12,7 +12,7 @@ import { slotOptions } from './wiring/slots.ts';
 export type { Finding };
 
 const RUNTIME = { clock: systemClock, log: silentLog };
-const NODE_LEAST = [24, 15] as const;
+const NODE_VERSION_MIN = [24, 15] as const;
 
 export async function examine(env: Readonly<Record<string, string | undefined>>): Promise<readonly Finding[]> {
   const config = settings(env);
@@ -34,12 +34,12 @@ function settings(env: Readonly<Record<string, string | undefined>>): Config | F
 
 function node(): Finding {
   const [major = 0, minor = 0] = process.versions.node.split('.').map(Number);
-  const enough = major > NODE_LEAST[0] || (major === NODE_LEAST[0] && minor >= NODE_LEAST[1]);
+  const isSupported = major > NODE_VERSION_MIN[0] || (major === NODE_VERSION_MIN[0] && minor >= NODE_VERSION_MIN[1]);
   return finding(
     'node',
-    enough,
+    isSupported,
     process.versions.node,
-    `Use Node ${NODE_LEAST.join('.')} or later; \`npm run berth\` uses it.`,
+    `Use Node ${NODE_VERSION_MIN.join('.')} or later; \`npm run berth\` uses it.`,
   );
 }
 

@@ -72,13 +72,13 @@ export function hostIdIn(dataDir: string): HostId | undefined {
 
 function hostOf(dataDir: string, clock: Clock): HostId {
   const text = keep(join(dataDir, 'host-id'), () => newId<HostId>(clock.now()));
-  if (!isUuid(text)) throw spoiled(join(dataDir, 'host-id'), 'an id');
+  if (!isUuid(text)) throw invalidContent(join(dataDir, 'host-id'), 'an id');
   return text as HostId; // Checked by isUuid.
 }
 
 function secretOf(dataDir: string): Secret {
   const text = keep(join(dataDir, 'secret'), () => randomBytes(SECRET_BYTES).toString('hex'));
-  if (text.length < 2 * SECRET_BYTES) throw spoiled(join(dataDir, 'secret'), 'a secret');
+  if (text.length < 2 * SECRET_BYTES) throw invalidContent(join(dataDir, 'secret'), 'a secret');
   return new Secret(text);
 }
 
@@ -114,7 +114,7 @@ function read(file: string): string | undefined {
 const hasCode = (error: unknown, code: string): boolean =>
   error instanceof Error && 'code' in error && error.code === code;
 
-const spoiled = (file: string, expected: string): Fault =>
+const invalidContent = (file: string, expected: string): Fault =>
   new Fault('data_folder_unusable', `${file} does not contain ${expected}.`, {
     advice:
       'Restore the file from a backup. If there is no backup, remove the file: the running sessions are then lost.',

@@ -1,8 +1,8 @@
 // Ends the browsers and sessions that a server left behind. Refuses if a server is running, so that no session in use
 // is ended.
 import { join } from 'node:path';
-import { type Config, folderOfProcess, readConfig } from './config.ts';
-import { wholeAmong } from './domain/files/whole-files.ts';
+import { type Config, processFolder, readConfig } from './config.ts';
+import { completeGuids } from './domain/files/whole-files.ts';
 import type { SalvagedFiles } from './engines/artifacts/salvage.ts';
 import { DOWNLOADS } from './engines/browser/policies.ts';
 import { createBoxHost, jailedForm } from './engines/slots/open-slots.ts';
@@ -12,7 +12,7 @@ import type { SessionEnd, SessionRow } from './engines/store/rows/sessions.ts';
 import type { Store } from './engines/store/store.ts';
 import { type Clock, systemClock } from './kit/clock.ts';
 import { Fault } from './kit/fault.ts';
-import { namesInHostile } from './kit/hostile-file.ts';
+import { listHostileFolder } from './kit/hostile-file.ts';
 import { type Log, silentLog } from './kit/log.ts';
 import type { Runtime } from './kit/runtime.ts';
 import { runningServer } from './server-record.ts';
@@ -29,7 +29,7 @@ const END = {
   by: { kind: 'operator' },
 } as const;
 
-const FEWER_PROCESSES = {
+const FORMER_PROCESS_END = {
   status: 'ERROR',
   reason: 'service_restart',
   detail: 'BERTH_PROCESSES was lowered, so the process of the session was not started again',
@@ -53,7 +53,7 @@ export async function endLeftovers(
   // Without `beside`, so that this process locks the data folder and no server can start in the meantime.
   const store = await openDatabase({ clock, log }, config);
   try {
-    refuseBesideServer(config.dataDir);
+    assertNoServer(config.dataDir);
     const all: Leftovers[] = [];
     for (const number of [1, ...numbersWithFolder(config.sharedDir)])
       all.push(await endLeftoversOf(number, { config, store, clock, log, end: END }));
@@ -74,7 +74,7 @@ interface Ending extends Pick<Runtime, 'clock' | 'log'> {
  * running.
  */
 async function endLeftoversOf(number: number, { config, store, clock, log, end }: Ending): Promise<Leftovers> {
-  const own = { ...config, dataDir: folderOfProcess(config.sharedDir, number) };
+  const own = { ...config, dataDir: processFolder(config.sharedDir, number) };
   const { runtime } = commandRuntime(own, clock, log);
   const rows = await store.sessions.ofHost(runtime.host);
   const swept = await sweepAll(runtime, own, rows);
@@ -91,12 +91,12 @@ export async function endFormerProcesses(
   if ((config.process?.number ?? 1) > 1) return;
   const count = config.process?.of ?? 1;
   for (const number of numbersWithFolder(config.sharedDir).filter(number => number > count)) {
-    const { swept, ended } = await endLeftoversOf(number, { config, store, clock, log, end: FEWER_PROCESSES });
+    const { swept, ended } = await endLeftoversOf(number, { config, store, clock, log, end: FORMER_PROCESS_END });
     if (swept.length + ended.length > 0) log.warn('processes.former_ended', { number, sessions: ended.length });
   }
 }
 
-function refuseBesideServer(dataDir: string): void {
+function assertNoServer(dataDir: string): void {
   const server = runningServer(dataDir);
   if (server)
     throw new Fault('data_folder_in_use', `A server that uses ${dataDir} is running (process ${server.pid}).`, {
@@ -134,8 +134,8 @@ const boxOf = ({ id, box }: SessionRow): string => (typeof box?.id === 'string' 
 
 /** Saves the downloads. The next server stores them. */
 async function salvageDownloads(salvage: SalvagedFiles, session: string, folder: string): Promise<void> {
-  const names = await namesInHostile(folder, DOWNLOADS, NAMES_MAX);
-  await salvage.moveIn(session, join(folder, DOWNLOADS), wholeAmong(names));
+  const names = await listHostileFolder(folder, DOWNLOADS, NAMES_MAX);
+  await salvage.moveIn(session, join(folder, DOWNLOADS), completeGuids(names));
 }
 
 async function endSessions(

@@ -16,7 +16,7 @@ import { Applications } from './domain/identity/applications.ts';
 import { Cursors } from './domain/identity/cursors.ts';
 import { consoleTokenRequest } from './domain/identity/first-start.ts';
 import { Tokens } from './domain/identity/tokens.ts';
-import { loneTallies } from './domain/limits/lone-tallies.ts';
+import { localTallies } from './domain/limits/lone-tallies.ts';
 import { cleanEmail } from './domain/people/email.ts';
 import { setUpAddress } from './domain/people/set-up-address.ts';
 import { newSetUpSecret } from './domain/people/set-up-links.ts';
@@ -116,7 +116,7 @@ export async function openLocal(env: Environment, log: Log = silentLog, clock: C
   const onCredentialChanged = (): void => {};
   const applications = new Applications({ store, clock, cursors, audit, onCredentialChanged });
   const keys = new AgentKeys({ store, clock, cursors, applications, audit, onCredentialChanged });
-  const tallies = loneTallies(clock);
+  const tallies = localTallies(clock);
   const tokens = new Tokens({ store, clock, cursors, applications, audit, onCredentialChanged, tallies });
   const account = () => operatorAccount(store, clock);
   const { rates } = config.credit;
@@ -125,18 +125,19 @@ export async function openLocal(env: Environment, log: Log = silentLog, clock: C
     config,
     store,
     application: idOrName => findApplication(store, applications, account, idOrName),
-    createKey: (application, options) => keys.issue(application, { ...baseOf(options), ...keyScopes(options.scopes) }),
-    listKeys: application => allOf(query => store.keys.list(application, clock.now(), query)),
+    createKey: (application, options) =>
+      keys.issue(application, { ...commonOptions(options), ...keyScopes(options.scopes) }),
+    listKeys: application => listAll(query => store.keys.list(application, clock.now(), query)),
     revokeKey: (application, id) => keys.end(application, id),
     createToken: async options =>
       tokens.issue((await account()).id, {
-        ...{ ...baseOf(options), scopes: tokenScopes(options.scopes) },
+        ...{ ...commonOptions(options), scopes: tokenScopes(options.scopes) },
         ...(options.applicationIds ? { applicationIds: [...options.applicationIds] } : {}),
         ...(options.cidrAllow ? { cidrAllow: [...options.cidrAllow] } : {}),
       }),
     listTokens: async () => {
       const { id } = await account();
-      return allOf(query => store.tokens.list(id, clock.now(), query));
+      return listAll(query => store.tokens.list(id, clock.now(), query));
     },
     revokeToken: async id => tokens.end((await account()).id, id),
     createConsoleToken: async () => (await tokens.issue((await account()).id, consoleTokenRequest(clock))).token,
@@ -146,7 +147,7 @@ export async function openLocal(env: Environment, log: Log = silentLog, clock: C
     },
     credits: application => credits.of(application),
     grantCredit: async (named, amount, reason) =>
-      grantCredit({ store, audit, clock }, (await namedAccount(store, account, named)).id, amount, reason),
+      grantCredit({ store, audit, clock }, (await findAccount(store, account, named)).id, amount, reason),
     confirmCheckout: (id, reason) => confirmCheckout({ store, audit, clock }, id, reason),
     ...hostVerbs(store),
     listMails: () => store.mails.list(PAGE),
@@ -208,7 +209,7 @@ const hostVerbs = ({ hosts }: Pick<Store, 'hosts'>): Pick<Local, 'listHosts' | '
 const noHost = (id: string): Fault =>
   new Fault('not_found', `There is no host ${id}.`, { advice: 'Run `berth hosts list` to see all hosts.' });
 
-const baseOf = (options: CredentialOptions): { name: string; expiresAt?: string } => ({
+const commonOptions = (options: CredentialOptions): { name: string; expiresAt?: string } => ({
   name: options.name,
   ...(options.expiresAt ? { expiresAt: options.expiresAt.toISOString() } : {}),
 });
@@ -243,7 +244,7 @@ async function accountOf(store: Store, email: string): Promise<AccountRow> {
   return found;
 }
 
-async function namedAccount(store: Store, first: () => Promise<AccountRow>, named: string): Promise<AccountRow> {
+async function findAccount(store: Store, first: () => Promise<AccountRow>, named: string): Promise<AccountRow> {
   if (named === '-') return first();
   if (!isUuid(named)) return accountOf(store, named);
   const found = await store.accounts.get(named as AccountId); // Checked by isUuid.
@@ -277,7 +278,7 @@ function only(found: readonly ApplicationRow[], idOrName: string): ApplicationRo
 }
 
 /** Every row of a list, in its order. */
-async function allOf<Row extends { readonly id: string }>(
+async function listAll<Row extends { readonly id: string }>(
   list: (query: { readonly limit: number; readonly before?: Row['id'] }) => Promise<Row[]>,
 ): Promise<Row[]> {
   const rows: Row[] = [];

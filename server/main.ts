@@ -3,7 +3,7 @@ import cluster from 'node:cluster';
 import { CONSOLE_LINK_HOURS } from '../contract/tokens.ts';
 import { type Config, readConfig } from './config.ts';
 import { setUpAddress } from './domain/people/set-up-address.ts';
-import { forbidCoreFiles } from './engines/slots/core-files.ts';
+import { disableCoreDumps } from './engines/slots/core-files.ts';
 import { type Clock, systemClock } from './kit/clock.ts';
 import { BadConfig } from './kit/environment.ts';
 import { isFault, reason } from './kit/fault.ts';
@@ -12,7 +12,7 @@ import { openService, type Service } from './parts.ts';
 import { openLog } from './pino-log.ts';
 import { removeServerRecord, writeServerRecord } from './server-record.ts';
 import { commandPrefix } from './version.ts';
-import { tellReady } from './wiring/process-messages.ts';
+import { sendReady } from './wiring/process-messages.ts';
 import { supervise } from './wiring/supervise.ts';
 import type { StopSignal } from './wiring/supervised.ts';
 
@@ -29,23 +29,23 @@ export async function serve(env: Environment, clock: Clock = systemClock): Promi
     if (!(error instanceof BadConfig)) throw error;
     return fail(error.message, EXIT.badConfig);
   }
-  const stopAsked = stopSignal();
+  const stopRequested = stopSignal();
   const log = openLog(config.logLevel);
-  surviveStrays(log);
-  forbidCoreFiles(log);
+  logUnhandledRejections(log);
+  disableCoreDumps(log);
   try {
     if (config.processes > 1 && !config.process) {
-      const signal = stopAsked.then(how => (how === 'leave' ? 'SIGTERM' : 'SIGINT') as StopSignal);
-      return await supervise({ config, clock, log, stopAsked: signal });
+      const signal = stopRequested.then(how => (how === 'leave' ? 'SIGTERM' : 'SIGINT') as StopSignal);
+      return await supervise({ config, clock, log, stopRequested: signal });
     }
     const service = await openService(config, clock, log);
     const { url, operatorUrl } = service;
     const { publicUrl } = config;
     const addresses = { url, publicUrl, ...(operatorUrl ? { operatorUrl } : {}) };
-    if (config.process) tellReady(addresses);
+    if (config.process) sendReady(addresses);
     else writeServerRecord(config.dataDir, addresses);
     if ((config.process?.number ?? 1) === 1) process.stderr.write(greeting(config, service));
-    const how = await stopAsked;
+    const how = await stopRequested;
     log.info('service.stopping', { how });
     await service.stop(how);
     if (!config.process) removeServerRecord(config.dataDir);
@@ -70,7 +70,7 @@ function stopSignal(): Promise<'leave' | 'drain'> {
 }
 
 /** A bug in the handling of one session must not end the others: it is logged with its stack, and the process continues. */
-function surviveStrays(log: Log): void {
+function logUnhandledRejections(log: Log): void {
   process.on('unhandledRejection', error => log.error('service.unhandled_rejection', { error }));
 }
 
@@ -89,7 +89,7 @@ function greeting(config: Config, { first, isolation, missing, url, operatorUrl 
       `  account   ${setUpAddress(base, first.setUpSecret)}`,
       `            open it to choose an e-mail address and a password; for another link: ${berth} accounts link`,
     );
-  for (const lack of missing) lines.push(`  without   ${lack}`);
+  for (const missingFeature of missing) lines.push(`  without   ${missingFeature}`);
   if (!first.key) lines.push(`  keys      create one with: ${berth} keys create`);
   if (first.key) {
     const key = first.key.reveal();

@@ -30,7 +30,7 @@ export interface MetricSources {
  */
 const SAMPLED_LAG = 'nodejs_eventloop_lag_';
 /** The longest interval that a timer can have. */
-const NEVER_MS = 2 ** 31 - 1;
+const TIMER_MS_MAX = 2 ** 31 - 1;
 
 export interface Metrics {
   readonly registry: Registry;
@@ -43,7 +43,7 @@ export interface Metrics {
 
 export function openMetrics(): Metrics {
   const registry = new Registry();
-  collectDefaultMetrics({ register: registry, eventLoopMonitoringPrecision: NEVER_MS });
+  collectDefaultMetrics({ register: registry, eventLoopMonitoringPrecision: TIMER_MS_MAX });
   for (const { name } of registry.getMetricsAsArray())
     if (name.startsWith(SAMPLED_LAG)) registry.removeSingleMetric(name);
   const registers = [registry];

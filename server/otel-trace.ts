@@ -29,8 +29,8 @@ const WAITING_SPANS_MAX = 2_048;
 const BATCH_SPANS = 256;
 const LAST_SEND_MS = 3_000;
 /** An unreachable collector is logged at most once in this time. */
-const COMPLAIN_EVERY_MS = 60_000;
-const ERROR_WORDS_MAX = 500;
+const WARN_EVERY_MS = 60_000;
+const ERROR_CHARACTERS_MAX = 500;
 
 export interface OtelOptions extends Pick<Runtime, 'clock' | 'log'> {
   /** Origin and path without `/v1/traces`. */
@@ -43,7 +43,7 @@ export interface OtelOptions extends Pick<Runtime, 'clock' | 'log'> {
 }
 
 export function openOtel(options: OtelOptions): SpanSource & Closeable {
-  complainTo(options.log, options.clock);
+  logExportErrors(options.log, options.clock);
   const exporter = new OTLPTraceExporter({
     url: `${options.endpoint}/v1/traces`,
     headers: headersOf(options.headers),
@@ -94,7 +94,7 @@ class OtelSpan implements RawSpan {
     if (error !== undefined) {
       const type = isFault(error) ? error.code : error instanceof Error ? error.name : 'error';
       this.span.setAttribute('error.type', type);
-      this.span.setStatus({ code: SpanStatusCode.ERROR, message: reason(error).slice(0, ERROR_WORDS_MAX) });
+      this.span.setStatus({ code: SpanStatusCode.ERROR, message: reason(error).slice(0, ERROR_CHARACTERS_MAX) });
     }
     this.span.end();
   }
@@ -119,12 +119,12 @@ function headersOf(headers: Secret | undefined): Record<string, string> {
   );
 }
 
-function complainTo(log: Log, clock: Clock): void {
-  let saidMs = Number.NEGATIVE_INFINITY;
+function logExportErrors(log: Log, clock: Clock): void {
+  let lastWarnedMs = Number.NEGATIVE_INFINITY;
   const say = (message: string): void => {
-    if (clock.monotonicMs() - saidMs < COMPLAIN_EVERY_MS) return;
-    saidMs = clock.monotonicMs();
-    log.warn('trace.not_sent', { reason: message.slice(0, ERROR_WORDS_MAX) });
+    if (clock.monotonicMs() - lastWarnedMs < WARN_EVERY_MS) return;
+    lastWarnedMs = clock.monotonicMs();
+    log.warn('trace.not_sent', { reason: message.slice(0, ERROR_CHARACTERS_MAX) });
   };
   const quiet = (): void => {};
   const logger = { error: say, warn: say, info: quiet, debug: quiet, verbose: quiet };

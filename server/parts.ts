@@ -112,7 +112,7 @@ async function open(config: Config, clock: Clock, log: Log, scope: Scope): Promi
   };
 }
 
-interface Stopping {
+interface StopParts {
   readonly sessions: OpenedSessions;
   readonly invocations: Family;
   readonly admission: Admission;
@@ -126,7 +126,7 @@ interface Stopping {
  */
 async function stop(
   how: 'leave' | 'drain',
-  { sessions: { service }, invocations, admission, foundation: { scope, fleet }, recordings }: Stopping,
+  { sessions: { service }, invocations, admission, foundation: { scope, fleet }, recordings }: StopParts,
 ): Promise<void> {
   await fleet.leave('away'); // Other hosts place nothing here any more, and leave the sessions to the next process.
   service.stopCreating();
@@ -164,8 +164,8 @@ const sourcesOf = (
   slots: config.slots,
   boxes: () => slots.taken,
   warm: () => pool.size,
-  warmStarting: () => pool.coming,
-  isDemandContinuous: () => pool.isPressed,
+  warmStarting: () => pool.pending,
+  isDemandContinuous: () => pool.isUnderPressure,
   waiting: () => queue.size + line.size,
   queued: () => store.queues.count(host),
   waitingJobs: () => workers.waiting,

@@ -14,7 +14,7 @@ import { Scope } from './kit/scope.ts';
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-export interface Restored {
+export interface RestoreResult {
   readonly path: string;
   readonly dataDir: string;
   readonly madeBy: string;
@@ -27,24 +27,24 @@ export interface Restored {
 const STAGE = '.restoring';
 const LOCK = 'lock';
 /** Moved last: without the cluster, no command regards the folder as an installation. */
-const LAST = 'pg';
+const MOVED_LAST = 'pg';
 const NAME = /^berth-\d{8}T\d{6}Z\.zip$/;
 
 /** @throws Fault if the folder is in use, or the backup does not fit the settings or the version of this program. */
-export async function restore(env: Environment, source: string): Promise<Restored> {
+export async function restore(env: Environment, source: string): Promise<RestoreResult> {
   const config = readConfig(env);
   const { dataDir } = config;
   const path = await fileIn(resolve(source));
-  await demandEmpty(dataDir);
+  await assertEmpty(dataDir);
   const scope = new Scope();
   try {
     const backup = await openBackup(path);
     scope.defer(() => backup.close());
-    await demandFits(config, backup.manifest);
+    await assertCompatible(config, backup.manifest);
     await mkdir(dataDir, { recursive: true, mode: 0o700 });
     scope.own(await lockDataFolder(dataDir, { waitMs: 0, role: 'command' }));
-    await demandEmpty(dataDir);
-    await putInto(dataDir, backup);
+    await assertEmpty(dataDir);
+    await installBackup(dataDir, backup);
     const { version: madeBy, createdAt, entries } = backup.manifest;
     return { path, dataDir, madeBy, createdAt, files: entries.length, notRestored: elsewhere(config) };
   } finally {
@@ -66,7 +66,7 @@ async function fileIn(source: string): Promise<string> {
 }
 
 /** Throws if the folder contains more than the stage and the lock file, which a killed restore may have left. */
-async function demandEmpty(dataDir: string): Promise<void> {
+async function assertEmpty(dataDir: string): Promise<void> {
   const names = await readdir(dataDir).catch(() => []);
   const others = names.filter(name => name !== STAGE && name !== LOCK);
   if (others.length === 0) return;
@@ -75,14 +75,14 @@ async function demandEmpty(dataDir: string): Promise<void> {
   });
 }
 
-async function demandFits(config: Config, { version, database, files }: Manifest): Promise<void> {
+async function assertCompatible(config: Config, { version, database, files }: Manifest): Promise<void> {
   const kind = config.databaseUrl ? 'elsewhere' : 'embedded';
   if (database.kind !== kind)
-    throw misfit(
+    throw incompatibleBackup(
       kind === 'embedded' ? 'Set DATABASE_URL to its value at the time of the backup.' : 'Unset DATABASE_URL.',
     );
   if ((config.s3 ? 's3' : 'disk') !== files)
-    throw misfit(
+    throw incompatibleBackup(
       files === 's3' ? 'Set BERTH_S3_BUCKET to its value at the time of the backup.' : 'Unset BERTH_S3_BUCKET.',
     );
   if (database.kind === 'elsewhere') return;
@@ -91,15 +91,17 @@ async function demandFits(config: Config, { version, database, files }: Manifest
       advice: 'Nothing was restored. Restore it with that version.',
     });
   if (!(await findBinaries({ major: database.major })))
-    throw misfit(`Install PostgreSQL ${database.major} (Debian: apt install postgresql-${database.major}).`);
+    throw incompatibleBackup(
+      `Install PostgreSQL ${database.major} (Debian: apt install postgresql-${database.major}).`,
+    );
 }
 
-const misfit = (advice: string): Fault =>
+const incompatibleBackup = (advice: string): Fault =>
   new Fault('backup_misfit', 'The settings differ from those that the backup was made with.', {
     advice: `Nothing was restored. ${advice}`,
   });
 
-async function putInto(dataDir: string, backup: OpenedBackup): Promise<void> {
+async function installBackup(dataDir: string, backup: OpenedBackup): Promise<void> {
   const stage = join(dataDir, STAGE);
   const asRoot = process.getuid?.() === 0;
   const { mode, uid, gid } = backup.manifest.owner;
@@ -109,9 +111,9 @@ async function putInto(dataDir: string, backup: OpenedBackup): Promise<void> {
     await backup.unpackInto(stage, { asRoot });
     if (asRoot) for (const path of [dataDir, join(dataDir, LOCK)]) await chown(path, uid, gid);
     await chmod(dataDir, mode);
-    const names = (await readdir(stage)).filter(name => name !== LAST);
-    for (const name of [...names, LAST])
-      if (name !== LAST || backup.manifest.database.kind === 'embedded')
+    const names = (await readdir(stage)).filter(name => name !== MOVED_LAST);
+    for (const name of [...names, MOVED_LAST])
+      if (name !== MOVED_LAST || backup.manifest.database.kind === 'embedded')
         await rename(join(stage, name), join(dataDir, name));
     await syncFolder(dataDir);
   } finally {

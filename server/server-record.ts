@@ -58,7 +58,8 @@ function isRecord(value: unknown): value is ServerRecord {
   return Number.isSafeInteger(value.pid) && Number(value.pid) > 1 && /^\d+$/.test(String(value.startTicks));
 }
 
-export const addressesFrom = (value: unknown): ServerAddresses | undefined => (areAddresses(value) ? value : undefined);
+export const parseAddresses = (value: unknown): ServerAddresses | undefined =>
+  areAddresses(value) ? value : undefined;
 
 function areAddresses(value: unknown): value is ServerAddresses {
   if (typeof value !== 'object' || value === null || !('url' in value) || !('publicUrl' in value)) return false;

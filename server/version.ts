@@ -3,13 +3,13 @@ import { readFileSync } from 'node:fs';
 
 const PACKAGE = new URL('../package.json', import.meta.url);
 
-interface About {
+interface PackageInfo {
   readonly version: string;
   /** Only in a release, which `npm install` installs as the command `berth`. */
   readonly commit?: string;
 }
 
-const about = (): About => JSON.parse(readFileSync(PACKAGE, 'utf8')) as About;
+const about = (): PackageInfo => JSON.parse(readFileSync(PACKAGE, 'utf8')) as PackageInfo;
 
 export const version = (): string => about().version;
 

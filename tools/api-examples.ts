@@ -6,7 +6,7 @@ import { shapeOf } from './api-shape.ts';
 
 const SESSION = '019ab2c4-7d10-7a0e-9a53-0f1c3a2f7d11';
 const APPLICATION = '0199f7c2-6a64-7a0e-9a53-0f1c3a2f7d10';
-const WHEN = '2026-09-24T10:15:30.123Z';
+const EXAMPLE_TIME = '2026-09-24T10:15:30.123Z';
 const LATER = '2026-09-24T11:15:30.123Z';
 
 /** Values for fields by name, the same in all examples. */
@@ -143,7 +143,7 @@ function exampleOf(schema: TSchema, name: string, options: ExampleOptions): unkn
   if (type === 'integer' || type === 'number') return 1;
   if (type === 'object') return {};
   if (format === 'uuid') return SESSION;
-  return format === 'date-time' ? WHEN : name;
+  return format === 'date-time' ? EXAMPLE_TIME : name;
 }
 
 /** The address that all documents use. */

@@ -104,14 +104,14 @@ function operationBlocks(id: OperationId): string[] {
 }
 
 function facts(id: OperationId, { credential, scopes, isWrite }: Operation): string {
-  const also = pathsOf(id, true).slice(1);
+  const otherPaths = pathsOf(id, true).slice(1);
   return [
     `- Credential: ${CREDENTIALS[credential]}`,
     ...(scopes ? [`- Scope: ${scopes.map(scope => `\`${scope}\``).join(' or ')}`] : []),
     ...(isWrite
       ? [`- Write, ${isRepeatable(id) ? 'safe to repeat with an `Idempotency-Key`' : 'not safe to repeat'}`]
       : []),
-    ...(also.length > 0 ? [`- Also at ${also.map(({ path }) => `\`${path}\``).join(', ')}`] : []),
+    ...(otherPaths.length > 0 ? [`- Also at ${otherPaths.map(({ path }) => `\`${path}\``).join(', ')}`] : []),
   ].join('\n');
 }
 

@@ -16,7 +16,7 @@ const COMPRESSED = new Set(['.html', '.css', '.js', '.json', '.svg']);
 const COMPRESS_BYTES_MIN = 512;
 const BROTLI_QUALITY = 10;
 /** The number of older builds to keep, because a server may be about to load one. */
-const OLD_KEPT = 2;
+const OLD_BUILDS_KEPT = 2;
 
 /** Reports its progress with `say`. Resolves with the folder of the build. */
 export async function buildWeb(say: (text: string) => void = () => {}): Promise<string> {
@@ -78,7 +78,7 @@ function forgetOld(digest: string): void {
     // Another process may remove the same builds.
     .map(one => ({ one, at: statSync(join(WEB, one), { throwIfNoEntry: false })?.mtimeMs ?? 0 }))
     .sort((a, b) => b.at - a.at);
-  for (const { one } of old.slice(OLD_KEPT)) rmSync(join(WEB, one), { recursive: true, force: true });
+  for (const { one } of old.slice(OLD_BUILDS_KEPT)) rmSync(join(WEB, one), { recursive: true, force: true });
 }
 
 if (import.meta.main) await buildWeb(text => process.stderr.write(`berth setup: ${text}\n`));

@@ -28,9 +28,9 @@ const ENTRIES = {
 };
 const BUNDLED_LIBRARIES = /^(typebox|kysely|jose)(\/|$)/;
 /** The number of other bundles to keep, because another run may use one. */
-const OTHERS_KEPT = 2;
+const OTHER_BUNDLES_KEPT = 2;
 /** This file reads the query of its own URL. */
-const KNOWS_ITS_ADDRESS = 'watch-answers.ts';
+const READS_OWN_URL = 'watch-answers.ts';
 
 /** Resolves with the folder of the bundle, which has a `.mjs` file for each entry. */
 export async function bundleServer(): Promise<string> {
@@ -50,7 +50,7 @@ async function bundle(folder: string): Promise<void> {
     root: ROOT,
     configFile: false,
     logLevel: 'error',
-    plugins: [{ name: 'places-of-sources', enforce: 'pre', transform: withPlaces }],
+    plugins: [{ name: 'places-of-sources', enforce: 'pre', transform: withSourceLocations }],
     ssr: { noExternal: [BUNDLED_LIBRARIES], target: 'node' },
     build: {
       ssr: true,
@@ -78,13 +78,12 @@ function removeOld(current: string): void {
     .filter(name => !name.startsWith(current))
     .map(name => ({ path: join(KEPT, name), at: statSync(join(KEPT, name)).mtimeMs }))
     .toSorted((one, other) => other.at - one.at);
-  for (const { path } of others.slice(OTHERS_KEPT)) rmSync(path, { recursive: true, force: true });
+  for (const { path } of others.slice(OTHER_BUNDLES_KEPT)) rmSync(path, { recursive: true, force: true });
 }
 
 /** Replaces the expressions by which a file finds its own location with the location of its source. */
-function withPlaces(code: string, path: string): string | undefined {
-  if (!path.startsWith(`${ROOT}/`) || path.includes('/node_modules/') || path.endsWith(KNOWS_ITS_ADDRESS))
-    return undefined;
+function withSourceLocations(code: string, path: string): string | undefined {
+  if (!path.startsWith(`${ROOT}/`) || path.includes('/node_modules/') || path.endsWith(READS_OWN_URL)) return undefined;
   return code
     .replaceAll('import.meta.url', JSON.stringify(pathToFileURL(path).href))
     .replaceAll('import.meta.dirname', JSON.stringify(dirname(path)));

@@ -49,15 +49,15 @@ const COMPILER_INPUTS = [
   CLIENT_TYPES,
 ];
 const isCompiled = (path: string): boolean => isCode(path) || path.endsWith('.json');
-const isOfConsole = (path: string): boolean => path.startsWith('console/');
+const isConsoleFile = (path: string): boolean => path.startsWith('console/');
 const LINTED = /\.(tsx?|[mc]?js|json|css)$/;
-const MEND_LAYOUT = '`node_modules/.bin/biome check --write .` mends layout and most of the rest.';
-const NAME_THE_TYPE = 'name the type; `any`, `!` and `as` only move the fault.';
+const LINT_REMEDY = '`node_modules/.bin/biome check --write .` mends layout and most of the rest.';
+const TYPE_REMEDY = 'name the type; `any`, `!` and `as` only move the fault.';
 
 const CHECKS: Readonly<Record<string, Check>> = {
-  types: () => onChanged(NOTES.compiled, COMPILER_INPUTS, isCompiled, () => compile('.', NOTES.types)),
+  types: () => ifChanged(NOTES.compiled, COMPILER_INPUTS, isCompiled, () => compile('.', NOTES.types)),
   console: () =>
-    onChanged(NOTES.consoleCompiled, COMPILER_INPUTS, isOfConsole, () => compile('console', NOTES.console)),
+    ifChanged(NOTES.consoleCompiled, COMPILER_INPUTS, isConsoleFile, () => compile('console', NOTES.console)),
   lint,
   layers: async () => complaints(checkLayers(sourceFiles())),
   cycles: async () => complaints(checkCycles(sourceFiles())),
@@ -84,22 +84,22 @@ function sourceFiles(): readonly SourceFile[] {
 
 /** One checker: several would each compute the same types. */
 function compile(project: string, buildInfo: string): Promise<Outcome> {
-  const remembering = ['--incremental', '--tsBuildInfoFile', buildInfo];
-  const args = ['-p', project, '--pretty', 'false', '--checkers', '1', ...remembering];
-  return program('tsc', args, NAME_THE_TYPE, COMPILER_ENV);
+  const incrementalArgs = ['--incremental', '--tsBuildInfoFile', buildInfo];
+  const args = ['-p', project, '--pretty', 'false', '--checkers', '1', ...incrementalArgs];
+  return program('tsc', args, TYPE_REMEDY, COMPILER_ENV);
 }
 
 function lint(): Promise<Outcome> {
   const inputs = ['biome.json', 'package-lock.json'];
-  const check = (changed: readonly string[]) => program('biome', ['ci', '--colors=off', ...changed], MEND_LAYOUT);
-  return onChanged(NOTES.lint, inputs, path => LINTED.test(path), check);
+  const check = (changed: readonly string[]) => program('biome', ['ci', '--colors=off', ...changed], LINT_REMEDY);
+  return ifChanged(NOTES.lint, inputs, path => LINTED.test(path), check);
 }
 
 /**
  * Runs a check on the files that it concerns and that have changed, or import a changed file, since the check last
  * passed; on `.` if the changes are not known, or one of the files was removed.
  */
-async function onChanged(
+async function ifChanged(
   file: string,
   inputs: readonly string[],
   concerns: (path: string) => boolean,
@@ -122,8 +122,8 @@ async function onChanged(
 async function client(): Promise<Outcome> {
   const { apiDocument, NOTE } = await import('./generated-files.ts');
   const document = apiDocument();
-  const makers = ['package-lock.json', 'tools/client-types.ts'].map(read);
-  const of = digestOf([JSON.stringify(document), ...makers].join());
+  const generatorInputs = ['package-lock.json', 'tools/client-types.ts'].map(read);
+  const of = digestOf([JSON.stringify(document), ...generatorInputs].join());
   const committed = existsSync(join(ROOT, CLIENT_TYPES)) ? [{ path: CLIENT_TYPES, text: read(CLIENT_TYPES) }] : [];
   const known = readNotes(NOTES.client);
   if (committed.length > 0 && known?.of === of && changedSince(committed, known.files).length === 0)

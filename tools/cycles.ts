@@ -28,10 +28,10 @@ function follow(
 ): void {
   const seenAt = trail.indexOf(path);
   if (seenAt !== -1) {
-    const circle = trail.slice(seenAt);
-    found.set([...circle].sort().join(), {
+    const cycle = trail.slice(seenAt);
+    found.set([...cycle].sort().join(), {
       path,
-      what: `files in a circle: ${[...circle, path].join(' -> ')}`,
+      what: `files in a circle: ${[...cycle, path].join(' -> ')}`,
       remedy: REMEDY,
     });
     return;

@@ -21,15 +21,15 @@ const EVENTS = [
   'clientError',
   'tlsClientError',
 ];
-const LISTENS = new RegExp(
+const LISTENER_CALL = new RegExp(
   `\\.(?:on|once|addListener|prependListener|addEventListener)\\(\\s*(['"\`])(${EVENTS.join('|')})\\1\\s*,\\s*([\\w.#$]*)`,
   'g',
 );
-const READS = /\bonread\s*:/g;
-const PARSES = /\bJSON\s*\.\s*parse\b/g;
+const READ_CALLBACK = /\bonread\s*:/g;
+const PARSE_CALL = /\bJSON\s*\.\s*parse\b/g;
 /** String() throws for an object that cannot be converted, and otherwise returns text that others control. */
-const CONVERTS = /(?<![\w.$])String\(/g;
-const NOTHING_IS_CONVERTED = /^server\/(?:engines\/browser|domain\/logs|domain\/live|entry\/cdp|entry\/live)\//;
+const STRING_CALL = /(?<![\w.$])String\(/g;
+const WITHOUT_STRING_CALLS = /^server\/(?:engines\/browser|domain\/logs|domain\/live|entry\/cdp|entry\/live)\//;
 
 const OWN_BYTES = 'reads what this installation wrote, or ships with';
 
@@ -122,11 +122,11 @@ function unguarded({ path, text }: SourceFile): Entrance[] {
   const words = withoutComments(text);
   const at = (index: number, name: string): Entrance => ({ path, line: lineOf(text, index), name });
   return [
-    ...[...words.matchAll(LISTENS)]
+    ...[...words.matchAll(LISTENER_CALL)]
       .filter(([, , , listener = '']) => listener !== 'guarded' && !isMadeByGuard(code, listener))
       .map(match => at(match.index, match[2] ?? '')),
-    ...[...code.matchAll(READS)].map(match => at(match.index, 'onread')),
-    ...[...code.matchAll(PARSES)].map(match => at(match.index, 'JSON.parse')),
+    ...[...code.matchAll(READ_CALLBACK)].map(match => at(match.index, 'onread')),
+    ...[...code.matchAll(PARSE_CALL)].map(match => at(match.index, 'JSON.parse')),
   ];
 }
 
@@ -137,8 +137,8 @@ function isMadeByGuard(code: string, listener: string): boolean {
 }
 
 function conversions({ path, text }: SourceFile): Complaint[] {
-  if (!NOTHING_IS_CONVERTED.test(path)) return [];
-  return [...codeOnly(text).matchAll(CONVERTS)].map(match => ({
+  if (!WITHOUT_STRING_CALLS.test(path)) return [];
+  return [...codeOnly(text).matchAll(STRING_CALL)].map(match => ({
     path,
     line: lineOf(text, match.index),
     what: 'a value is converted to text: String(…)',

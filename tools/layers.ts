@@ -122,7 +122,7 @@ const RULES: Readonly<Record<Layer, Rule>> = {
  */
 const WIRING = /^server\/(?:wiring\/)?[\w.-]+\.ts$/;
 /** The files of the server that the CLI may import. */
-const OPERATOR_DOORS = /^server\/(main|local|examine|leftovers|backup|restore|server-record|config)\.ts$/;
+const CLI_IMPORTABLE = /^server\/(main|local|examine|leftovers|backup|restore|server-record|config)\.ts$/;
 
 /** Files of the SDK that the console imports, and the files that these import: they run in a browser, without Node. */
 const FOR_BROWSERS = /^sdk\/(verify-receipt-in-browser|receipt-rules|approval-rules|canonical-json|base64url)\.ts$/;
@@ -156,7 +156,7 @@ export function judge(from: string, specifier: string, typeOnly: boolean): strin
     return `the import of ${specifier} does not name its file; write the .ts`;
   const target = posix.normalize(posix.join(posix.dirname(from), specifier));
   if (/\.(json|css|svg)$/.test(target)) return undefined;
-  return judgeOurs(from, place, rule, target, typeOnly);
+  return judgeLocalImport(from, place, rule, target, typeOnly);
 }
 
 function judgePackage(place: Place, rule: Rule, specifier: string): string | undefined {
@@ -168,12 +168,18 @@ function judgePackage(place: Place, rule: Rule, specifier: string): string | und
   return `${place.layer} does not import the package ${name}`;
 }
 
-function judgeOurs(from: string, place: Place, rule: Rule, target: string, typeOnly: boolean): string | undefined {
+function judgeLocalImport(
+  from: string,
+  place: Place,
+  rule: Rule,
+  target: string,
+  typeOnly: boolean,
+): string | undefined {
   const other = placeOf(target);
   if (target.endsWith('.test.ts')) return `nobody imports a test file (${target})`;
   if (target === 'server/parts.ts' && from !== 'server/main.ts' && !isTestLayer(place.layer))
     return 'only main.ts imports parts.ts';
-  if (place.layer === 'cli' && OPERATOR_DOORS.test(target)) return undefined;
+  if (place.layer === 'cli' && CLI_IMPORTABLE.test(target)) return undefined;
   if (place.layer === 'console' && target === 'sdk/verify-receipt-in-browser.ts') return undefined;
   if (FOR_BROWSERS.test(from) && !FOR_BROWSERS.test(target)) return `${from} runs in browsers: ${target} does not`;
   if (other.layer === place.layer && place.folder !== undefined) return judgeNeighbour(place, other);

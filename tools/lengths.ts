@@ -5,16 +5,16 @@ import { type Complaint, isTest, type SourceFile } from './source-files.ts';
 const LINES_MAX = 60;
 const WIRING = /^server\/(?:wiring\/[\w.-]+|parts|local|leftovers|examine|metrics)\.ts$/;
 /** The code is formatted, so a line without indentation begins a declaration or a comment, or ends one. */
-const BEGINS = /^[a-z/]/;
+const TOP_LEVEL_LINE = /^[a-z/]/;
 const FUNCTION = /^(?:export )?(?:(?:async )?function\*? (\w+)|const (\w+) =)/;
 
 export function checkLengths(files: readonly SourceFile[]): Complaint[] {
-  return files.filter(({ path }) => WIRING.test(path) && !isTest(path)).flatMap(tooLongIn);
+  return files.filter(({ path }) => WIRING.test(path) && !isTest(path)).flatMap(longFunctionsIn);
 }
 
-function tooLongIn({ path, text }: SourceFile): Complaint[] {
+function longFunctionsIn({ path, text }: SourceFile): Complaint[] {
   const lines = codeOnly(text).trimEnd().split('\n');
-  const starts = lines.flatMap((line, at) => (BEGINS.test(line) ? [at] : []));
+  const starts = lines.flatMap((line, at) => (TOP_LEVEL_LINE.test(line) ? [at] : []));
   return starts.flatMap((start, index) => {
     const [, named, assigned] = FUNCTION.exec(lines[start] ?? '') ?? [];
     const name = named ?? assigned;

@@ -8,9 +8,9 @@ import { parseArgs } from 'node:util';
 const ROOT = dirname(import.meta.dirname);
 const BLOCK_MS_MAX = 120_000;
 /** The address that documents use. */
-const WRITTEN_URL = 'http://127.0.0.1:8080';
+const DOCUMENTED_URL = 'http://127.0.0.1:8080';
 /** Packages that have another name in this checkout: one that is installed in two versions, and our own. */
-const HERE_CALLED: Readonly<Record<string, string>> = {
+const LOCAL_PACKAGES: Readonly<Record<string, string>> = {
   '@browserbasehq/stagehand': 'stagehand3',
   '@berth/sdk': './sdk/index.ts',
 };
@@ -29,16 +29,16 @@ export function runnableBlocks(document: string): Block[] {
   }));
 }
 
-export interface Live {
+export interface RunningServer {
   readonly url: string;
   readonly key: string;
 }
 
 /** Resolves with the output of the block. Rejects with the output if the block failed. */
-export function runBlock(block: Block, live: Live): Promise<string> {
-  const text = Object.entries(HERE_CALLED).reduce(
+export function runBlock(block: Block, live: RunningServer): Promise<string> {
+  const text = Object.entries(LOCAL_PACKAGES).reduce(
     (all, [written, here]) => all.replaceAll(`'${written}'`, `'${here}'`),
-    block.text.replaceAll(WRITTEN_URL, live.url),
+    block.text.replaceAll(DOCUMENTED_URL, live.url),
   );
   const [file, ...args] =
     block.language === 'sh'
@@ -69,7 +69,7 @@ export function runBlock(block: Block, live: Live): Promise<string> {
 async function main(): Promise<void> {
   const { values, positionals } = parseArgs({
     allowPositionals: true,
-    options: { url: { type: 'string', default: WRITTEN_URL }, key: { type: 'string', default: '' } },
+    options: { url: { type: 'string', default: DOCUMENTED_URL }, key: { type: 'string', default: '' } },
   });
   for (const file of positionals)
     for (const block of runnableBlocks(readFileSync(resolve(file), 'utf8'))) {

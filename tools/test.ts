@@ -17,7 +17,7 @@ import { BEHIND_FRONTS } from './behind-fronts.ts';
 import { ON_BOTH_ENGINES } from './both-engines.ts';
 import { bundleServer } from './bundle-server.ts';
 import { memoryFolder } from './memory-folder.ts';
-import { processorTime, saidOf } from './processor-time.ts';
+import { describeUsage, processorTime } from './processor-time.ts';
 
 const ROOT = dirname(import.meta.dirname);
 /**
@@ -87,7 +87,7 @@ const PARTS: readonly Part[] = [
 ];
 
 /** The longest files are started first, so that none remains alone at the end. Measured in a run of all files. */
-const LONG = [
+const LONG_FILES = [
   'faults/churn',
   'acceptance/console-looks',
   'acceptance/clients',
@@ -149,8 +149,8 @@ function filesOf(part: Part): string[] {
 }
 
 function rank(path: string): number {
-  const place = LONG.findIndex(name => path.includes(name));
-  return place < 0 ? LONG.length : place;
+  const place = LONG_FILES.findIndex(name => path.includes(name));
+  return place < 0 ? LONG_FILES.length : place;
 }
 
 async function runFiles(files: readonly string[], concurrency: number, tally: Tally): Promise<void> {
@@ -250,7 +250,7 @@ const seconds = ((performance.now() - startedAt) / 1000).toFixed(1);
 console.log(
   `\n${files} files, ${tally.passed} tests passed, ${tally.failed.length} failed, ${tally.skipped} skipped, in ${seconds} s`,
 );
-console.log(`  ${saidOf(timeBefore, processorTime())}`);
+console.log(`  ${describeUsage(timeBefore, processorTime())}`);
 const longest = [...tally.files].toSorted(([, one], [, other]) => other - one).slice(0, FILES_SHOWN);
 for (const [file, ms] of longest) console.log(`  ${(ms / 1000).toFixed(1).padStart(6)} s  ${file}`);
 print('unsteady, passed when it was run once more', unsteady);

@@ -114,21 +114,21 @@ const BANS: readonly Ban[] = [
 ];
 
 /** Words that were replaced by plain ones and must not be used again. ARCHITECTURE.md has the words to use. */
-const GONE_EVERYWHERE =
+const BANNED_EVERYWHERE =
   /so manieth|Left out: |as somebody wished|told as seldom|notNearerThanWe|keptAfterwards|demandThatTheyServe|none that a proxy|Its time was over/g;
-const GONE_FROM_TEXTS =
+const BANNED_IN_TEXTS =
   /bare array|[Oo]f no (?:use|meaning)\b|st(?:and|ands|ood) in line|found no place|(?:have|has|had) its place|wins over|passed over|goes on behind|nothing of its own/g;
 /** Names of parameters and results are Options, Request, Params and Result; a part of a recording is a segment. */
-const GONE_FROM_CODE =
+const BANNED_IN_CODE =
   /\b\w*(?:Wish|Manner|Machinery)\b|\bWaitingLine\b|\bWholeSlice\b|\bSliceWriter\b|#tireOfPulses\b|\bproxy_is_none\b/g;
 
 const PLAIN_TEXTS = /^(?:contract|console)\//;
 const PLAIN_REMEDY = 'say it in plain English, with the words that ARCHITECTURE.md defines.';
 
 const PLAIN: readonly Ban[] = [
-  { pattern: GONE_EVERYWHERE, where: (path: string) => inCode(path) || isDocument(path) },
-  { pattern: GONE_FROM_TEXTS, where: (path: string) => inCode(path) && PLAIN_TEXTS.test(path) },
-  { pattern: GONE_FROM_CODE, where: inCode },
+  { pattern: BANNED_EVERYWHERE, where: (path: string) => inCode(path) || isDocument(path) },
+  { pattern: BANNED_IN_TEXTS, where: (path: string) => inCode(path) && PLAIN_TEXTS.test(path) },
+  { pattern: BANNED_IN_CODE, where: inCode },
 ].map(ban => ({ ...ban, what: 'words that are hard to understand', remedy: PLAIN_REMEDY, look: 'text' as const }));
 
 export function checkTidy(files: readonly SourceFile[]): Complaint[] {
@@ -197,7 +197,7 @@ function deadLinks(files: readonly SourceFile[]): Complaint[] {
     .filter(({ path }) => isDocument(path))
     .flatMap(file =>
       linksOf(file)
-        .filter(({ path }) => !there.has(path) && !UNREAD.test(path))
+        .filter(({ path }) => !there.has(path) && !UNCHECKED_FILES.test(path))
         .map(({ target, line }) => ({
           path: file.path,
           line,
@@ -223,7 +223,7 @@ const foldersOf = (path: string): string[] => {
 };
 
 /** Files that documents link to, but that the checks do not read. */
-const UNREAD = /^(?:LICENSE|contract\/generated\/[\w.-]+|docs\/assets\/console\.png)$/;
+const UNCHECKED_FILES = /^(?:LICENSE|contract\/generated\/[\w.-]+|docs\/assets\/console\.png)$/;
 
 function unused(files: readonly SourceFile[]): Complaint[] {
   const ours = files.filter(

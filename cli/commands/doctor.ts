@@ -6,13 +6,13 @@ import { printJson, type Terminal } from '../terminal.ts';
 
 export async function doctor(terminal: Terminal, options: { json?: true }): Promise<void> {
   const findings = await examine(terminal.env);
-  const unfit = findings.filter(one => one.required && !one.ok);
-  if (options.json) printJson(terminal, { ok: unfit.length === 0, findings });
+  const unmetRequirements = findings.filter(one => one.required && !one.ok);
+  if (options.json) printJson(terminal, { ok: unmetRequirements.length === 0, findings });
   else terminal.print(findings.map(lineOf).join(''));
-  if (unfit.length > 0)
+  if (unmetRequirements.length > 0)
     throw new CommandFailed(
       EXIT.unfit,
-      `missing requirements: ${unfit.map(one => one.name).join(', ')}. The service cannot run until this machine meets them.`,
+      `missing requirements: ${unmetRequirements.map(one => one.name).join(', ')}. The service cannot run until this machine meets them.`,
     );
 }
 

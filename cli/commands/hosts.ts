@@ -35,7 +35,7 @@ export function drainHost(terminal: Terminal, id: string, { wait, json }: DrainO
     await local.drainHost(id, true);
     const untilMs = systemClock.monotonicMs() + 1000 * wait;
     for (;;) {
-      const left = await usedOn(local, id);
+      const left = await usedSlots(local, id);
       if (left === 0) {
         if (json) return printJson(terminal, { id, draining: true, used: 0 });
         return terminal.print(`Host ${id} has no sessions and receives no new sessions.\n`);
@@ -66,5 +66,5 @@ export function removeHost(terminal: Terminal, id: string, { json }: JsonOption)
   });
 }
 
-const usedOn = async (local: Local, id: string): Promise<number> =>
+const usedSlots = async (local: Local, id: string): Promise<number> =>
   (await local.listHosts()).find(host => host.id === id)?.used ?? 0;

@@ -20,7 +20,7 @@ export interface CreateAppKeyOptions extends AppOptions, Omit<CreateKeyOptions, 
 
 export const createAppKey = (terminal: Terminal, options: CreateAppKeyOptions): Promise<void> =>
   overHttp(terminal, options, async connection => {
-    const profile = options.save ? savedIn(connection) : undefined;
+    const profile = options.save ? loggedInProfile(connection) : undefined;
     const made = await dataOf(
       connection.berth.POST('/v1/applications/{appId}/agent-keys', {
         params: { path: { appId: options.app } },
@@ -47,7 +47,7 @@ function scopeOf(word: string): AgentKeyScope {
   throw new CommandFailed(EXIT.usage, `Unknown scope: ${word}. The scopes are: ${AGENT_KEY_SCOPES.join(', ')}`);
 }
 
-function savedIn({ profile, profileName, server }: Connection): Profile {
+function loggedInProfile({ profile, profileName, server }: Connection): Profile {
   if (profile?.token) return profile;
   throw new CommandFailed(
     EXIT.usage,

@@ -27,11 +27,11 @@ export async function login(terminal: Terminal, options: LoginOptions): Promise<
       EXIT.usage,
       `Profile ${profileName} is already logged in to ${before.server}. Log out first, or use another profile with --profile.`,
     );
-  if (isReadableUnderway(server))
+  if (isUnencryptedRemote(server))
     terminal.say(`Warning: the connection to ${server} is not encrypted. Others may read your credentials.\n`);
   await overHttp(terminal, { server }, async ({ berth }) => {
     const token = options.tokenStdin
-      ? await tokenOfInput(terminal, server)
+      ? await readTokenFromInput(terminal, server)
       : await approvedToken(terminal, berth, options.scope ?? SCOPES);
     writeProfile(terminal, profileName, { ...before, server, token });
     if (before?.token?.isOwn) await revokeReplaced(server, before.token);
@@ -44,7 +44,7 @@ export async function login(terminal: Terminal, options: LoginOptions): Promise<
   });
 }
 
-function isReadableUnderway(server: string): boolean {
+function isUnencryptedRemote(server: string): boolean {
   const { protocol, hostname } = new URL(server);
   return protocol === 'http:' && !/^(localhost|127(\.\d+){3}|\[::1\])$/.test(hostname);
 }
@@ -71,7 +71,7 @@ const invitation = (started: Started): string =>
     `Waiting for approval, for up to ${Math.round(started.expires_in / MINUTE_SECONDS)} minutes ...\n`,
   ].join('\n');
 
-async function tokenOfInput(terminal: Terminal, server: string): Promise<ProfileToken> {
+async function readTokenFromInput(terminal: Terminal, server: string): Promise<ProfileToken> {
   const value = (await terminal.input()).trim();
   if (value === '')
     throw new CommandFailed(EXIT.usage, 'Standard input is empty. Write a personal access token to it.');
@@ -83,14 +83,14 @@ export async function logout(terminal: Terminal, options: Omit<HttpOptions, 'ser
   const name = options.profile ?? PROFILE_DEFAULT;
   const profile = readProfile(terminal, name);
   if (!profile) throw new CommandFailed(EXIT.notFound, `There is no profile ${name}.`);
-  const revoked = await revokeOwn(terminal, profile);
+  const revoked = await revokeLoginCredentials(terminal, profile);
   writeProfile(terminal, name, undefined);
   if (options.json) return printJson(terminal, { profile: name, server: profile.server, revoked });
   terminal.say(`Logged out of ${profile.server}.\n`);
 }
 
 /** Revokes what `login` and `keys create --save` made. The profile is removed even if that fails. */
-async function revokeOwn(terminal: Terminal, { server, key, token }: Profile): Promise<string[]> {
+async function revokeLoginCredentials(terminal: Terminal, { server, key, token }: Profile): Promise<string[]> {
   if (!token) return [];
   const berth = berthClient({ url: server, key: '', token: token.value });
   const revoked: string[] = [];

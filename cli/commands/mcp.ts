@@ -29,10 +29,10 @@ export const serveMcp = (terminal: Terminal, options: McpOptions): Promise<void>
         EXIT.usage,
         'The application of the agent key is unknown. Pass its id with --app ID, or run `berth login` and `berth keys create --app ID`.',
       );
-    const ask = asking(connection, appId);
+    const ask = createAsk(connection, appId);
     await ask('ping', {}); // A wrong address or key is an error of the command, with its exit code.
     const ended = Promise.withResolvers<void>();
-    const handle = serveStdio(() => serverFor(ask), { transport: untilClosed(ended.resolve) });
+    const handle = serveStdio(() => serverFor(ask), { transport: createTransport(ended.resolve) });
     await ended.promise;
     await handle.close();
   });
@@ -74,7 +74,7 @@ function serverFor(ask: Ask): Server {
 const REVISION = '2026-07-28';
 
 /** Returns a function that sends a message and returns its result. */
-function asking({ berth }: Connection, appId: string): Ask {
+function createAsk({ berth }: Connection, appId: string): Ask {
   let lastId = 0;
   return async (method, params) => {
     lastId += 1;
@@ -104,7 +104,7 @@ function resultOf(text: string): Readonly<Record<string, unknown>> {
   return message.result;
 }
 
-function untilClosed(ended: () => void): StdioServerTransport {
+function createTransport(ended: () => void): StdioServerTransport {
   process.stdin.once('end', ended).once('close', ended);
   return new StdioServerTransport();
 }

@@ -54,18 +54,18 @@ const shown = ({ iss, sub, jti, berth }: ReceiptClaims): string => {
     `  about      ${sub} (${operation.id}, revision ${operation.revision})`,
     `  status     ${status}, ended at ${endedAt}`,
     `  called by  ${caller.kind} ${caller.id}`,
-    ...(action ? [`  approved   ${approvedIn(action)}`] : []),
-    ...(session?.handoffs ?? []).map(handoff => `  control    ${controlIn(handoff)}`),
+    ...(action ? [`  approved   ${approvalText(action)}`] : []),
+    ...(session?.handoffs ?? []).map(handoff => `  control    ${controlText(handoff)}`),
     `  receipt    ${jti}`,
     '',
   ].join('\n');
 };
 
-const controlIn = ({ by, from, to, masked, id }: ReceiptHandoff): string =>
+const controlText = ({ by, from, to, masked, id }: ReceiptHandoff): string =>
   `${by.kind} ${by.id ?? ''}`.trim() +
   ` from ${from}${to ? ` to ${to}` : ''}${masked ? ', masked' : ''} (hand-off ${id})`;
 
-const approvedIn = ({ approval: { by, at, proof, rpId } }: NonNullable<ReceiptClaims['berth']['action']>): string =>
+const approvalText = ({ approval: { by, at, proof, rpId } }: NonNullable<ReceiptClaims['berth']['action']>): string =>
   `by ${by.kind} ${by.id} at ${at}${proof ? `, signed with a passkey for ${rpId}` : ''}`;
 
 async function textIn(file: string): Promise<string> {

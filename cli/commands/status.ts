@@ -9,7 +9,7 @@ import { printJson, type Terminal } from '../terminal.ts';
 /** The readiness check queries the database, which may be slow. */
 const ANSWER_MS = 15_000;
 /** Addresses that mean every interface, with the loopback address that the command uses instead. */
-const ANYWHERE: Readonly<Record<string, string>> = { '0.0.0.0': '127.0.0.1', '[::]': '[::1]' };
+const LOOPBACK_BY_WILDCARD: Readonly<Record<string, string>> = { '0.0.0.0': '127.0.0.1', '[::]': '[::1]' };
 
 interface Check {
   readonly name: string;
@@ -54,16 +54,16 @@ export async function status(terminal: Terminal, { json }: { json?: true }): Pro
       EXIT.failed,
       'the server has no operator address: BERTH_OPERATOR_LISTEN is `off`. Set it to an address and restart the service.',
     );
-  const found = await read(reachable(server.addresses.url), operatorUrl, server.pid, publicUrl);
+  const found = await read(reachableUrl(server.addresses.url), operatorUrl, server.pid, publicUrl);
   if (json) printJson(terminal, found);
   else terminal.print(shown(found));
   const failed = found.checks.filter(({ ok }) => !ok);
   if (!found.ready) throw new CommandFailed(EXIT.unfit, `the service is not ready: ${failed.map(wordsOf).join('; ')}.`);
 }
 
-function reachable(listening: string): string {
+function reachableUrl(listening: string): string {
   const { hostname, port } = new URL(listening);
-  return `http://${ANYWHERE[hostname] ?? hostname}:${port || 80}`;
+  return `http://${LOOPBACK_BY_WILDCARD[hostname] ?? hostname}:${port || 80}`;
 }
 
 async function read(url: string, operatorUrl: string, pid: number, publicUrl: string): Promise<Status> {

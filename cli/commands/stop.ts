@@ -7,7 +7,7 @@ import { EXIT } from '../exit-codes.ts';
 import { printJson, type Terminal } from '../terminal.ts';
 
 /** While draining, browsers are closed in parallel, each within ten seconds. */
-const GONE_WITHIN_MS = 90_000;
+const STOP_TIMEOUT_MS = 90_000;
 const POLL_MS = 50;
 
 export interface StopOptions {
@@ -30,12 +30,12 @@ export async function stop(terminal: Terminal, options: StopOptions): Promise<vo
 
 async function end(server: ServerRecord, signal: 'SIGINT' | 'SIGTERM'): Promise<void> {
   process.kill(server.pid, signal);
-  const deadline = Date.now() + GONE_WITHIN_MS;
+  const deadline = Date.now() + STOP_TIMEOUT_MS;
   while (isRunning(server)) {
     if (Date.now() > deadline)
       throw new CommandFailed(
         EXIT.failed,
-        `Process ${server.pid} did not stop within ${GONE_WITHIN_MS / 1000} s of ${signal}. See its log. To end it and its browsers by force, run \`kill -9 ${server.pid}\` and then \`berth stop\`.`,
+        `Process ${server.pid} did not stop within ${STOP_TIMEOUT_MS / 1000} s of ${signal}. See its log. To end it and its browsers by force, run \`kill -9 ${server.pid}\` and then \`berth stop\`.`,
       );
     await new Promise(resolve => setTimeout(resolve, POLL_MS));
   }

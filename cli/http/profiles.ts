@@ -26,8 +26,8 @@ const Profile = Type.Object({
 });
 export type Profile = Static<typeof Profile>;
 
-const Stored = Type.Object({ version: Type.Literal(1), profiles: Type.Record(Type.String(), Profile) });
-type Stored = Static<typeof Stored>;
+const StoredProfiles = Type.Object({ version: Type.Literal(1), profiles: Type.Record(Type.String(), Profile) });
+type StoredProfiles = Static<typeof StoredProfiles>;
 
 /** `$XDG_CONFIG_HOME/berth/credentials.json`, or below `~/.config`. */
 export function credentialsFile({ env }: Terminal): string {
@@ -37,24 +37,24 @@ export function credentialsFile({ env }: Terminal): string {
 }
 
 export const readProfile = (terminal: Terminal, name: string): Profile | undefined => {
-  const { profiles } = readStored(credentialsFile(terminal));
+  const { profiles } = readStoredProfiles(credentialsFile(terminal));
   return Object.hasOwn(profiles, name) ? profiles[name] : undefined;
 };
 
 /** `undefined` removes the profile. */
 export function writeProfile(terminal: Terminal, name: string, profile: Profile | undefined): void {
   const file = credentialsFile(terminal);
-  const others = Object.entries(readStored(file).profiles).filter(([other]) => other !== name);
+  const others = Object.entries(readStoredProfiles(file).profiles).filter(([other]) => other !== name);
   const profiles = Object.fromEntries(profile ? [...others, [name, profile]] : others);
   if (Object.keys(profiles).length === 0) return rmSync(file, { force: true });
-  writeStored(file, { version: 1, profiles });
+  writeStoredProfiles(file, { version: 1, profiles });
 }
 
-function readStored(file: string): Stored {
+function readStoredProfiles(file: string): StoredProfiles {
   const text = textOf(file);
   if (text === undefined) return { version: 1, profiles: {} };
   const stored = parsed(text);
-  if (Check(Stored, stored)) return stored;
+  if (Check(StoredProfiles, stored)) return stored;
   throw new CommandFailed(
     EXIT.failed,
     `${file} is not a valid credentials file. Remove it, and run \`berth login\` again.`,
@@ -65,7 +65,7 @@ function readStored(file: string): Stored {
  * Writes to a temporary file first, so that nobody reads an incomplete file. Its mode is set before the first byte is
  * written.
  */
-function writeStored(file: string, stored: Stored): void {
+function writeStoredProfiles(file: string, stored: StoredProfiles): void {
   const fresh = `${file}.${process.pid}`;
   try {
     mkdirSync(dirname(file), { recursive: true, mode: 0o700 });

@@ -4,7 +4,7 @@ import type { ConsumerDevice, ConsumerDevices } from '../../contract/consumer-da
 import type { ConsumerPasskeys, ConsumerProfile } from '../../contract/consumers.ts';
 import type { PasskeyChallenge } from '../../contract/sign-in.ts';
 import { createPasskey, hasPasskeys } from '../src/api/passkeys.ts';
-import { busy, button, byId, listOf, make, sureButton, timeOf, titled } from './parts.ts';
+import { busy, button, byId, confirmButton, listOf, make, timeOf, titled } from './parts.ts';
 import { offer } from './receipts.ts';
 import type { Session } from './session.ts';
 
@@ -38,7 +38,7 @@ export async function showAccount(session: Session): Promise<void> {
       { className: 'soft' },
       `Your profile, memory and passkeys are destroyed, and agents of ${session.application} can no longer act for you. This cannot be undone.`,
     ),
-    sureButton('Delete my account', 'Delete it for good', async () => {
+    confirmButton('Delete my account', 'Delete it for good', async () => {
       await session.send('profile.delete');
       location.assign(`/consumer/${session.appId}`);
     }),
@@ -80,7 +80,7 @@ function passkeyItem(session: Session, { id, name, createdAt }: ConsumerPasskeys
     make('strong', {}, name),
     make('span', { className: 'about' }, 'added ', timeOf(createdAt)),
   );
-  const remove = sureButton(
+  const remove = confirmButton(
     'Remove',
     'Remove it',
     async () => {
@@ -96,11 +96,11 @@ function deviceItem(
   session: Session,
   { id, isThis, userAgent, lastUsedAt, createdAt, lastUsedIp }: ConsumerDevice,
 ): HTMLLIElement {
-  const where = deviceName(userAgent ?? '');
+  const deviceLabel = deviceName(userAgent ?? '');
   const text = make(
     'div',
     { className: 'row' },
-    make('strong', {}, where),
+    make('strong', {}, deviceLabel),
     ...(isThis ? [make('span', { className: 'badge' }, 'this device')] : []),
     make(
       'span',
@@ -117,7 +117,7 @@ function deviceItem(
       await showAccount(session);
     },
     'quiet',
-    `Sign out of ${where}`,
+    `Sign out of ${deviceLabel}`,
   );
   return make('li', { className: 'pair' }, text, ...(isThis ? [] : [end]));
 }

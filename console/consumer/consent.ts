@@ -6,7 +6,7 @@ import type { Session } from './session.ts';
 
 const KEY = /^[a-z0-9][a-z0-9._-]{0,127}$/;
 const DAY_MS = 86_400_000;
-const TIMES: ReadonlyArray<readonly [text: string, days: number | undefined]> = [
+const DURATIONS: ReadonlyArray<readonly [text: string, days: number | undefined]> = [
   ['for a day', 1],
   ['for 30 days', 30],
   ['until I withdraw it', undefined],
@@ -31,7 +31,7 @@ export async function showConsent(session: Session, keyId: string): Promise<void
   ]);
   const time = choice(
     'How long',
-    TIMES.map(([text, days]) => [text, String(days ?? '')] as const),
+    DURATIONS.map(([text, days]) => [text, String(days ?? '')] as const),
   );
   const allow = async (): Promise<void> => {
     const days = Number(time.chosen());

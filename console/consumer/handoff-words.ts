@@ -2,7 +2,7 @@
 import type { ConsumerHandoff } from '../../contract/consumer-handoffs.ts';
 
 /** What the agent asks for. */
-export const ASKS: Readonly<Record<ConsumerHandoff['reason'], string>> = {
+export const REASON_WORDS: Readonly<Record<ConsumerHandoff['reason'], string>> = {
   login: 'Sign in for an agent',
   otp: 'Enter a code for an agent',
   captcha: 'Solve a captcha for an agent',
@@ -12,7 +12,7 @@ export const ASKS: Readonly<Record<ConsumerHandoff['reason'], string>> = {
   other: 'Help an agent in its browser',
 };
 
-export const ENDS: Readonly<Record<ConsumerHandoff['status'], string>> = {
+export const STATUS_WORDS: Readonly<Record<ConsumerHandoff['status'], string>> = {
   requested: 'waiting for you',
   claimed: 'you have control',
   completed: 'done',

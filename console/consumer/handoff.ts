@@ -2,7 +2,7 @@
 // What the agent wrote is shown separately, as plain text.
 import type { ConsumerHandoff } from '../../contract/consumer-handoffs.ts';
 import type { ClaimedHandoff, HandoffOutcome } from '../../contract/handoffs.ts';
-import { ASKS, isOpen } from './handoff-words.ts';
+import { isOpen, REASON_WORDS } from './handoff-words.ts';
 import { Lease } from './lease.ts';
 import { busy, byId, make, Refused, showProblem, timeOf, titled } from './parts.ts';
 import type { Session } from './session.ts';
@@ -21,7 +21,7 @@ const OVER: Readonly<Record<ConsumerHandoff['status'], string>> = {
   session_ended: 'The browser of the agent was closed.',
 };
 
-const RECORDED: Readonly<Record<ConsumerHandoff['record'], string>> = {
+const RECORD_WORDS: Readonly<Record<ConsumerHandoff['record'], string>> = {
   mask: 'What you do is hidden from the recording and from the agent.',
   pause: 'Nothing is recorded, and the agent cannot read the page.',
   keep: 'What you do is recorded, and the agent can read the page.',
@@ -37,7 +37,7 @@ export async function showHandoff(session: Session, id: string): Promise<void> {
 function draw(session: Session, handoff: ConsumerHandoff, said = OVER[handoff.status]): void {
   const { reason, agent, instructions, pageOrigin, allowedOrigins, record, expiresAt, status } = handoff;
   document.body.className = 'single';
-  titled(ASKS[reason], `${agent.name} asks you to take control of its browser at ${session.application}.`);
+  titled(REASON_WORDS[reason], `${agent.name} asks you to take control of its browser at ${session.application}.`);
   const asked = make(
     'section',
     { className: 'said' },
@@ -50,7 +50,7 @@ function draw(session: Session, handoff: ConsumerHandoff, said = OVER[handoff.st
     {},
     ...pair('Page', pageOrigin ?? 'No page is open yet'),
     ...only,
-    ...pair('Recording', RECORDED[record]),
+    ...pair('Recording', RECORD_WORDS[record]),
     ...pair('Open until', timeOf(expiresAt)),
   );
   if (status === 'requested')
@@ -116,13 +116,13 @@ function work(session: Session, handoff: ConsumerHandoff, lease: Lease): void {
   const failed = make('button', { type: 'button' }, 'Could not do it');
   const back = make('button', { type: 'button', className: 'quiet' }, 'Give it back');
   const all = [done, failed, back];
-  const does = (one: HTMLButtonElement, act: () => Promise<void>): void =>
+  const onClick = (one: HTMLButtonElement, act: () => Promise<void>): void =>
     one.addEventListener('click', () =>
       busy(all, () => act().catch(error => (Lease.isOver(error) ? lost() : Promise.reject(error)))),
     );
-  does(done, () => finish('completed', 'Thank you. The agent has control again.'));
-  does(failed, () => finish('failed', 'The agent was notified, and has control again.'));
-  does(back, async () => {
+  onClick(done, () => finish('completed', 'Thank you. The agent has control again.'));
+  onClick(failed, () => finish('failed', 'The agent was notified, and has control again.'));
+  onClick(back, async () => {
     await lease.giveBack();
     lease.close();
     draw(session, { ...handoff, status: 'requested' });

@@ -7,8 +7,8 @@ const RENEWALS_PER_LEASE = 3;
 const RENEW_MS_MIN = 5_000;
 const RENEW_MS_MAX = 30_000;
 /** The delay after a renewal that got no response. */
-const RENEW_AGAIN_MS = 2_000;
-const NO_ANSWER = 'The service is not responding. You keep control if it responds again soon.';
+const RENEW_RETRY_MS = 2_000;
+const NO_RESPONSE = 'The service is not responding. You keep control if it responds again soon.';
 const OVER: ReadonlySet<string> = new Set(['stale_fence', 'invalid_credentials', 'not_found']);
 
 const keyOf = (id: string): string => `handoff-lease ${id}`;
@@ -66,8 +66,8 @@ export class Lease {
         () => signal.aborted || renewed(),
         error => {
           if (signal.aborted) return;
-          failed(error instanceof Refused ? error : new Error(NO_ANSWER));
-          if (!Lease.isOver(error)) again = setTimeout(renew, RENEW_AGAIN_MS);
+          failed(error instanceof Refused ? error : new Error(NO_RESPONSE));
+          if (!Lease.isOver(error)) again = setTimeout(renew, RENEW_RETRY_MS);
         },
       );
     };
@@ -102,7 +102,7 @@ export class Lease {
       body: JSON.stringify(body),
     });
     if (answer.ok) return;
-    const { code = 'internal', message = NO_ANSWER } = Object(await answer.json().catch(() => ({})));
+    const { code = 'internal', message = NO_RESPONSE } = Object(await answer.json().catch(() => ({})));
     throw new Refused(answer.status, String(code), String(message));
   }
 }

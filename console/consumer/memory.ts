@@ -1,6 +1,6 @@
 // What agents remember about the consumer, and who may use it. Values are always shown as plain text.
 import type { Consent, Consents, MemoryItem, MemoryPage } from '../../contract/consumer-memory.ts';
-import { button, byId, listOf, make, sureButton, timeOf, titled } from './parts.ts';
+import { button, byId, confirmButton, listOf, make, timeOf, titled } from './parts.ts';
 import type { Session } from './session.ts';
 
 const SHOWN = 100;
@@ -29,7 +29,7 @@ export async function showMemory(session: Session): Promise<void> {
   byId('body').replaceChildren(
     make('h2', {}, 'Who may use it'),
     listOf(
-      consents.data.map(one => consentOf(session, one)),
+      consents.data.map(one => consentItem(session, one)),
       'No agent may use it.',
     ),
     make('h2', {}, 'What is remembered'),
@@ -38,7 +38,7 @@ export async function showMemory(session: Session): Promise<void> {
 }
 
 const deleteAll = (session: Session): HTMLElement =>
-  sureButton('Delete everything that is remembered', 'Delete everything', async () => {
+  confirmButton('Delete everything that is remembered', 'Delete everything', async () => {
     await session.send('memory.delete', { prefix: '' });
     await showMemory(session);
   });
@@ -51,7 +51,7 @@ export const keysInWords = (keys: readonly string[]): string =>
     )
     .join(', ');
 
-function consentOf(session: Session, { id, agent, keyId, keys, access, expiresAt }: Consent): HTMLLIElement {
+function consentItem(session: Session, { id, agent, keyId, keys, access, expiresAt }: Consent): HTMLLIElement {
   const who = agent ?? (keyId === '*' ? `All agents of ${session.application}` : 'An agent that no longer exists');
   const may = access === 'write' ? 'may read and change ' : 'may read ';
   const withdraw = button(
@@ -76,7 +76,7 @@ function consentOf(session: Session, { id, agent, keyId, keys, access, expiresAt
 function itemOf(session: Session, { key, updatedBy, updatedAt, bytes }: MemoryPage['data'][number]): HTMLLIElement {
   const value = make('pre', { tabIndex: 0 }, 'Loading…');
   value.setAttribute('aria-label', `Value of ${key}`);
-  const remove = sureButton(
+  const remove = confirmButton(
     'Delete',
     `Delete ${key}`,
     async () => {
@@ -108,6 +108,6 @@ function itemOf(session: Session, { key, updatedBy, updatedAt, bytes }: MemoryPa
   return make('li', {}, details);
 }
 
-const KILO = 1024;
+const KIB = 1024;
 
-const sizeOf = (bytes: number): string => (bytes < KILO ? `${bytes} bytes` : `${Math.round(bytes / KILO)} KiB`);
+const sizeOf = (bytes: number): string => (bytes < KIB ? `${bytes} bytes` : `${Math.round(bytes / KIB)} KiB`);

@@ -80,17 +80,17 @@ export async function busy(controls: Iterable<HTMLButtonElement>, work: () => Pr
   }
 }
 
-const DARK_BELOW = 0.4;
+const DARK_LUMINANCE_MAX = 0.4;
 
 /** Uses the colour of the application for buttons, with a readable text colour. */
 export function paint(colour: string | undefined): void {
   const [, red, green, blue] = /^#([0-9a-f]{2})([0-9a-f]{2})([0-9a-f]{2})$/.exec(colour ?? '') ?? [];
   if (colour === undefined || red === undefined || green === undefined || blue === undefined) return;
   const linear = (part: string): number => (Number.parseInt(part, 16) / 255) ** 2.2;
-  const light = 0.2126 * linear(red) + 0.7152 * linear(green) + 0.0722 * linear(blue);
+  const luminance = 0.2126 * linear(red) + 0.7152 * linear(green) + 0.0722 * linear(blue);
   const { style } = document.documentElement;
   style.setProperty('--brand', colour);
-  style.setProperty('--on-brand', light < DARK_BELOW ? '#ffffff' : '#10191d');
+  style.setProperty('--on-brand', luminance < DARK_LUMINANCE_MAX ? '#ffffff' : '#10191d');
 }
 
 export function titled(title: string, lead = ''): void {
@@ -109,7 +109,7 @@ export function button(text: string, work: () => Promise<void>, className = '', 
 }
 
 /** A button whose work cannot be undone. The button is replaced by a request for confirmation. */
-export function sureButton(text: string, sure: string, work: () => Promise<void>, label = text): HTMLElement {
+export function confirmButton(text: string, sure: string, work: () => Promise<void>, label = text): HTMLElement {
   const box = make('div', { className: 'sure' });
   const first = make('button', { type: 'button', className: 'bad quiet' }, text);
   if (label !== text) first.setAttribute('aria-label', label);
@@ -128,21 +128,22 @@ export function sureButton(text: string, sure: string, work: () => Promise<void>
   return box;
 }
 
-const TODAY = new Intl.DateTimeFormat(undefined, { timeStyle: 'short' });
-const THIS_YEAR = new Intl.DateTimeFormat(undefined, {
+const TODAY_FORMAT = new Intl.DateTimeFormat(undefined, { timeStyle: 'short' });
+const THIS_YEAR_FORMAT = new Intl.DateTimeFormat(undefined, {
   month: 'short',
   day: 'numeric',
   hour: 'numeric',
   minute: '2-digit',
 });
-const EVER = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'short' });
+const FULL_FORMAT = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'short' });
 
 /** Without the date if it is today, and without the year if it is this year. */
 export function timeOf(text: string): HTMLTimeElement {
   const time = new Date(text);
   const now = new Date();
   const isThisYear = time.getFullYear() === now.getFullYear();
-  const format = time.toDateString() === now.toDateString() ? TODAY : isThisYear ? THIS_YEAR : EVER;
+  const format =
+    time.toDateString() === now.toDateString() ? TODAY_FORMAT : isThisYear ? THIS_YEAR_FORMAT : FULL_FORMAT;
   return make('time', { dateTime: text }, format.format(time));
 }
 

@@ -7,7 +7,7 @@ import { command, Refused } from './parts.ts';
 
 const VERIFIER_BYTES = 32;
 
-interface Begun {
+interface StartedSignIn {
   readonly provider: string;
   readonly verifier: string;
   /** The query string of the page, which is restored after the sign-in. */
@@ -40,7 +40,7 @@ const providerOf = (appId: string): string => localStorage.getItem(`provider ${a
 export async function startSignIn(appId: string, provider: string, more: object = {}): Promise<void> {
   const [verifier, state] = [randomText(), randomText()];
   const digest = await crypto.subtle.digest('SHA-256', new TextEncoder().encode(verifier));
-  const begun: Begun = { provider, verifier, search: location.search };
+  const begun: StartedSignIn = { provider, verifier, search: location.search };
   sessionStorage.setItem(`sign-in ${state}`, JSON.stringify(begun));
   const { authorizationUrl } = await command<StartedConsumerSession>(appId, provider, 'session.start', {
     ...{ redirectUri: here(), codeChallenge: base64url(new Uint8Array(digest)), state, transport: 'cookie' },
@@ -56,7 +56,7 @@ export async function finishSignIn(appId: string): Promise<void> {
   if (state === null) return;
   const kept = sessionStorage.getItem(`sign-in ${state}`);
   sessionStorage.removeItem(`sign-in ${state}`);
-  const begun: Begun | undefined = kept === null ? undefined : JSON.parse(kept);
+  const begun: StartedSignIn | undefined = kept === null ? undefined : JSON.parse(kept);
   history.replaceState(undefined, '', location.pathname + (begun?.search ?? ''));
   if (!begun) return;
   if (failed !== null || code === null) throw new Error('The sign-in was not completed. Try again.');
@@ -73,7 +73,7 @@ export const isSignedOut = ({ status, code }: Refused, isAboutOne: boolean): boo
 
 export function sessionOf(appId: string, application: string): Session {
   const provider = providerOf(appId);
-  const proving = async <Answer>(work: () => Promise<Answer>): Promise<Answer> => {
+  const withProof = async <Answer>(work: () => Promise<Answer>): Promise<Answer> => {
     try {
       return await work();
     } catch (error) {
@@ -84,8 +84,8 @@ export function sessionOf(appId: string, application: string): Session {
   };
   return {
     ...{ appId, application },
-    send: (name, body) => proving(() => command(appId, provider, name, body)),
-    download: name => proving(() => command(appId, provider, name, {}, answer => answer.blob())),
+    send: (name, body) => withProof(() => command(appId, provider, name, body)),
+    download: name => withProof(() => command(appId, provider, name, {}, answer => answer.blob())),
   };
 }
 

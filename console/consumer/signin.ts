@@ -1,6 +1,6 @@
 // The sign-in page for an application's consumers: passkey, code by e-mail, password. Shows only the methods that the
 // application allows.
-import type { HostedDone, HostedSignIn } from '../../contract/consumers.ts';
+import type { HostedSignIn, HostedSignInResult } from '../../contract/consumers.ts';
 import type { EmailCodeSent, PasskeyChallenge } from '../../contract/sign-in.ts';
 import { askPasskey, hasPasskeys } from '../src/api/passkeys.ts';
 import { busy, byId, command, make, paint, Refused, showProblem } from './parts.ts';
@@ -9,7 +9,7 @@ const [, , , appId = '', signIn = ''] = location.pathname.split('/');
 const send = <Answer>(name: string, body: object = {}): Promise<Answer> =>
   command<Answer>(appId, 'hosted', name, { signIn, ...body });
 
-const finish = ({ redirectTo }: HostedDone): void => location.replace(redirectTo);
+const finish = ({ redirectTo }: HostedSignInResult): void => location.replace(redirectTo);
 
 let email = '';
 let about: HostedSignIn;
@@ -68,7 +68,7 @@ function passkeyButton(): HTMLButtonElement {
     busy([button], async () => {
       const challenge = await send<PasskeyChallenge>('hosted.passkeyOptions');
       const response = await askPasskey(challenge);
-      finish(await send<HostedDone>('hosted.passkey', { ticket: challenge.ticket, response }));
+      finish(await send<HostedSignInResult>('hosted.passkey', { ticket: challenge.ticket, response }));
     }),
   );
   return button;
@@ -115,7 +115,7 @@ const passwordForm = (): HTMLFormElement =>
     [field('E-mail address', emailInput()), field('Password', passwordInput('current-password'))],
     async values => {
       email = textOf(values, 'email');
-      finish(await send<HostedDone>('hosted.password', { email, password: textOf(values, 'password') }));
+      finish(await send<HostedSignInResult>('hosted.password', { email, password: textOf(values, 'password') }));
     },
   );
 
@@ -134,7 +134,7 @@ function askCode(ticket: string): void {
     maxLength: 12,
   });
   const given = form('Sign in', [field('Code', code)], async values =>
-    finish(await send<HostedDone>('hosted.verify', { ticket, code: textOf(values, 'code') })),
+    finish(await send<HostedSignInResult>('hosted.verify', { ticket, code: textOf(values, 'code') })),
   );
   show(
     `If ${email} can sign in here, a six-digit code is on its way. It is valid for ten minutes.`,

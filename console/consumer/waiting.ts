@@ -2,12 +2,12 @@
 // earlier items.
 import type { ApplicationAction, ApplicationActionPage } from '../../contract/actions.ts';
 import type { ConsumerHandoff, ConsumerHandoffPage } from '../../contract/consumer-handoffs.ts';
-import { ASKS, ENDS, isOpen } from './handoff-words.ts';
+import { isOpen, REASON_WORDS, STATUS_WORDS } from './handoff-words.ts';
 import { byId, make, timeOf, titled } from './parts.ts';
 import type { Session } from './session.ts';
 
-const LATELY = 10;
-const WAITING = 50;
+const RECENT_MAX = 10;
+const WAITING_MAX = 50;
 
 const WORDS: Readonly<Record<string, string>> = {
   approved: 'approved, not done yet',
@@ -33,14 +33,14 @@ interface Item {
 
 export async function showWaiting(session: Session): Promise<void> {
   const [waiting, lately, handoffs] = await Promise.all([
-    session.send<ApplicationActionPage>('actions.list', { status: 'awaiting_approval', limit: WAITING }),
-    session.send<ApplicationActionPage>('actions.list', { limit: LATELY }),
-    session.send<ConsumerHandoffPage>('handoffs.list', { limit: WAITING }),
+    session.send<ApplicationActionPage>('actions.list', { status: 'awaiting_approval', limit: WAITING_MAX }),
+    session.send<ApplicationActionPage>('actions.list', { limit: RECENT_MAX }),
+    session.send<ConsumerHandoffPage>('handoffs.list', { limit: WAITING_MAX }),
   ]);
   const actions = new Map([...waiting.data, ...lately.data].map(action => [action.jobId, action]));
   const items = [
-    ...[...actions.values()].map(action => ofAction(session, action)),
-    ...handoffs.data.map(handoff => ofHandoff(session, handoff)),
+    ...[...actions.values()].map(action => itemOfAction(session, action)),
+    ...handoffs.data.map(handoff => itemOfHandoff(session, handoff)),
   ];
   const open = items.filter(({ waits }) => waits).toSorted((one, other) => (one.at < other.at ? -1 : 1));
   const over = items.filter(({ waits }) => !waits).toSorted((one, other) => (one.at > other.at ? -1 : 1));
@@ -54,12 +54,12 @@ export async function showWaiting(session: Session): Promise<void> {
         )
       : make('ul', { className: 'plain' }, ...open.map(item)),
     ...(over.length > 0
-      ? [make('h2', {}, 'Recent'), make('ul', { className: 'plain' }, ...over.slice(0, LATELY).map(item))]
+      ? [make('h2', {}, 'Recent'), make('ul', { className: 'plain' }, ...over.slice(0, RECENT_MAX).map(item))]
       : []),
   );
 }
 
-function ofAction({ appId }: Session, action: ApplicationAction): Item {
+function itemOfAction({ appId }: Session, action: ApplicationAction): Item {
   const { jobId, status, asksFor, operationTitle, agent, expiresAt, endedAt, createdAt } = action;
   const waits = status === 'awaiting_approval';
   return {
@@ -68,18 +68,18 @@ function ofAction({ appId }: Session, action: ApplicationAction): Item {
   };
 }
 
-function ofHandoff({ appId }: Session, handoff: ConsumerHandoff): Item {
+function itemOfHandoff({ appId }: Session, handoff: ConsumerHandoff): Item {
   const { id, status, reason, agent, expiresAt, endedAt, createdAt } = handoff;
   const waits = isOpen(handoff);
   return {
     ...{ waits, at: waits ? expiresAt : (endedAt ?? createdAt), href: `/consumer/${appId}/handoffs/${id}` },
-    ...{ title: ASKS[reason], who: agent.name, end: ENDS[status] },
+    ...{ title: REASON_WORDS[reason], who: agent.name, end: STATUS_WORDS[status] },
   };
 }
 
 function item({ waits, at, href, title, who, end }: Item): HTMLLIElement {
-  const when = waits ? ['until ', timeOf(at)] : [`${end}, `, timeOf(at)];
-  const about = make('span', { className: 'about' }, `${who}, `, ...when);
+  const timeParts = waits ? ['until ', timeOf(at)] : [`${end}, `, timeOf(at)];
+  const about = make('span', { className: 'about' }, `${who}, `, ...timeParts);
   return make(
     'li',
     waits ? { className: 'open' } : {},

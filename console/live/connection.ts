@@ -19,7 +19,7 @@ export class Connection {
   #holder = '';
   #waitMs = RETRY_MIN_MS;
   #hasEnded = false;
-  #everOpen = false;
+  #hasOpened = false;
 
   constructor(listener: ConnectionListener) {
     this.#listener = listener;
@@ -35,7 +35,7 @@ export class Connection {
     socket.binaryType = 'arraybuffer';
     this.#socket = socket;
     socket.addEventListener('open', () => {
-      this.#everOpen = true;
+      this.#hasOpened = true;
       this.#waitMs = RETRY_MIN_MS;
       this.#listener.connection('open');
     });
@@ -75,7 +75,7 @@ export class Connection {
 
   #closed(): void {
     if (this.#hasEnded) return;
-    this.#listener.connection(this.#everOpen ? 'lost' : 'refused');
+    this.#listener.connection(this.#hasOpened ? 'lost' : 'refused');
     // Also retries if the connection has never been open: a restarting server refuses connections for a moment.
     setTimeout(() => this.#open(), this.#waitMs);
     this.#waitMs = Math.min(this.#waitMs * 2, RETRY_MAX_MS);

@@ -21,12 +21,12 @@ export class Downloads {
     link.download = name;
     link.textContent = 'Save';
     link.setAttribute('aria-label', `Save ${name}`);
-    const away = document.createElement('button');
-    away.type = 'button';
-    away.textContent = '\u00d7';
-    away.setAttribute('aria-label', `Dismiss ${name}`);
-    away.addEventListener('click', () => item.remove());
-    item.append(words, amount, link, away);
+    const dismissButton = document.createElement('button');
+    dismissButton.type = 'button';
+    dismissButton.textContent = '\u00d7';
+    dismissButton.setAttribute('aria-label', `Dismiss ${name}`);
+    dismissButton.addEventListener('click', () => item.remove());
+    item.append(words, amount, link, dismissButton);
     parts.downloads.append(item);
     while (parts.downloads.children.length > SHOWN_MAX) parts.downloads.firstElementChild?.remove();
   }

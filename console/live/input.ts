@@ -118,9 +118,9 @@ export class Input {
   #clicksOf(action: 'down' | 'up', { timeStamp, clientX, clientY, button }: PointerEvent): number {
     const last = this.#last;
     if (action === 'up') return last.clicks;
-    const near =
+    const isNear =
       Math.hypot(clientX - last.x, clientY - last.y) < 5 && timeStamp - last.time < 500 && last.button === button;
-    this.#last = { time: timeStamp, x: clientX, y: clientY, button, clicks: near ? Math.min(3, last.clicks + 1) : 1 };
+    this.#last = { time: timeStamp, x: clientX, y: clientY, button, clicks: isNear ? Math.min(3, last.clicks + 1) : 1 };
     return this.#last.clicks;
   }
 
@@ -171,7 +171,7 @@ export class Input {
     // Input from compositions and on-screen keyboards arrives as text.
     if (!this.#hasControl() || event.isComposing || this.#composing || event.keyCode === 229 || event.key === 'Dead')
       return;
-    if (event.key === EXIT_KEY) return this.#leavePicture(action, event);
+    if (event.key === EXIT_KEY) return this.#moveFocusOut(action, event);
     const shortcut = (MAC ? event.metaKey : event.ctrlKey) && !event.altKey;
     const letter = event.key.toLowerCase();
     if (shortcut && letter === 'v') return; // the paste event has the text
@@ -202,7 +202,7 @@ export class Input {
   }
 
   /** All other keys, even Tab and Escape, are sent to the page, so one key must move the focus out of it (WCAG 2.1.2). */
-  #leavePicture(action: 'down' | 'up', event: KeyboardEvent): void {
+  #moveFocusOut(action: 'down' | 'up', event: KeyboardEvent): void {
     event.preventDefault();
     if (action === 'down') parts.control.focus();
   }
@@ -233,7 +233,7 @@ const heldButton = (buttons: number): 'none' | 'left' | 'middle' | 'right' =>
 const textOf = (event: KeyboardEvent, typed: boolean): string =>
   event.key === 'Enter' ? '\r' : typed ? event.key : '';
 
-interface Modified {
+interface ModifierState {
   readonly altKey: boolean;
   readonly ctrlKey: boolean;
   readonly metaKey: boolean;
@@ -242,9 +242,9 @@ interface Modified {
 }
 
 /** With AltGr, or Option on a Mac, keys type characters, so these modifiers are not sent. */
-function modifiersOf(event: Modified, typed = false): number {
-  const third =
+function modifiersOf(event: ModifierState, typed = false): number {
+  const isThirdLevel =
     typed && (event.getModifierState?.('AltGraph') || (event.ctrlKey && event.altKey) || (MAC && event.altKey));
-  const [alt, control] = third ? [false, false] : [event.altKey, event.ctrlKey];
+  const [alt, control] = isThirdLevel ? [false, false] : [event.altKey, event.ctrlKey];
   return Number(alt) + 2 * Number(control) + 4 * Number(event.metaKey) + 8 * Number(event.shiftKey);
 }

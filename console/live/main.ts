@@ -21,16 +21,16 @@ let who: 'you' | 'other' | 'agent' | 'unknown' = 'unknown';
 let hasDevtools = false;
 let fence = 0;
 let shown = '';
-let noticeUntil: ReturnType<typeof setTimeout> | undefined;
+let noticeTimer: ReturnType<typeof setTimeout> | undefined;
 
 /** Input at a position in the picture. */
-const POINTED: ReadonlySet<InputMessage['type']> = new Set(['mouse', 'wheel', 'touch']);
+const POINTER_TYPES: ReadonlySet<InputMessage['type']> = new Set(['mouse', 'wheel', 'touch']);
 
 const hasControl = (): boolean => who === 'you';
 const sendInput = (message: InputMessage): void => {
   // After a change of tabs, the picture still shows the previous page for a moment. Input at that time was meant for
   // that page and is dropped.
-  if (POINTED.has(message.type) && view.page !== shown) return;
+  if (POINTER_TYPES.has(message.type) && view.page !== shown) return;
   if (hasControl()) connection.send({ ...message, fence, page: shown } as DriveMessage); // InputMessage lacks only these two
 };
 
@@ -162,7 +162,7 @@ async function upload(file: File): Promise<string> {
 }
 
 function notify(words: string, passing = true): void {
-  clearTimeout(noticeUntil);
+  clearTimeout(noticeTimer);
   parts.notice.textContent = words;
-  if (passing && words !== '') noticeUntil = setTimeout(() => notify(''), NOTICE_MS);
+  if (passing && words !== '') noticeTimer = setTimeout(() => notify(''), NOTICE_MS);
 }

@@ -26,9 +26,9 @@ export class Overlays {
       if (event.key === 'Enter' && !event.isComposing) parts.dialog.close('ok');
     });
     parts.dialog.addEventListener('close', () => this.#answered());
-    parts.files.addEventListener('close', () => void this.#filesChosen());
-    parts.select.addEventListener('keydown', event => this.#selectKey(event));
-    parts.select.addEventListener('click', event => this.#selectClick(event));
+    parts.files.addEventListener('close', () => void this.#uploadChosenFiles());
+    parts.select.addEventListener('keydown', event => this.#onSelectKey(event));
+    parts.select.addEventListener('click', event => this.#onSelectClick(event));
     parts.select.addEventListener('blur', () => this.#choose(undefined));
   }
 
@@ -93,7 +93,7 @@ export class Overlays {
     select.focus();
   }
 
-  #selectKey(event: KeyboardEvent): void {
+  #onSelectKey(event: KeyboardEvent): void {
     event.preventDefault();
     event.stopPropagation();
     const options = this.#options();
@@ -111,7 +111,7 @@ export class Overlays {
     }
   }
 
-  #selectClick({ target }: MouseEvent): void {
+  #onSelectClick({ target }: MouseEvent): void {
     const option = target instanceof Element ? target.closest('[role="option"]') : null;
     if (option && option.getAttribute('aria-disabled') !== 'true') this.#choose(this.#options().indexOf(option));
   }
@@ -146,7 +146,7 @@ export class Overlays {
     parts.files.showModal();
   }
 
-  async #filesChosen(): Promise<void> {
+  async #uploadChosenFiles(): Promise<void> {
     const chosen = parts.files.returnValue === 'ok' ? [...(parts.filesInput.files ?? [])] : [];
     try {
       const names: string[] = [];

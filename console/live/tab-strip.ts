@@ -9,7 +9,7 @@ export interface TabActions {
   readonly newTab: () => void;
 }
 
-export interface TabsShown {
+export interface TabStripState {
   readonly tabs: readonly TabState[];
   /** The page whose frames are shown. */
   readonly shown: string;
@@ -21,18 +21,18 @@ export interface TabsShown {
 export class TabStrip {
   readonly #actions: TabActions;
   readonly #tabs = new Map<string, TabElement>();
-  readonly #adder = document.createElement('li');
+  readonly #newTabItem = document.createElement('li');
 
   constructor(actions: TabActions) {
     this.#actions = actions;
-    const button = buttonOf('new', '+', () => actions.newTab());
+    const button = createButton('new', '+', () => actions.newTab());
     button.setAttribute('aria-label', 'New tab');
-    this.#adder.append(button);
-    this.#adder.hidden = true;
-    parts.tabs.append(this.#adder);
+    this.#newTabItem.append(button);
+    this.#newTabItem.hidden = true;
+    parts.tabs.append(this.#newTabItem);
   }
 
-  draw(state: TabsShown): void {
+  draw(state: TabStripState): void {
     const open = new Set(state.tabs.map(({ page }) => page));
     for (const [page, tab] of this.#tabs)
       if (!open.has(page)) {
@@ -40,10 +40,10 @@ export class TabStrip {
         this.#tabs.delete(page);
       }
     for (const [index, tab] of state.tabs.entries()) this.#draw(tab, index, state);
-    this.#adder.hidden = !state.hasControl;
+    this.#newTabItem.hidden = !state.hasControl;
   }
 
-  #draw(tab: TabState, index: number, { shown, hasControl, icons }: TabsShown): void {
+  #draw(tab: TabState, index: number, { shown, hasControl, icons }: TabStripState): void {
     const known = this.#tabs.get(tab.page);
     const drawn = known ?? new TabElement(tab.page, this.#actions);
     if (!known) this.#tabs.set(tab.page, drawn);
@@ -62,8 +62,8 @@ class TabElement {
 
   constructor(page: string, actions: TabActions) {
     this.element.className = 'tab';
-    this.#pick = buttonOf('pick', '', () => actions.look(page));
-    this.#close = buttonOf('close', '\u00d7', () => actions.close(page));
+    this.#pick = createButton('pick', '', () => actions.look(page));
+    this.#close = createButton('close', '\u00d7', () => actions.close(page));
     this.#image.alt = '';
     this.#image.hidden = true;
     // Hides the icon if its data is not a valid image.
@@ -93,7 +93,7 @@ class TabElement {
   }
 }
 
-function buttonOf(className: string, text: string, press: () => void): HTMLButtonElement {
+function createButton(className: string, text: string, press: () => void): HTMLButtonElement {
   const button = document.createElement('button');
   button.type = 'button';
   button.className = className;

@@ -3,7 +3,7 @@ import { QueryClientProvider } from '@tanstack/react-query';
 import { RouterProvider } from '@tanstack/react-router';
 import { StrictMode } from 'react';
 import { createRoot } from 'react-dom/client';
-import { lookForPerson, onSignedIn, signInState, takeTokenFromAddress } from './api/credentials.ts';
+import { detectHumanSession, onSignedIn, signInState, takeTokenFromAddress } from './api/credentials.ts';
 import { queryClient } from './api/queries.ts';
 import { ApprovePage, approvalIn } from './people/approve.tsx';
 import { DevicePage } from './people/device.tsx';
@@ -18,7 +18,7 @@ import './styles.css';
 applyTheme(storedTheme());
 takeTokenFromAddress();
 addEventListener('hashchange', takeTokenFromAddress);
-void lookForPerson();
+void detectHumanSession();
 // Discards cached data when another user signs in.
 onSignedIn(() => {
   if (signInState() !== 'signed_out') return;

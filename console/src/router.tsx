@@ -37,11 +37,11 @@ import { WebhooksPage } from './pages/webhooks.tsx';
 import { Shell } from './shell/shell.tsx';
 
 const root = createRootRoute({ component: Shell, notFoundComponent: MissingPage });
-const under = () => root;
+const getRoot = () => root;
 
-const home = createRoute({ getParentRoute: under, path: '/', component: HomePage });
+const home = createRoute({ getParentRoute: getRoot, path: '/', component: HomePage });
 const overview = createRoute({
-  getParentRoute: under,
+  getParentRoute: getRoot,
   path: '/a/$app',
   validateSearch: readPeriod,
   component: function Overview() {
@@ -50,16 +50,16 @@ const overview = createRoute({
   },
 });
 const inbox = createRoute({
-  getParentRoute: under,
+  getParentRoute: getRoot,
   path: '/a/$app/inbox',
   component: function Inbox() {
     const { app } = inbox.useParams();
     return <InboxPage key={app} app={app} />;
   },
 });
-const inboxHome = createRoute({ getParentRoute: under, path: '/inbox', component: InboxHomePage });
+const inboxHome = createRoute({ getParentRoute: getRoot, path: '/inbox', component: InboxHomePage });
 const sessions = createRoute({
-  getParentRoute: under,
+  getParentRoute: getRoot,
   path: '/a/$app/sessions',
   validateSearch: readFilters,
   component: function Sessions() {
@@ -69,7 +69,7 @@ const sessions = createRoute({
   },
 });
 const newSession = createRoute({
-  getParentRoute: under,
+  getParentRoute: getRoot,
   path: '/a/$app/sessions/new',
   component: function NewSession() {
     const { app } = newSession.useParams();
@@ -77,7 +77,7 @@ const newSession = createRoute({
   },
 });
 const playground = createRoute({
-  getParentRoute: under,
+  getParentRoute: getRoot,
   path: '/a/$app/playground',
   component: function Playground() {
     const { app } = playground.useParams();
@@ -85,7 +85,7 @@ const playground = createRoute({
   },
 });
 const session = createRoute({
-  getParentRoute: under,
+  getParentRoute: getRoot,
   path: '/a/$app/sessions/$id',
   validateSearch: readSessionView,
   component: function Session() {
@@ -94,7 +94,7 @@ const session = createRoute({
   },
 });
 const operations = createRoute({
-  getParentRoute: under,
+  getParentRoute: getRoot,
   path: '/a/$app/operations',
   component: function Operations() {
     const { app } = operations.useParams();
@@ -102,7 +102,7 @@ const operations = createRoute({
   },
 });
 const newOperation = createRoute({
-  getParentRoute: under,
+  getParentRoute: getRoot,
   path: '/a/$app/operations/new',
   component: function NewOperation() {
     const { app } = newOperation.useParams();
@@ -110,7 +110,7 @@ const newOperation = createRoute({
   },
 });
 const operation = createRoute({
-  getParentRoute: under,
+  getParentRoute: getRoot,
   path: '/a/$app/operations/$id',
   component: function Operation() {
     const { app, id } = operation.useParams();
@@ -118,7 +118,7 @@ const operation = createRoute({
   },
 });
 const invocations = createRoute({
-  getParentRoute: under,
+  getParentRoute: getRoot,
   path: '/a/$app/invocations',
   validateSearch: readInvocationFilters,
   component: function Invocations() {
@@ -127,7 +127,7 @@ const invocations = createRoute({
   },
 });
 const invocation = createRoute({
-  getParentRoute: under,
+  getParentRoute: getRoot,
   path: '/a/$app/invocations/$id',
   component: function Invocation() {
     const { app, id } = invocation.useParams();
@@ -135,7 +135,7 @@ const invocation = createRoute({
   },
 });
 const keys = createRoute({
-  getParentRoute: under,
+  getParentRoute: getRoot,
   path: '/a/$app/keys',
   component: function Keys() {
     const { app } = keys.useParams();
@@ -143,7 +143,7 @@ const keys = createRoute({
   },
 });
 const credentials = createRoute({
-  getParentRoute: under,
+  getParentRoute: getRoot,
   path: '/a/$app/credentials',
   component: function Credentials() {
     const { app } = credentials.useParams();
@@ -151,7 +151,7 @@ const credentials = createRoute({
   },
 });
 const webhooks = createRoute({
-  getParentRoute: under,
+  getParentRoute: getRoot,
   path: '/a/$app/webhooks',
   component: function Webhooks() {
     const { app } = webhooks.useParams();
@@ -159,7 +159,7 @@ const webhooks = createRoute({
   },
 });
 const credit = createRoute({
-  getParentRoute: under,
+  getParentRoute: getRoot,
   path: '/a/$app/credit',
   validateSearch: readCreditView,
   component: function Credit() {
@@ -168,7 +168,7 @@ const credit = createRoute({
   },
 });
 const limits = createRoute({
-  getParentRoute: under,
+  getParentRoute: getRoot,
   path: '/a/$app/limits',
   component: function Limits() {
     const { app } = limits.useParams();
@@ -176,7 +176,7 @@ const limits = createRoute({
   },
 });
 const members = createRoute({
-  getParentRoute: under,
+  getParentRoute: getRoot,
   path: '/a/$app/members',
   component: function Members() {
     const { app } = members.useParams();
@@ -184,7 +184,7 @@ const members = createRoute({
   },
 });
 const audit = createRoute({
-  getParentRoute: under,
+  getParentRoute: getRoot,
   path: '/a/$app/audit',
   validateSearch: readAuditFilters,
   component: function Audit() {
@@ -193,7 +193,7 @@ const audit = createRoute({
   },
 });
 const contexts = createRoute({
-  getParentRoute: under,
+  getParentRoute: getRoot,
   path: '/a/$app/contexts',
   component: function Contexts() {
     const { app } = contexts.useParams();
@@ -201,7 +201,7 @@ const contexts = createRoute({
   },
 });
 const extensions = createRoute({
-  getParentRoute: under,
+  getParentRoute: getRoot,
   path: '/a/$app/extensions',
   component: function Extensions() {
     const { app } = extensions.useParams();
@@ -209,20 +209,20 @@ const extensions = createRoute({
   },
 });
 const certificates = createRoute({
-  getParentRoute: under,
+  getParentRoute: getRoot,
   path: '/a/$app/certificates',
   component: function Certificates() {
     const { app } = certificates.useParams();
     return <CertificatesPage key={app} app={app} />;
   },
 });
-const applications = createRoute({ getParentRoute: under, path: '/applications', component: ApplicationsPage });
-const account = createRoute({ getParentRoute: under, path: '/account', component: AccountPage });
-const tokens = createRoute({ getParentRoute: under, path: '/tokens', component: TokensPage });
-const outbox = createRoute({ getParentRoute: under, path: '/outbox', component: OutboxPage });
-const host = createRoute({ getParentRoute: under, path: '/host', component: HostPage });
+const applications = createRoute({ getParentRoute: getRoot, path: '/applications', component: ApplicationsPage });
+const account = createRoute({ getParentRoute: getRoot, path: '/account', component: AccountPage });
+const tokens = createRoute({ getParentRoute: getRoot, path: '/tokens', component: TokensPage });
+const outbox = createRoute({ getParentRoute: getRoot, path: '/outbox', component: OutboxPage });
+const host = createRoute({ getParentRoute: getRoot, path: '/host', component: HostPage });
 
-const hosts = createRoute({ getParentRoute: under, path: '/hosts', component: HostsPage });
+const hosts = createRoute({ getParentRoute: getRoot, path: '/hosts', component: HostsPage });
 
 export const router = createRouter({
   routeTree: root.addChildren([

@@ -20,11 +20,11 @@ import {
 const ACCOUNT = { tag: 'Account', credential: 'human', mount: 'native' } as const;
 const READ = { ...ACCOUNT, method: 'GET', isWrite: false } as const;
 const WRITE = { ...ACCOUNT, isWrite: true, unknownFields: 'refuse' } as const;
-const CURRENT = { description: 'The account.', schema: CurrentAccount } as const;
-const ADDED = {
+const CURRENT_ACCOUNT = { description: 'The account.', schema: CurrentAccount } as const;
+const NEW_COOKIE_HEADER = {
   description: 'A new session cookie, because the strongest proof that the account can give has changed.',
 } as const;
-const NEW_COOKIE = { 'set-cookie': ADDED.description } as const;
+const NEW_COOKIE = { 'set-cookie': NEW_COOKIE_HEADER.description } as const;
 
 export const ACCOUNT_OPERATIONS = {
   readAccount: {
@@ -33,7 +33,7 @@ export const ACCOUNT_OPERATIONS = {
     path: '/v1/account',
     summary: 'Read the account',
     description: 'Returns the account of the caller, and the methods with which it can sign in.',
-    responses: { 200: CURRENT },
+    responses: { 200: CURRENT_ACCOUNT },
     errors: [],
   },
   changeAccount: {
@@ -44,7 +44,7 @@ export const ACCOUNT_OPERATIONS = {
     description: 'Changes the name that other members see.',
     body: ChangeAccount,
     bodyExample: { name: 'Ada Lovelace' },
-    responses: { 200: CURRENT },
+    responses: { 200: CURRENT_ACCOUNT },
     errors: [],
   },
   signOut: {
@@ -92,7 +92,7 @@ export const ACCOUNT_OPERATIONS = {
       'Some operations require a proof that is at most five minutes old and as strong as the account is able to give. Changes the cookie. At most ten failures in ten minutes.',
     body: StepUp,
     bodyExample: { method: 'totp', code: '123456' },
-    responses: { 200: { ...CURRENT, headers: NEW_COOKIE } },
+    responses: { 200: { ...CURRENT_ACCOUNT, headers: NEW_COOKIE } },
     errors: ['sign_in_failed', 'rate_limited', 'feature_unavailable', 'busy'],
   },
   requestStepUpChallenge: {
@@ -113,7 +113,7 @@ export const ACCOUNT_OPERATIONS = {
     stepUp: true,
     body: ChangePassword,
     bodyExample: { password: 'correct horse battery staple' },
-    responses: { 200: CURRENT },
+    responses: { 200: CURRENT_ACCOUNT },
     errors: ['busy'],
   },
   requestPasskeyRegistration: {
@@ -136,7 +136,7 @@ export const ACCOUNT_OPERATIONS = {
     stepUp: true,
     body: AddPasskey,
     bodyExample: { ticket: '0199f7c2-6a64-7a0e-9a53-0f1c3a2f7d11', name: 'Laptop', response: {} },
-    responses: { 201: { ...CURRENT, headers: NEW_COOKIE } },
+    responses: { 201: { ...CURRENT_ACCOUNT, headers: NEW_COOKIE } },
     errors: ['sign_in_failed', 'limit_reached', 'feature_unavailable'],
   },
   removePasskey: {
@@ -210,7 +210,7 @@ export const ACCOUNT_OPERATIONS = {
     description: 'Takes the code that was sent. Five wrong codes invalidate the ticket.',
     body: SignInWithEmailCode,
     bodyExample: { ticket: '0199f7c2-6a64-7a0e-9a53-0f1c3a2f7d11', code: '123456' },
-    responses: { 200: CURRENT },
+    responses: { 200: CURRENT_ACCOUNT },
     errors: ['sign_in_failed', 'rate_limited'],
   },
 } as const satisfies Readonly<Record<string, Operation>>;

@@ -87,7 +87,7 @@ export const ACTION_OPERATIONS = {
     credential: 'agentKey',
     scopes: ['actions:execute'],
     isWrite: true,
-    isUncounted: true,
+    isExemptFromRateLimits: true,
     hasOwnIdempotency: true,
     unknownFields: 'refuse',
     params: ActionParams,

@@ -11,7 +11,7 @@ import {
   StartedSession,
   StartSession,
 } from '../sessions.ts';
-import { ADMITTED } from './shared.ts';
+import { ADMISSION_HEADERS } from './shared.ts';
 
 export const COMPATIBILITY_OPERATIONS = {
   listProjects: {
@@ -65,13 +65,13 @@ export const COMPATIBILITY_OPERATIONS = {
     credential: 'agentKey',
     scopes: ['browsers:write'],
     isWrite: true,
-    isUncounted: true,
+    isExemptFromRateLimits: true,
     mount: 'compat',
     unknownFields: 'ignore',
     body: StartSession,
     bodyExample: { browserbaseSessionCreateParams: { keepAlive: true } },
     mayWait: true,
-    responses: { 200: { description: 'The session to use.', schema: StartedSession, headers: ADMITTED } },
+    responses: { 200: { description: 'The session to use.', schema: StartedSession, headers: ADMISSION_HEADERS } },
     errors: [
       'conflicting_fields',
       'project_mismatch',
@@ -98,7 +98,7 @@ export const COMPATIBILITY_OPERATIONS = {
     credential: 'agentKey',
     scopes: ['browsers:write'],
     isWrite: true,
-    isUncounted: true,
+    isExemptFromRateLimits: true,
     mount: 'compat',
     unknownFields: 'ignore',
     params: SessionParams,

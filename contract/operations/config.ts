@@ -1,10 +1,10 @@
 // How the service describes itself to clients.
 import { AuthorizationServer, CachedHeader, ConfigQuery, ServiceConfig } from '../config.ts';
 import type { Operation } from '../operation.ts';
-import { FOR_ANY_ORIGIN } from './shared.ts';
+import { ANY_ORIGIN_HEADERS } from './shared.ts';
 
 const PUBLIC = { tag: 'Service', method: 'GET', credential: 'public', isWrite: false, mount: 'native' } as const;
-const HEADERS = { ETag: 'Version of this content. Send it as `If-None-Match`.', ...FOR_ANY_ORIGIN } as const;
+const HEADERS = { ETag: 'Version of this content. Send it as `If-None-Match`.', ...ANY_ORIGIN_HEADERS } as const;
 const CURRENT = { description: 'The version that you have is current.', headers: HEADERS } as const;
 
 export const CONFIG_OPERATIONS = {

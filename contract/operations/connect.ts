@@ -23,7 +23,7 @@ export const CONNECT_OPERATIONS = {
     tag: 'Connect',
     method: 'GET',
     path: '/v1/browsers/sessions/{id}/connect/json/version',
-    alsoWithSlash: true,
+    allowsTrailingSlash: true,
     summary: 'Discover the CDP address',
     description:
       'For clients that take an http(s) address and look up the WebSocket address themselves. Also served with a trailing slash.',

@@ -5,9 +5,10 @@ import {
   ConsumerReceiptPage,
   EndDevice,
   ListConsumerReceipts,
-  NameReceipt,
+  ReceiptRef,
 } from '../consumer-data.ts';
 import {
+  AgentKeyRef,
   Consent,
   ConsentingAgent,
   Consents,
@@ -16,22 +17,21 @@ import {
   GiveConsent,
   ListMemory,
   MemoryItem,
+  MemoryItemRef,
   MemoryPage,
-  NameAgent,
-  NameMemory,
   PutMemory,
   WithdrawConsent,
 } from '../consumer-memory.ts';
 import type { Operation } from '../operation.ts';
-import { COMMANDS, OF_CONSUMER } from './of-consumer.ts';
+import { COMMANDS_PATH, CONSUMER_COMMAND } from './of-consumer.ts';
 
 const ID = '0199f7c2-6a64-7a0e-9a53-0f1c3a2f7d11';
 
 export const CONSUMER_DATA_OPERATIONS = {
   // ---- memory
   listConsumerMemory: {
-    ...OF_CONSUMER,
-    path: `${COMMANDS}/memory.list`,
+    ...CONSUMER_COMMAND,
+    path: `${COMMANDS_PATH}/memory.list`,
     summary: 'List the memory items of a consumer',
     description: 'Returns the memory items of the consumer without their values, and who wrote each item.',
     isWrite: false,
@@ -41,19 +41,19 @@ export const CONSUMER_DATA_OPERATIONS = {
     errors: ['not_found'],
   },
   readConsumerMemory: {
-    ...OF_CONSUMER,
-    path: `${COMMANDS}/memory.get`,
+    ...CONSUMER_COMMAND,
+    path: `${COMMANDS_PATH}/memory.get`,
     summary: 'Read a memory item',
     description: 'Returns an item with its value.',
     isWrite: false,
-    body: NameMemory,
+    body: MemoryItemRef,
     bodyExample: { key: 'address.home' },
     responses: { 200: { description: 'The item.', schema: MemoryItem } },
     errors: ['not_found'],
   },
   writeConsumerMemory: {
-    ...OF_CONSUMER,
-    path: `${COMMANDS}/memory.put`,
+    ...CONSUMER_COMMAND,
+    path: `${COMMANDS_PATH}/memory.put`,
     summary: 'Write a memory item',
     description:
       'Writes a value as a new version. With `ifVersion`, the value is written only if that is the current version. A consumer has at most 1,000 items and 4 MiB.',
@@ -64,8 +64,8 @@ export const CONSUMER_DATA_OPERATIONS = {
     errors: ['not_found', 'revision_conflict', 'limit_reached'],
   },
   deleteConsumerMemory: {
-    ...OF_CONSUMER,
-    path: `${COMMANDS}/memory.delete`,
+    ...CONSUMER_COMMAND,
+    path: `${COMMANDS_PATH}/memory.delete`,
     summary: 'Delete memory items',
     description: 'Deletes one item, or all items whose keys begin with `prefix`.',
     isWrite: true,
@@ -75,8 +75,8 @@ export const CONSUMER_DATA_OPERATIONS = {
     errors: ['not_found'],
   },
   giveConsumerConsent: {
-    ...OF_CONSUMER,
-    path: `${COMMANDS}/memory.consent`,
+    ...CONSUMER_COMMAND,
+    path: `${COMMANDS_PATH}/memory.consent`,
     summary: 'Allow an agent to use the memory',
     description:
       'Lets one agent key, or all agent keys of the application, read items, or read and write them, until the consent ends or is withdrawn.',
@@ -87,8 +87,8 @@ export const CONSUMER_DATA_OPERATIONS = {
     errors: ['not_found', 'limit_reached'],
   },
   listConsumerConsents: {
-    ...OF_CONSUMER,
-    path: `${COMMANDS}/memory.consents`,
+    ...CONSUMER_COMMAND,
+    path: `${COMMANDS_PATH}/memory.consents`,
     summary: 'List the consents of a consumer',
     description: 'Returns the consents that are in force.',
     isWrite: false,
@@ -96,8 +96,8 @@ export const CONSUMER_DATA_OPERATIONS = {
     errors: ['not_found'],
   },
   withdrawConsumerConsent: {
-    ...OF_CONSUMER,
-    path: `${COMMANDS}/memory.withdraw`,
+    ...CONSUMER_COMMAND,
+    path: `${COMMANDS_PATH}/memory.withdraw`,
     summary: 'Withdraw a consent',
     description: 'Ends a consent. After the response, nothing more is read or written under it.',
     isWrite: true,
@@ -107,12 +107,12 @@ export const CONSUMER_DATA_OPERATIONS = {
     errors: ['not_found'],
   },
   readConsentingAgent: {
-    ...OF_CONSUMER,
-    path: `${COMMANDS}/memory.agent`,
+    ...CONSUMER_COMMAND,
+    path: `${COMMANDS_PATH}/memory.agent`,
     summary: 'Read the name of an agent key',
     description: 'Returns an agent key, for a page that asks the consumer for consent.',
     isWrite: false,
-    body: NameAgent,
+    body: AgentKeyRef,
     bodyExample: { keyId: ID },
     responses: { 200: { description: 'The agent key.', schema: ConsentingAgent } },
     errors: ['not_found'],
@@ -120,8 +120,8 @@ export const CONSUMER_DATA_OPERATIONS = {
 
   // ---- receipts
   listConsumerReceipts: {
-    ...OF_CONSUMER,
-    path: `${COMMANDS}/receipts.list`,
+    ...CONSUMER_COMMAND,
+    path: `${COMMANDS_PATH}/receipts.list`,
     summary: 'List the receipts of a consumer',
     description:
       'Returns the receipts of calls that name the consumer: Actions for the consumer, and reads and writes of the memory.',
@@ -132,12 +132,12 @@ export const CONSUMER_DATA_OPERATIONS = {
     errors: ['not_found'],
   },
   readConsumerReceipt: {
-    ...OF_CONSUMER,
-    path: `${COMMANDS}/receipts.get`,
+    ...CONSUMER_COMMAND,
+    path: `${COMMANDS_PATH}/receipts.get`,
     summary: 'Read a receipt of a consumer',
     description: 'Returns one receipt with its signed form, which `berth receipts verify` checks.',
     isWrite: false,
-    body: NameReceipt,
+    body: ReceiptRef,
     bodyExample: { id: ID },
     responses: { 200: { description: 'The receipt.', schema: ConsumerReceipt } },
     errors: ['not_found'],
@@ -145,8 +145,8 @@ export const CONSUMER_DATA_OPERATIONS = {
 
   // ---- sessions
   listConsumerSessions: {
-    ...OF_CONSUMER,
-    path: `${COMMANDS}/session.list`,
+    ...CONSUMER_COMMAND,
+    path: `${COMMANDS_PATH}/session.list`,
     summary: 'List the sessions of a consumer',
     description: 'Returns where the consumer is signed in.',
     isWrite: false,
@@ -154,8 +154,8 @@ export const CONSUMER_DATA_OPERATIONS = {
     errors: ['not_found'],
   },
   endConsumerSessionNamed: {
-    ...OF_CONSUMER,
-    path: `${COMMANDS}/session.endOne`,
+    ...CONSUMER_COMMAND,
+    path: `${COMMANDS_PATH}/session.endOne`,
     summary: 'Sign a consumer out of one session',
     description: 'Ends a session of the consumer at once.',
     isWrite: true,

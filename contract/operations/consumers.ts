@@ -2,6 +2,7 @@
 import { ActionChallenge, ApplicationAction, ApplicationActionPage } from '../actions.ts';
 import { LinkProfile } from '../consumer-data.ts';
 import {
+  ActionRef,
   AddConsumerPasskey,
   ApproveAction,
   ConsumerParams,
@@ -13,15 +14,14 @@ import {
   EndedConsumerSession,
   ExchangeConsumerCode,
   HostedCode,
-  HostedDone,
   HostedPasskey,
   HostedPasskeyOptions,
   HostedPassword,
   HostedRegister,
   HostedSignIn,
+  HostedSignInResult,
   HostedVerify,
   ListConsumerActions,
-  NameAction,
   RefreshConsumerSession,
   RefuseAction,
   RemoveConsumerPasskey,
@@ -32,11 +32,11 @@ import {
 } from '../consumers.ts';
 import type { Operation } from '../operation.ts';
 import { EmailCodeSent, PasskeyChallenge } from '../sign-in.ts';
-import { COMMANDS, OF_CONSUMER } from './of-consumer.ts';
+import { COMMANDS_PATH, CONSUMER_COMMAND } from './of-consumer.ts';
 
 const ID = '0199f7c2-6a64-7a0e-9a53-0f1c3a2f7d11';
-const DIGEST = `sha256:${'4b'.repeat(32)}`;
-const DECIDE_ERRORS = [
+const EXAMPLE_DIGEST = `sha256:${'4b'.repeat(32)}`;
+const DECISION_ERRORS = [
   'not_found',
   'already_decided',
   'digest_mismatch',
@@ -49,7 +49,7 @@ const DECIDE_ERRORS = [
 const CHALLENGE = 'E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM';
 
 /** Commands that are sent before a session exists. */
-const BEFORE = { ...OF_CONSUMER, credential: 'public', isWrite: true } as const;
+const BEFORE_SIGN_IN = { ...CONSUMER_COMMAND, credential: 'public', isWrite: true } as const;
 /** Commands that our own sign-in page sends. */
 const HOSTED = {
   tag: 'Consumers',
@@ -62,7 +62,7 @@ const HOSTED = {
   params: ConsumerParams,
 } as const;
 /** Passkeys belong to the host name of this service, so pages of applications cannot use them. */
-const ON_OWN_PAGES = {
+const OWN_PAGE_COMMAND = {
   tag: 'Consumers',
   method: 'POST',
   credential: 'consumer',
@@ -72,7 +72,7 @@ const ON_OWN_PAGES = {
   params: ConsumerParams,
 } as const;
 
-const TOKENS = {
+const TOKEN_RESPONSES = {
   200: {
     description: 'The tokens.',
     schema: ConsumerTokens,
@@ -85,14 +85,14 @@ const ENDED = {
   200: { description: 'The session has ended at this service.', schema: EndedConsumerSession, headers: REMOVES_COOKIE },
   204: { description: 'Ended.', headers: REMOVES_COOKIE },
 } as const;
-const DONE = { 200: { description: 'Signed in.', schema: HostedDone } } as const;
-const SENT = { 202: { description: 'Accepted.', schema: EmailCodeSent } } as const;
+const SIGNED_IN_RESPONSES = { 200: { description: 'Signed in.', schema: HostedSignInResult } } as const;
+const CODE_SENT_RESPONSES = { 202: { description: 'Accepted.', schema: EmailCodeSent } } as const;
 
 export const CONSUMER_OPERATIONS = {
   // ---- sessions
   startConsumerSession: {
-    ...BEFORE,
-    path: `${COMMANDS}/session.start`,
+    ...BEFORE_SIGN_IN,
+    path: `${COMMANDS_PATH}/session.start`,
     summary: 'Start a sign-in',
     description:
       'Returns the address that the browser of the consumer must open. The browser comes back to `redirectUri` with `code`, `state` and `iss`, or with `error`. At most 30 requests per minute and address.',
@@ -102,8 +102,8 @@ export const CONSUMER_OPERATIONS = {
     errors: ['not_found', 'feature_unavailable', 'rate_limited', 'upstream_failed'],
   },
   exchangeConsumerCode: {
-    ...BEFORE,
-    path: `${COMMANDS}/session.exchange`,
+    ...BEFORE_SIGN_IN,
+    path: `${COMMANDS_PATH}/session.exchange`,
     summary: 'Exchange a sign-in code',
     description:
       'Returns the session. A code is valid once, for 60 seconds, with the verifier and the redirect address of its sign-in. If a code is sent again, the session that it opened ends.',
@@ -113,23 +113,23 @@ export const CONSUMER_OPERATIONS = {
       codeVerifier: 'dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk',
       redirectUri: 'https://shop.example/signed-in',
     },
-    responses: TOKENS,
+    responses: TOKEN_RESPONSES,
     errors: ['not_found', 'invalid_grant', 'rate_limited'],
   },
   refreshConsumerSession: {
-    ...BEFORE,
-    path: `${COMMANDS}/session.refresh`,
+    ...BEFORE_SIGN_IN,
+    path: `${COMMANDS_PATH}/session.refresh`,
     summary: 'Refresh the session of a consumer',
     description:
       'Returns new tokens and invalidates the old ones. If a refresh token is sent a second time, the session ends, because one of the two holders must have stolen it.',
     body: RefreshConsumerSession,
     bodyExample: { refreshToken: 'bcr_…' },
-    responses: TOKENS,
+    responses: TOKEN_RESPONSES,
     errors: ['not_found', 'invalid_grant', 'rate_limited'],
   },
   readConsumerSession: {
-    ...OF_CONSUMER,
-    path: `${COMMANDS}/session.get`,
+    ...CONSUMER_COMMAND,
+    path: `${COMMANDS_PATH}/session.get`,
     summary: 'Read the session of a consumer',
     description: 'Returns who is signed in, and how they proved it.',
     isWrite: false,
@@ -137,8 +137,8 @@ export const CONSUMER_OPERATIONS = {
     errors: ['not_found'],
   },
   endConsumerSession: {
-    ...OF_CONSUMER,
-    path: `${COMMANDS}/session.end`,
+    ...CONSUMER_COMMAND,
+    path: `${COMMANDS_PATH}/session.end`,
     summary: 'Sign a consumer out',
     description:
       'Ends the session at once. If the provider supports sign-out, also returns the address that signs the consumer out there.',
@@ -147,8 +147,8 @@ export const CONSUMER_OPERATIONS = {
     errors: ['not_found'],
   },
   endConsumerSessions: {
-    ...OF_CONSUMER,
-    path: `${COMMANDS}/session.endAll`,
+    ...CONSUMER_COMMAND,
+    path: `${COMMANDS_PATH}/session.endAll`,
     summary: 'Sign a consumer out everywhere',
     description: 'Ends all sessions of the consumer at once.',
     isWrite: true,
@@ -156,8 +156,8 @@ export const CONSUMER_OPERATIONS = {
     errors: ['not_found'],
   },
   stepUpConsumer: {
-    ...ON_OWN_PAGES,
-    path: `${COMMANDS}/session.stepUp`,
+    ...OWN_PAGE_COMMAND,
+    path: `${COMMANDS_PATH}/session.stepUp`,
     summary: 'Prove the identity of a consumer again',
     description:
       'Accepts a challenge from `passkeys.challenge` that a passkey has signed. The session then has the strength of that proof.',
@@ -171,7 +171,7 @@ export const CONSUMER_OPERATIONS = {
   // ---- the sign-in page
   describeHostedSignIn: {
     ...HOSTED,
-    path: `${COMMANDS}/hosted.describe`,
+    path: `${COMMANDS_PATH}/hosted.describe`,
     summary: 'Read a sign-in',
     description: 'What the sign-in page shows.',
     isWrite: false,
@@ -182,49 +182,49 @@ export const CONSUMER_OPERATIONS = {
   },
   signInHostedWithPassword: {
     ...HOSTED,
-    path: `${COMMANDS}/hosted.password`,
+    path: `${COMMANDS_PATH}/hosted.password`,
     summary: 'Sign a consumer in with a password',
     description: 'Signs in with a password. At most ten failures per consumer and address in ten minutes.',
     body: HostedPassword,
     bodyExample: { signIn: ID, email: 'kim@example.com', password: 'correct horse battery staple' },
-    responses: DONE,
+    responses: SIGNED_IN_RESPONSES,
     errors: ['not_found', 'sign_in_failed', 'cross_site_request', 'feature_unavailable', 'rate_limited', 'busy'],
   },
   sendHostedCode: {
     ...HOSTED,
-    path: `${COMMANDS}/hosted.code`,
+    path: `${COMMANDS_PATH}/hosted.code`,
     summary: 'Send a consumer a code',
     description:
       'Sends a code that is valid for ten minutes by e-mail, to a consumer or, while registration is open, to anyone. The response does not reveal which.',
     body: HostedCode,
     bodyExample: { signIn: ID, email: 'kim@example.com' },
-    responses: SENT,
+    responses: CODE_SENT_RESPONSES,
     errors: ['not_found', 'cross_site_request', 'feature_unavailable', 'rate_limited'],
   },
   registerHosted: {
     ...HOSTED,
-    path: `${COMMANDS}/hosted.register`,
+    path: `${COMMANDS_PATH}/hosted.register`,
     summary: 'Set the password of a consumer',
     description:
       'Sends a code by e-mail. When the code is entered, the password is set: for a new consumer while registration is open, or for one who forgot the old password. All other sessions of the consumer then end.',
     body: HostedRegister,
     bodyExample: { signIn: ID, email: 'kim@example.com', password: 'correct horse battery staple' },
-    responses: SENT,
+    responses: CODE_SENT_RESPONSES,
     errors: ['not_found', 'cross_site_request', 'feature_unavailable', 'rate_limited', 'busy'],
   },
   verifyHostedCode: {
     ...HOSTED,
-    path: `${COMMANDS}/hosted.verify`,
+    path: `${COMMANDS_PATH}/hosted.verify`,
     summary: 'Sign a consumer in with a code',
     description: 'Five wrong codes invalidate the ticket.',
     body: HostedVerify,
     bodyExample: { signIn: ID, ticket: ID, code: '123456' },
-    responses: DONE,
+    responses: SIGNED_IN_RESPONSES,
     errors: ['not_found', 'sign_in_failed', 'cross_site_request', 'rate_limited'],
   },
   requestHostedPasskey: {
     ...HOSTED,
-    path: `${COMMANDS}/hosted.passkeyOptions`,
+    path: `${COMMANDS_PATH}/hosted.passkeyOptions`,
     summary: 'Request a challenge for a passkey of a consumer',
     description: 'Returns a challenge for any passkey that the browser has for this service.',
     body: HostedPasskeyOptions,
@@ -234,19 +234,19 @@ export const CONSUMER_OPERATIONS = {
   },
   signInHostedWithPasskey: {
     ...HOSTED,
-    path: `${COMMANDS}/hosted.passkey`,
+    path: `${COMMANDS_PATH}/hosted.passkey`,
     summary: 'Sign a consumer in with a passkey',
     description: 'User verification is required. Passkeys of other applications are refused.',
     body: HostedPasskey,
     bodyExample: { signIn: ID, ticket: ID, response: {} },
-    responses: DONE,
+    responses: SIGNED_IN_RESPONSES,
     errors: ['not_found', 'sign_in_failed', 'cross_site_request', 'rate_limited', 'feature_unavailable'],
   },
 
   // ---- profile and passkeys
   readConsumerProfile: {
-    ...OF_CONSUMER,
-    path: `${COMMANDS}/profile.get`,
+    ...CONSUMER_COMMAND,
+    path: `${COMMANDS_PATH}/profile.get`,
     summary: 'Read the profile of a consumer',
     description: 'Returns what is stored about the consumer, apart from the memory.',
     isWrite: false,
@@ -254,8 +254,8 @@ export const CONSUMER_OPERATIONS = {
     errors: ['not_found'],
   },
   updateConsumerProfile: {
-    ...OF_CONSUMER,
-    path: `${COMMANDS}/profile.update`,
+    ...CONSUMER_COMMAND,
+    path: `${COMMANDS_PATH}/profile.update`,
     summary: 'Change the profile of a consumer',
     description: 'Changes the fields in the request. Omitted fields keep their values.',
     isWrite: true,
@@ -265,8 +265,8 @@ export const CONSUMER_OPERATIONS = {
     errors: ['not_found'],
   },
   deleteConsumerProfile: {
-    ...OF_CONSUMER,
-    path: `${COMMANDS}/profile.delete`,
+    ...CONSUMER_COMMAND,
+    path: `${COMMANDS_PATH}/profile.delete`,
     summary: 'Delete a consumer',
     description:
       'Destroys the profile, the memory and the passkeys, ends all sessions and consents, and cancels open Actions. Receipts remain, without a name. Cannot be undone. Requires a proof of identity from the last five minutes.',
@@ -276,8 +276,8 @@ export const CONSUMER_OPERATIONS = {
     errors: ['not_found', 'insufficient_user_authentication'],
   },
   linkConsumerProfile: {
-    ...OF_CONSUMER,
-    path: `${COMMANDS}/profile.link`,
+    ...CONSUMER_COMMAND,
+    path: `${COMMANDS_PATH}/profile.link`,
     summary: 'Link two consumers who are the same person',
     description:
       'A person who signs in with two providers is two consumers. This operation makes them one: the consumer of `accessToken` becomes another way to sign in as the calling consumer, who gets the passkeys, memory, Actions and receipts of that consumer. The consents and sessions of that consumer end. Cannot be undone. Both must have proved their identity in the last five minutes.',
@@ -289,8 +289,8 @@ export const CONSUMER_OPERATIONS = {
     errors: ['not_found', 'insufficient_user_authentication', 'invalid_grant', 'name_taken', 'limit_reached'],
   },
   exportConsumerProfile: {
-    ...OF_CONSUMER,
-    path: `${COMMANDS}/profile.export`,
+    ...CONSUMER_COMMAND,
+    path: `${COMMANDS_PATH}/profile.export`,
     summary: 'Export what is kept about a consumer',
     description:
       'Returns a zip archive with the profile, passkeys, sessions, memory, consents, Actions and receipts. It is created while it is sent, and is not stored. Requires a proof of identity from the last five minutes.',
@@ -306,8 +306,8 @@ export const CONSUMER_OPERATIONS = {
     errors: ['not_found', 'insufficient_user_authentication'],
   },
   listConsumerPasskeys: {
-    ...OF_CONSUMER,
-    path: `${COMMANDS}/passkeys.list`,
+    ...CONSUMER_COMMAND,
+    path: `${COMMANDS_PATH}/passkeys.list`,
     summary: 'List the passkeys of a consumer',
     description: 'Returns the passkeys that the consumer has added.',
     isWrite: false,
@@ -315,8 +315,8 @@ export const CONSUMER_OPERATIONS = {
     errors: ['not_found'],
   },
   requestConsumerPasskey: {
-    ...ON_OWN_PAGES,
-    path: `${COMMANDS}/passkeys.options`,
+    ...OWN_PAGE_COMMAND,
+    path: `${COMMANDS_PATH}/passkeys.options`,
     summary: 'Begin adding a passkey to a consumer',
     description: 'Requires a proof of identity from the last five minutes.',
     isWrite: true,
@@ -325,8 +325,8 @@ export const CONSUMER_OPERATIONS = {
     errors: ['not_found', 'insufficient_user_authentication', 'feature_unavailable'],
   },
   addConsumerPasskey: {
-    ...ON_OWN_PAGES,
-    path: `${COMMANDS}/passkeys.add`,
+    ...OWN_PAGE_COMMAND,
+    path: `${COMMANDS_PATH}/passkeys.add`,
     summary: 'Add a passkey to a consumer',
     description: 'The session then counts as signed in with the new passkey.',
     isWrite: true,
@@ -337,8 +337,8 @@ export const CONSUMER_OPERATIONS = {
     errors: ['not_found', 'insufficient_user_authentication', 'sign_in_failed', 'feature_unavailable', 'limit_reached'],
   },
   removeConsumerPasskey: {
-    ...OF_CONSUMER,
-    path: `${COMMANDS}/passkeys.remove`,
+    ...CONSUMER_COMMAND,
+    path: `${COMMANDS_PATH}/passkeys.remove`,
     summary: 'Remove a passkey of a consumer',
     description: 'Requires a proof of identity from the last five minutes.',
     isWrite: true,
@@ -349,8 +349,8 @@ export const CONSUMER_OPERATIONS = {
     errors: ['not_found', 'insufficient_user_authentication'],
   },
   requestConsumerChallenge: {
-    ...ON_OWN_PAGES,
-    path: `${COMMANDS}/passkeys.challenge`,
+    ...OWN_PAGE_COMMAND,
+    path: `${COMMANDS_PATH}/passkeys.challenge`,
     summary: 'Request a challenge for a passkey of the consumer',
     description: 'Returns a challenge for `session.stepUp`.',
     isWrite: true,
@@ -360,8 +360,8 @@ export const CONSUMER_OPERATIONS = {
 
   // ---- Actions
   listConsumerActions: {
-    ...OF_CONSUMER,
-    path: `${COMMANDS}/actions.list`,
+    ...CONSUMER_COMMAND,
+    path: `${COMMANDS_PATH}/actions.list`,
     summary: 'List the Actions of a consumer',
     description: 'Returns the Actions that name the consumer, newest first.',
     isWrite: false,
@@ -371,49 +371,49 @@ export const CONSUMER_OPERATIONS = {
     errors: ['not_found'],
   },
   readConsumerAction: {
-    ...OF_CONSUMER,
-    path: `${COMMANDS}/actions.get`,
+    ...CONSUMER_COMMAND,
+    path: `${COMMANDS_PATH}/actions.get`,
     summary: 'Read an Action of a consumer',
     description:
       'Returns who requests the Action, the reason that the agent gave, and a description of the call, made from the content of the Action.',
     isWrite: false,
-    body: NameAction,
+    body: ActionRef,
     bodyExample: { jobId: ID },
     responses: { 200: { description: 'The Action.', schema: ApplicationAction } },
     errors: ['not_found'],
   },
   challengeConsumerAction: {
-    ...ON_OWN_PAGES,
-    path: `${COMMANDS}/actions.challenge`,
+    ...OWN_PAGE_COMMAND,
+    path: `${COMMANDS_PATH}/actions.challenge`,
     summary: 'Request a challenge for an Action of a consumer',
     description: 'The challenge is the digest of the Action.',
     isWrite: false,
-    body: NameAction,
+    body: ActionRef,
     bodyExample: { jobId: ID },
     responses: { 200: { description: 'The challenge.', schema: ActionChallenge } },
     errors: ['not_found', 'already_decided', 'gone', 'feature_unavailable'],
   },
   approveConsumerAction: {
-    ...OF_CONSUMER,
-    path: `${COMMANDS}/actions.approve`,
+    ...CONSUMER_COMMAND,
+    path: `${COMMANDS_PATH}/actions.approve`,
     summary: 'Approve an Action',
     description:
       'Approves exactly this digest, once. An operation that cannot be undone requires the signature of a passkey over the digest (`proof`), or a proof of identity from the last five minutes. Refused if the request is known to come from the browser of a session. At most 60 decisions per hour.',
     isWrite: true,
     body: ApproveAction,
-    bodyExample: { jobId: ID, digest: DIGEST },
+    bodyExample: { jobId: ID, digest: EXAMPLE_DIGEST },
     responses: { 200: { description: 'The Action.', schema: ApplicationAction } },
-    errors: DECIDE_ERRORS,
+    errors: DECISION_ERRORS,
   },
   refuseConsumerAction: {
-    ...OF_CONSUMER,
-    path: `${COMMANDS}/actions.refuse`,
+    ...CONSUMER_COMMAND,
+    path: `${COMMANDS_PATH}/actions.refuse`,
     summary: 'Refuse an Action',
     description: 'Refuses the Action permanently, with a message to the agent.',
     isWrite: true,
     body: RefuseAction,
-    bodyExample: { jobId: ID, digest: DIGEST, message: 'Not this one.' },
+    bodyExample: { jobId: ID, digest: EXAMPLE_DIGEST, message: 'Not this one.' },
     responses: { 200: { description: 'The Action.', schema: ApplicationAction } },
-    errors: DECIDE_ERRORS,
+    errors: DECISION_ERRORS,
   },
 } as const satisfies Readonly<Record<string, Operation>>;

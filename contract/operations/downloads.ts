@@ -2,7 +2,7 @@
 import { Download, DownloadPage, DownloadParams, DownloadsQuery, LinkParams, RangeHeader } from '../files.ts';
 import type { Operation } from '../operation.ts';
 import { SessionParams } from '../sessions.ts';
-import { FILE, FOR_ANY_ORIGIN, PART } from './shared.ts';
+import { ANY_ORIGIN_HEADERS, FILE_HEADERS, PART } from './shared.ts';
 
 const VARY = { vary: '`accept`.' } as const;
 
@@ -36,9 +36,9 @@ export const DOWNLOAD_OPERATIONS = {
     params: DownloadParams,
     headers: RangeHeader,
     responses: {
-      200: { description: 'The download.', schema: Download, orBytes: true, headers: { ...FILE, ...VARY } },
-      206: { description: 'The requested byte range.', orBytes: true, headers: { ...PART, ...VARY } },
-      304: { description: 'The version that you have is current.', headers: { ...FILE, ...VARY } },
+      200: { description: 'The download.', schema: Download, mayBeFile: true, headers: { ...FILE_HEADERS, ...VARY } },
+      206: { description: 'The requested byte range.', mayBeFile: true, headers: { ...PART, ...VARY } },
+      304: { description: 'The version that you have is current.', headers: { ...FILE_HEADERS, ...VARY } },
     },
     errors: ['not_found', 'not_acceptable', 'range_not_satisfiable', 'storage_unreachable'],
   },
@@ -69,9 +69,12 @@ export const DOWNLOAD_OPERATIONS = {
     params: LinkParams,
     headers: RangeHeader,
     responses: {
-      200: { description: 'The content.', orBytes: true, headers: { ...FILE, ...FOR_ANY_ORIGIN } },
-      206: { description: 'The requested byte range.', orBytes: true, headers: { ...PART, ...FOR_ANY_ORIGIN } },
-      304: { description: 'The version that you have is current.', headers: { ...FILE, ...FOR_ANY_ORIGIN } },
+      200: { description: 'The content.', mayBeFile: true, headers: { ...FILE_HEADERS, ...ANY_ORIGIN_HEADERS } },
+      206: { description: 'The requested byte range.', mayBeFile: true, headers: { ...PART, ...ANY_ORIGIN_HEADERS } },
+      304: {
+        description: 'The version that you have is current.',
+        headers: { ...FILE_HEADERS, ...ANY_ORIGIN_HEADERS },
+      },
     },
     errors: ['signed_url_invalid', 'signed_url_expired', 'not_found', 'range_not_satisfiable', 'storage_unreachable'],
   },

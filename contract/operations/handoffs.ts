@@ -21,11 +21,11 @@ const READ_SCOPES = [
   'applications:write',
   'keys:write',
 ] as const;
-const BROWSER = {
+const BROWSER_COOKIE_HEADER = {
   'set-cookie':
     'If the credential is the secret of a claim link: a cookie that binds the link to this browser, the first that opened it.',
 } as const;
-const THE_HANDOFF = { 200: { description: 'The hand-off.', schema: Handoff } } as const;
+const HANDOFF_RESPONSES = { 200: { description: 'The hand-off.', schema: Handoff } } as const;
 
 export const HANDOFF_OPERATIONS = {
   requestHandoff: {
@@ -78,7 +78,7 @@ export const HANDOFF_OPERATIONS = {
     isWrite: false,
     params: HandoffParams,
     query: HandoffQuery,
-    responses: { 200: { description: 'The hand-off.', schema: Handoff, headers: BROWSER } },
+    responses: { 200: { description: 'The hand-off.', schema: Handoff, headers: BROWSER_COOKIE_HEADER } },
     errors: ['not_found', 'already_claimed'],
   },
   claimHandoff: {
@@ -91,7 +91,7 @@ export const HANDOFF_OPERATIONS = {
     credential: 'handoffClaimer',
     isWrite: true,
     params: HandoffParams,
-    responses: { 200: { description: 'The lease.', schema: ClaimedHandoff, headers: BROWSER } },
+    responses: { 200: { description: 'The lease.', schema: ClaimedHandoff, headers: BROWSER_COOKIE_HEADER } },
     errors: [
       'not_found',
       'permission_denied',
@@ -111,7 +111,7 @@ export const HANDOFF_OPERATIONS = {
     credential: 'handoffLease',
     isWrite: true,
     params: HandoffParams,
-    responses: THE_HANDOFF,
+    responses: HANDOFF_RESPONSES,
     errors: ['not_found', 'stale_fence'],
   },
   completeHandoff: {
@@ -127,7 +127,7 @@ export const HANDOFF_OPERATIONS = {
     params: HandoffParams,
     body: CompleteHandoff,
     bodyExample: { outcome: 'completed', note: 'Signed in.' },
-    responses: THE_HANDOFF,
+    responses: HANDOFF_RESPONSES,
     errors: ['not_found', 'stale_fence'],
   },
   cancelHandoff: {
@@ -141,7 +141,7 @@ export const HANDOFF_OPERATIONS = {
     scopes: ['handoffs:write'],
     isWrite: true,
     params: HandoffParams,
-    responses: THE_HANDOFF,
+    responses: HANDOFF_RESPONSES,
     errors: ['not_found', 'permission_denied', 'already_decided', 'stale_fence'],
   },
 } as const satisfies Readonly<Record<string, Operation>>;

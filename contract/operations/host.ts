@@ -4,7 +4,7 @@ import { DrainHost, HostList, HostParams, HostSessions, ListedHost } from '../ho
 import type { Operation } from '../operation.ts';
 import { READ_APPLICATIONS } from './shared.ts';
 
-const FOR_OPERATOR =
+const OPERATOR_ONLY =
   'Only for the account that was set up at the first start; a token must not be restricted to applications.';
 
 export const HOST_OPERATIONS = {
@@ -13,7 +13,7 @@ export const HOST_OPERATIONS = {
     method: 'GET',
     path: '/v1/operator/host',
     summary: 'Read the host',
-    description: `Returns the current state of the machine and of the server process, and their resource use over the last hours. ${FOR_OPERATOR}`,
+    description: `Returns the current state of the machine and of the server process, and their resource use over the last hours. ${OPERATOR_ONLY}`,
     credential: 'account',
     scopes: READ_APPLICATIONS,
     isWrite: false,
@@ -26,7 +26,7 @@ export const HOST_OPERATIONS = {
     method: 'POST',
     path: '/v1/operator/host/examination',
     summary: 'Check the host',
-    description: `Checks what browsers need, as \`berth doctor\` does. This starts a browser, so it takes a few seconds. Concurrent requests get the same response. ${FOR_OPERATOR}`,
+    description: `Checks what browsers need, as \`berth doctor\` does. This starts a browser, so it takes a few seconds. Concurrent requests get the same response. ${OPERATOR_ONLY}`,
     credential: 'account',
     scopes: READ_APPLICATIONS,
     isWrite: true,
@@ -39,7 +39,7 @@ export const HOST_OPERATIONS = {
     method: 'GET',
     path: '/v1/operator/hosts',
     summary: 'List hosts',
-    description: `Returns the hosts that share the database, with their state and use. ${FOR_OPERATOR}`,
+    description: `Returns the hosts that share the database, with their state and use. ${OPERATOR_ONLY}`,
     credential: 'account',
     scopes: READ_APPLICATIONS,
     isWrite: false,
@@ -52,7 +52,7 @@ export const HOST_OPERATIONS = {
     method: 'GET',
     path: '/v1/operator/hosts/{hostId}/sessions',
     summary: 'List the sessions on a host',
-    description: `Returns the sessions of all applications that are running on the host, without their content. ${FOR_OPERATOR}`,
+    description: `Returns the sessions of all applications that are running on the host, without their content. ${OPERATOR_ONLY}`,
     credential: 'account',
     scopes: READ_APPLICATIONS,
     isWrite: false,

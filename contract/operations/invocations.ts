@@ -24,13 +24,13 @@ import { READ_APPLICATIONS } from './shared.ts';
 
 const AGENT = '/v1/agent/applications/{appId}';
 const MEMBERS = '/v1/applications/{appId}/invocations';
-const DISCOVERED = {
+const DISCOVERY_HEADERS = {
   ETag: 'Version of this content. Send it as `If-None-Match`.',
   'cache-control': `\`private, max-age=${DISCOVERY_CACHED_SECONDS}\`.`,
   vary: '`Authorization`.',
 } as const;
-const UNCHANGED = { description: 'The version that you have is current.', headers: DISCOVERED } as const;
-const DISCOVER = ['operations:discover', 'operations:invoke'] as const;
+const NOT_MODIFIED = { description: 'The version that you have is current.', headers: DISCOVERY_HEADERS } as const;
+const DISCOVERY_SCOPES = ['operations:discover', 'operations:invoke'] as const;
 
 export const INVOCATION_OPERATIONS = {
   discoverOperations: {
@@ -40,15 +40,15 @@ export const INVOCATION_OPERATIONS = {
     summary: 'Discover callable operations',
     description: 'Returns the operations that the agent key has a grant for, and no others.',
     credential: 'agentKey',
-    scopes: DISCOVER,
+    scopes: DISCOVERY_SCOPES,
     isWrite: false,
     mount: 'native',
     params: AgentApplicationParams,
     query: DiscoveryQuery,
     headers: CachedHeader,
     responses: {
-      200: { description: 'A page of operations.', schema: AgentOperationList, headers: DISCOVERED },
-      304: UNCHANGED,
+      200: { description: 'A page of operations.', schema: AgentOperationList, headers: DISCOVERY_HEADERS },
+      304: NOT_MODIFIED,
     },
     errors: ['not_found'],
   },
@@ -59,14 +59,14 @@ export const INVOCATION_OPERATIONS = {
     summary: 'Read a callable operation',
     description: 'Returns the operation if the agent key has a grant for it.',
     credential: 'agentKey',
-    scopes: DISCOVER,
+    scopes: DISCOVERY_SCOPES,
     isWrite: false,
     mount: 'native',
     params: AgentOperationParams,
     headers: CachedHeader,
     responses: {
-      200: { description: 'The operation.', schema: AgentOperation, headers: DISCOVERED },
-      304: UNCHANGED,
+      200: { description: 'The operation.', schema: AgentOperation, headers: DISCOVERY_HEADERS },
+      304: NOT_MODIFIED,
     },
     errors: ['not_found'],
   },
@@ -80,7 +80,7 @@ export const INVOCATION_OPERATIONS = {
     credential: 'agentKey',
     scopes: ['operations:invoke'],
     isWrite: true,
-    isUncounted: true,
+    isExemptFromRateLimits: true,
     hasOwnIdempotency: true,
     unknownFields: 'refuse',
     mount: 'native',

@@ -5,7 +5,7 @@ import { AnyObject } from '../common.ts';
 import { HAR_TYPE, SessionLog, SessionLogsQuery } from '../logs.ts';
 import type { Operation } from '../operation.ts';
 import { SessionParams } from '../sessions.ts';
-import { UNBUFFERED } from './shared.ts';
+import { UNBUFFERED_HEADERS } from './shared.ts';
 
 export const LOG_OPERATIONS = {
   listSessionLogs: {
@@ -24,15 +24,15 @@ export const LOG_OPERATIONS = {
       200: {
         description: 'The entries.',
         schema: Type.Array(SessionLog),
-        otherTypes: { [HAR_TYPE]: AnyObject('A HAR 1.2 file.') },
-        asStream: 'The entries as they happen, until the session has ended.',
+        alternativeTypes: { [HAR_TYPE]: AnyObject('A HAR 1.2 file.') },
+        streamDescription: 'The entries as they happen, until the session has ended.',
         headers: {
           'x-next-after':
             'Position of the last entry in the response. Pass it as `after` to get the entries that follow.',
           'x-logging':
             '`disabled`: the session was created with `logSession` false. `expired`: the session ended more than 31 days ago.',
           'content-disposition': 'File name of a HAR file.',
-          ...UNBUFFERED,
+          ...UNBUFFERED_HEADERS,
         },
       },
       204: { description: 'The stream has ended. There are no further entries.' },

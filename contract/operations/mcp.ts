@@ -13,10 +13,10 @@ export const MCP_OPERATIONS = {
     credential: 'agentKey',
     scopes: ['browsers:connect', 'operations:invoke'],
     isWrite: true,
-    isUncounted: true,
+    isExemptFromRateLimits: true,
     ownOriginOnly: true,
     mount: 'native',
-    protocolError: McpError,
+    jsonRpcError: McpError,
     params: McpParams,
     headers: McpHeaders,
     body: McpMessage,
@@ -25,7 +25,7 @@ export const MCP_OPERATIONS = {
       200: {
         description: 'The JSON-RPC response, as JSON or, for older clients, as an event stream with one event.',
         schema: McpMessage,
-        asStream: 'The JSON-RPC response as one event.',
+        streamDescription: 'The JSON-RPC response as one event.',
         headers: {
           'mcp-session-id':
             'Present in the response to `initialize` if the client follows a 2025 revision and can open addresses. The client sends it again with later messages; nothing else about the client is kept.',

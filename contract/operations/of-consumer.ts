@@ -1,13 +1,13 @@
 // What all commands of consumers have in common.
 import { ConsumerParams } from '../consumers.ts';
 
-export const COMMANDS = '/v1/consumer/applications/{appId}/providers/{providerId}';
+export const COMMANDS_PATH = '/v1/consumer/applications/{appId}/providers/{providerId}';
 /** Commands of consumers who are signed in. */
-export const OF_CONSUMER = {
+export const CONSUMER_COMMAND = {
   tag: 'Consumers',
   method: 'POST',
   credential: 'consumer',
-  forOrigins: true,
+  allowsRegisteredOrigins: true,
   mount: 'native',
   unknownFields: 'refuse',
   params: ConsumerParams,

@@ -16,7 +16,7 @@ export const SERVICE_OPERATIONS = {
     isWrite: false,
     mount: 'native',
     responses: {
-      200: { description: 'The service.', schema: Welcome, otherTypes: { 'text/html': Type.String() } },
+      200: { description: 'The service.', schema: Welcome, alternativeTypes: { 'text/html': Type.String() } },
     },
     errors: [],
   },

@@ -1,10 +1,10 @@
 // Sessions: create, read, list, update, release, upload files.
 
 import { Type } from 'typebox';
-import { UploadAnswer } from '../files.ts';
+import { UploadResponse } from '../files.ts';
 import type { Operation } from '../operation.ts';
 import { CreateSession, Session, SessionParams, SessionQuery, UpdateSession } from '../sessions.ts';
-import { ADMITTED } from './shared.ts';
+import { ADMISSION_HEADERS } from './shared.ts';
 
 /**
  * Settings without which a session could reach, keep or show more than the caller intends, each with alternative names
@@ -32,7 +32,7 @@ export const SESSION_OPERATIONS = {
     credential: 'agentKey',
     scopes: ['browsers:write'],
     isWrite: true,
-    isUncounted: true,
+    isExemptFromRateLimits: true,
     mount: 'both',
     unknownFields: 'warn',
     protectingFields: PROTECTING_FIELDS,
@@ -44,7 +44,7 @@ export const SESSION_OPERATIONS = {
       201: {
         description: 'The session, with its connection fields.',
         schema: Session,
-        headers: { Location: 'Path of the session.', ...ADMITTED },
+        headers: { Location: 'Path of the session.', ...ADMISSION_HEADERS },
       },
     },
     errors: [
@@ -110,7 +110,7 @@ export const SESSION_OPERATIONS = {
     credential: 'agentKey',
     scopes: ['browsers:write'],
     isWrite: true,
-    isUncounted: true,
+    isExemptFromRateLimits: true,
     mount: 'both',
     unknownFields: 'warn',
     params: SessionParams,
@@ -141,7 +141,7 @@ export const SESSION_OPERATIONS = {
       example: 'cv.pdf',
       description: 'The file. Its name must not contain a path and must have at most 255 bytes.',
     },
-    responses: { 200: { description: 'The file was uploaded.', schema: UploadAnswer } },
+    responses: { 200: { description: 'The file was uploaded.', schema: UploadResponse } },
     errors: ['not_found', 'session_not_running', 'missing_file', 'invalid_file'],
   },
 } as const satisfies Readonly<Record<string, Operation>>;

@@ -13,13 +13,16 @@ import {
   OpenCheckout,
   Quote,
 } from '../topups.ts';
-import { FOR_ANY_ORIGIN } from './shared.ts';
+import { ANY_ORIGIN_HEADERS } from './shared.ts';
 
 const CREDIT = { tag: 'Credit', mount: 'native' } as const;
 const READ = { ...CREDIT, method: 'GET', credential: 'account', scopes: ['credits:read'], isWrite: false } as const;
 const CHECKOUTS = '/v1/topups/manual/checkouts';
 const EXAMPLE_APP = '0192f7c2-6a64-7a0e-9a53-0f1c3a2f7d10';
-const CATALOG_HEADERS = { ETag: 'Version of this content. Send it as `If-None-Match`.', ...FOR_ANY_ORIGIN } as const;
+const CATALOG_HEADERS = {
+  ETag: 'Version of this content. Send it as `If-None-Match`.',
+  ...ANY_ORIGIN_HEADERS,
+} as const;
 
 export const TOPUP_OPERATIONS = {
   readQuote: {

@@ -4,7 +4,7 @@ import { type Clock, plus } from '../kit/clock.ts';
 
 export const KEPT_MS = 31 * 24 * 60 * 60_000;
 
-export interface Forgetting {
+export interface ForgetOptions {
   /** Returns the number of sessions that were deleted, at most `batch`. */
   readonly forget: (endedBefore: Date, batch: number) => Promise<number>;
   /** Sessions per statement. */
@@ -15,7 +15,7 @@ export interface Forgetting {
 
 export async function forgetEnded(
   clock: Clock,
-  { forget, batch, batchesMax }: Forgetting,
+  { forget, batch, batchesMax }: ForgetOptions,
 ): Promise<{ forgotten: number }> {
   const endedBefore = plus(clock.now(), -KEPT_MS);
   let forgotten = 0;

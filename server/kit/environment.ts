@@ -6,7 +6,7 @@ export type Variables = Readonly<Record<string, string | undefined>>;
 
 const PREFIX = 'BERTH_';
 /** Variables that users of the API may have set in the same shell. They are not settings of the server. */
-const OF_CLIENTS: ReadonlySet<string> = new Set(['BERTH_KEY', 'BERTH_TOKEN', 'BERTH_URL']);
+const CLIENT_VARIABLES: ReadonlySet<string> = new Set(['BERTH_KEY', 'BERTH_TOKEN', 'BERTH_URL']);
 
 export class BadConfig extends Error {
   /** One or two sentences for each error. */
@@ -71,10 +71,10 @@ export class Environment {
   }
 
   /** @throws BadConfig when a value was refused, or a variable that begins with BERTH_ is not a setting. */
-  assertGood(): void {
+  assertValid(): void {
     const known = [...this.#asked];
     const unknown = Object.keys(this.#variables)
-      .filter(name => name.startsWith(PREFIX) && !this.#asked.has(name) && !OF_CLIENTS.has(name))
+      .filter(name => name.startsWith(PREFIX) && !this.#asked.has(name) && !CLIENT_VARIABLES.has(name))
       .map(
         name =>
           `${name} is not a setting; did you mean ${nearest(name, known)}? Correct the name, or unset the variable.`,

@@ -25,7 +25,7 @@ export async function openHostile(
     for (const part of path.slice(0, -1)) at = await step(at, part, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
     // Without O_NONBLOCK, opening a pipe without a writer would block.
     at = await step(at, path.at(-1) ?? '', O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
-    await demandPlain(at, options.uid);
+    await assertPlainFile(at, options.uid);
     return at;
   } catch (error) {
     await at?.close();
@@ -45,7 +45,7 @@ async function step(from: FileHandle, part: string, flags: number): Promise<File
   }
 }
 
-async function demandPlain(file: FileHandle, uid: number | undefined): Promise<void> {
+async function assertPlainFile(file: FileHandle, uid: number | undefined): Promise<void> {
   const found = await file.stat();
   if (!found.isFile()) throw new NotAPlainFile('it is not a regular file');
   if (found.nlink !== 1) throw new NotAPlainFile(`it has ${found.nlink} names`);
@@ -53,7 +53,7 @@ async function demandPlain(file: FileHandle, uid: number | undefined): Promise<v
 }
 
 /** Returns the names in a folder, at most `most`. None if the path is not a folder. */
-export async function namesInHostile(folder: string, name: string, most: number): Promise<readonly string[]> {
+export async function listHostileFolder(folder: string, name: string, most: number): Promise<readonly string[]> {
   let at: FileHandle | undefined;
   try {
     at = await step(await open(folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW), name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);

@@ -38,8 +38,8 @@ class LoopWatch {
   #ran: Work | undefined;
   #beganMs = 0;
   /** The time since the last tick that has already been reported. */
-  #toldMs = 0;
-  #toldCpuMs = 0;
+  #reportedMs = 0;
+  #reportedCpuMs = 0;
   readonly #underWay = new Set<Work>();
   #listener: LoopListener | undefined;
   #cpuSinceTick: () => number = () => 0;
@@ -69,10 +69,10 @@ class LoopWatch {
       const [nowMs, nowCpuMs] = [systemClock.monotonicMs(), cpuOfThreadMs()];
       const lateMs = Math.max(0, nowMs - seenMs - TICK_MS);
       listener.delayed(lateMs);
-      const untoldMs = lateMs - this.#toldMs;
-      if (untoldMs > LONG_TURN_MS) this.#tell(untoldMs, undefined);
-      this.#toldMs = 0;
-      this.#toldCpuMs = 0;
+      const unreportedMs = lateMs - this.#reportedMs;
+      if (unreportedMs > LONG_TURN_MS) this.#tell(unreportedMs, undefined);
+      this.#reportedMs = 0;
+      this.#reportedCpuMs = 0;
       [seenMs, cpuMs] = [nowMs, nowCpuMs];
     }, TICK_MS).unref();
     this.#cpuSinceTick = () => cpuOfThreadMs() - cpuMs;
@@ -85,9 +85,9 @@ class LoopWatch {
   }
 
   #tell(ms: number, ran: Work | undefined): void {
-    const cpuMs = this.#cpuSinceTick() - this.#toldCpuMs;
-    this.#toldMs += ms;
-    this.#toldCpuMs += cpuMs;
+    const cpuMs = this.#cpuSinceTick() - this.#reportedCpuMs;
+    this.#reportedMs += ms;
+    this.#reportedCpuMs += cpuMs;
     const underWay = [...this.#underWay].slice(0, UNDER_WAY_MAX);
     this.#listener?.longTurn({ ms, cpuMs, ran, underWay });
   }

@@ -7,7 +7,7 @@ const LETTERS_PER_MISTAKE = 4;
 export const nearest = (word: string, words: readonly string[]): string | undefined => measured(word, words)?.one;
 
 /** The word that was probably meant: case, `_` and `-` do not matter, and one letter in four may be wrong. */
-export function misspelt(word: string, words: readonly string[]): string | undefined {
+export function correctionFor(word: string, words: readonly string[]): string | undefined {
   const found = measured(word.replaceAll(/[_-]/g, ''), words);
   return found && found.distance <= Math.floor(found.one.length / LETTERS_PER_MISTAKE) ? found.one : undefined;
 }

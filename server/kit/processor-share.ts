@@ -2,7 +2,7 @@
 import { cpus } from 'node:os';
 
 /** The kernel counts in steps of 10 ms for each processor. */
-const MEASURED_LEAST_MS = 200;
+const MEASURED_MS_MIN = 200;
 
 /**
  * Returns a function that returns the share of all processors (0 to 1) that was busy since its previous call. If that
@@ -14,7 +14,7 @@ export function processorShare(): () => number {
   return () => {
     const now = processorTimes();
     const [busy, all] = [now.busy - before.busy, now.all - before.all];
-    if (all < MEASURED_LEAST_MS) return share;
+    if (all < MEASURED_MS_MIN) return share;
     before = now;
     share = Math.min(1, Math.max(0, busy / all));
     return share;

@@ -27,10 +27,10 @@ export interface SpanOptions {
   readonly common?: Attributes;
 }
 
-const underWay = new AsyncLocalStorage<Span>();
+const activeSpan = new AsyncLocalStorage<Span>();
 
 /** Runs work that a request starts but that is not part of the request. */
-export const outsideSpans = <T>(work: () => T): T => underWay.exit(work);
+export const outsideSpans = <T>(work: () => T): T => activeSpan.exit(work);
 
 export class Span {
   readonly raw: RawSpan | undefined;
@@ -69,7 +69,7 @@ export class Span {
 
   /** Runs `work`. The spans that it begins are inside this span. */
   around<T>(work: () => T): T {
-    return this.raw ? underWay.run(this, work) : work();
+    return this.raw ? activeSpan.run(this, work) : work();
   }
 }
 
@@ -85,14 +85,14 @@ export class Tracer {
   /** Begins a span that the caller must end. */
   begin(name: string, { kind = 'internal', traceparent, common = {} }: SpanOptions = {}): Span {
     if (!this.#source) return NO_SPAN;
-    const outer = underWay.getStore();
+    const outer = activeSpan.getStore();
     const attributes = { ...outer?.common, ...common };
     return new Span(this.#source.begin(name, kind, traceparent ?? outer?.raw, attributes), attributes);
   }
 
   /** Runs the work in a span inside the current one; without a current span, only runs the work. */
   async during<T>(name: string, work: () => Promise<T>): Promise<T> {
-    if (!underWay.getStore()) return work();
+    if (!activeSpan.getStore()) return work();
     const span = this.begin(name);
     try {
       const result = await span.around(work);
@@ -106,7 +106,7 @@ export class Tracer {
 
   /** Adds attributes to the current span and those that begin inside it. */
   share(attributes: Attributes): void {
-    underWay.getStore()?.share(attributes);
+    activeSpan.getStore()?.share(attributes);
   }
 }
 

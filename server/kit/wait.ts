@@ -18,19 +18,19 @@ export async function within<T>(
   outer?.throwIfAborted();
   const control = new AbortController();
   const expired = Promise.withResolvers<never>();
-  const give = (error: unknown): void => {
+  const fail = (error: unknown): void => {
     expired.reject(error);
     control.abort(error);
   };
-  const handle = setTimeout(() => give(new WaitExpired(what, ms)), ms);
-  const onOuter = (): void => give(outer?.reason);
-  outer?.addEventListener('abort', onOuter, { once: true });
+  const handle = setTimeout(() => fail(new WaitExpired(what, ms)), ms);
+  const onOuterAbort = (): void => fail(outer?.reason);
+  outer?.addEventListener('abort', onOuterAbort, { once: true });
   expired.promise.catch(() => {});
   try {
     return await Promise.race([work(control.signal), expired.promise]);
   } finally {
     clearTimeout(handle);
-    outer?.removeEventListener('abort', onOuter);
+    outer?.removeEventListener('abort', onOuterAbort);
   }
 }
 

@@ -56,12 +56,12 @@ function base64Forms(bytes: Buffer): string[] {
       .replace(/=+$/, '');
     const inner = text.slice(before === 0 ? 0 : before + 1, bytes.length % 3 === (3 - before) % 3 ? undefined : -1);
     if (inner.length < 8) return [];
-    const inUrl = encodeURIComponent(inner);
+    const urlEncoded = encodeURIComponent(inner);
     return [
       inner,
       inner.replaceAll('+', '-').replaceAll('/', '_'),
-      inUrl,
-      inUrl.replaceAll('%2B', '%2b').replaceAll('%2F', '%2f'),
+      urlEncoded,
+      urlEncoded.replaceAll('%2B', '%2b').replaceAll('%2F', '%2f'),
     ];
   });
 }

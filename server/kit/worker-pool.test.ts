@@ -110,7 +110,7 @@ test('runs only one solo job of a session at a time, so that another session doe
 });
 
 test('refuses jobs above the limit, and all jobs after close', async () => {
-  const pool = new WorkerPool({ threads: 1, waitingOfOne: 1 });
+  const pool = new WorkerPool({ threads: 1, waitingPerOwner: 1 });
   const pause = jobOf('pause', 'await new Promise(done => setTimeout(done, 200)); return 0;');
   const running = pool.run(pause, 0, { of });
   const waiting = assert.rejects(pool.run(pause, 0, { of }), why('closed'));

@@ -12,7 +12,7 @@ interface JobFacts {
   /** The address of a module that exports `work(input: Input): Output | Promise<Output>`. */
   readonly module: string;
   /**
-   * The limit on processor time, counted from when the module is loaded. The elapsed time may be `SLOWER_MAX` times as
+   * The limit on processor time, counted from when the module is loaded. The elapsed time may be `ELAPSED_FACTOR_MAX` times as
    * long, because threads have to wait on a busy machine.
    */
   readonly limitMs: number;
@@ -31,7 +31,7 @@ interface JobFacts {
  */
 export interface Job<Input, Output> extends JobFacts {
   /** Only for the types; never set. */
-  readonly carries?: (input: Input) => Output;
+  readonly signature?: (input: Input) => Output;
 }
 
 export interface JobOptions {
@@ -46,7 +46,7 @@ export interface JobOptions {
 export interface WorkerPoolLimits {
   readonly threads: number;
   readonly waiting: number;
-  readonly waitingOfOne: number;
+  readonly waitingPerOwner: number;
   readonly heapMb: number;
   readonly idleMs: number;
 }
@@ -54,17 +54,17 @@ export interface WorkerPoolLimits {
 export const WORKER_POOL_LIMITS: WorkerPoolLimits = {
   threads: 2,
   waiting: 256,
-  waitingOfOne: 64,
+  waitingPerOwner: 64,
   /** The heap for JavaScript objects in each thread. Buffers are bounded by the jobs. */
   heapMb: 512,
   /** A thread without work ends after this time, because it holds some megabytes. */
   idleMs: 30_000,
 };
 
-const SLOWER_MAX = 4;
+const ELAPSED_FACTOR_MAX = 4;
 /** The maximum time for the start of a thread and the loading of a module. */
 const LOADING_MS_MAX = 60_000;
-const LOOK_AGAIN_MS_MIN = 50;
+const RECHECK_MS_MIN = 50;
 
 export type WorkFailure = 'too_many' | 'too_long' | 'died' | 'failed' | 'closed';
 
@@ -145,9 +145,9 @@ export class WorkerPool implements Workers, Closeable {
   }
 
   #refusal(name: string, of: string): WorkFailed | undefined {
-    const { waiting, waitingOfOne } = this.#limits;
+    const { waiting, waitingPerOwner } = this.#limits;
     if (this.#isClosed) return closedFor(name);
-    if (this.#waitingCount < waiting && (this.#waiting.get(of)?.length ?? 0) < waitingOfOne) return undefined;
+    if (this.#waitingCount < waiting && (this.#waiting.get(of)?.length ?? 0) < waitingPerOwner) return undefined;
     return new WorkFailed(
       name,
       'too_many',
@@ -166,8 +166,8 @@ export class WorkerPool implements Workers, Closeable {
   }
 
   #next(): Waiting | undefined {
-    const longs = [...this.#threads].filter(({ current }) => current?.job.isLong).length;
-    const mayBeLong = longs < Math.max(1, this.#limits.threads - 1);
+    const longJobs = [...this.#threads].filter(({ current }) => current?.job.isLong).length;
+    const mayBeLong = longJobs < Math.max(1, this.#limits.threads - 1);
     for (const [of, mine] of this.#waiting) {
       const hasSolo = [...this.#threads].some(({ current }) => current?.job.isSolo && current.options.of === of);
       const index = mine.findIndex(({ job }) => (mayBeLong || !job.isLong) && !(hasSolo && job.isSolo));
@@ -225,8 +225,8 @@ export class WorkerPool implements Workers, Closeable {
   #watch(thread: Thread, job: JobFacts, before: number, waitMs: number, waitedMs = waitMs): void {
     thread.timer = setTimeout(() => {
       const left = job.limitMs - (usedMs(thread) - before);
-      const wait = Math.max(left, LOOK_AGAIN_MS_MIN);
-      if (left > 0 && waitedMs < SLOWER_MAX * job.limitMs)
+      const wait = Math.max(left, RECHECK_MS_MIN);
+      if (left > 0 && waitedMs < ELAPSED_FACTOR_MAX * job.limitMs)
         return this.#watch(thread, job, before, wait, waitedMs + wait);
       void this.#end(thread, late(job));
     }, waitMs);

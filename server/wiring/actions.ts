@@ -47,7 +47,10 @@ export async function openActions(
   });
   const common = { store, content, audit, clock, secret, publicUrl: config.publicUrl };
   const isThisMachine = machineAddresses(clock);
-  const isFromSession = fromSession({ hasDeparture: (address, port) => departures.has(address, port), isThisMachine });
+  const isFromSession = fromSession({
+    hasOutgoingConnection: (address, port) => departures.has(address, port),
+    isThisMachine,
+  });
   const decisions = new Decisions({
     ...{ ...common, tallies, catalogue: invocations.catalogue },
     ...{ proofs, isFromSession, prompt },

@@ -43,7 +43,7 @@ export function openConfiguredOperations(
     catalogue: new Catalogue(store.configuredOperations),
     http: new HttpOperations({
       ...{ outbound, credentials, clock, log },
-      readAnswer: (input, of) => workers.run(READ_ANSWER, input, { of }),
+      readResponse: (input, of) => workers.run(READ_ANSWER, input, { of }),
       signer: () => signingKeys.messageSigner(),
     }),
     tasks: [],

@@ -12,7 +12,7 @@ const KEPT_MS = 31 * 24 * HOUR_MS;
 
 export function openDailyEgress({ clock, log }: Runtime, { store }: Foundation, end: DailyEgressParts['end']) {
   const { egressDays: rows } = store;
-  const watcher = new DailyEgress({ rows, usedUp: closedPolicy('egress_limit'), end, clock, log });
+  const watcher = new DailyEgress({ rows, usedUpPolicy: closedPolicy('egress_limit'), end, clock, log });
   const forget = async () => ({ removed: await rows.forget(utcDay(plus(clock.now(), -KEPT_MS))) });
   return {
     watcher,

@@ -9,11 +9,11 @@ import type { Foundation } from './foundation.ts';
 export function openDevice({ clock }: Runtime, foundation: Foundation, identity: Identity) {
   const { store, secret, config, departures, audit, tallies } = foundation;
   const isThisMachine = machineAddresses(clock);
-  const hasDeparture = (address: string, port: number): boolean => departures.has(address, port);
+  const hasOutgoingConnection = (address: string, port: number): boolean => departures.has(address, port);
   return open({
     ...{ store, clock, secret, audit, tallies, publicUrl: config.publicUrl },
     applications: identity.applications,
     forget: hash => identity.forget(hash),
-    isFromSession: fromSession({ hasDeparture, isThisMachine }),
+    isFromSession: fromSession({ hasOutgoingConnection, isThisMachine }),
   });
 }

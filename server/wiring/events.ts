@@ -6,11 +6,11 @@ import type { Foundation } from './foundation.ts';
 
 const FORGET_MS = 3_600_000;
 /** The maximum number of sessions per statement, and the maximum number of statements per run. */
-const FORGET = { batch: 200, batchesMax: 50 };
+const FORGET_LIMITS = { batch: 200, batchesMax: 50 };
 
 export async function openEvents({ clock }: Runtime, { store: { events, sessions, listen } }: Foundation) {
   const service = await EventService.open({ events, sessions, clock }, listen);
-  const forget = () => forgetEnded(clock, { ...FORGET, forget: events.forget });
+  const forget = () => forgetEnded(clock, { ...FORGET_LIMITS, forget: events.forget });
   return {
     service,
     tasks: [{ name: 'forget_events', everyMs: FORGET_MS, run: forget }],

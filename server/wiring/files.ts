@@ -1,7 +1,7 @@
 // The wiring of the files of sessions: uploads, downloads and links, and their removal.
 import { Downloads } from '../domain/files/downloads.ts';
 import { Keeper, type KeeperParts } from '../domain/files/keeper.ts';
-import { takeLeftBehind } from '../domain/files/left-behind.ts';
+import { takeLeftBehindFiles } from '../domain/files/left-behind.ts';
 import { sweep } from '../domain/files/retention.ts';
 import type { FileFinder } from '../domain/files/served-file.ts';
 import { Uploads } from '../domain/files/uploads.ts';
@@ -15,7 +15,7 @@ import type { Foundation } from './foundation.ts';
 import { openSalvage } from './kept-files.ts';
 import { retentionOf } from './retention.ts';
 
-const LEFT_BEHIND = 'take_left_behind';
+const LEFT_BEHIND_TASK = 'take_left_behind';
 const LEFT_BEHIND_MS = 5_000;
 const SWEEP_MS = 600_000;
 
@@ -52,13 +52,13 @@ export async function openFiles(runtime: Runtime, foundation: Foundation, deps: 
     ...{ rows: store.uploads, stored: store.storedBytes, sessions: store.sessions, events: store.events },
     ...{ lives, limits, clock, sessionBytesMax: uploadBytes },
   });
-  const takeIn = () => takeLeftBehind({ keeper, salvage, sessions: store.sessions });
+  const collectLeftBehind = () => takeLeftBehindFiles({ keeper, salvage, sessions: store.sessions });
   const retention = retentionOf(runtime, foundation);
   return {
     service: { uploads, downloads },
-    watcher: filesWatcher({ keeper, salvage, uploads, prompt: () => prompt(LEFT_BEHIND) }),
+    watcher: filesWatcher({ keeper, salvage, uploads, prompt: () => prompt(LEFT_BEHIND_TASK) }),
     tasks: [
-      { name: LEFT_BEHIND, everyMs: LEFT_BEHIND_MS, run: takeIn },
+      { name: LEFT_BEHIND_TASK, everyMs: LEFT_BEHIND_MS, run: collectLeftBehind },
       { name: 'sweep', everyMs: SWEEP_MS, run: () => sweep(retention) },
     ],
   };

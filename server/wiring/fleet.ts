@@ -1,6 +1,6 @@
 // The wiring of the fleet: the lease of this host, and what it publishes about itself.
 import { randomUUID } from 'node:crypto';
-import { type Config, folderOfProcess } from '../config.ts';
+import { type Config, processFolder } from '../config.ts';
 import type { FileStorage } from '../domain/fleet/fits.ts';
 import { Fleet } from '../domain/fleet/fleet.ts';
 import { markOf } from '../domain/fleet/host-tokens.ts';
@@ -56,7 +56,7 @@ export async function openFleet(
 function keepLeases({ log }: Runtime, { sharedDir, lease }: Config, { hosts }: Store): Closeable {
   const failed = (error: unknown): void => log.warn('processes.lease_not_kept', { reason: reason(error) });
   return onRestarts((number, endedAt) => {
-    const host = hostIdIn(folderOfProcess(sharedDir, number));
+    const host = hostIdIn(processFolder(sharedDir, number));
     if (host) hosts.restarts(host, endedAt, lease.restartMs).catch(failed);
   }, failed);
 }

@@ -1,7 +1,7 @@
 // The wiring of what hosts do for each other: pass requests on, and end the sessions of lost hosts.
 import { type Forwarding, noForwarding } from '../domain/fleet/forwarding.ts';
 import { admitForwarded, HostTokens } from '../domain/fleet/host-tokens.ts';
-import { endSessionsOfLostHosts, HOST_LOST, JUDGE_MS } from '../domain/fleet/lost-hosts.ts';
+import { endSessionsOfLostHosts, HOST_LOST, LOST_CHECK_MS } from '../domain/fleet/lost-hosts.ts';
 import { Owners } from '../domain/fleet/owners.ts';
 import type { Endings } from '../domain/sessions/endings.ts';
 import type { LiveSessions } from '../domain/sessions/live.ts';
@@ -35,7 +35,7 @@ export function openForwarding(
     isLiving: ({ id }) => fleet.isLiving(id),
   });
   scope.own(forwarder);
-  fleet.onLook(() => forwarder.dropLost());
+  fleet.onHostsRead(() => forwarder.dropLost());
   return {
     get isAlone() {
       return fleet.isAlone;
@@ -69,7 +69,7 @@ export interface FleetTaskDeps {
  * Starts to watch leases: the sessions of this host end if it loses its lease, and those of another host if that host
  * loses its lease.
  */
-export function beginFleet(
+export function watchLeases(
   { clock, log, host }: Runtime,
   { fleet, store }: Foundation,
   { endings, lives, starting, warm }: FleetTaskDeps,
@@ -84,5 +84,5 @@ export function beginFleet(
   };
   fleet.begin({ warm, fence });
   const parts = { fleet, host, rows: store.hosts, uses: store.contextUses, endings, clock, log };
-  return [{ name: 'end_lost_hosts', everyMs: JUDGE_MS, run: () => endSessionsOfLostHosts(parts) }];
+  return [{ name: 'end_lost_hosts', everyMs: LOST_CHECK_MS, run: () => endSessionsOfLostHosts(parts) }];
 }

@@ -20,7 +20,7 @@ const WITHDRAW_TASK = 'withdraw_handoffs';
 /** The task also runs at once when a session of a consumer ends. This interval covers missed notifications. */
 const WITHDRAW_EVERY_MS = 30_000;
 const FORGET_EVERY_MS = 3_600_000;
-const FORGET_AT_ONCE = 10_000;
+const FORGET_BATCH = 10_000;
 const DAY_MS = 24 * 3_600_000;
 
 export interface HandoffDeps {
@@ -53,10 +53,10 @@ export async function openHandoffs(
   const following = new FollowedHandoffs({ rows: store.handoffs, leaseOf, clock });
   const service = new Handoffs({
     ...{ store, requests, following, applications, leaseOf, lives, clock },
-    leasedUrl: (row, until) => live.leasedUrl(row, until),
+    leaseUrl: (row, until) => live.leasedUrl(row, until),
     cursors: new Cursors(secret, clock),
   });
-  const expire = async () => ({ ended: await store.handoffs.endOfEndedSessions(clock.now()) });
+  const expire = async () => ({ ended: await store.handoffs.endForEndedSessions(clock.now()) });
   let isPrompted = false;
   const promptWithdrawing = (): void => {
     if (isPrompted) return;
@@ -69,7 +69,7 @@ export async function openHandoffs(
   };
   const listening = await store.listen('credential_revoked', promptWithdrawing, promptWithdrawing);
   const forget = async () => ({
-    removed: await store.handoffs.forget(plus(clock.now(), -HANDOFF_DAYS * DAY_MS), FORGET_AT_ONCE),
+    removed: await store.handoffs.forget(plus(clock.now(), -HANDOFF_DAYS * DAY_MS), FORGET_BATCH),
   });
   return {
     service,

@@ -51,7 +51,7 @@ export async function openOperatorListener(
 }
 
 /** Returns undefined for an invalid link, which the operation itself refuses. */
-function linkedObjectIn(links: Links, token: string): string | undefined {
+function readLinkedObject(links: Links, token: string): string | undefined {
   try {
     return links.read(token).object;
   } catch {
@@ -109,7 +109,7 @@ export async function openWeb(runtime: Runtime, foundation: Foundation, deps: We
       idempotency: families.idempotency.service,
       discover: (id, presented) => sessions.connect.discover(id, presented),
       forwarding: sessions.forwarding,
-      linkedObject: token => linkedObjectIn(links, token),
+      linkedObject: token => readLinkedObject(links, token),
       metrics: metrics.registry,
       web: {
         folder: WEB_FOLDER,
@@ -148,7 +148,7 @@ const consumersOf = (
   { families, actions }: Pick<WebDeps, 'families' | 'actions'>,
 ) => ({
   consumers: families.consumers.service,
-  ofConsumers: openConsumerActions(runtime, foundation, {
+  consumerParts: openConsumerActions(runtime, foundation, {
     ...{ decisions: actions.decisions, consumers: families.consumers.service },
     handoffs: families.handoffs.service,
     catalogue: families.configuredOperations.catalogue,

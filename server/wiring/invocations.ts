@@ -132,7 +132,7 @@ const openTyping = (
     ...{ credentials: credentials.typed, uses: credentials.calls, pageOf: typedPage, log },
     secretsOf: session => lives.get(session)?.secrets,
     failure: (why, message, details = {}) => new DriveFailed(why, message, details),
-    clean: (stepped, secrets, of) => workers.run(CLEAN_STEPS, { stepped, secrets }, { of }),
+    clean: (stepped, secrets, of) => workers.run(CLEAN_STEPS, { stepsOutcome: stepped, secrets }, { of }),
   });
 
 function bytesOf(live: LiveSession | undefined): number | undefined {

@@ -6,7 +6,7 @@ import type { LaunchSettings } from '../domain/sessions/settings.ts';
 import { LocaleFolders } from '../engines/browser/locales.ts';
 import { PolicyFolders } from '../engines/browser/policies.ts';
 import { shellIdentity, switches } from '../engines/browser/switches.ts';
-import { editionOf, versionOfChromium } from '../engines/slots/chromium.ts';
+import { editionOf, readChromiumVersion } from '../engines/slots/chromium.ts';
 import type { BoxLayout, Program } from '../engines/slots/slots.ts';
 import { Fault } from '../kit/fault.ts';
 import type { Runtime } from '../kit/runtime.ts';
@@ -86,7 +86,7 @@ function openIdentities() {
       if (engine !== 'headless-shell') return Promise.resolve([]);
       const edition = editionOf(executable) ?? '';
       const identity =
-        known.get(edition) ?? versionOfChromium(executable).then(version => shellIdentity(version ?? ''));
+        known.get(edition) ?? readChromiumVersion(executable).then(version => shellIdentity(version ?? ''));
       known.set(edition, identity);
       return identity;
     },

@@ -1,7 +1,7 @@
 // The wiring of a session's network: the operator's rules, those of the session, and the egress engine. The operator's
 // files are read here once, at the start.
 import { Network, type NetworkEngine, type NetworkParts } from '../domain/network/network.ts';
-import type { RouteBy } from '../domain/network/pools.ts';
+import type { StoredProxy } from '../domain/network/pools.ts';
 import { type AdHosts, readAdHosts } from '../engines/egress/ad-hosts.ts';
 import { ProxyFailed, Refused } from '../engines/egress/failure.ts';
 import { hostMatcher } from '../engines/egress/host-rules.ts';
@@ -60,7 +60,7 @@ async function openNetworkEngine({ clock, log }: Runtime, { config, slots }: Fou
 }
 
 async function probe(
-  by: RouteBy,
+  by: StoredProxy,
   policy: EgressPolicy,
   resolve: ReturnType<typeof createResolver>,
   signal: AbortSignal,
@@ -82,7 +82,7 @@ async function probe(
   }
 }
 
-function upstreamOf(by: RouteBy | 'direct'): Upstream | 'direct' {
+function upstreamOf(by: StoredProxy | 'direct'): Upstream | 'direct' {
   if (by === 'direct') return by;
   const { username, password, ...rest } = by;
   if (username === undefined && password === undefined) return rest;
@@ -90,13 +90,13 @@ function upstreamOf(by: RouteBy | 'direct'): Upstream | 'direct' {
 }
 
 async function readList(file: string, log: Log): Promise<AdHosts['blocks']> {
-  const { blocks, rules, leftOut } = await readAdHosts(readOperatorFile('BERTH_ADBLOCK_LIST', file));
+  const { blocks, rules, skippedLines } = await readAdHosts(readOperatorFile('BERTH_ADBLOCK_LIST', file));
   if (rules === 0)
     throw badValue(
       'BERTH_ADBLOCK_LIST',
       file,
       'a file with host names, or with Adblock Plus rules for hosts (||ads.test^)',
     );
-  log.info('network.adblock_list', { rules, leftOut });
+  log.info('network.adblock_list', { rules, skippedLines });
   return blocks;
 }

@@ -72,13 +72,13 @@ export class PeerTls {
             key: readOperatorFile('BERTH_TLS_PEER_KEY', keyFile),
           }
         : undefined;
-    if (shown) assertUsable(() => createSecureContext(shown), 'BERTH_TLS_PEER_CERT', certFile, OF_KEY);
+    if (shown) assertUsable(() => createSecureContext(shown), 'BERTH_TLS_PEER_CERT', certFile, EXPECTED_CERTIFICATE);
     this.#authorities = authorities;
     this.#shown = shown;
   }
 }
 
-const OF_KEY = 'a certificate (PEM) that belongs to BERTH_TLS_PEER_KEY';
+const EXPECTED_CERTIFICATE = 'a certificate (PEM) that belongs to BERTH_TLS_PEER_KEY';
 const CERTIFICATE = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g;
 
 /** Throws if the text contains no certificate or an invalid one, because a secure context would ignore both. */

@@ -2,7 +2,7 @@
 // the installation itself, so that sessions of a single server continue in that process.
 import { existsSync, mkdirSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { type Config, folderOfProcess } from '../config.ts';
+import { type Config, processFolder } from '../config.ts';
 import { firstUid, readInstallId } from '../engines/slots/install.ts';
 
 const TRIES_MAX = 50;
@@ -11,7 +11,7 @@ const TRIES_MAX = 50;
 export function makeFolders({ sharedDir, processes }: Pick<Config, 'sharedDir' | 'processes'>): void {
   const used = new Set<number | undefined>();
   for (let number = 1; number <= processes; number += 1) {
-    const folder = folderOfProcess(sharedDir, number);
+    const folder = processFolder(sharedDir, number);
     mkdirSync(folder, { recursive: true, mode: 0o700 });
     const isNew = !existsSync(join(folder, 'install-id'));
     const uidOf = (): number | undefined => firstUid(readInstallId(folder));

@@ -1,13 +1,13 @@
 // Messages between the processes of one machine and their supervisor.
 import { guarded } from '../kit/guard.ts';
-import { addressesFrom, type ServerAddresses } from '../server-record.ts';
+import { parseAddresses, type ServerAddresses } from '../server-record.ts';
 
 /** Tells the supervisor that this process is serving. Does nothing in a server without a supervisor. */
-export const tellReady = (addresses: ServerAddresses): void => void process.send?.({ berthReady: addresses });
+export const sendReady = (addresses: ServerAddresses): void => void process.send?.({ berthReady: addresses });
 
-export function readyIn(message: unknown): ServerAddresses | undefined {
+export function parseReady(message: unknown): ServerAddresses | undefined {
   const said: { readonly berthReady?: unknown } = Object(message);
-  return addressesFrom(said.berthReady);
+  return parseAddresses(said.berthReady);
 }
 
 /** The message that the process with this number has ended and is being restarted. */

@@ -3,8 +3,8 @@
 import { readFileSync } from 'node:fs';
 import Type from 'typebox';
 import Value from 'typebox/value';
-import type { ProxyPool, RouteBy } from '../domain/network/pools.ts';
-import { readServer } from '../domain/network/proxies.ts';
+import type { ProxyPool, StoredProxy } from '../domain/network/pools.ts';
+import { parseProxyAddress } from '../domain/network/proxies.ts';
 import { type BadConfig, badValue } from '../kit/environment.ts';
 
 const Server = Type.Object(
@@ -55,8 +55,8 @@ export function readProxyPools(file: string): readonly ProxyPool[] {
   return parsed.pools.map(({ proxies, ...pool }, index) => {
     const place = `/pools/${index}`;
     if (pool.timeZone !== undefined && !isTimeZone(pool.timeZone)) throw bad(`${place}/timeZone`, 'an IANA time zone');
-    const members = proxies.map(({ server, ...user }, number): RouteBy => {
-      const read = readServer(server);
+    const members = proxies.map(({ server, ...user }, number): StoredProxy => {
+      const read = parseProxyAddress(server);
       if (typeof read === 'string') throw bad(`${place}/proxies/${number}/server`, `an address: it ${read}`);
       return { name: pool.name, ...read, ...user, trusted: true };
     });

@@ -1,7 +1,7 @@
 // The checks of /readyz: the database, the slots, whether browsers start, and the disk. Also the capacity of the
 // machine.
 import type { WarmPool } from '../domain/sessions/warm-pool.ts';
-import { capacityInWords, thisMachine } from '../engines/slots/capacity.ts';
+import { describeCapacity, thisMachine } from '../engines/slots/capacity.ts';
 import type { DiskRoom } from '../engines/slots/slots.ts';
 import type { Ready } from '../entry/http/operator.ts';
 import type { Foundation } from './foundation.ts';
@@ -17,7 +17,7 @@ export async function readiness({ store, slots }: Foundation, pool: WarmPool): P
   const browsers = { name: 'browsers', ...pool.health };
   const disk = diskCheck(await slots.diskRoom());
   const machine = thisMachine();
-  const detail = [...slots.engines.keys()].map(engine => capacityInWords(engine, machine)).join('; ');
+  const detail = [...slots.engines.keys()].map(engine => describeCapacity(engine, machine)).join('; ');
   const capacity = { name: 'capacity', ok: true, detail };
   const checks = [database, room, browsers, disk, capacity];
   return { ok: checks.every(({ ok }) => ok), checks };

@@ -1,7 +1,7 @@
 // The wiring of recordings: the recorder in the data folder, the stores behind it, and its background task.
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
-import type { Forget } from '../domain/files/retention.ts';
+import type { RowCleanup } from '../domain/files/retention.ts';
 import { Addresses } from '../domain/recordings/addresses.ts';
 import { Assembler } from '../domain/recordings/assembler.ts';
 import { RecordingService } from '../domain/recordings/recordings.ts';
@@ -36,7 +36,7 @@ const ASSEMBLE_MS = 2_000;
  * On a machine with one processor, encoders run while at most this share of it is busy; with more, while one processor
  * is free.
  */
-const QUIET_SHARE_LEAST = 0.25;
+const QUIET_SHARE_MIN = 0.25;
 /**
  * How long a drain waits until recordings are stored. Those that are not stored by then are stored at the next start on
  * this data folder.
@@ -72,7 +72,7 @@ export async function openRecordings(runtime: Runtime, foundation: Foundation, p
      * is removed.
      */
     storeAll: () =>
-      within(STORED_MS, 'the recordings to be stored', () => recorder.settledAll()).catch(error =>
+      within(STORED_MS, 'the recordings to be stored', () => recorder.whenAllSettled()).catch(error =>
         log.warn('recording.not_stored_at_drain', { reason: reason(error) }),
       ),
     recover: async () => {
@@ -92,7 +92,7 @@ async function openRecorder(
   const { config, slots, workers, scope } = foundation;
   const folder = join(config.dataDir, 'recordings');
   const share = processorShare();
-  const quietShare = Math.max(QUIET_SHARE_LEAST, 1 - 1 / availableParallelism());
+  const quietShare = Math.max(QUIET_SHARE_MIN, 1 - 1 / availableParallelism());
   return scope.own(
     await Recorder.open({
       ...{ folder, sink, workers, clock, log },
@@ -113,6 +113,6 @@ const keysIn = (artifacts: Artifacts): RecordingKeys => ({
 
 /** Deletes the rows of a recording whose files were removed. */
 export const forgetRecording =
-  ({ recordings }: Pick<Store, 'recordings'>): Forget =>
+  ({ recordings }: Pick<Store, 'recordings'>): RowCleanup =>
   async (_app, session) =>
     recordings.forget(session);

@@ -1,6 +1,6 @@
 // The removal of data of ended sessions: for the server, `berth sweep` and `berth stop`.
 import type { Config } from '../config.ts';
-import { dueTimes, type Forget, type RetentionParts } from '../domain/files/retention.ts';
+import { dueTimes, type RetentionParts, type RowCleanup } from '../domain/files/retention.ts';
 import { sessionPrefix } from '../engines/artifacts/keys.ts';
 import type { Store } from '../engines/store/store.ts';
 import type { Runtime } from '../kit/runtime.ts';
@@ -11,11 +11,11 @@ export interface RetentionDeps extends Pick<KeptFiles, 'artifacts' | 'outbox'> {
   readonly store: Store;
 }
 
-/** A family that stores rows about a session's files adds a function to `forgets` that deletes these rows. */
+/** A family that stores rows about a session's files adds a function to `rowCleanups` that deletes these rows. */
 export function retentionOf({ clock, log }: Runtime, { store, artifacts, outbox }: RetentionDeps): RetentionParts {
-  const forgets: readonly Forget[] = [forgetRecording(store)];
+  const rowCleanups: readonly RowCleanup[] = [forgetRecording(store)];
   const { retention: rows, outbox: waiting } = store;
-  return { rows, waiting, prefixOf: sessionPrefix, artifacts, outbox, forgets, clock, log };
+  return { rows, waiting, prefixOf: sessionPrefix, artifacts, outbox, rowCleanups, clock, log };
 }
 
 /** Returns the times at which the files and the row of a session that ends now are due for removal. */

@@ -33,7 +33,7 @@ import { openBrowserHost } from './browser-host.ts';
 import { openCdp } from './cdp.ts';
 import type { Families } from './families.ts';
 import type { Family } from './family.ts';
-import { beginFleet, openForwarding } from './forwarding.ts';
+import { openForwarding, watchLeases } from './forwarding.ts';
 import type { Foundation } from './foundation.ts';
 import { dueTimesOf } from './retention.ts';
 
@@ -56,7 +56,7 @@ export interface SessionsDeps {
 }
 
 /** The parts that all sessions share. */
-interface Shared extends SessionsDeps {
+interface SharedParts extends SessionsDeps {
   readonly starting: Starting;
   readonly signing: Signing;
   readonly watchers: Watchers;
@@ -93,11 +93,11 @@ export function openSessions(runtime: Runtime, foundation: Foundation, deps: Ses
   const cdp = openCdp(runtime, foundation, { connect, endings, identity, waiting, ...families, forwarding });
   const browserHost = openBrowserHost(runtime, foundation, cdp);
   const pool = new WarmPool({
-    ...{ size: config.warm, usual: defaultLaunch(config.engine), browserHost, claims, clock, log },
+    ...{ size: config.warm, defaultSettings: defaultLaunch(config.engine), browserHost, claims, clock, log },
     ...{ starting: () => starting.size, processors: availableParallelism(), counted: metrics.claimed },
   });
-  const lookIn = (ms: number): void => prompt(EXPIRE, ms);
-  const presence = { rows, clock, log, graceMs: config.disconnectGraceMs, lookIn };
+  const scheduleExpiry = (ms: number): void => prompt(EXPIRE, ms);
+  const presence = { rows, clock, log, graceMs: config.disconnectGraceMs, scheduleExpiry };
   const { watchers } = shared;
   const bringUp = new BringUp({ ...runtime, browserHost, pool, rows, presence, watchers });
   const deliveries = new Deliveries({ rows, host, clock, log });
@@ -105,9 +105,9 @@ export function openSessions(runtime: Runtime, foundation: Foundation, deps: Ses
   return {
     ...{ service, connect, endings, signing, cdp, browserHost, pool, forwarding },
     tasks: [
-      ...beginFleet(runtime, foundation, { endings, lives, starting, warm: () => pool.size }),
+      ...watchLeases(runtime, foundation, { endings, lives, starting, warm: () => pool.size }),
       {
-        ...{ name: EXPIRE, everyMs: EXPIRE_MS, restMs: REST_MS, isAtRest: () => lives.isEmpty && !endings.areOwed },
+        ...{ name: EXPIRE, everyMs: EXPIRE_MS, restMs: REST_MS, isAtRest: () => lives.isEmpty && !endings.hasOwedEnds },
         run: () => expireSessions({ rows, lives, endings, host, clock }),
       },
       { name: WARM, everyMs: WARM_MS, run: () => pool.tend() },
@@ -123,7 +123,7 @@ function openShared(
   { config, secret, store, prompt, fleet }: Foundation,
   deps: SessionsDeps,
   claims: RecentClaims,
-): Shared {
+): SharedParts {
   const { log } = runtime;
   const { lives, identity, metrics, admission, families } = deps;
   const { sessions: rows, events } = store;
@@ -140,7 +140,7 @@ function openShared(
     isElsewhere: row => row.hostId !== runtime.host && fleet.isLiving(row.hostId),
     onEnd: row => {
       metrics.ended(row);
-      admission.queue.freed();
+      admission.queue.slotFreed();
       admission.line.moved();
     },
   });
@@ -151,7 +151,7 @@ function openShared(
 function openService(
   runtime: Runtime,
   { config, store, fleet }: Foundation,
-  shared: Shared,
+  shared: SharedParts,
   bringUp: BringUp,
   deliveries: Deliveries,
 ): SessionService {
@@ -162,7 +162,7 @@ function openService(
     ...{ ...runtime, rows, limits, queue, lives, starting, bringUp, endings, deliveries, signing, watchers },
     hasRoomElsewhere: () => fleet.hasRoomElsewhere,
     isInFleet: () => !fleet.isAlone,
-    leftLine: () => line.moved(),
+    onLeftLine: () => line.moved(),
     defaultRegion: config.regions[0],
     rates: config.credit.rates,
     started: metrics.started,

@@ -2,7 +2,7 @@
 // database. It is written origin by origin, so that the whole text is never in memory.
 import { writeSync } from 'node:fs';
 import type { StateInput, StateJob, StateOutput } from '../domain/contexts/export.ts';
-import { shownCookies } from '../domain/contexts/storage-state.ts';
+import { exportedCookies } from '../domain/contexts/storage-state.ts';
 import { LevelDbError } from '../engines/profiles/leveldb/bytes.ts';
 import { readLocalStorage } from '../engines/profiles/local-storage.ts';
 
@@ -32,7 +32,7 @@ export function work({ cookies, localStorage, descriptor }: StateInput): StateOu
 function writeState(file: TextFile, cookies: string, files: ReadonlyMap<string, Buffer>): void {
   const parsed: unknown = JSON.parse(cookies);
   const origins = readLocalStorage(files);
-  file.put(`{"cookies":${JSON.stringify(shownCookies(Array.isArray(parsed) ? parsed : []))},"origins":[`);
+  file.put(`{"cookies":${JSON.stringify(exportedCookies(Array.isArray(parsed) ? parsed : []))},"origins":[`);
   for (const [index, { origin, items }] of origins.entries()) {
     file.put(`${index === 0 ? '' : ','}{"origin":${JSON.stringify(origin)},"localStorage":[`);
     let separator = '';

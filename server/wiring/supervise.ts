@@ -20,11 +20,11 @@ export interface SuperviseParts {
   readonly config: Config;
   readonly clock: Clock;
   readonly log: Log;
-  readonly stopAsked: Promise<StopSignal>;
+  readonly stopRequested: Promise<StopSignal>;
 }
 
 /** Runs until it is told to stop, or a process fails to start; returns the exit code. */
-export async function supervise({ config, clock, log, stopAsked }: SuperviseParts): Promise<number> {
+export async function supervise({ config, clock, log, stopRequested }: SuperviseParts): Promise<number> {
   // Each process accepts connections from the common socket itself. A connection that the supervisor hands over in a
   // message would be lost if the process were killed in the meantime.
   cluster.schedulingPolicy = cluster.SCHED_NONE;
@@ -33,7 +33,7 @@ export async function supervise({ config, clock, log, stopAsked }: SupervisePart
     const env = await openShared(config, clock, log, scope);
     const of = config.processes;
     const ended = (number: number): void => {
-      for (const one of all) one.tellRestart(number, clock.now());
+      for (const one of all) one.sendRestart(number, clock.now());
     };
     const numbers = Array.from({ length: of }, (_, at) => at + 1);
     const all: readonly Supervised[] = numbers.map(
@@ -42,7 +42,7 @@ export async function supervise({ config, clock, log, stopAsked }: SupervisePart
     const stop = (signal: StopSignal): void => {
       for (const one of all) one.stop(signal);
     };
-    void stopAsked.then(stop);
+    void stopRequested.then(stop);
     const [first, ...others] = all;
     // The first process makes the tables and the first account.
     const addresses = await first?.start();

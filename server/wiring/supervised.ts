@@ -1,12 +1,12 @@
 // One of several processes, as their supervisor sees it.
 import cluster, { type Worker } from 'node:cluster';
-import { PROCESS_VARIABLE, type ProcessOf } from '../config.ts';
+import { PROCESS_VARIABLE, type ProcessPosition } from '../config.ts';
 import type { Clock } from '../kit/clock.ts';
 import { reason } from '../kit/fault.ts';
 import { guarded } from '../kit/guard.ts';
 import type { Log } from '../kit/log.ts';
 import type { ServerAddresses } from '../server-record.ts';
-import { readyIn, restartMessage } from './process-messages.ts';
+import { parseReady, restartMessage } from './process-messages.ts';
 
 const BACKOFF_FIRST_MS = 250;
 const BACKOFF_MAX_MS = 30_000;
@@ -17,7 +17,7 @@ const FAILED = 1;
 export type StopSignal = 'SIGTERM' | 'SIGINT';
 
 export interface SupervisedParts {
-  readonly numbered: ProcessOf;
+  readonly numbered: ProcessPosition;
   /** Set in addition to the environment of the supervisor. */
   readonly env: Readonly<Record<string, string>>;
   readonly clock: Clock;
@@ -80,14 +80,14 @@ export class Supervised {
   }
 
   #heard(message: unknown): void {
-    const addresses = readyIn(message);
+    const addresses = parseReady(message);
     if (!addresses) return;
     this.#hasServed = true;
     this.#ready.resolve(addresses);
   }
 
   /** Tells this process that another one has ended and is being restarted. */
-  tellRestart(number: number, endedAt: Date): void {
+  sendRestart(number: number, endedAt: Date): void {
     this.#worker?.send(restartMessage(number, endedAt), undefined, () => {}); // It may end at this moment.
   }
 

@@ -67,7 +67,7 @@ export function seedSeal(vault: Vault): SeedSeal {
  * Marks proxy routes that are sealed in the vault. The colon is not a base64url character, so routes stored before the
  * vault existed cannot begin with this prefix.
  */
-const IN_VAULT = 'vault:';
+const VAULT_PREFIX = 'vault:';
 
 export function routeSeal(vault: Vault, secret: Secret): RouteSeal {
   const placeOf = ({ id, applicationId }: Parameters<RouteSeal['close']>[1]): Place => ({
@@ -75,10 +75,10 @@ export function routeSeal(vault: Vault, secret: Secret): RouteSeal {
   });
   return {
     close: async (text, session) =>
-      IN_VAULT + (await vault.seal(placeOf(session), Buffer.from(text))).toString('base64url'),
+      VAULT_PREFIX + (await vault.seal(placeOf(session), Buffer.from(text))).toString('base64url'),
     open: async (sealed, session) => {
-      if (!sealed.startsWith(IN_VAULT)) return openFormerRoutes(secret, session.id, sealed);
-      const bytes = Buffer.from(sealed.slice(IN_VAULT.length), 'base64url');
+      if (!sealed.startsWith(VAULT_PREFIX)) return openFormerRoutes(secret, session.id, sealed);
+      const bytes = Buffer.from(sealed.slice(VAULT_PREFIX.length), 'base64url');
       return (await vault.open(placeOf(session), bytes)).reveal().toString();
     },
   };

@@ -3,9 +3,9 @@ import { DELIVERIES_KEPT_DAYS } from '../../contract/webhooks.ts';
 import type { Applications } from '../domain/identity/applications.ts';
 import { Cursors } from '../domain/identity/cursors.ts';
 import { WebhookKeys } from '../domain/webhooks/keys.ts';
-import { Sending } from '../domain/webhooks/sending.ts';
+import { DeliverySender } from '../domain/webhooks/sending.ts';
 import { Webhooks } from '../domain/webhooks/webhooks.ts';
-import { SEND_TASK, WRITE_TASK, Writing } from '../domain/webhooks/writing.ts';
+import { DeliveryWriter, SEND_TASK, WRITE_TASK } from '../domain/webhooks/writing.ts';
 import { newWebhookKey, webhookSignature } from '../engines/vault/webhook-keys.ts';
 import { plus } from '../kit/clock.ts';
 import type { Runtime } from '../kit/runtime.ts';
@@ -19,7 +19,7 @@ const WRITE_EVERY_MS = 5_000;
 const WRITE_AFTER_MS = 100;
 const SEND_EVERY_MS = 2_000;
 const FORGET_EVERY_MS = 3_600_000;
-const FORGET_AT_ONCE = 10_000;
+const FORGET_BATCH = 10_000;
 const DAY_MS = 24 * 3_600_000;
 
 export async function openWebhooks(
@@ -30,9 +30,9 @@ export async function openWebhooks(
   const keys = new WebhookKeys({ vault, engine: { newWebhookKey, webhookSignature } });
   const cursors = new Cursors(secret, clock);
   const service = new Webhooks({ store, applications, keys, outbound, cursors, audit, clock, prompt });
-  const writing = new Writing({ store, clock, prompt });
+  const writing = new DeliveryWriter({ store, clock, prompt });
   const userAgent = `Berth/${version()}`;
-  const sending = new Sending({ rows: store.webhooks, outbound, keys, userAgent, prompt, clock, log });
+  const sending = new DeliverySender({ rows: store.webhooks, outbound, keys, userAgent, prompt, clock, log });
 
   let isPrompted = false;
   const promptWriting = (): void => {
@@ -46,7 +46,7 @@ export async function openWebhooks(
   };
   const listening = await store.listen('session_event', promptWriting, promptWriting);
   const forget = async () => ({
-    removed: await store.webhooks.forget(plus(clock.now(), -DELIVERIES_KEPT_DAYS * DAY_MS), FORGET_AT_ONCE),
+    removed: await store.webhooks.forget(plus(clock.now(), -DELIVERIES_KEPT_DAYS * DAY_MS), FORGET_BATCH),
   });
   return {
     service,

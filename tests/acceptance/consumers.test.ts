@@ -7,8 +7,8 @@ import type {
   ConsumerProfile,
   ConsumerSession,
   ConsumerTokens,
-  HostedDone,
   HostedSignIn,
+  HostedSignInResult,
 } from '../../contract/consumers.ts';
 import type { SessionEventPage } from '../../contract/events.ts';
 import type { EmailCodeSent, PasskeyChallenge } from '../../contract/sign-in.ts';
@@ -112,7 +112,7 @@ test('a consumer sets a password with an e-mailed code, which ends earlier sessi
   assert.equal(done.status, 200, done.text);
   assert.equal((await lab.send('session.get', {}, before.accessToken)).status, 401);
   const next = await lab.begin();
-  const signedIn = await lab.fromPage<HostedDone>('hosted.password', { ...given, signIn: next.signIn });
+  const signedIn = await lab.fromPage<HostedSignInResult>('hosted.password', { ...given, signIn: next.signIn });
   assert.equal(signedIn.status, 200, signedIn.text);
   assert.equal((await lab.exchange(next, signedIn.body.redirectTo)).body.consumer.id, before.consumer.id);
 });
@@ -143,7 +143,11 @@ test('on pages of the service, the session is stored in a cookie, and a passkey 
   const signIn = await begin();
   const sent = await lab.fromPage<EmailCodeSent>('hosted.code', { signIn, email: 'page@example.com' }, headers);
   const code = await lab.mailed('page@example.com');
-  const verified = await lab.fromPage<HostedDone>('hosted.verify', { signIn, ticket: sent.body.ticket, code }, headers);
+  const verified = await lab.fromPage<HostedSignInResult>(
+    'hosted.verify',
+    { signIn, ticket: sent.body.ticket, code },
+    headers,
+  );
   let cookie = await enter(verified.body.redirectTo);
   const own = <Body>(name: string, body: object = {}) => lab.fromPage<Body>(name, body, { ...headers, cookie });
   const authenticator = new Authenticator(origin);
@@ -158,7 +162,7 @@ test('on pages of the service, the session is stored in a cookie, and a passkey 
   const again = await begin();
   const challenge = await lab.fromPage<PasskeyChallenge>('hosted.passkeyOptions', { signIn: again }, headers);
   const response = authenticator.get(challenge.body.publicKey);
-  const done = await lab.fromPage<HostedDone>(
+  const done = await lab.fromPage<HostedSignInResult>(
     'hosted.passkey',
     { signIn: again, ticket: challenge.body.ticket, response },
     headers,

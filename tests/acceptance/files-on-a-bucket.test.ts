@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { createHash, randomBytes } from 'node:crypto';
 import { after, describe, it } from 'node:test';
 import type { Context } from '../../contract/contexts.ts';
-import type { Download, DownloadPage, UploadAnswer } from '../../contract/files.ts';
+import type { Download, DownloadPage, UploadResponse } from '../../contract/files.ts';
 import { createContext, persistent, reachesVersion } from '../harness/contexts.ts';
 import { allOf, findMarks, LOGIN_PAGES, leaveMarks, onPage, sitesOf } from '../harness/logged-in.ts';
 import { openPages } from '../harness/pages.ts';
@@ -36,7 +36,7 @@ describe('files and contexts in a bucket', () => {
   it('a page can read an upload, and the store serves a download until the download is deleted', async () => {
     const session = await server.createSession({ keepAlive: true });
     const path = `/v1/browsers/sessions/${session.id}/uploads`;
-    const sent = await server.api<UploadAnswer>('POST', path, await upload('cv.pdf', BYTES));
+    const sent = await server.api<UploadResponse>('POST', path, await upload('cv.pdf', BYTES));
     assert.equal(sent.body.checksum, sha256(BYTES));
     await onPage(session.connectUrl, async page => {
       await page.goto(`${pages.a}/files`);

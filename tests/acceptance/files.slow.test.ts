@@ -8,7 +8,7 @@ import { json } from 'node:stream/consumers';
 import { pipeline } from 'node:stream/promises';
 import { test } from 'node:test';
 import { chromium } from 'playwright-core';
-import type { Download, DownloadPage, UploadAnswer } from '../../contract/files.ts';
+import type { Download, DownloadPage, UploadResponse } from '../../contract/files.ts';
 import { openPages } from '../harness/pages.ts';
 import { startServer } from '../harness/server.ts';
 import { eventually } from '../harness/until.ts';
@@ -54,7 +54,7 @@ async function growthOf(work: () => Promise<void>): Promise<number> {
   return peak - before;
 }
 
-async function sendLarge(session: string, count: number): Promise<UploadAnswer> {
+async function sendLarge(session: string, count: number): Promise<UploadResponse> {
   const head = Buffer.from(
     '--b\r\ncontent-disposition: form-data; name="file"; filename="large.bin"\r\ncontent-type: application/octet-stream\r\n\r\n',
   );
@@ -67,7 +67,7 @@ async function sendLarge(session: string, count: number): Promise<UploadAnswer> 
       'content-length': head.length + count * MIB + tail.length,
     },
   });
-  const answered = new Promise<UploadAnswer>((resolve, reject) => {
+  const answered = new Promise<UploadResponse>((resolve, reject) => {
     sent.once('response', response => json(response).then(body => resolve(Object(body)), reject));
     sent.once('error', reject);
   });

@@ -10,7 +10,7 @@ import type { ConsumerReceiptPage } from '../../contract/consumer-data.ts';
 import type { ConsumerHandoffPage } from '../../contract/consumer-handoffs.ts';
 import type { Consent } from '../../contract/consumer-memory.ts';
 import type { ConsumerTokens } from '../../contract/consumers.ts';
-import type { Download, DownloadPage, UploadAnswer } from '../../contract/files.ts';
+import type { Download, DownloadPage, UploadResponse } from '../../contract/files.ts';
 import type { ClaimedHandoff, Handoff } from '../../contract/handoffs.ts';
 import type { HostList, HostSessions, ListedHost } from '../../contract/hosts.ts';
 import type { DebugUrls } from '../../contract/live.ts';
@@ -211,7 +211,7 @@ describe('the sessions and data of a host can be reached through the other hosts
   it('serves uploads, downloads, logs, the live view and the replay of a session on another host', async () => {
     const session = await sessionOnOne();
     const path = `${SESSIONS}/${session.id}`;
-    const sent = await two.api<UploadAnswer>('POST', `${path}/uploads`, await upload('cv.pdf', BYTES));
+    const sent = await two.api<UploadResponse>('POST', `${path}/uploads`, await upload('cv.pdf', BYTES));
     assert.equal(sent.status, 200, sent.text);
     await onPage(at(front, session.connectUrl), async page => {
       await page.goto(`${pages.a}/files`);

@@ -5,7 +5,7 @@ import { randomBytes } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import type { UploadAnswer } from '../../contract/files.ts';
+import type { UploadResponse } from '../../contract/files.ts';
 import type { DebugUrls } from '../../contract/live.ts';
 import { CdpClient } from '../harness/cdp.ts';
 import { sessionLeftovers } from '../harness/leftovers.ts';
@@ -87,7 +87,7 @@ test('each session can be reached through every process at the same address', as
     for (const { id, connectUrl } of both) {
       assert.ok(await answers({ connectUrl }));
       const path = `${SESSIONS}/${id}`;
-      const sent = await server.api<UploadAnswer>('POST', `${path}/uploads`, await upload(`${round}.bin`, bytes));
+      const sent = await server.api<UploadResponse>('POST', `${path}/uploads`, await upload(`${round}.bin`, bytes));
       assert.equal(sent.status, 200, sent.text);
       const debug = await server.api<DebugUrls>('GET', `${path}/debug`);
       assert.equal(debug.status, 200, debug.text);

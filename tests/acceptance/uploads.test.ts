@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import Browserbase from '@browserbasehq/sdk';
 import { chromium, type Page } from 'playwright-core';
-import type { UploadAnswer } from '../../contract/files.ts';
+import type { UploadResponse } from '../../contract/files.ts';
 import type { Session } from '../../contract/sessions.ts';
 import { boxesOf } from '../harness/boxes.ts';
 import { foreignKey } from '../harness/foreign-key.ts';
@@ -27,7 +27,7 @@ const sha256 = (bytes: Uint8Array | string): string => createHash('sha256').upda
 
 const send = async (session: string, name: string, bytes: Buffer | string, headers: Record<string, string> = {}) => {
   const made = await upload(name, bytes);
-  return server.api<UploadAnswer & { code?: string }>('POST', `/v1/browsers/sessions/${session}/uploads`, {
+  return server.api<UploadResponse & { code?: string }>('POST', `/v1/browsers/sessions/${session}/uploads`, {
     ...made,
     headers: { ...made.headers, ...headers },
   });

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { ErrorBody } from '../../contract/common.ts';
-import type { HostedDone } from '../../contract/consumers.ts';
+import type { HostedSignInResult } from '../../contract/consumers.ts';
 import type { EmailCodeSent, PasskeyChallenge } from '../../contract/sign-in.ts';
 import { ACTION_SCOPES, ActionAgent } from '../harness/actions.ts';
 import { Authenticator } from '../harness/authenticator.ts';
@@ -208,7 +208,7 @@ test('a passkey of another application or host, or without user verification, ca
     const asked = await at.fromPage<PasskeyChallenge>('hosted.passkeyOptions', { signIn }, { origin });
     const response = authenticator.get(asked.body.publicKey, forged);
     const body = { signIn, ticket: asked.body.ticket, response };
-    return (await at.fromPage<HostedDone>('hosted.passkey', body, { origin })).status;
+    return (await at.fromPage<HostedSignInResult>('hosted.passkey', body, { origin })).status;
   };
   assert.equal(await attempt(lab), 200);
   assert.equal(await attempt(other), 401);

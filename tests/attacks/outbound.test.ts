@@ -11,7 +11,7 @@ import { gzipSync } from 'node:zlib';
 import type { AddressRange } from '../../server/engines/egress/address.ts';
 import type { CallFailure } from '../../server/engines/egress/outbound-calls/call-failure.ts';
 import {
-  type CallAnswer,
+  type CallResponse,
   type CallResult,
   type OutboundCall,
   OutboundCalls,
@@ -102,7 +102,7 @@ async function trap(t: TestContext) {
   return { port: await listen(t, server), hits: () => hits };
 }
 
-function answered(result: CallResult): CallAnswer {
+function answered(result: CallResult): CallResponse {
   if (result.kind !== 'answered') assert.fail(JSON.stringify(result));
   return result;
 }

@@ -8,7 +8,7 @@ import type { AccountCaller } from '../../server/domain/identity/caller.ts';
 import { Cursors } from '../../server/domain/identity/cursors.ts';
 import { Tokens } from '../../server/domain/identity/tokens.ts';
 import { Limits } from '../../server/domain/limits/limits.ts';
-import { loneTallies } from '../../server/domain/limits/lone-tallies.ts';
+import { localTallies } from '../../server/domain/limits/lone-tallies.ts';
 import { openStore } from '../../server/engines/store/open-store.ts';
 import type { Store } from '../../server/engines/store/store.ts';
 import { systemClock } from '../../server/kit/clock.ts';
@@ -41,7 +41,7 @@ const parts = {
 };
 const applications = new Applications(parts);
 const keys = new AgentKeys({ ...parts, applications });
-const tokens = new Tokens({ ...parts, applications, tallies: loneTallies(clock) });
+const tokens = new Tokens({ ...parts, applications, tallies: localTallies(clock) });
 const limits = new Limits({ ...parts, applications, ceiling: {}, waitingOf: async () => 0, changed: () => {} });
 
 const accountId = newId<AccountId>(clock.now());

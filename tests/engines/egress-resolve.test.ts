@@ -1,7 +1,7 @@
 // Name resolution with a name server that the test itself runs.
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
-import { createResolver, type Resolve, type ResolveWaits } from '../../server/engines/egress/resolve.ts';
+import { createResolver, type Resolve, type ResolveTimeouts } from '../../server/engines/egress/resolve.ts';
 import { systemClock } from '../../server/kit/clock.ts';
 import { type Answer, type Answerer, openNameServer, PATIENT } from './egress-dns.ts';
 
@@ -15,7 +15,7 @@ async function names(
   answer: Answerer,
   hosts: Readonly<Record<string, string>> = {},
   nowMs = () => 0,
-  waits: Partial<ResolveWaits> = {},
+  waits: Partial<ResolveTimeouts> = {},
 ): Promise<Names> {
   const server = await openNameServer(answer);
   t.after(() => server[Symbol.asyncDispose]());

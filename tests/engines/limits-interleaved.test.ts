@@ -120,14 +120,14 @@ class Process {
     if (!row) return;
     await this.store.sessions.decideEnd(row.id, { status: 'COMPLETED', reason: 'released' }, new Date());
     assert.equal((await this.store.sessions.finish(row.id, new Date(), 0))?.status, 'COMPLETED');
-    this.queue.freed();
+    this.queue.slotFreed();
   }
 
   /** Changes the limits only if the caller has read the current revision, like `PUT limits`. */
   async limit(applicationId: ApplicationId, maxConcurrent: number): Promise<boolean> {
     const { revision } = (await this.store.limits.get(applicationId)) ?? assert.fail();
     const row = await this.store.limits.replace(applicationId, revision, configured(maxConcurrent), new Date());
-    this.queue.freed();
+    this.queue.slotFreed();
     return row !== undefined;
   }
 }

@@ -93,7 +93,7 @@ async function filmed(
   const lost: Array<readonly [number, number]> = [];
   const sink = {
     keep: async (segment: Segment) => void segments.push(segment),
-    lose: async (fromMs: number, toMs: number) => void lost.push([fromMs, toMs]),
+    reportGap: async (fromMs: number, toMs: number) => void lost.push([fromMs, toMs]),
     done: async () => {},
   };
   const pipeline = new Pipeline({

@@ -177,19 +177,19 @@ describe('contexts in the store', () => {
     const plain = await aSession();
     assert.deepEqual(await store.contextUses.open(use(plain, context)), { opened: true });
     assert.deepEqual(await store.contextUses.open(use(await aSession(), context, true)), { held: holder });
-    await store.contextUses.toSave(holder, NOW);
+    await store.contextUses.markForSaving(holder, NOW);
     assert.deepEqual(await store.contextUses.open(use(await aSession(), context)), { saving: holder });
-    assert.equal(await store.contextUses.savingOf(application, context), holder);
+    assert.equal(await store.contextUses.savingSessionOf(application, context), holder);
     await store.contextUses.close(holder);
-    assert.equal(await store.contextUses.savingOf(application, context), undefined);
+    assert.equal(await store.contextUses.savingSessionOf(application, context), undefined);
   });
 
   it('saves in the order in which sessions ended, and reports versions that were superseded', async () => {
     const context = await aContext();
     const [first, second] = [await aSession(), await aSession()];
     for (const session of [first, second]) await store.contextUses.open(use(session, context));
-    await store.contextUses.toSave(second, plus(NOW, 2000));
-    await store.contextUses.toSave(first, plus(NOW, 1000));
+    await store.contextUses.markForSaving(second, plus(NOW, 2000));
+    await store.contextUses.markForSaving(first, plus(NOW, 1000));
     const due = (at: Date) =>
       store.contextUses.due(host, at, 10).then(found => found.map(({ sessionId }) => sessionId));
     const soon = plus(NOW, 5000);

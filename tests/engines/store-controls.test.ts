@@ -142,9 +142,9 @@ function describeControls(name: string, prepare: (scope: Scope) => Promise<Store
         Array.from({ length: 5 }, () => store.handoffs.bindBrowser(application, row.id, randomBytes(32))),
       );
       assert.equal(browsers.filter(isFirst => isFirst).length, 1);
-      for (let tries = 0; tries < 9; tries++) await store.handoffs.triedWrong(application, row.id, 10);
+      for (let tries = 0; tries < 9; tries++) await store.handoffs.countWrongSecret(application, row.id, 10);
       assert.ok((await store.handoffs.get(application, row.id))?.claimHash);
-      await store.handoffs.triedWrong(application, row.id, 10);
+      await store.handoffs.countWrongSecret(application, row.id, 10);
       assert.equal((await store.handoffs.get(application, row.id))?.claimHash, undefined);
     });
 
@@ -154,7 +154,7 @@ function describeControls(name: string, prepare: (scope: Scope) => Promise<Store
       await store.handoffs.insert(row);
       await store.sessions.decideEnd(session, { status: 'COMPLETED', reason: 'released' }, NOW);
       await store.sessions.finish(session, NOW, 0);
-      assert.ok((await store.handoffs.endOfEndedSessions(NOW)) >= 1);
+      assert.ok((await store.handoffs.endForEndedSessions(NOW)) >= 1);
       assert.equal((await store.handoffs.get(application, row.id))?.status, 'session_ended');
       assert.equal(await store.handoffs.forget(NOW, 100), 0);
       assert.ok((await store.handoffs.forget(LATER, 100)) >= 1);

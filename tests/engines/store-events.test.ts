@@ -106,11 +106,11 @@ describe('session events', () => {
     const by = { kind: 'agentKey', id: keyId } as const;
     await store.sessions.setBox(id, { id: newId(NOW), pid: 7 }, plus(NOW, 1));
     await store.sessions.run(id, plus(NOW, 12));
-    await store.sessions.clientCame(id, plus(NOW, 20), 1);
-    await store.sessions.clientCame(id, plus(NOW, 21), 2);
-    await store.sessions.clientLeft(id, plus(NOW, 22), 1);
+    await store.sessions.clientConnected(id, plus(NOW, 20), 1);
+    await store.sessions.clientConnected(id, plus(NOW, 21), 2);
+    await store.sessions.clientDisconnected(id, plus(NOW, 22), 1);
     await store.sessions.change(applicationId, id, { userMetadata: { run: 'a' }, by }, plus(NOW, 30));
-    await store.sessions.clientsGone(id, plus(NOW, 2040), plus(NOW, 40));
+    await store.sessions.lastClientDisconnected(id, plus(NOW, 2040), plus(NOW, 40));
     await store.sessions.decideEnd(id, { ...RELEASED, by }, plus(NOW, 50));
     await store.sessions.finish(id, plus(NOW, 1500), 77);
     const service = { kind: 'service' };
@@ -160,8 +160,8 @@ describe('session events', () => {
     assert.equal(await store.sessions.change(applicationId, row.id, { userMetadata: {} }, NOW), undefined);
     await store.sessions.finish(row.id, NOW, 0);
     await store.sessions.finish(row.id, NOW, 0);
-    await store.sessions.clientCame(row.id, NOW);
-    await store.sessions.clientsGone(row.id, undefined, NOW);
+    await store.sessions.clientConnected(row.id, NOW);
+    await store.sessions.lastClientDisconnected(row.id, undefined, NOW);
     await store.sessions.setBox(row.id, {}, NOW);
     await store.events.append(row.id, { type: 'client.refused', at: NOW, actor: { kind: 'client' }, detail: {} });
     assert.deepEqual(
@@ -298,7 +298,7 @@ describe('session events', () => {
         from generate_series(1, 998)`,
       [row.id, row.applicationId],
     );
-    for (let round = 0; round < 3; round++) await store.sessions.clientCame(row.id, NOW);
+    for (let round = 0; round < 3; round++) await store.sessions.clientConnected(row.id, NOW);
     await store.sessions.decideEnd(row.id, RELEASED, NOW);
     await store.sessions.finish(row.id, NOW, 0);
     const types = (await eventsOf(row)).map(({ type }) => type);

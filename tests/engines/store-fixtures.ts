@@ -127,7 +127,7 @@ async function startForeign(folder: string, port: number, binaries: Binaries, wh
   const settings = [`port=${port}`, 'listen_addresses=127.0.0.1', `unix_socket_directories=${folder}`];
   const flags = ['shared_buffers=8MB', 'max_connections=40', 'lc_messages=C', ...settings].flatMap(it => ['-c', it]);
   for (let attempt = 0; ; attempt += 1) {
-    const command = who.tied([join(binaries.folder, 'postgres'), '-D', join(folder, 'pg'), ...flags]);
+    const command = who.asTied([join(binaries.folder, 'postgres'), '-D', join(folder, 'pg'), ...flags]);
     const child = spawnPlain(command);
     if (await saysReady(child)) return child;
     if (attempt === 50) throw new Error('the foreign PostgreSQL did not start');

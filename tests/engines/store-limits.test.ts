@@ -9,7 +9,7 @@ import type { IdempotencyRow } from '../../server/engines/store/rows/idempotency
 import type { Place, WaitingCreate } from '../../server/engines/store/rows/line.ts';
 import type { PlaceOptions } from '../../server/engines/store/rows/place.ts';
 import type { RequestRateRows } from '../../server/engines/store/rows/request-rates.ts';
-import type { NewSession, Placed, SessionRow } from '../../server/engines/store/rows/sessions.ts';
+import type { NewSession, PlaceOutcome, SessionRow } from '../../server/engines/store/rows/sessions.ts';
 import type { Store } from '../../server/engines/store/store.ts';
 import { plus, systemClock } from '../../server/kit/clock.ts';
 import {
@@ -80,7 +80,7 @@ function describeLimits(name: string, prepare: (scope: Scope) => Promise<StoreOp
       await store.hosts.announce({ id, region: 'local', slots, startedAt: NOW });
       return id;
     };
-    const placedBy = async (placing: Promise<Placed>): Promise<SessionRow> => {
+    const placedBy = async (placing: Promise<PlaceOutcome>): Promise<SessionRow> => {
       const result = await placing;
       assert.ok('placed' in result, JSON.stringify(result));
       return result.placed;
@@ -450,7 +450,8 @@ function describeLimits(name: string, prepare: (scope: Scope) => Promise<StoreOp
         const row = await placedBy(
           store.sessions.place(newSession({ applicationId, hostId, keyId, createDigest, ...more }), within(NOW)),
         );
-        const claim = (since = plus(NOW, -120 * SECOND_MS)) => store.sessions.claimLost(keyId, createDigest, since);
+        const claim = (since = plus(NOW, -120 * SECOND_MS)) =>
+          store.sessions.claimLostResponse(keyId, createDigest, since);
         return { row, keyId, hostId, claim };
       };
 
@@ -467,8 +468,8 @@ function describeLimits(name: string, prepare: (scope: Scope) => Promise<StoreOp
         const { row, keyId, claim } = await owed();
         await store.sessions.answered(row.id, false);
         const since = plus(NOW, -120 * SECOND_MS);
-        assert.equal(await store.sessions.claimLost(newId<KeyId>(NOW), digest('body'), since), undefined);
-        assert.equal(await store.sessions.claimLost(keyId, digest('other'), since), undefined);
+        assert.equal(await store.sessions.claimLostResponse(newId<KeyId>(NOW), digest('body'), since), undefined);
+        assert.equal(await store.sessions.claimLostResponse(keyId, digest('other'), since), undefined);
         assert.equal(await claim(NOW), undefined, 'too old');
         const claims = await Promise.all([claim(), claim(), claim()]);
         assert.deepEqual(
@@ -488,8 +489,8 @@ function describeLimits(name: string, prepare: (scope: Scope) => Promise<StoreOp
 
       it('succeeds if the response was being sent when the host restarted', async () => {
         const { row, hostId, claim } = await owed();
-        assert.equal(await store.sessions.loseAnswers(await aHost()), 0);
-        assert.equal(await store.sessions.loseAnswers(hostId), 1);
+        assert.equal(await store.sessions.markResponsesLost(await aHost()), 0);
+        assert.equal(await store.sessions.markResponsesLost(hostId), 1);
         assert.equal((await claim())?.id, row.id);
       });
     });

@@ -554,8 +554,8 @@ function describeStore(name: string, prepare: (scope: Scope) => Promise<Place>):
         assert.equal(await store.sessions.decideEnd(id, { status: 'ERROR', reason: 'late' }, NOW), undefined);
         assert.equal(await store.sessions.change(applicationId, id, { userMetadata: {} }, NOW), undefined);
         await store.sessions.setBox(id, { pid: 1 }, plus(NOW, 1));
-        await store.sessions.clientCame(id, plus(NOW, 1));
-        await store.sessions.clientsGone(id, plus(NOW, 1), plus(NOW, 1));
+        await store.sessions.clientConnected(id, plus(NOW, 1));
+        await store.sessions.lastClientDisconnected(id, plus(NOW, 1), plus(NOW, 1));
         await store.sessions.resumeTimers(hostId, plus(NOW, 1));
         assert.deepEqual(await store.sessions.byId(id), before);
         assert.deepEqual(await store.sessions.ofHost(hostId), []);
@@ -602,14 +602,14 @@ function describeStore(name: string, prepare: (scope: Scope) => Promise<Place>):
 
       it('updates the connect and release times as clients connect and disconnect', async () => {
         const { id } = await aRunning({ connectBy: plus(NOW, 5) });
-        await store.sessions.clientCame(id, plus(NOW, 1));
+        await store.sessions.clientConnected(id, plus(NOW, 1));
         const came = await store.sessions.byId(id);
         assert.deepEqual([came?.attached, came?.connectBy, came?.releaseAt], [true, undefined, undefined]);
-        await store.sessions.clientsGone(id, plus(NOW, 7), plus(NOW, 2));
+        await store.sessions.lastClientDisconnected(id, plus(NOW, 7), plus(NOW, 2));
         const gone = await store.sessions.byId(id);
         assert.deepEqual([gone?.attached, gone?.releaseAt], [false, plus(NOW, 7)]);
-        await store.sessions.clientCame(id, plus(NOW, 3));
-        await store.sessions.clientsGone(id, undefined, plus(NOW, 4));
+        await store.sessions.clientConnected(id, plus(NOW, 3));
+        await store.sessions.lastClientDisconnected(id, undefined, plus(NOW, 4));
         const kept = await store.sessions.byId(id);
         assert.deepEqual([kept?.attached, kept?.releaseAt], [false, undefined]);
       });
@@ -623,7 +623,7 @@ function describeStore(name: string, prepare: (scope: Scope) => Promise<Place>):
         const expires = await aRunning({ ...on, expiresAt: plus(NOW, 30) });
         const connect = await aRunning({ ...on, connectBy: plus(NOW, 20) });
         const release = await aRunning(on);
-        await store.sessions.clientsGone(release.id, plus(NOW, 10), NOW);
+        await store.sessions.lastClientDisconnected(release.id, plus(NOW, 10), NOW);
         const decided = await aRunning(on);
         await store.sessions.decideEnd(decided.id, { status: 'COMPLETED', reason: 'released' }, plus(NOW, 5));
         await aRunning(on);
@@ -635,7 +635,7 @@ function describeStore(name: string, prepare: (scope: Scope) => Promise<Place>):
         assert.deepEqual(await due(10), [decided.id, release.id]);
         assert.deepEqual(await due(30), [decided.id, release.id, connect.id, expires.id]);
         assert.deepEqual(await due(30, 2), [decided.id, release.id]);
-        await store.sessions.clientCame(release.id, NOW);
+        await store.sessions.clientConnected(release.id, NOW);
         assert.deepEqual(await due(30), [decided.id, connect.id, expires.id]);
       });
 
@@ -647,13 +647,13 @@ function describeStore(name: string, prepare: (scope: Scope) => Promise<Place>):
         const waiting = await aRunning({ ...on, connectBy: soon });
         const patient = await aRunning({ ...on, connectBy: late });
         const attached = await aRunning(on);
-        await store.sessions.clientCame(attached.id, NOW);
+        await store.sessions.clientConnected(attached.id, NOW);
         const kept = await aRunning({ ...on, keepAlive: true });
-        await store.sessions.clientCame(kept.id, NOW);
+        await store.sessions.clientConnected(kept.id, NOW);
         const leaving = await aRunning(on);
-        await store.sessions.clientsGone(leaving.id, soon, NOW);
+        await store.sessions.lastClientDisconnected(leaving.id, soon, NOW);
         const longLeaving = await aRunning(on);
-        await store.sessions.clientsGone(longLeaving.id, late, NOW);
+        await store.sessions.lastClientDisconnected(longLeaving.id, late, NOW);
         const idle = await aRunning(on);
         const elsewhere = await aRunning({ ...on, hostId: await aHost(), connectBy: soon });
         await store.sessions.resumeTimers(hostId, notBefore);

@@ -8,7 +8,7 @@ import { connect } from 'node:net';
 import { join } from 'node:path';
 import { after, afterEach, describe, it } from 'node:test';
 import { chromium } from 'playwright-core';
-import type { Download, DownloadPage, UploadAnswer } from '../../contract/files.ts';
+import type { Download, DownloadPage, UploadResponse } from '../../contract/files.ts';
 import { filesUnder } from '../harness/files-under.ts';
 import { openPages } from '../harness/pages.ts';
 import { startS3 } from '../harness/s3.ts';
@@ -192,7 +192,7 @@ describe('a server that is killed', () => {
     assert.deepEqual(filesUnder(incoming), []);
     assert.deepEqual((await server.read(session.id)).uploads, []);
     const path = `/v1/browsers/sessions/${session.id}/uploads`;
-    const again = await server.api<UploadAnswer>('POST', path, await upload('cv.pdf', BYTES));
+    const again = await server.api<UploadResponse>('POST', path, await upload('cv.pdf', BYTES));
     assert.equal(again.body.checksum, sha256(BYTES));
     await server.release(session.id);
   });

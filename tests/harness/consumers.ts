@@ -2,7 +2,12 @@
 // application would send.
 import assert from 'node:assert/strict';
 import { createHash, randomBytes } from 'node:crypto';
-import type { ConsumerTokens, HostedDone, ReplaceIdentity, StartedConsumerSession } from '../../contract/consumers.ts';
+import type {
+  ConsumerTokens,
+  HostedSignInResult,
+  ReplaceIdentity,
+  StartedConsumerSession,
+} from '../../contract/consumers.ts';
 import type { EmailCodeSent } from '../../contract/sign-in.ts';
 import type { HttpAnswer } from './http.ts';
 import { stepUp } from './members.ts';
@@ -92,7 +97,7 @@ export class ConsumerLab {
     const sent = await this.fromPage<EmailCodeSent>('hosted.code', { signIn, email });
     assert.equal(sent.status, 202, sent.text);
     const code = await this.mailed(email);
-    const { status, body, text } = await this.fromPage<HostedDone>('hosted.verify', {
+    const { status, body, text } = await this.fromPage<HostedSignInResult>('hosted.verify', {
       ...{ signIn, ticket: sent.body.ticket, code },
     });
     assert.equal(status, 200, text);

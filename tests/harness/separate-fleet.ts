@@ -81,7 +81,7 @@ export async function startSeparateFleet({ pages, slots, env = {} }: SeparateFle
   relays.push(await relay(way('pages'), [`127.0.0.1:${pages.port}`]));
   const joining = [process.execPath, RELAY, ...pairs];
   programs.run('relay', ['nsenter', `--net=/run/netns/${lb.namespace}`, ...joining], parts.env);
-  await programs.appears('the relay', () => existsSync(way(`${h3.namespace}-operator`)));
+  await programs.waitUntilReady('the relay', () => existsSync(way(`${h3.namespace}-operator`)));
   const open = async (name: string): Promise<string> => {
     const opened = await relay('127.0.0.1:0', [way(name)]);
     relays.push(opened);

@@ -23,7 +23,7 @@ const LANGUAGES: Readonly<Record<string, Readonly<Record<string, RegExp>>>> = {
   },
 };
 
-export function coloured(code: string, language: string): string {
+export function highlightCode(code: string, language: string): string {
   const kinds = LANGUAGES[language === 'bash' ? 'sh' : language];
   if (!kinds) return escapeHtml(code);
   const names = Object.keys(kinds);

@@ -78,12 +78,12 @@ const SECTIONS: readonly Section[] = [
 ];
 
 /** Documents for people who develop Berth. */
-const NOT_ON_THE_SITE = new Set(['adding-an-endpoint.md']);
+const EXCLUDED_DOCUMENTS = new Set(['adding-an-endpoint.md']);
 
 /** All pages, given the files below docs/. Decisions have pages, but no entry in the navigation. */
 export function siteEntries(files: readonly string[]): { sections: readonly Section[]; hidden: readonly Entry[] } {
   const named = new Set(SECTIONS.flatMap(({ entries }) => entries.map(({ file }) => file)));
-  const left = files.filter(file => !named.has(file) && !NOT_ON_THE_SITE.has(file));
+  const left = files.filter(file => !named.has(file) && !EXCLUDED_DOCUMENTS.has(file));
   const entryOf = (file: string): Entry => ({ path: file.replace(/\.md$/, ''), file });
   const isDecision = (file: string): boolean => file.startsWith('decisions/');
   const guides = left.filter(file => !isDecision(file)).map(entryOf);

@@ -42,9 +42,9 @@ export function pageHtml(entry: Entry, { title, html, headings }: Rendered, fram
 <nav class="side" aria-label="Pages">${contents(entry, frame)}<p class="foot">Berth ${escapeHtml(version)}</p></nav>
 <main id="main" tabindex="-1">
 <article>${html}</article>
-${onward(entry, frame)}
+${pageLinks(entry, frame)}
 </main>
-${inside.length > 1 ? onThisPage(inside) : '<div></div>'}
+${inside.length > 1 ? tableOfContents(inside) : '<div></div>'}
 </div>
 </body>
 </html>
@@ -64,12 +64,12 @@ const contents = (current: Entry, { sections, titleOf }: Frame): string =>
     })
     .join('');
 
-const onThisPage = (headings: Rendered['headings']): string =>
+const tableOfContents = (headings: Rendered['headings']): string =>
   `<nav class="here" aria-label="On this page"><h2>On this page</h2><ul>${headings
     .map(({ id, text, level }) => `<li class="level-${level}"><a href="#${id}">${escapeHtml(text)}</a></li>`)
     .join('')}</ul></nav>`;
 
-function onward(current: Entry, { sections, titleOf }: Frame): string {
+function pageLinks(current: Entry, { sections, titleOf }: Frame): string {
   const all = sections.flatMap(({ entries }) => entries);
   const at = all.findIndex(({ path }) => path === current.path);
   if (at === -1) return '';

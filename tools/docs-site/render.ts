@@ -2,7 +2,7 @@
 // can be copied. HTML in a document is shown as text: only Markdown becomes HTML.
 import { posix } from 'node:path';
 import markdownIt, { type Token } from 'markdown-it';
-import { coloured } from './colours.ts';
+import { highlightCode } from './colours.ts';
 
 export interface Heading {
   readonly level: number;
@@ -40,7 +40,7 @@ export function render(file: string, text: string, pageOf: PageOf): Rendered {
       relink(token.children ?? [], file, pageOf);
     }
   });
-  markdown.renderer.rules.fence = (all, index) => codeField(all[index]?.content ?? '', all[index]?.info ?? '');
+  markdown.renderer.rules.fence = (all, index) => codeBlock(all[index]?.content ?? '', all[index]?.info ?? '');
   // A wide table scrolls by itself, also by keyboard. So each table is a landmark, whose name must be unique on the
   // page.
   markdown.renderer.rules.table_open = (tokens, at) => {
@@ -100,8 +100,8 @@ const NAMES: Readonly<Record<string, string>> = {
   json: 'JSON',
 };
 
-function codeField(code: string, info: string): string {
+function codeBlock(code: string, info: string): string {
   const language = info.trim().split(/\s+/)[0] ?? '';
   const name = NAMES[language] ?? (language || 'Text');
-  return `<figure class="code"><figcaption><span>${name}</span><button type="button" class="copy" hidden>Copy</button></figcaption><pre><code>${coloured(code.trimEnd(), language)}</code></pre></figure>\n`;
+  return `<figure class="code"><figcaption><span>${name}</span><button type="button" class="copy" hidden>Copy</button></figcaption><pre><code>${highlightCode(code.trimEnd(), language)}</code></pre></figure>\n`;
 }

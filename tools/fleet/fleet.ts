@@ -51,7 +51,7 @@ async function startHost({ namespace, address }: Member, env: Variables): Promis
     ...env,
     ...settings,
   });
-  await programs.appears(`host ${namespace}`, () => existsSync(join(dataDir, 'server.json')));
+  await programs.waitUntilReady(`host ${namespace}`, () => existsSync(join(dataDir, 'server.json')));
 }
 
 /** Listens on an address of the machine, and passes connections into the network of the fleet through a Unix socket. */
@@ -60,7 +60,7 @@ async function openAddress({ namespace }: Member, hosts: readonly Member[]): Pro
   const addresses = hosts.map(({ address }) => `${address}:8080`);
   const turns = [process.execPath, RELAY, `${socket}=${addresses.join(',')}`];
   programs.run('turns', ['nsenter', `--net=/run/netns/${namespace}`, ...turns], shared);
-  await programs.appears('the proxy', () => existsSync(socket));
+  await programs.waitUntilReady('the proxy', () => existsSync(socket));
   await relay(`127.0.0.1:${PORT}`, [socket]);
 }
 

@@ -70,7 +70,7 @@ export class Programs {
     for (const child of [...this.#running].reverse()) await this.end(child);
   }
 
-  async appears(what: string, isThere: () => boolean): Promise<void> {
+  async waitUntilReady(what: string, isThere: () => boolean): Promise<void> {
     for (let leftMs = STARTED_MS; !isThere(); leftMs -= LOOK_MS) {
       if (leftMs <= 0 || this.#isEnding) throw new Error(`${what} did not start; FLEET_VERBOSE=1 shows why`);
       await setTimeout(LOOK_MS);

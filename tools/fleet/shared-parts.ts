@@ -12,7 +12,7 @@ const BUCKET = 'berth';
 const KEY = 'S3RVER';
 const STORE_PORT = 4568;
 
-export interface PlaceOfParts {
+export interface SharedPartsOptions {
   readonly programs: Programs;
   readonly folder: string;
   readonly env: Variables;
@@ -26,7 +26,7 @@ export interface Database {
 
 export async function startDatabase(
   { namespace, address }: Member,
-  { programs, folder, env }: PlaceOfParts,
+  { programs, folder, env }: SharedPartsOptions,
 ): Promise<Database> {
   const binaries = await findBinaries();
   if (!binaries) throw new Error('PostgreSQL is missing: npm ci');
@@ -49,7 +49,7 @@ export async function startDatabase(
   let running: ChildProcess | undefined;
   const start = async (): Promise<void> => {
     running ??= programs.run('database', command, env);
-    await programs.appears('the database', () => existsSync(join(data, '.s.PGSQL.5432')));
+    await programs.waitUntilReady('the database', () => existsSync(join(data, '.s.PGSQL.5432')));
   };
   await start();
   return {
@@ -63,7 +63,7 @@ export async function startDatabase(
 }
 
 /** Starts the S3 store. Returns the settings for hosts that use it. */
-export function startStore({ namespace, address }: Member, { programs, folder, env }: PlaceOfParts): Variables {
+export function startStore({ namespace, address }: Member, { programs, folder, env }: SharedPartsOptions): Variables {
   const data = join(folder, 's3');
   mkdirSync(data);
   const s3rver = [process.execPath, 'node_modules/s3rver/bin/s3rver.js', '-d', data, '-a', address];

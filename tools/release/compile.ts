@@ -3,6 +3,6 @@
 import { stripTypeScriptTypes } from 'node:module';
 
 /** Imports, and the URLs of worker threads, name a file beside them. */
-const FILE_BESIDE = /(['"])(\.{1,2}\/[^'"\n]+)\.ts\1/g;
+const RELATIVE_IMPORT = /(['"])(\.{1,2}\/[^'"\n]+)\.ts\1/g;
 
-export const compiled = (source: string): string => stripTypeScriptTypes(source).replace(FILE_BESIDE, '$1$2.js$1');
+export const compiled = (source: string): string => stripTypeScriptTypes(source).replace(RELATIVE_IMPORT, '$1$2.js$1');

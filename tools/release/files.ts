@@ -7,7 +7,7 @@ import { compiled } from './compile.ts';
 import type { PackedFile } from './tarball.ts';
 
 const SOURCES = ['cli/**/*.ts', 'contract/**/*.ts', 'sdk/**/*.ts', 'server/**/*.ts'];
-const AS_THEY_ARE = [
+const COPIED_FILES = [
   'contract/generated/openapi.yaml',
   'deploy/**/*',
   'docs/**/*.md',
@@ -33,7 +33,7 @@ export async function filesOfRelease(
   const files = new Map<string, PackedFile>();
   for (const [path, text] of sources)
     files.set(path.replace(/\.ts$/, '.js'), { bytes: compiled(text), isProgram: path === PROGRAM });
-  for (const path of filesOf(root, AS_THEY_ARE)) files.set(path, packed(join(root, path)));
+  for (const path of filesOf(root, COPIED_FILES)) files.set(path, packed(join(root, path)));
   const web = await buildWeb(text => process.stderr.write(`${text}\n`));
   for (const path of filesOf(web, ['**/*']))
     files.set(`.berth/web/${basename(web)}/${path}`, { bytes: readFileSync(join(web, path)) });

@@ -14,14 +14,14 @@ const NPM_BYTES_MAX = 64 * 2 ** 20;
 
 /** The lock file, reduced to what this manifest needs. */
 export const lockFor = (root: string, manifest: Manifest): string =>
-  inFolderOf(root, manifest, folder => readFileSync(join(folder, 'package-lock.json'), 'utf8'));
+  withPackageFolder(root, manifest, folder => readFileSync(join(folder, 'package-lock.json'), 'utf8'));
 
 /**
  * The software bill of materials: all packages that this manifest depends on. Its serial number is derived from its
  * contents, and its timestamp is the time of the commit.
  */
-export function partsFor(root: string, manifest: Manifest, commit: Commit): string {
-  const printed = inFolderOf(root, manifest, folder =>
+export function billOfMaterials(root: string, manifest: Manifest, commit: Commit): string {
+  const printed = withPackageFolder(root, manifest, folder =>
     npm(folder, 'sbom', '--sbom-format', 'cyclonedx', '--sbom-type', 'application', '--package-lock-only', '--offline'),
   );
   const list = JSON.parse(printed) as { serialNumber?: string; metadata: Record<string, unknown> };
@@ -41,7 +41,7 @@ function uuidOf(text: string): string {
 }
 
 /** Calls `read` with a folder that has the manifest and its lock file. npm names the project after the folder. */
-function inFolderOf(root: string, manifest: Manifest, read: (folder: string) => string): string {
+function withPackageFolder(root: string, manifest: Manifest, read: (folder: string) => string): string {
   const outer = mkdtempSync(join(tmpdir(), 'berth-release-'));
   try {
     const folder = join(outer, manifest.name);

@@ -13,7 +13,7 @@ import { changelogFor } from './changelog.ts';
 import { commitOf } from './commit.ts';
 import { filesOfPackages, filesOfRelease, readSources } from './files.ts';
 import { type Manifest, manifestOf, packagesOf, pinned } from './manifest.ts';
-import { lockFor, partsFor } from './npm-lists.ts';
+import { billOfMaterials, lockFor } from './npm-lists.ts';
 import { tarball } from './tarball.ts';
 
 const ROOT = dirname(dirname(import.meta.dirname));
@@ -25,7 +25,7 @@ async function release(folder: string): Promise<string> {
   const commit = commitOf(ROOT);
   const sources = readSources(ROOT);
   const manifest = manifestOf(repository, sources.values(), commit.id);
-  const parts = partsFor(ROOT, withConsole(repository, manifest), commit);
+  const parts = billOfMaterials(ROOT, withConsole(repository, manifest), commit);
   const files = await filesOfRelease(ROOT, sources);
   const changelog = readFileSync(join(ROOT, 'CHANGELOG.md'), 'utf8');
   files.set('CHANGELOG.md', { bytes: changelogFor(changelog, repository.version, commit.at) });

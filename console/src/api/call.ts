@@ -10,17 +10,17 @@ type SchemaOf<Response> = Response extends { readonly schema: infer Schema exten
   ? Static<Schema>
   : undefined;
 type Responses<Id extends OperationId> = (typeof OPERATIONS)[Id]['responses'];
-export type Answered<Id extends OperationId> = SchemaOf<Responses<Id>[keyof Responses<Id>]>;
+export type ResponseBody<Id extends OperationId> = SchemaOf<Responses<Id>[keyof Responses<Id>]>;
 
-type Given<Id extends OperationId, Part extends 'params' | 'query' | 'body'> = Asked<Id>[Part] extends undefined
+type InputPart<Id extends OperationId, Part extends 'params' | 'query' | 'body'> = Asked<Id>[Part] extends undefined
   ? { readonly [Key in Part]?: undefined }
   : Part extends 'params'
     ? { readonly [Key in Part]: Asked<Id>[Part] }
     : { readonly [Key in Part]?: Asked<Id>[Part] };
 
-export type Input<Id extends OperationId> = Given<Id, 'params'> &
-  Given<Id, 'query'> &
-  Given<Id, 'body'> & {
+export type Input<Id extends OperationId> = InputPart<Id, 'params'> &
+  InputPart<Id, 'query'> &
+  InputPart<Id, 'body'> & {
     /** The application, for operations that require an agent key. */
     readonly app?: string;
     /** Form data instead of a JSON body, for uploads. */
@@ -30,22 +30,22 @@ export type Input<Id extends OperationId> = Given<Id, 'params'> &
   };
 
 export interface Reply<Id extends OperationId> {
-  readonly body: Answered<Id>;
+  readonly body: ResponseBody<Id>;
   readonly headers: Headers;
 }
 
 /** Whether the service has the operation. The console hides features whose operation is missing. */
-export const offers = (id: string): boolean => id in BERTH_OPERATIONS;
+export const isOffered = (id: string): boolean => id in BERTH_OPERATIONS;
 
-export const call = async <Id extends OperationId>(id: Id, input: Input<Id>): Promise<Answered<Id>> =>
-  (await callFully(id, input)).body;
+export const call = async <Id extends OperationId>(id: Id, input: Input<Id>): Promise<ResponseBody<Id>> =>
+  (await callWithHeaders(id, input)).body;
 
-export async function callFully<Id extends OperationId>(id: Id, input: Input<Id>): Promise<Reply<Id>> {
+export async function callWithHeaders<Id extends OperationId>(id: Id, input: Input<Id>): Promise<Reply<Id>> {
   const response = await ask(id, input);
   const text = await response.text();
   const isJson = (response.headers.get('content-type') ?? '').includes('json');
   // The contract defines the body of a successful response.
-  return { body: (isJson && text !== '' ? JSON.parse(text) : text) as Answered<Id>, headers: response.headers };
+  return { body: (isJson && text !== '' ? JSON.parse(text) : text) as ResponseBody<Id>, headers: response.headers };
 }
 
 /**

@@ -4,7 +4,7 @@
 // revoked on sign-out.
 import type { IssuedAgentKey } from '../../../contract/agent-keys.ts';
 import { ApiError } from './api-error.ts';
-import { tabStored } from './storage.ts';
+import { tabStore } from './storage.ts';
 
 const STORED = 'berth.token';
 const STORED_KEYS = 'berth.keys';
@@ -22,7 +22,7 @@ interface HeldKey {
 /** `person`: signed in with the cookie. `unknown`: it is not known yet whether there is a cookie. */
 type SignedIn = { readonly token: string } | 'person' | 'unknown' | undefined;
 
-const storedToken = tabStored.getItem(STORED);
+const storedToken = tabStore.getItem(STORED);
 let signedIn: SignedIn = storedToken === null ? 'unknown' : { token: storedToken };
 let signOutReasonText: string | undefined;
 /** A token from a link that was opened while another token was signed in. */
@@ -44,7 +44,7 @@ export function accountHeaders(): Record<string, string> {
 }
 
 /** Asks the service whether this browser has a person's cookie. */
-export async function lookForPerson(): Promise<void> {
+export async function detectHumanSession(): Promise<void> {
   if (signedIn !== 'unknown') return;
   const response = await fetch('/v1/account').catch(() => undefined);
   if (signedIn !== 'unknown') return; // signed in meanwhile
@@ -53,10 +53,10 @@ export async function lookForPerson(): Promise<void> {
 }
 
 /** Called after a sign-in whose response has set the cookie. */
-export function signedInAsPerson(): void {
+export function markSignedInAsPerson(): void {
   signedIn = 'person';
   signOutReasonText = undefined;
-  tabStored.removeItem(STORED);
+  tabStore.removeItem(STORED);
   tell();
 }
 
@@ -101,7 +101,7 @@ export async function tryToken(text: string): Promise<void> {
 export function signIn(text: string): void {
   signedIn = { token: text };
   signOutReasonText = undefined;
-  tabStored.setItem(STORED, text);
+  tabStore.setItem(STORED, text);
   tell();
 }
 
@@ -110,7 +110,7 @@ export function signOut(reason?: string): void {
   if (signedIn === 'person' && reason === undefined) void endSession();
   signedIn = undefined;
   signOutReasonText = reason;
-  tabStored.removeItem(STORED);
+  tabStore.removeItem(STORED);
   tell();
 }
 
@@ -142,7 +142,7 @@ export function forgetAgentKey(app: string): void {
 
 /** The keys stored before the page was reloaded. */
 function storedKeys(): Map<string, Promise<HeldKey>> {
-  const stored = JSON.parse(tabStored.getItem(STORED_KEYS) ?? '[]') as Array<[string, HeldKey]>; // storeKeys has written it
+  const stored = JSON.parse(tabStore.getItem(STORED_KEYS) ?? '[]') as Array<[string, HeldKey]>; // storeKeys has written it
   return new Map(stored.map(([app, held]) => [app, Promise.resolve(held)]));
 }
 
@@ -150,7 +150,7 @@ async function storeKeys(): Promise<void> {
   const issued = await Promise.all(
     [...keys].map(([app, held]) => held.then(key => [[app, key] as const]).catch(() => [])),
   );
-  if (signedIn !== undefined) tabStored.setItem(STORED_KEYS, JSON.stringify(issued.flat()));
+  if (signedIn !== undefined) tabStore.setItem(STORED_KEYS, JSON.stringify(issued.flat()));
 }
 
 async function issueKey(app: string): Promise<HeldKey> {
@@ -177,5 +177,5 @@ const revokeKey = (app: string, id: string, closeConnections: boolean): Promise<
 function revokeKeys(): void {
   for (const [app, issued] of keys) void issued.then(({ id }) => revokeKey(app, id, true)).catch(() => undefined);
   keys.clear();
-  tabStored.removeItem(STORED_KEYS);
+  tabStore.removeItem(STORED_KEYS);
 }

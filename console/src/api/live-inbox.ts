@@ -3,7 +3,7 @@
 import { type QueryClient, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useEffect } from 'react';
 import type { Inbox } from '../../../contract/inbox.ts';
-import { call, offers } from './call.ts';
+import { call, isOffered } from './call.ts';
 import { isPerson } from './credentials.ts';
 
 const KEY = ['inbox', 'counts'] as const;
@@ -11,7 +11,7 @@ const WAIT_SECONDS = 50;
 const HIDDEN_EVERY_MS = 60_000;
 const RETRY_MS = 5_000;
 /** If a response without a change arrives sooner than this, too many requests are waiting, or the server is stopping. */
-const SOON_MS = 10_000;
+const EARLY_RESPONSE_MS = 10_000;
 
 /**
  * Returns counts by application. Undefined while the counts are not known, and for a user who signed in with a token.
@@ -20,19 +20,19 @@ export const useInbox = (): Inbox | undefined =>
   // Filled by `useLiveInbox` only.
   useQuery<Inbox>({ queryKey: KEY, enabled: false, queryFn: () => call('readInbox', {}) }).data;
 
-export const waitingIn = (inbox: Inbox | undefined, app: string | undefined): number => {
+export const waitingCountOf = (inbox: Inbox | undefined, app: string | undefined): number => {
   const own = inbox?.applications.find(({ applicationId }) => applicationId === app);
   return own ? own.approvals + own.handoffs : 0;
 };
 
-export const waitingInAll = (inbox: Inbox | undefined): number =>
+export const totalWaitingCount = (inbox: Inbox | undefined): number =>
   (inbox?.applications ?? []).reduce((sum, { approvals, handoffs }) => sum + approvals + handoffs, 0);
 
 /** Used once, in the frame of all pages. */
 export function useLiveInbox(): void {
   const client = useQueryClient();
   useEffect(() => {
-    if (!isPerson() || !offers('readInbox')) return undefined;
+    if (!isPerson() || !isOffered('readInbox')) return undefined;
     const gone = new AbortController();
     void keep(client, gone.signal);
     return () => gone.abort();
@@ -52,7 +52,7 @@ async function keep(client: QueryClient, signal: AbortSignal): Promise<void> {
       if (known !== undefined && now.state !== known)
         for (const { queryKey } of client.getQueryCache().findAll({ queryKey: ['inbox'] }))
           if (queryKey[1] !== KEY[1]) void client.invalidateQueries({ queryKey });
-      const isIdle = waits && now.state === known && performance.now() - askedAt < SOON_MS;
+      const isIdle = waits && now.state === known && performance.now() - askedAt < EARLY_RESPONSE_MS;
       known = now.state;
       if (isIdle) await pause(RETRY_MS, signal);
       if (document.hidden) await pause(HIDDEN_EVERY_MS, signal);

@@ -13,17 +13,17 @@ export async function createPasskey({ publicKey }: PasskeyChallenge): Promise<Js
   const options = PublicKeyCredential.parseCreationOptionsFromJSON(
     publicKey as unknown as PublicKeyCredentialCreationOptionsJSON, // The service created these options.
   );
-  return jsonOf(() => navigator.credentials.create({ publicKey: options }));
+  return runCeremony(() => navigator.credentials.create({ publicKey: options }));
 }
 
 export async function askPasskey({ publicKey }: PasskeyChallenge): Promise<JsonObject> {
   const options = PublicKeyCredential.parseRequestOptionsFromJSON(
     publicKey as unknown as PublicKeyCredentialRequestOptionsJSON, // The service created these options.
   );
-  return jsonOf(() => navigator.credentials.get({ publicKey: options }));
+  return runCeremony(() => navigator.credentials.get({ publicKey: options }));
 }
 
-async function jsonOf(ceremony: () => Promise<Credential | null>): Promise<JsonObject> {
+async function runCeremony(ceremony: () => Promise<Credential | null>): Promise<JsonObject> {
   try {
     const credential = await ceremony();
     if (credential instanceof PublicKeyCredential) return JSON.parse(JSON.stringify(credential));

@@ -18,13 +18,14 @@ const CONTEXTS_SHOWN = 200;
 
 export const queryClient = new QueryClient({
   defaultOptions: {
-    queries: { staleTime: FRESH_MS, retry: (count, error) => count < RETRIES && mayPass(error) },
+    queries: { staleTime: FRESH_MS, retry: (count, error) => count < RETRIES && isTransient(error) },
     mutations: { retry: false },
   },
 });
 
 /** Whether a retry may succeed: the network failed, or the service had an internal error. */
-const mayPass = (error: unknown): boolean => error instanceof ApiError && (error.status === 0 || error.status >= 500);
+const isTransient = (error: unknown): boolean =>
+  error instanceof ApiError && (error.status === 0 || error.status >= 500);
 
 export const applicationsQuery = queryOptions({
   queryKey: ['applications'],
@@ -129,7 +130,7 @@ export const auditQuery = (app: string, filters: Omit<AuditQuery, 'limit' | 'cur
 const INVOCATIONS_PER_PAGE = 50;
 const INVOCATIONS_EVERY_MS = 5_000;
 const RUNNING_EVERY_MS = 2_000;
-const OPERATIONS_NAMED = 100;
+const OPERATIONS_PER_PAGE = 100;
 
 /** Polled, because agents call operations at any time. */
 export const invocationsQuery = (app: string, filters: Omit<ApplicationInvocationListQuery, 'limit' | 'cursor'>) =>
@@ -274,7 +275,7 @@ export const operationNamesQuery = (app: string) =>
   queryOptions({
     queryKey: ['operations', app, 'names'],
     queryFn: async ({ signal }) => {
-      const query = { limit: OPERATIONS_NAMED };
+      const query = { limit: OPERATIONS_PER_PAGE };
       const { data } = await call('listConfiguredOperations', { params: { appId: app }, query, signal });
       return data.map(({ id }) => id);
     },
@@ -286,7 +287,11 @@ export const operationsQuery = (app: string) =>
     ...PAGED,
     queryKey: ['operations', app, 'list'],
     queryFn: ({ signal, pageParam }) =>
-      call('listConfiguredOperations', { params: { appId: app }, query: pageOf(OPERATIONS_NAMED, pageParam), signal }),
+      call('listConfiguredOperations', {
+        params: { appId: app },
+        query: pageOf(OPERATIONS_PER_PAGE, pageParam),
+        signal,
+      }),
   });
 
 export const operationQuery = (app: string, id: string) =>

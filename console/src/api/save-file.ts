@@ -1,6 +1,6 @@
 // Saves parts of a session's log, and receipts, as files.
 import type { SessionLog } from '../../../contract/logs.ts';
-import { ask, callFully } from './call.ts';
+import { ask, callWithHeaders } from './call.ts';
 
 /** Saves the network log as a HAR file. */
 export async function saveHar(app: string, id: string): Promise<void> {
@@ -14,7 +14,7 @@ export async function saveLog(app: string, id: string): Promise<void> {
   let after: string | undefined;
   for (;;) {
     const query = after === undefined ? {} : { after };
-    const { body, headers } = await callFully('listSessionLogs', { app, params: { id }, query });
+    const { body, headers } = await callWithHeaders('listSessionLogs', { app, params: { id }, query });
     const entries: readonly SessionLog[] = body ?? [];
     for (const entry of entries) parts.push(`${JSON.stringify(entry)}\n`);
     const next = headers.get('x-next-after') ?? undefined;

@@ -5,7 +5,7 @@ export const NEEDS_STEP_UP = 'insufficient_user_authentication';
 let waiting: PromiseWithResolvers<void> | undefined;
 const watching = new Set<() => void>();
 
-export const isStepUpWanted = (): boolean => waiting !== undefined;
+export const isStepUpPending = (): boolean => waiting !== undefined;
 
 export function onStepUp(listener: () => void): () => void {
   watching.add(listener);

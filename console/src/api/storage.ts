@@ -1,11 +1,11 @@
 // What the browser stores for these pages. In the frame of another site, some browsers refuse to store it; it is then
 // kept until the page is closed.
-type Kept = Pick<Storage, 'getItem' | 'setItem' | 'removeItem'>;
+type KeyValueStore = Pick<Storage, 'getItem' | 'setItem' | 'removeItem'>;
 
-export const localStored: Kept = orInMemory(() => localStorage);
-export const tabStored: Kept = orInMemory(() => sessionStorage);
+export const localStore: KeyValueStore = orInMemory(() => localStorage);
+export const tabStore: KeyValueStore = orInMemory(() => sessionStorage);
 
-function orInMemory(open: () => Storage): Kept {
+function orInMemory(open: () => Storage): KeyValueStore {
   try {
     return open();
   } catch {

@@ -12,13 +12,13 @@ export function useLiveList(app: string): StreamState {
   const client = useQueryClient();
   useEffect(() => {
     const gone = new AbortController();
-    let gathering: ReturnType<typeof setTimeout> | undefined;
+    let gatherTimer: ReturnType<typeof setTimeout> | undefined;
     const onEvents = (): void => {
       const lists = client.getQueriesData<{ readonly pages?: readonly unknown[] }>({ queryKey: ['sessions', app] });
       const isLong = lists.some(([, list]) => (list?.pages?.length ?? 0) > 1);
-      gathering ??= setTimeout(
+      gatherTimer ??= setTimeout(
         () => {
-          gathering = undefined;
+          gatherTimer = undefined;
           void client.invalidateQueries({ queryKey: ['sessions', app] });
         },
         isLong ? GATHER_LONG_LIST_MS : GATHER_MS,
@@ -27,7 +27,7 @@ export function useLiveList(app: string): StreamState {
     void listen({ app, onEvents, onState: setState }, gone.signal);
     return () => {
       gone.abort();
-      clearTimeout(gathering);
+      clearTimeout(gatherTimer);
     };
   }, [app, client]);
   return state;

@@ -13,22 +13,22 @@ export function useSessionEvents(app: string, id: string): { events: readonly Se
   useEffect(() => {
     const gone = new AbortController();
     let waiting: SessionEvent[] = [];
-    let gathering: ReturnType<typeof setTimeout> | undefined;
+    let gatherTimer: ReturnType<typeof setTimeout> | undefined;
     const show = (): void => {
       const next = waiting;
       waiting = [];
-      gathering = undefined;
+      gatherTimer = undefined;
       setEvents(old => [...old, ...next]);
       void client.invalidateQueries({ queryKey: ['session', app, id] });
     };
     const onEvents = (more: readonly SessionEvent[]): void => {
       waiting.push(...more);
-      gathering ??= setTimeout(show, GATHER_MS);
+      gatherTimer ??= setTimeout(show, GATHER_MS);
     };
     void listen({ app, sessionId: id, onEvents, onState: setState }, gone.signal);
     return () => {
       gone.abort();
-      clearTimeout(gathering);
+      clearTimeout(gatherTimer);
       setEvents([]);
     };
   }, [app, id, client]);

@@ -1,7 +1,7 @@
 // The log of a session, updated while it runs.
 import { useQuery } from '@tanstack/react-query';
 import type { SessionLog } from '../../../contract/logs.ts';
-import { callFully } from './call.ts';
+import { callWithHeaders } from './call.ts';
 import { queryClient } from './queries.ts';
 
 const LOOK_MS = 2_000;
@@ -14,7 +14,7 @@ export interface SessionLogs {
   readonly why?: string;
 }
 
-interface Read extends SessionLogs {
+interface CachedLogs extends SessionLogs {
   readonly after?: string;
 }
 
@@ -22,11 +22,11 @@ export function useSessionLogs(app: string, id: string, isOpen: boolean) {
   const queryKey = ['logs', app, id];
   return useQuery({
     queryKey,
-    queryFn: async ({ signal }): Promise<Read> => {
-      const known = queryClient.getQueryData<Read>(queryKey);
+    queryFn: async ({ signal }): Promise<CachedLogs> => {
+      const known = queryClient.getQueryData<CachedLogs>(queryKey);
       if (known && known.logs.length >= LOGS_SHOWN_MAX) return known;
       const query = known?.after === undefined ? {} : { after: known.after };
-      const { body, headers } = await callFully('listSessionLogs', { app, params: { id }, query, signal });
+      const { body, headers } = await callWithHeaders('listSessionLogs', { app, params: { id }, query, signal });
       const after = headers.get('x-next-after') ?? known?.after;
       const why = headers.get('x-logging');
       return {

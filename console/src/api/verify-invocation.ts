@@ -10,7 +10,7 @@ import {
 } from '../../../sdk/verify-receipt-in-browser.ts';
 import { queryClient, signingKeysQuery } from './queries.ts';
 
-export interface Verified {
+export interface VerifiedReceipt {
   readonly claims: ReceiptClaims;
   /** What was compared, in words. */
   readonly checks: readonly string[];
@@ -32,7 +32,7 @@ export const verificationQuery = (app: string, invocation: Invocation) => {
 };
 
 /** @throws ReceiptInvalid @throws CannotVerify */
-async function verifyInvocation(app: string, invocation: Invocation, keys: KeySet): Promise<Verified> {
+async function verifyInvocation(app: string, invocation: Invocation, keys: KeySet): Promise<VerifiedReceipt> {
   const { input, output, receipt = '' } = invocation;
   const claims = await verifyReceiptInBrowser(receipt, {
     ...{ keys, audience: app },

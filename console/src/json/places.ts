@@ -6,7 +6,7 @@ export interface Parsed {
   readonly places: ReadonlyMap<string, number>;
 }
 
-export interface Broken {
+export interface ParseFailure {
   /** What was expected. */
   readonly message: string;
   readonly offset: number;
@@ -24,7 +24,7 @@ const BLANK = /[ \t\n\r]*/y;
 const STRING = /"(?:[^"\\\u0000-\u001f]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*"/y;
 const LITERAL = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null/y;
 
-export function parseJson(text: string): Parsed | Broken {
+export function parseJson(text: string): Parsed | ParseFailure {
   const scanner = new Scanner(text);
   try {
     scanner.document();

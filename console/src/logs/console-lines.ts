@@ -21,9 +21,9 @@ export function consoleLines(logs: readonly SessionLog[]): ConsoleLine[] {
   });
 }
 
-type Said = Pick<ConsoleLine, 'level' | 'words' | 'place'>;
+type LineContent = Pick<ConsoleLine, 'level' | 'words' | 'place'>;
 
-const READERS: Readonly<Record<string, (params: JsonObject) => Said>> = {
+const READERS: Readonly<Record<string, (params: JsonObject) => LineContent>> = {
   'Runtime.consoleAPICalled': params => ({
     level: levelOf(text(params.type)),
     words: list(params.args).map(argument).join(' '),
@@ -40,7 +40,7 @@ const READERS: Readonly<Record<string, (params: JsonObject) => Said>> = {
   },
 };
 
-const levelOf = (word: string): Said['level'] =>
+const levelOf = (word: string): LineContent['level'] =>
   word === 'error' || word === 'assert' ? 'error' : word === 'warning' ? 'warning' : 'info';
 
 function argument(value: unknown): string {

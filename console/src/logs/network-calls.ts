@@ -32,7 +32,7 @@ export function networkCalls(logs: readonly SessionLog[]): NetworkCall[] {
     if (method === 'Network.requestWillBeSent') {
       const redirected = calls.get(key());
       if (redirected && params.redirectResponse) {
-        calls.set(key(), { ...redirected, ...responded(object(params.redirectResponse)), endMs: timestamp });
+        calls.set(key(), { ...redirected, ...responseFields(object(params.redirectResponse)), endMs: timestamp });
         hops.set(id, (hops.get(id) ?? 0) + 1);
       }
       const sent = object(params.request);
@@ -50,7 +50,8 @@ export function networkCalls(logs: readonly SessionLog[]): NetworkCall[] {
     }
     const call = calls.get(key());
     if (!call) continue;
-    if (method === 'Network.responseReceived') calls.set(key(), { ...call, ...responded(object(params.response)) });
+    if (method === 'Network.responseReceived')
+      calls.set(key(), { ...call, ...responseFields(object(params.response)) });
     if (method === 'Network.loadingFinished')
       calls.set(key(), { ...call, endMs: timestamp, bytes: number(params.encodedDataLength) ?? call.bytes ?? 0 });
     if (method === 'Network.loadingFailed')
@@ -59,7 +60,7 @@ export function networkCalls(logs: readonly SessionLog[]): NetworkCall[] {
   return [...calls.values()];
 }
 
-function responded(response: JsonObject): Partial<NetworkCall> {
+function responseFields(response: JsonObject): Partial<NetworkCall> {
   const status = number(response.status);
   const address = text(response.remoteIPAddress);
   return {

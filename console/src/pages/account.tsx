@@ -2,7 +2,7 @@
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import type { CurrentAccount, SignedInSession } from '../../../contract/sign-in.ts';
-import { call, offers } from '../api/call.ts';
+import { call, isOffered } from '../api/call.ts';
 import { createPasskey, hasPasskeys } from '../api/passkeys.ts';
 import { accountQuery, signedInSessionsQuery } from '../api/queries.ts';
 import { AuthenticatorDialog } from '../people/authenticator-dialog.tsx';
@@ -31,7 +31,7 @@ export function AccountPage() {
           <Profile account={account} />
           <Passkeys account={account} />
           <Authenticator account={account} />
-          {offers('readNotifications') && <Notifications />}
+          {isOffered('readNotifications') && <Notifications />}
           <Sessions />
         </div>
       ) : (

@@ -17,7 +17,7 @@ import {
   readCreditView,
   USE_PERIODS,
   type UsePeriod,
-  usageAsked,
+  usageQueryOf,
 } from './credit-words.ts';
 import { creditWords } from './invocation-words.tsx';
 import { timeWords } from './overview-costs.tsx';
@@ -41,7 +41,7 @@ export function CreditUse({
   const { data, error, refetch } = useQuery({
     queryKey: ['credit-use', app, by, period],
     queryFn: ({ signal }) =>
-      call('readCreditUsage', { params: { appId: app }, query: usageAsked(view, Date.now()), signal }),
+      call('readCreditUsage', { params: { appId: app }, query: usageQueryOf(view, Date.now()), signal }),
     refetchInterval: EVERY_MS,
     placeholderData: keepPreviousData,
   });
@@ -133,7 +133,7 @@ function Shown({
         <BarChart
           label={sum}
           headings={headings}
-          topWords={words}
+          formatTop={words}
           bars={data.map(row => ({
             ...{ key: row.of, ...dayNames(row.of), to: value(row), words: shortWords(value(row), isCharged) },
             cells: cells(row),

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { moneyWords, readCreditView, usageAsked } from './credit-words.ts';
+import { moneyWords, readCreditView, usageQueryOf } from './credit-words.ts';
 
 test('reads valid values from the page address, and omits defaults and invalid values', () => {
   assert.deepEqual(readCreditView({ by: 'key', period: 'month', type: 'fund', since: 'week' }), {
@@ -11,8 +11,8 @@ test('reads valid values from the page address, and omits defaults and invalid v
 
 test('requests the usage of the last 7 or 30 days, including today', () => {
   const nowMs = Date.parse('2026-11-25T12:00:00Z');
-  assert.deepEqual(usageAsked({}, nowMs), { by: 'day', from: '2026-11-19T12:00:00.000Z' });
-  assert.equal(usageAsked({ period: 'month' }, nowMs).from, '2026-10-27T12:00:00.000Z');
+  assert.deepEqual(usageQueryOf({}, nowMs), { by: 'day', from: '2026-11-19T12:00:00.000Z' });
+  assert.equal(usageQueryOf({ period: 'month' }, nowMs).from, '2026-10-27T12:00:00.000Z');
 });
 
 test('formats prices with the decimal places of their currency', () => {

@@ -59,12 +59,12 @@ export function readCreditView({ by, period, type, since }: Record<string, unkno
 const named = <Key extends string>(words: Readonly<Record<Key, unknown>>, value: unknown): Key | undefined =>
   (Object.keys(words) as Key[]).find(key => key === value); // its keys
 
-export const usageAsked = ({ by = 'day', period = 'week' }: CreditView, nowMs: number): CreditUsageQuery => ({
+export const usageQueryOf = ({ by = 'day', period = 'week' }: CreditView, nowMs: number): CreditUsageQuery => ({
   by,
   from: new Date(nowMs - (USE_PERIODS[period].days - 1) * DAY_MS).toISOString(),
 });
 
-export const entriesAsked = ({ type, since }: CreditView, nowMs: number) => ({
+export const entryQueryOf = ({ type, since }: CreditView, nowMs: number) => ({
   ...(type ? { type } : {}),
   ...(since ? { after: createdAfter(since, nowMs) } : {}),
 });

@@ -11,7 +11,7 @@ import { Page, Panel } from '../ui/page.tsx';
 import { Empty, Failed, Loading } from '../ui/states.tsx';
 import { Ago } from '../ui/time.tsx';
 import { CreditUse } from './credit-use.tsx';
-import { type CreditView, ENTRY_WORDS, entriesAsked, readCreditView } from './credit-words.ts';
+import { type CreditView, ENTRY_WORDS, entryQueryOf, readCreditView } from './credit-words.ts';
 import { creditWords } from './invocation-words.tsx';
 import { TopUp } from './top-up.tsx';
 import { SinceChoice, WordChoice } from './word-choice.tsx';
@@ -33,9 +33,9 @@ export function CreditPage({ app, view }: { readonly app: string; readonly view:
     >
       {data ? (
         <div className="grid gap-6">
-          {data.enforced || data.balance > 0 ? <Sums credits={data} /> : <NotCharged />}
+          {data.enforced || data.balance > 0 ? <CreditTotals credits={data} /> : <NotCharged />}
           <CreditUse app={app} view={view} isCharged={data.enforced || data.thisApplication.capturedThisMonth > 0} />
-          <Held app={app} reservations={data.reservations} />
+          <HeldReservations app={app} reservations={data.reservations} />
           <Ledger app={app} view={view} />
           <TopUp app={app} isOwner={isOwner} />
         </div>
@@ -57,19 +57,19 @@ const NotCharged = () => (
   </Panel>
 );
 
-function Sums({
+function CreditTotals({
   credits: { available, reserved, balance, thisApplication, rates, enforced },
 }: {
   readonly credits: Credits;
 }) {
-  const isOut = enforced && available <= 0;
+  const isExhausted = enforced && available <= 0;
   return (
     <section
       aria-label="Balance"
       className="grid gap-px overflow-hidden rounded-lg border border-line bg-line @min-[560px]:grid-cols-3"
     >
       <Tile name="Available" value={creditWords(available)}>
-        {isOut ? (
+        {isExhausted ? (
           <span className="font-medium text-bad">New work is refused until credit is added.</span>
         ) : (
           'for new work'
@@ -104,7 +104,13 @@ const Tile = ({
 
 const LINK = 'underline decoration-line-strong underline-offset-2 hover:text-accent';
 
-const Held = ({ app, reservations }: { readonly app: string; readonly reservations: readonly Reservation[] }) =>
+const HeldReservations = ({
+  app,
+  reservations,
+}: {
+  readonly app: string;
+  readonly reservations: readonly Reservation[];
+}) =>
   reservations.length === 0 ? null : (
     <Panel title="Held now">
       <ul className="divide-y divide-line">
@@ -131,7 +137,7 @@ const Held = ({ app, reservations }: { readonly app: string; readonly reservatio
   );
 
 function Ledger({ app, view }: { readonly app: string; readonly view: CreditView }) {
-  const asked = entriesAsked(view, Date.now());
+  const asked = entryQueryOf(view, Date.now());
   const list = useInfiniteQuery(creditEntriesQuery(app, asked));
   const { data, error, refetch } = list;
   const navigate = useNavigate();

@@ -45,7 +45,7 @@ export function ExtensionsPage({ app }: { readonly app: string }) {
           <FormError error={upload.error} />
         </div>
       )}
-      <Find add={id => keep([id, ...ids.filter(one => one !== id)])} />
+      <FindExtension add={id => keep([id, ...ids.filter(one => one !== id)])} />
       <Panel>
         {ids.length === 0 ? (
           <Empty icon="extensions" title="No extensions remembered by this browser">
@@ -58,7 +58,7 @@ export function ExtensionsPage({ app }: { readonly app: string }) {
               const id = ids[at] ?? '';
               const forget = (): void => keep(ids.filter(one => one !== id));
               if (data) return <Row key={id} extension={data} remove={() => setRemoving(data)} />;
-              if (error) return <Gone key={id} id={id} error={error} forget={forget} />;
+              if (error) return <UnavailableExtension key={id} id={id} error={error} forget={forget} />;
               return <li key={id} className="h-14" />;
             })}
           </ul>
@@ -81,7 +81,7 @@ export function ExtensionsPage({ app }: { readonly app: string }) {
   );
 }
 
-function Find({ add }: { readonly add: (id: string) => void }) {
+function FindExtension({ add }: { readonly add: (id: string) => void }) {
   const [id, setId] = useState('');
   const submit = (event: FormEvent): void => {
     event.preventDefault();
@@ -130,7 +130,15 @@ const Row = ({
 );
 
 /** An extension that was deleted elsewhere stays listed until the user removes it; other errors may be temporary. */
-const Gone = ({ id, error, forget }: { readonly id: string; readonly error: unknown; readonly forget: () => void }) =>
+const UnavailableExtension = ({
+  id,
+  error,
+  forget,
+}: {
+  readonly id: string;
+  readonly error: unknown;
+  readonly forget: () => void;
+}) =>
   error instanceof ApiError && [400, 404].includes(error.status) ? (
     <li className="flex flex-wrap items-center gap-x-6 gap-y-1 px-4 py-2.5 text-soft">
       <span className="grow text-sm">This extension does not exist in this application.</span>

@@ -12,7 +12,7 @@ import { Ago, bytesWords } from '../ui/time.tsx';
 
 const SHOWN_MAX = 100;
 /** Links are renewed well before they expire. */
-const NEW_LINKS_MS = 3_600_000;
+const LINK_RENEWAL_MS = 3_600_000;
 
 export function FilesTab({
   app,
@@ -27,7 +27,7 @@ export function FilesTab({
   const { data, error, refetch } = useQuery({
     queryKey,
     queryFn: ({ signal }) => call('listDownloads', { app, query: { sessionId: session.id, limit: SHOWN_MAX }, signal }),
-    refetchInterval: isOpen ? 2_000 : NEW_LINKS_MS,
+    refetchInterval: isOpen ? 2_000 : LINK_RENEWAL_MS,
   });
   const [deleting, setDeleting] = useState<Download | undefined>();
   const client = useQueryClient();
@@ -39,7 +39,7 @@ export function FilesTab({
       ) : !data ? (
         <Loading what="downloads" rows={2} />
       ) : data.downloads.length === 0 ? (
-        <Nothing>No downloads.</Nothing>
+        <EmptyNote>No downloads.</EmptyNote>
       ) : (
         <ul className="divide-y divide-line">
           {data.downloads.map(one => (
@@ -117,7 +117,7 @@ function Uploads({
       <input ref={chooser} type="file" aria-label="File to upload" className="hidden" onChange={choose} />
       <FormError error={upload.error} />
       {uploads.length === 0 ? (
-        <Nothing>No uploads.</Nothing>
+        <EmptyNote>No uploads.</EmptyNote>
       ) : (
         <ul className="divide-y divide-line">
           {uploads.map(({ fileName, size, createdAt }) => (
@@ -142,4 +142,4 @@ const Heading = ({ name, children }: { readonly name: string; readonly children?
   </div>
 );
 
-const Nothing = ({ children }: { readonly children: string }) => <p className="px-4 py-5 text-soft">{children}</p>;
+const EmptyNote = ({ children }: { readonly children: string }) => <p className="px-4 py-5 text-soft">{children}</p>;

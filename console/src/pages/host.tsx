@@ -28,12 +28,12 @@ export const HostPage = () => (
     }
   >
     <ForOperator>
-      <OperatorsView />
+      <OperatorView />
     </ForOperator>
   </Page>
 );
 
-function OperatorsView() {
+function OperatorView() {
   const { data, error, refetch } = useQuery({
     queryKey: ['host'],
     queryFn: ({ signal }) => call('readHost', { signal }),
@@ -112,7 +112,7 @@ function OverTime({
         label={`${title} since ${fullTime(all[0]?.at ?? now.at)}: at most ${words(most)}`}
         headings={['Time', 'At most']}
         bars={bars}
-        topWords={words}
+        formatTop={words}
       />
     </Panel>
   );

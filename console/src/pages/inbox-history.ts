@@ -7,13 +7,16 @@ export type HistoryEntry =
   | { readonly kind: 'handoff'; readonly id: string; readonly createdAt: string; readonly handoff: Handoff };
 
 /** The entries of a list that have been read so far, newest first, and whether there are more. */
-export interface Read<Item> {
+export interface LoadedList<Item> {
   readonly items: readonly Item[];
   readonly hasMore: boolean;
 }
 
 /** Returns entries that are over, newest first, back to the time up to which both lists have been read. */
-export function historyOf(actions: Read<ApplicationAction>, handoffs: Read<Handoff>): readonly HistoryEntry[] {
+export function historyOf(
+  actions: LoadedList<ApplicationAction>,
+  handoffs: LoadedList<Handoff>,
+): readonly HistoryEntry[] {
   const from = [actions, handoffs].reduce((latest, { items, hasMore }) => {
     const oldest = items.at(-1)?.createdAt ?? '';
     return hasMore && oldest > latest ? oldest : latest;

@@ -3,7 +3,7 @@
 import { useQuery } from '@tanstack/react-query';
 import { Navigate } from '@tanstack/react-router';
 import { isPerson } from '../api/credentials.ts';
-import { useInbox, waitingIn } from '../api/live-inbox.ts';
+import { useInbox, waitingCountOf } from '../api/live-inbox.ts';
 import { applicationsQuery } from '../api/queries.ts';
 import { recentApplication } from '../shell/recent-application.ts';
 import { Failed, Loading } from '../ui/states.tsx';
@@ -15,7 +15,7 @@ export function InboxHomePage() {
   if (!data || (isPerson() && !inbox)) return <Loading what="the inbox" />;
   const known = data.data.find(({ id }) => id === recentApplication()) ?? data.data[0];
   const waits = inbox?.applications[0]?.applicationId;
-  const app = waits !== undefined && waitingIn(inbox, known?.id) === 0 ? waits : known?.id;
+  const app = waits !== undefined && waitingCountOf(inbox, known?.id) === 0 ? waits : known?.id;
   return app === undefined ? (
     <Navigate to="/applications" replace />
   ) : (

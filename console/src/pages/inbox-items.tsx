@@ -5,11 +5,11 @@ import { Link } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import type { ApplicationAction } from '../../../contract/actions.ts';
 import type { Handoff } from '../../../contract/handoffs.ts';
-import { AgentSays, Approval, DecisionButtons, Fact, Facts } from '../people/approval.tsx';
+import { AgentMessage, Approval, DecisionButtons, Fact, Facts } from '../people/approval.tsx';
 import { agentText, HANDOFF_REASONS, HANDOFF_RECORDS } from '../people/handoff-words.ts';
 import { buttonClass } from '../ui/button.tsx';
 import { Icon, type IconName } from '../ui/icon.tsx';
-import { Ago, Left } from '../ui/time.tsx';
+import { Ago, TimeLeft } from '../ui/time.tsx';
 import { APPROVERS } from './inbox-words.ts';
 
 export const LINK = 'underline decoration-line-strong underline-offset-2 hover:text-accent';
@@ -41,7 +41,7 @@ function Card({
             <Icon name={icon} size={16} />
             {kind}
           </span>
-          <Left until={until} />
+          <TimeLeft until={until} />
         </p>
         <h3 className="mt-1 text-base font-semibold break-words">{title}</h3>
       </header>
@@ -87,7 +87,7 @@ export function HandoffCard({
         </Fact>
         <Fact name="Recording">{HANDOFF_RECORDS[record]}</Fact>
       </Facts>
-      <AgentSays heading="h4">{agentText(instructions)}</AgentSays>
+      <AgentMessage heading="h4">{agentText(instructions)}</AgentMessage>
       <p className="text-sm text-soft">
         Asked by {agentName === undefined ? 'an agent' : `the agent key ${agentName}`}, <Ago time={createdAt} />. The
         agent is waiting.
@@ -121,7 +121,7 @@ const Line = ({
       <p className="text-xs break-words text-soft">{children}</p>
     </div>
     <span className="text-right text-xs text-soft">
-      <Left until={until} />
+      <TimeLeft until={until} />
     </span>
   </li>
 );

@@ -10,7 +10,7 @@ import { ListPanel } from '../ui/list-panel.tsx';
 import { More } from '../ui/more.tsx';
 import { Empty } from '../ui/states.tsx';
 import { Ago } from '../ui/time.tsx';
-import { type HistoryEntry, historyOf, type Read } from './inbox-history.ts';
+import { type HistoryEntry, historyOf, type LoadedList } from './inbox-history.ts';
 import { LINK, SessionLink } from './inbox-items.tsx';
 import { APPROVAL_ENDS, HANDOFF_ENDS } from './inbox-words.ts';
 
@@ -21,7 +21,10 @@ export function InboxPast({ app, people }: { readonly app: string; readonly peop
   const handoffs = useInfiniteQuery(handoffsQuery(app));
   const entries =
     actions.data && handoffs.data
-      ? historyOf(readOf(actions.data.pages, actions.hasNextPage), readOf(handoffs.data.pages, handoffs.hasNextPage))
+      ? historyOf(
+          toLoadedList(actions.data.pages, actions.hasNextPage),
+          toLoadedList(handoffs.data.pages, handoffs.hasNextPage),
+        )
       : undefined;
   const list = {
     hasNextPage: actions.hasNextPage || handoffs.hasNextPage,
@@ -52,7 +55,10 @@ export function InboxPast({ app, people }: { readonly app: string; readonly peop
   );
 }
 
-const readOf = <Item,>(pages: ReadonlyArray<{ readonly data: readonly Item[] }>, hasMore: boolean): Read<Item> => ({
+const toLoadedList = <Item,>(
+  pages: ReadonlyArray<{ readonly data: readonly Item[] }>,
+  hasMore: boolean,
+): LoadedList<Item> => ({
   items: pages.flatMap(({ data }) => data),
   hasMore,
 });

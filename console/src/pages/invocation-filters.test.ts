@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { invocationsAsked, readInvocationFilters } from './invocation-filters.ts';
+import { invocationQueryOf, readInvocationFilters } from './invocation-filters.ts';
 
 const KEY = '01a1fa50-5319-7450-a6b3-c787ada50631';
 
@@ -13,7 +13,7 @@ test('reads valid filters from the address, and ignores everything else', () => 
 });
 
 test('converts filters to query parameters of the API', () => {
-  const asked = invocationsAsked(
+  const asked = invocationQueryOf(
     { state: 'failed', operation: 'browser.pdf', key: KEY, since: 'hour' },
     Date.parse('2026-11-24T12:00:30.000Z'),
   );
@@ -23,5 +23,5 @@ test('converts filters to query parameters of the API', () => {
     keyId: KEY,
     after: '2026-11-24T11:00:00.000Z',
   });
-  assert.deepEqual(invocationsAsked({}, 0), {});
+  assert.deepEqual(invocationQueryOf({}, 0), {});
 });

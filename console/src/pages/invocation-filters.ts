@@ -39,7 +39,7 @@ const isOperationId = (value: unknown): value is string =>
   typeof value === 'string' && value.length <= OPERATION_ID_MAX && OPERATION_ID.test(value);
 
 /** Returns the query for the API. */
-export const invocationsAsked = (
+export const invocationQueryOf = (
   { state, operation, key, since }: InvocationFilters,
   nowMs: number,
 ): Omit<ApplicationInvocationListQuery, 'limit' | 'cursor'> => ({

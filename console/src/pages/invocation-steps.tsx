@@ -1,8 +1,8 @@
 // The states that an invocation went through, with the time that each took.
 import type { Invocation } from '../../../contract/invocations.ts';
-import { Lasting, Moment } from '../ui/time.tsx';
+import { Elapsed, Moment } from '../ui/time.tsx';
 import { STATUS_WORDS } from './invocation-filters.ts';
-import { lapseWords } from './invocation-words.tsx';
+import { elapsedWords } from './invocation-words.tsx';
 
 export const InvocationSteps = ({ invocation }: { readonly invocation: Invocation }) => {
   const { status, effect, error, createdAt, startedAt, endedAt, attempts } = invocation;
@@ -15,13 +15,13 @@ export const InvocationSteps = ({ invocation }: { readonly invocation: Invocatio
           name="Started"
           dot="bg-line-strong"
           time={startedAt}
-          after={lapseWords(createdAt, startedAt)}
+          after={elapsedWords(createdAt, startedAt)}
           hasNext
           more={attempts > 1 ? `${attempts} attempts` : undefined}
         />
       )}
       {endedAt ? (
-        <Step name={word} dot={dot} ink={ink} time={endedAt} after={lapseWords(startedAt ?? createdAt, endedAt)}>
+        <Step name={word} dot={dot} ink={ink} time={endedAt} after={elapsedWords(startedAt ?? createdAt, endedAt)}>
           {error && (
             <div className="mt-1 text-xs leading-relaxed break-words">
               <p>
@@ -35,7 +35,7 @@ export const InvocationSteps = ({ invocation }: { readonly invocation: Invocatio
         <li className="flex items-center gap-3 text-sm">
           <span aria-hidden="true" className={`size-2 shrink-0 rounded-full motion-safe:animate-pulse ${dot}`} />
           <span className={`font-medium ${ink}`}>{word}</span>
-          <Lasting from={createdAt} />
+          <Elapsed from={createdAt} />
         </li>
       )}
     </ol>

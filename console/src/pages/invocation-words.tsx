@@ -22,7 +22,7 @@ export const creditWords = (microCredits: number): string =>
 const SECOND_MS = 1_000;
 
 /** For example, `240 ms`, `3.2 s` or `1 min 5 s`. */
-export function lapseWords(from: string, to: string): string {
+export function elapsedWords(from: string, to: string): string {
   const ms = Math.max(0, Date.parse(to) - Date.parse(from));
   if (ms < SECOND_MS) return `${ms} ms`;
   const seconds = ms / SECOND_MS;

@@ -45,7 +45,7 @@ export function InvocationPage({ app, id }: { readonly app: string; readonly id:
       }
     >
       {data ? (
-        <Told app={app} invocation={data} />
+        <InvocationDetails app={app} invocation={data} />
       ) : (
         <Panel>
           {error ? <Failed error={error} retry={() => void refetch()} /> : <Loading what="the invocation" />}
@@ -55,7 +55,7 @@ export function InvocationPage({ app, id }: { readonly app: string; readonly id:
   );
 }
 
-const Told = ({ app, invocation }: { readonly app: string; readonly invocation: Invocation }) => (
+const InvocationDetails = ({ app, invocation }: { readonly app: string; readonly invocation: Invocation }) => (
   <div className="grid gap-5 @min-[1000px]:grid-cols-[minmax(0,1fr)_320px] @min-[1000px]:items-start">
     <div className="grid min-w-0 gap-5 @min-[620px]:grid-cols-2 @min-[1000px]:col-start-2 @min-[1000px]:grid-cols-1">
       <Panel title="Timeline">

@@ -9,12 +9,17 @@ import { More } from '../ui/more.tsx';
 import { Page } from '../ui/page.tsx';
 import { Empty } from '../ui/states.tsx';
 import { Ago } from '../ui/time.tsx';
-import { type InvocationFilters, invocationsAsked, readInvocationFilters, STATUS_WORDS } from './invocation-filters.ts';
-import { creditWords, InvocationState, lapseWords } from './invocation-words.tsx';
+import {
+  type InvocationFilters,
+  invocationQueryOf,
+  readInvocationFilters,
+  STATUS_WORDS,
+} from './invocation-filters.ts';
+import { creditWords, elapsedWords, InvocationState } from './invocation-words.tsx';
 import { SinceChoice, WordChoice } from './word-choice.tsx';
 
 export function InvocationsPage({ app, filters }: { readonly app: string; readonly filters: InvocationFilters }) {
-  const asked = invocationsAsked(filters, Date.now());
+  const asked = invocationQueryOf(filters, Date.now());
   const list = useInfiniteQuery(invocationsQuery(app, asked));
   const { data, error, refetch } = list;
   const { data: keys } = useQuery(keysQuery(app));
@@ -90,7 +95,7 @@ function Filters({
         value={operation}
         choose={next => apply({ operation: next })}
         any="Any operation"
-        approach={() => setNeedsOperations(true)}
+        onApproach={() => setNeedsOperations(true)}
         words={operations.map(one => [one, one])}
       />
       <WordChoice
@@ -136,7 +141,7 @@ const Row = ({
         {keyName ?? `key ${caller.keyId.slice(0, 8)}`}
       </p>
       <p className="text-right text-xs text-soft tabular-nums @min-[720px]:text-sm">
-        {endedAt === undefined ? 'under way' : lapseWords(createdAt, endedAt)}
+        {endedAt === undefined ? 'under way' : elapsedWords(createdAt, endedAt)}
         <span className="text-xs @min-[720px]:block">
           <span className="@min-[720px]:hidden"> · </span>
           {creditWords(cost.captured)}

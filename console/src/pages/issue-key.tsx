@@ -5,15 +5,15 @@ import { call } from '../api/call.ts';
 import { type GrantDraft, GrantFields, grantOf } from './grant-fields.tsx';
 import { IssueCredential } from './issue-credential.tsx';
 
-type Offered = ReadonlyArray<readonly [AgentKeyScope, string]>;
+type ScopeChoices = ReadonlyArray<readonly [AgentKeyScope, string]>;
 
-const OF_BROWSERS: Offered = [
+const BROWSER_SCOPE_CHOICES: ScopeChoices = [
   ['browsers:read', 'List and read sessions'],
   ['browsers:write', 'Create, change and release sessions'],
   ['browsers:connect', 'Read connect addresses and control browsers'],
   ['browsers:files', 'Manage uploads, downloads and recordings'],
 ];
-const OF_OPERATIONS: Offered = [
+const OPERATION_SCOPE_CHOICES: ScopeChoices = [
   ['operations:discover', 'List the operations that the key has grants for'],
   ['operations:invoke', 'Call the operations that the key has grants for'],
   ['invocations:read', 'Read the invocations of the key and their receipts'],
@@ -36,8 +36,8 @@ export function IssueKey({
     <IssueCredential
       title="Issue an agent key"
       placeholder="nightly crawl"
-      scopes={[...OF_BROWSERS, ...OF_OPERATIONS]}
-      chosen={OF_BROWSERS.map(([scope]) => scope)}
+      scopes={[...BROWSER_SCOPE_CHOICES, ...OPERATION_SCOPE_CHOICES]}
+      chosen={BROWSER_SCOPE_CHOICES.map(([scope]) => scope)}
       days=""
       never
       more={<GrantFields grants={grants} change={setGrants} />}

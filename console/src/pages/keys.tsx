@@ -22,7 +22,7 @@ type Doing =
   | { readonly rotate: AgentKey }
   | { readonly revoke: AgentKey };
 
-const isAside = ({ name, status }: AgentKey): boolean => name === CONSOLE_KEY_NAME || status !== 'active';
+const isHiddenByDefault = ({ name, status }: AgentKey): boolean => name === CONSOLE_KEY_NAME || status !== 'active';
 
 export function KeysPage({ app }: { readonly app: string }) {
   const { data, error, refetch } = useQuery(keysQuery(app));
@@ -37,8 +37,8 @@ export function KeysPage({ app }: { readonly app: string }) {
     await client.invalidateQueries({ queryKey: keysQuery(app).queryKey });
   };
   const keys = data ?? [];
-  const aside = keys.filter(isAside).length;
-  const shown = all ? keys : keys.filter(key => !isAside(key));
+  const hiddenCount = keys.filter(isHiddenByDefault).length;
+  const shown = all ? keys : keys.filter(key => !isHiddenByDefault(key));
   return (
     <Page
       title="Agent keys"
@@ -86,9 +86,9 @@ export function KeysPage({ app }: { readonly app: string }) {
           />
         )}
       </ListPanel>
-      {aside > 0 && (
+      {hiddenCount > 0 && (
         <Button look="quiet" className="mt-3" onClick={() => setAll(!all)} aria-expanded={all}>
-          {all ? 'Hide inactive keys and console keys' : `Show ${aside} inactive keys and console keys`}
+          {all ? 'Hide inactive keys and console keys' : `Show ${hiddenCount} inactive keys and console keys`}
         </Button>
       )}
       {doing && 'issue' in doing && <IssueKey app={app} done={done} close={() => setDoing(undefined)} />}

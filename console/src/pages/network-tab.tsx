@@ -16,7 +16,7 @@ import { LogFilters } from './log-filters.tsx';
 import { LogsState } from './logs-state.tsx';
 
 const ROW_PX = 33;
-const LEAST_SHARE = 0.004;
+const SHARE_MIN = 0.004;
 
 export function NetworkTab({
   app,
@@ -94,7 +94,7 @@ function Row({
   const { startMs, endMs, failed, status, bytes } = call;
   const isBad = failed !== undefined || (status ?? 0) >= 400;
   const share = (ms: number): number => (ms - fromMs) / (toMs - fromMs);
-  const width = Math.max(LEAST_SHARE, share(endMs ?? toMs) - share(startMs));
+  const width = Math.max(SHARE_MIN, share(endMs ?? toMs) - share(startMs));
   return (
     <button
       type="button"
@@ -110,7 +110,7 @@ function Row({
       <span className="hidden text-right text-soft tabular-nums md:block">
         {bytes === undefined ? '' : bytesWords(bytes)}
       </span>
-      <span className="text-right text-soft tabular-nums">{tookWords(call)}</span>
+      <span className="text-right text-soft tabular-nums">{callDuration(call)}</span>
       <span aria-hidden="true" className="relative hidden h-2 md:block">
         <span
           className={`absolute h-2 min-w-0.5 rounded-sm ${isBad ? 'bg-bad' : 'bg-accent'}`}
@@ -121,7 +121,7 @@ function Row({
   );
 }
 
-const tookWords = ({ startMs, endMs }: NetworkCall): string => {
+const callDuration = ({ startMs, endMs }: NetworkCall): string => {
   if (endMs === undefined) return '';
   const ms = endMs - startMs;
   return ms < 1000 ? `${Math.round(ms)} ms` : `${(ms / 1000).toFixed(1)} s`;
@@ -135,7 +135,7 @@ const Details = ({ call, close }: { readonly call: NetworkCall; readonly close: 
           ['Response', call.failed ?? String(call.status ?? 'none yet')],
           ['Method', call.method],
           ['Type', [call.type, call.mimeType].filter(Boolean).join(', ')],
-          ['Took', tookWords(call) || 'in progress'],
+          ['Took', callDuration(call) || 'in progress'],
           ...(call.bytes === undefined ? [] : [['Size', bytesWords(call.bytes)] as const]),
           ...(call.protocol ? [['Protocol', call.protocol] as const] : []),
         ]}

@@ -101,19 +101,19 @@ interface Part {
 }
 
 type Member<Kind> = { [Name in keyof SessionForm]: SessionForm[Name] extends Kind ? Name : never }[keyof SessionForm];
-interface Changed {
+interface FieldChange {
   readonly target: { readonly value: string; readonly checked?: boolean };
 }
 
 /** Properties of a field that edits one form value. */
 const textOf = ({ form, set }: Part, name: Member<string>) => ({
   value: form[name],
-  onChange: ({ target }: Changed) => set({ ...form, [name]: target.value }),
+  onChange: ({ target }: FieldChange) => set({ ...form, [name]: target.value }),
 });
 
 const checkOf = ({ form, set }: Part, name: Member<boolean>) => ({
   checked: form[name],
-  onChange: ({ target }: Changed) => set({ ...form, [name]: target.checked === true }),
+  onChange: ({ target }: FieldChange) => set({ ...form, [name]: target.checked === true }),
 });
 
 const Life = (part: Part) => (

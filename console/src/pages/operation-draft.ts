@@ -109,7 +109,7 @@ export function requestOf(draft: OperationDraft): ConfigureOperation {
   const examples = reader.list('examples');
   const binding = kind === 'http' ? httpBinding(draft, reader) : browserBinding(draft, reader);
   const settings = reader.object('settings');
-  reader.assertSound();
+  reader.assertNoProblems();
   return {
     ...settings,
     ...{ title, description, kind, effect, approval, inputSchema },
@@ -165,7 +165,7 @@ class Reader {
     return undefined;
   }
 
-  assertSound(): void {
+  assertNoProblems(): void {
     if (this.#problems.length > 0) throw new DraftError(this.#problems);
   }
 
@@ -211,11 +211,11 @@ function placeOf(path: readonly string[], kind: OwnKind): Place {
   if (first === 'inputSchema' || first === 'outputSchema') return { field: first, rest };
   if (first === 'examples') return { field: 'examples', rest: rest.filter((part, at) => at !== 1 || part !== 'input') };
   if (first === 'display' || first === 'retention') return { field: 'settings', rest: path };
-  const field = PLAIN[first];
+  const field = TOP_LEVEL_FIELDS[first];
   return field ? { field, rest: [] } : { rest: [] };
 }
 
-const PLAIN: Readonly<Record<string, DraftField>> = {
+const TOP_LEVEL_FIELDS: Readonly<Record<string, DraftField>> = {
   ...{ id: 'id', kind: 'kind', title: 'title', description: 'description', effect: 'effect', approval: 'approval' },
   ...{ acknowledgeUnattended: 'acknowledged', timeoutMs: 'seconds', price: 'price' },
 };

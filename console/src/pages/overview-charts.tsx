@@ -25,7 +25,7 @@ export function Ran({ usage: { steps, total }, period }: Props) {
       <BarChart
         label={`Sessions in the ${during(period)}: ${words}`}
         headings={['Time', 'Created', 'Ended', 'Failed']}
-        topWords={String}
+        formatTop={String}
         bars={steps.map(({ from, created, ended, failed }) => ({
           ...{ key: from, ...stepNames(period, from) },
           // More sessions may have failed in this step than were created in it, because some were created earlier.
@@ -56,7 +56,7 @@ export function StartTimes({ usage: { steps, total }, period }: Props) {
       <BarChart
         label={`Start times in the ${during(period)}. ${words}`}
         headings={['Time', 'p50', 'p95']}
-        topWords={msWords}
+        formatTop={msWords}
         bars={steps.map(({ from, startMsP50 = 0, startMsP95 = 0 }) => ({
           ...{ key: from, ...stepNames(period, from), from: startMsP50, to: startMsP95, words: msWords(startMsP95) },
           cells: startMsP95 > 0 ? [msWords(startMsP50), msWords(startMsP95)] : ['–', '–'],
@@ -66,7 +66,7 @@ export function StartTimes({ usage: { steps, total }, period }: Props) {
   );
 }
 
-export function Together({ usage: { steps, total }, period }: Props) {
+export function ConcurrentSessions({ usage: { steps, total }, period }: Props) {
   const words = `At most ${count(total.peakRunning, 'session')} ran at once`;
   return (
     <Panel title="Running at once">
@@ -74,7 +74,7 @@ export function Together({ usage: { steps, total }, period }: Props) {
       <BarChart
         label={`${words} in the ${during(period)}`}
         headings={['Time', 'Most at once']}
-        topWords={String}
+        formatTop={String}
         bars={steps.map(({ from, peakRunning }) => ({
           ...{ key: from, ...stepNames(period, from), to: peakRunning, words: String(peakRunning) },
           cells: [String(peakRunning)],

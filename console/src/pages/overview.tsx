@@ -8,7 +8,7 @@ import { Button, buttonClass } from '../ui/button.tsx';
 import { Icon } from '../ui/icon.tsx';
 import { Page, Panel } from '../ui/page.tsx';
 import { Empty, Failed, Loading } from '../ui/states.tsx';
-import { EndReasons, Ran, StartTimes, Together } from './overview-charts.tsx';
+import { ConcurrentSessions, EndReasons, Ran, StartTimes } from './overview-charts.tsx';
 import { KeyShares, Used } from './overview-costs.tsx';
 import { Now } from './overview-now.tsx';
 import { PERIOD_DEFAULT, PERIODS, type Period, readPeriod, usagePeriod } from './overview-period.ts';
@@ -57,7 +57,7 @@ export function OverviewPage({ app, period = PERIOD_DEFAULT }: { readonly app: s
         )}
         <PeriodChoice app={app} period={period} />
         {usage.data ? (
-          <Past app={app} {...usage.data} />
+          <UsageCharts app={app} {...usage.data} />
         ) : (
           <Panel>
             {usage.error ? (
@@ -94,13 +94,13 @@ function PeriodChoice({ app, period }: { readonly app: string; readonly period: 
   );
 }
 
-interface PastProps {
+interface UsageChartsProps {
   readonly app: string;
   readonly usage: ApplicationUsage;
   readonly period: Period;
 }
 
-const Past = ({ app, usage, period }: PastProps) =>
+const UsageCharts = ({ app, usage, period }: UsageChartsProps) =>
   usage.total.created + usage.total.ended + usage.total.peakRunning === 0 ? (
     <Panel>
       <Empty
@@ -125,7 +125,7 @@ const Past = ({ app, usage, period }: PastProps) =>
       <Ran usage={usage} period={period} />
       <div className="grid gap-5 @min-[680px]:grid-cols-2">
         <StartTimes usage={usage} period={period} />
-        <Together usage={usage} period={period} />
+        <ConcurrentSessions usage={usage} period={period} />
         <EndReasons app={app} usage={usage} period={period} />
         <Used usage={usage} />
       </div>

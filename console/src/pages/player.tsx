@@ -5,15 +5,15 @@ import { agentKey } from '../api/credentials.ts';
 import { Failed } from '../ui/states.tsx';
 
 /** To show the last frame, the player seeks to this long before the end. */
-const LAST_PICTURE_SECONDS = 0.2;
+const LAST_FRAME_SECONDS = 0.2;
 /** A player is regarded as being at a moment if its time is this close to the moment. */
-const STANDS_SECONDS = 0.05;
+const SEEK_TOLERANCE_SECONDS = 0.05;
 /** How often the player is sent to a moment, because hls.js itself goes to its start position. */
 const SEEKS_MAX = 5;
-const GUARDED = /^\/v1\/browsers\/sessions\//;
+const AUTHENTICATED_PATHS = /^\/v1\/browsers\/sessions\//;
 
 /** A requested moment, and the state of the request. */
-interface Sought {
+interface SeekRequest {
   /** Seconds, or `end` for the last frame. */
   readonly at: number | 'end';
   seeks: number;
@@ -48,14 +48,14 @@ export function Player({
 }) {
   const video = useRef<HTMLVideoElement>(null);
   const startedMs = useRef(0);
-  const firstAt = useRef(openAt);
-  const sought = useRef<Sought | undefined>({ at: openAt, seeks: 0, shownAt: undefined });
+  const initialPosition = useRef(openAt);
+  const sought = useRef<SeekRequest | undefined>({ at: openAt, seeks: 0, shownAt: undefined });
   const [error, setError] = useState<unknown>();
   useEffect(() => {
     const element = video.current;
     if (!element) return;
     const gone = new AbortController();
-    play(app, url, firstAt.current, element, gone.signal, ms => {
+    play(app, url, initialPosition.current, element, gone.signal, ms => {
       startedMs.current = ms;
     }).catch(problem => gone.signal.aborted || setError(problem));
     return () => gone.abort();
@@ -104,14 +104,15 @@ export function Player({
  * played on. Sends the player there as soon as it has frames. For a moment after the last frame, the last frame is
  * shown.
  */
-function secondsOf(sought: Sought, element: HTMLVideoElement): number | undefined {
-  const last = Math.max(0, element.duration - LAST_PICTURE_SECONDS);
+function secondsOf(sought: SeekRequest, element: HTMLVideoElement): number | undefined {
+  const last = Math.max(0, element.duration - LAST_FRAME_SECONDS);
   const seconds = sought.at === 'end' ? last : sought.at;
   const time = element.currentTime;
-  if (sought.shownAt !== undefined) return Math.abs(time - sought.shownAt) < STANDS_SECONDS ? seconds : undefined;
+  if (sought.shownAt !== undefined)
+    return Math.abs(time - sought.shownAt) < SEEK_TOLERANCE_SECONDS ? seconds : undefined;
   const goal = Math.min(seconds, last);
   const hasPicture = !element.seeking && element.readyState >= element.HAVE_CURRENT_DATA;
-  const isThere = hasPicture && (!element.paused || Math.abs(time - goal) < STANDS_SECONDS);
+  const isThere = hasPicture && (!element.paused || Math.abs(time - goal) < SEEK_TOLERANCE_SECONDS);
   if (isThere || sought.seeks === SEEKS_MAX) sought.shownAt = time;
   else if (hasPicture || sought.seeks === 0) {
     sought.seeks += 1;
@@ -138,7 +139,7 @@ async function play(
     enableWorker: false,
     startPosition: openAt === 'end' ? 0 : openAt,
     xhrSetup: (request, asked) => {
-      if (GUARDED.test(new URL(asked, location.href).pathname))
+      if (AUTHENTICATED_PATHS.test(new URL(asked, location.href).pathname))
         request.setRequestHeader('authorization', authorization);
     },
   });

@@ -82,7 +82,7 @@ const Fields = ({ form, set }: { readonly form: SessionForm; readonly set: (form
 
 function Json({ text, write }: { readonly text: string; readonly write: (text: string) => void }) {
   const id = useId();
-  const isRead = parsed(text) !== undefined;
+  const isValid = parsed(text) !== undefined;
   return (
     <div className="p-4">
       <label htmlFor={id} className="sr-only">
@@ -93,13 +93,13 @@ function Json({ text, write }: { readonly text: string; readonly write: (text: s
         value={text}
         rows={8}
         spellCheck={false}
-        aria-invalid={!isRead}
+        aria-invalid={!isValid}
         aria-describedby={`${id}-hint`}
         onChange={event => write(event.target.value)}
         className="block w-full rounded-md border border-line-strong bg-raised p-3 font-mono text-xs aria-invalid:border-bad"
       />
       <p id={`${id}-hint`} className="mt-1 text-xs text-soft">
-        {isRead ? 'The body of POST /v1/browsers/sessions.' : 'Expected a JSON object.'}
+        {isValid ? 'The body of POST /v1/browsers/sessions.' : 'Expected a JSON object.'}
       </p>
     </div>
   );

@@ -37,7 +37,7 @@ export function PlaygroundPage({ app }: { readonly app: string }) {
       const running = open ? session : await call('createSession', { app, body: request ?? {} });
       client.setQueryData(sessionQuery(app, running.id).queryKey, running);
       setId(running.id);
-      runner.run({ connectUrl: fromHere(running), code });
+      runner.run({ connectUrl: reachableConnectUrl(running), code });
     },
     onError: error => runner.fail(error.message),
   });
@@ -112,7 +112,7 @@ export function PlaygroundPage({ app }: { readonly app: string }) {
  * Uses the origin of this page: the policy of the runner allows only this origin, and the public URL may be another
  * one.
  */
-function fromHere({ connectUrl = '' }: Session): string {
+function reachableConnectUrl({ connectUrl = '' }: Session): string {
   const { pathname, search } = new URL(connectUrl);
   return `${location.protocol === 'https:' ? 'wss' : 'ws'}://${location.host}${pathname}${search}`;
 }

@@ -5,7 +5,7 @@ import type { ReactNode } from 'react';
 import type { Invocation } from '../../../contract/invocations.ts';
 import { CannotVerify, ReceiptInvalid } from '../../../sdk/verify-receipt-in-browser.ts';
 import { saveReceipt } from '../api/save-file.ts';
-import { type Verified, verificationQuery } from '../api/verify-invocation.ts';
+import { type VerifiedReceipt, verificationQuery } from '../api/verify-invocation.ts';
 import { Button } from '../ui/button.tsx';
 import { CodeBlock } from '../ui/code-block.tsx';
 import { Icon } from '../ui/icon.tsx';
@@ -82,7 +82,7 @@ function Verification({ app, invocation }: { readonly app: string; readonly invo
           ))}
         </ul>
       </Verdict>
-      <Said {...data} />
+      <ClaimFacts {...data} />
     </>
   );
 }
@@ -119,7 +119,7 @@ const Verdict = ({
   </div>
 );
 
-const Said = ({ claims }: Pick<Verified, 'claims'>) => {
+const ClaimFacts = ({ claims }: Pick<VerifiedReceipt, 'claims'>) => {
   const { iss, jti, berth } = claims;
   const { operation, caller, session, upstream, cost, inputDigest, outputDigest, endedAt, attempts } = berth;
   const code = (text: string): ReactNode => <code className="font-mono text-xs break-all">{text}</code>;

@@ -23,7 +23,7 @@ export function RecordingFiles({ app, id }: { readonly app: string; readonly id:
     onSuccess: () => client.invalidateQueries({ queryKey }),
   });
   if (!data) return null;
-  const isNotAsked = data.downloads.some(({ status }) => status === 'NOT_REQUESTED' || status === 'FAILED');
+  const canRequest = data.downloads.some(({ status }) => status === 'NOT_REQUESTED' || status === 'FAILED');
   return (
     <section aria-label="MP4 files" className="flex flex-wrap items-center gap-2 border-t border-line px-4 py-3">
       {data.downloads.map(({ pageId, status, downloadUrl, size }) =>
@@ -41,7 +41,7 @@ export function RecordingFiles({ app, id }: { readonly app: string; readonly id:
           )
         ),
       )}
-      {isNotAsked && (
+      {canRequest && (
         <Button busy={ask.isPending} onClick={() => ask.mutate()}>
           Create MP4 files
         </Button>

@@ -20,7 +20,7 @@ import { Timeline } from './timeline.tsx';
 
 const LOOK_MS = 4_000;
 /** How long the last frames may still be encoded after a session has ended. */
-const SETTLES_MS = 60_000;
+const SETTLE_MS = 60_000;
 
 const NOT_RECORDED = {
   too_many_at_once: 'because more than 64 pages were open',
@@ -76,7 +76,7 @@ interface Reported extends Moment {
 }
 
 export function ReplayTab({ app, id, isOpen, failed, endedAt, events, view }: Props) {
-  const isSettling = (): boolean => endedAt !== undefined && Date.now() - Date.parse(endedAt) < SETTLES_MS;
+  const isSettling = (): boolean => endedAt !== undefined && Date.now() - Date.parse(endedAt) < SETTLE_MS;
   const { data, error, refetch } = useQuery({
     queryKey: ['replays', app, id],
     queryFn: ({ signal }) => call('listReplays', { app, params: { id }, signal }),
@@ -193,9 +193,9 @@ function SessionReplay({
  */
 function pageAt(pages: readonly Replay[], present: Replay, ms: number): Replay {
   const before = pages.filter(({ startTimeMs }) => startTimeMs <= ms);
-  const inFront = before.filter(page => ms <= page.endTimeMs && !isHidden(page, ms));
-  if (inFront.includes(present)) return present;
-  return inFront.at(-1) ?? before.at(-1) ?? present;
+  const visiblePages = before.filter(page => ms <= page.endTimeMs && !isHidden(page, ms));
+  if (visiblePages.includes(present)) return present;
+  return visiblePages.at(-1) ?? before.at(-1) ?? present;
 }
 
 const isHidden = ({ gaps = [] }: Replay, ms: number): boolean =>

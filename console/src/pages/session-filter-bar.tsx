@@ -8,7 +8,7 @@ import { END_REASON_WORDS } from '../ui/end-reasons.ts';
 import { Icon } from '../ui/icon.tsx';
 import { useShortcut } from '../ui/use-shortcut.ts';
 import { ColumnMenu } from './column-menu.tsx';
-import { type Filters, isSessionId, LASTED, readFilters, SINCE, STATUS_GROUPS } from './session-filters.ts';
+import { DURATION_FILTERS, type Filters, isSessionId, readFilters, SINCE, STATUS_GROUPS } from './session-filters.ts';
 
 export function FilterBar({ app, filters }: { readonly app: string; readonly filters: Filters }) {
   const { show = 'all', find = '' } = filters;
@@ -78,7 +78,7 @@ export function FilterBar({ app, filters }: { readonly app: string; readonly fil
         ))}
       </Choice>
       <Choice label="Duration" value={filters.lasted} choose={lasted => apply({ lasted })} any="Any duration">
-        {Object.entries(LASTED).map(([lasted, { name }]) => (
+        {Object.entries(DURATION_FILTERS).map(([lasted, { name }]) => (
           <option key={lasted} value={lasted}>
             {name}
           </option>
@@ -89,7 +89,7 @@ export function FilterBar({ app, filters }: { readonly app: string; readonly fil
         value={filters.key}
         choose={key => apply({ key })}
         any="Any agent key"
-        approach={() => setNeedsKeys(true)}
+        onApproach={() => setNeedsKeys(true)}
       >
         {(keys ?? []).map(({ id, name }) => (
           <option key={id} value={id}>

@@ -19,7 +19,7 @@ export interface Filters {
   /** The agent key that created the session. */
   readonly key?: string;
   readonly since?: Since;
-  readonly lasted?: Lasted;
+  readonly lasted?: DurationFilter;
 }
 
 /** The maximum age of a session, in hours. */
@@ -32,13 +32,13 @@ export const SINCE = {
 export type Since = keyof typeof SINCE;
 
 /** How long a session has lasted. */
-export const LASTED = {
+export const DURATION_FILTERS = {
   seconds: { name: 'Under 10 seconds', query: { atMostSeconds: 10 } },
   minute: { name: 'Over a minute', query: { atLeastSeconds: 60 } },
   minutes: { name: 'Over 10 minutes', query: { atLeastSeconds: 600 } },
   hour: { name: 'Over an hour', query: { atLeastSeconds: 3600 } },
 } as const;
-export type Lasted = keyof typeof LASTED;
+export type DurationFilter = keyof typeof DURATION_FILTERS;
 
 export function readFilters(search: Record<string, unknown>): Filters {
   const show = Object.keys(STATUS_GROUPS).find(group => group === search.show) as StatusGroup | undefined; // a key of it
@@ -48,7 +48,7 @@ export function readFilters(search: Record<string, unknown>): Filters {
     ...optional('reason', keyOf(END_REASON_WORDS, search.reason)),
     ...(typeof search.key === 'string' && isSessionId(search.key) ? { key: search.key } : {}),
     ...optional('since', keyOf(SINCE, search.since)),
-    ...optional('lasted', keyOf(LASTED, search.lasted)),
+    ...optional('lasted', keyOf(DURATION_FILTERS, search.lasted)),
   };
 }
 
@@ -77,7 +77,7 @@ export function listQuery({ show = 'all', find = '', reason, key, since, lasted 
     ...(reason ? { endReason: reason } : {}),
     ...(key ? { keyId: key } : {}),
     ...(since ? { createdAfter: createdAfter(since, nowMs) } : {}),
-    ...(lasted ? LASTED[lasted].query : {}),
+    ...(lasted ? DURATION_FILTERS[lasted].query : {}),
   };
 }
 
@@ -92,13 +92,13 @@ export const isSessionId = (text: string): boolean => UUID.test(text.trim());
 /** A name and a value of metadata. */
 const PAIR = /^[\p{L}\p{N}_.-]+\s*=/u;
 /** The beginning of a query in the query language of the API. */
-const LANGUAGE = /^(user_metadata\b|\w+\[)/;
+const QUERY_SYNTAX = /^(user_metadata\b|\w+\[)/;
 
 /** Converts `run=r-1842, team.name=blue` to the query language of the API. Anything else is searched for as words. */
 export function searchQuery(text: string): string | undefined {
   const query = text.trim();
   if (query === '') return undefined;
-  if (LANGUAGE.test(query)) return query;
+  if (QUERY_SYNTAX.test(query)) return query;
   const terms = query.split(/\s*,\s*/).filter(term => term !== '');
   if (terms.length > 0 && terms.every(one => PAIR.test(one))) return terms.map(term).join(' AND ');
   return query.split(/\s+/).slice(0, WORDS_MAX).join(' ');

@@ -15,7 +15,7 @@ import { CopyButton } from '../ui/copy-button.tsx';
 import { endReasonWords } from '../ui/end-reasons.ts';
 import { SessionPicture } from '../ui/session-picture.tsx';
 import { isOpen, Status } from '../ui/status.tsx';
-import { Ago, Lasting } from '../ui/time.tsx';
+import { Ago, Elapsed } from '../ui/time.tsx';
 import { metadataPairs } from './metadata-pairs.ts';
 import { ALL, COLUMNS, type Column, tracksOf, useHiddenColumns } from './session-columns.ts';
 
@@ -25,7 +25,7 @@ const ROW_WIDE_PX = 56;
 const ROW_NARROW_PX = 68;
 const OVERSCAN = 12;
 /** Older sessions are fetched when this many rows are left. */
-const AHEAD = 60;
+const PREFETCH_ROWS = 60;
 
 const GRID = '@min-[620px]:grid @min-[620px]:grid-cols-(--tracks) @min-[620px]:gap-x-4 @min-[620px]:items-center';
 
@@ -56,13 +56,13 @@ export function SessionTable({
   app,
   sessions,
   selection,
-  nearEnd,
+  onNearEnd,
 }: {
   readonly app: string;
   readonly sessions: readonly Session[];
   readonly selection: Selection;
   /** Called while the last rows are nearly in view, so that older sessions can be fetched before they are needed. */
-  readonly nearEnd: () => void;
+  readonly onNearEnd: () => void;
 }) {
   const list = useRef<HTMLUListElement>(null);
   const { isWide, top } = useRoom(list);
@@ -79,7 +79,7 @@ export function SessionTable({
   });
   const lastDrawn = rows.getVirtualItems().at(-1)?.index ?? 0;
   useEffect(() => {
-    if (lastDrawn >= sessions.length - AHEAD) nearEnd();
+    if (lastDrawn >= sessions.length - PREFETCH_ROWS) onNearEnd();
   });
   return (
     <>
@@ -166,7 +166,7 @@ const CELLS: Readonly<Record<Column, (props: CellProps) => ReactNode>> = {
   ),
   duration: ({ session }) => (
     <span className="order-4 text-right text-sm text-soft @min-[620px]:order-none @min-[620px]:text-left">
-      <Lasting from={session.createdAt} to={session.endedAt} />
+      <Elapsed from={session.createdAt} to={session.endedAt} />
     </span>
   ),
 };

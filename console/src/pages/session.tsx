@@ -3,7 +3,7 @@ import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { Link, useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
 import type { Session } from '../../../contract/sessions.ts';
-import { call, offers } from '../api/call.ts';
+import { call, isOffered } from '../api/call.ts';
 import { offersLiveView } from '../api/live-address.ts';
 import { sessionQuery } from '../api/queries.ts';
 import { useSessionEvents } from '../api/use-session-events.ts';
@@ -15,7 +15,7 @@ import { Facts, Page, Panel } from '../ui/page.tsx';
 import { Failed, Loading } from '../ui/states.tsx';
 import { isOpen, Status } from '../ui/status.tsx';
 import { type Tab, Tabs } from '../ui/tabs.tsx';
-import { Ago, durationWords, Lasting, Moment, useNow } from '../ui/time.tsx';
+import { Ago, durationWords, Elapsed, Moment, useNow } from '../ui/time.tsx';
 import { ChangeSession } from './change-session.tsx';
 import { ConnectTab } from './connect-tab.tsx';
 import { ConsoleTab } from './console-tab.tsx';
@@ -61,7 +61,7 @@ export function SessionPage({
       actions={data && isOpen(data) && <Actions app={app} session={data} />}
     >
       {data ? (
-        <Told app={app} session={data} view={view} />
+        <SessionDetails app={app} session={data} view={view} />
       ) : (
         <Panel>{error ? <Failed error={error} retry={() => void refetch()} /> : <Loading what="the session" />}</Panel>
       )}
@@ -69,7 +69,15 @@ export function SessionPage({
   );
 }
 
-function Told({ app, session, view }: { readonly app: string; readonly session: Session; readonly view: SessionView }) {
+function SessionDetails({
+  app,
+  session,
+  view,
+}: {
+  readonly app: string;
+  readonly session: Session;
+  readonly view: SessionView;
+}) {
   const { events, state } = useSessionEvents(app, session.id);
   const navigate = useNavigate();
   const open = isOpen(session);
@@ -100,7 +108,7 @@ function Told({ app, session, view }: { readonly app: string; readonly session: 
     ...(open
       ? [{ id: 'connect', name: 'Connect', needs: 'connectSession', panel: <ConnectTab session={session} /> }]
       : []),
-  ].filter(({ needs }) => offers(needs));
+  ].filter(({ needs }) => isOffered(needs));
   const chosen = tabs.find(one => one.id === view.tab) ?? tabs[0];
   return (
     <>
@@ -138,8 +146,8 @@ const Summary = ({ app, session }: { readonly app: string; readonly session: Ses
             ['Created', <MomentAndAge key="created" time={session.createdAt} />],
             ...(session.endedAt
               ? [['Ended', <MomentAndAge key="ended" time={session.endedAt} />] as const]
-              : [['Ends in', <Left key="left" until={session.expiresAt} />] as const]),
-            ['Duration', <Lasting key="lasted" from={session.createdAt} to={session.endedAt} />],
+              : [['Ends in', <TimeLeft key="left" until={session.expiresAt} />] as const]),
+            ['Duration', <Elapsed key="lasted" from={session.createdAt} to={session.endedAt} />],
           ]}
         />
       </Panel>
@@ -206,7 +214,7 @@ const MomentAndAge = ({ time }: { readonly time: string }) => (
   </>
 );
 
-function Left({ until }: { readonly until: string }) {
+function TimeLeft({ until }: { readonly until: string }) {
   const now = useNow();
   return <span className="tabular-nums">{durationWords((Date.parse(until) - now) / 1000)}</span>;
 }

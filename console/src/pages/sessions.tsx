@@ -3,7 +3,7 @@ import { useInfiniteQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { useState } from 'react';
 import { ApiError } from '../api/api-error.ts';
-import { callFully } from '../api/call.ts';
+import { callWithHeaders } from '../api/call.ts';
 import { useLiveList } from '../api/use-live-list.ts';
 import { Button, buttonClass } from '../ui/button.tsx';
 import { Icon } from '../ui/icon.tsx';
@@ -31,7 +31,7 @@ export function SessionsPage({ app, filters }: { readonly app: string; readonly 
         ...{ limit: pageParam ? PAGE : FIRST_PAGE, ...listQuery(filters, Date.now()) },
         ...(pageParam ? { before: pageParam } : {}),
       };
-      const { body, headers } = await callFully('listSessions', { app, query, signal });
+      const { body, headers } = await callWithHeaders('listSessions', { app, query, signal });
       return { sessions: body, next: headers.get('x-next-before') ?? undefined };
     },
     getNextPageParam: last => last.next,
@@ -66,7 +66,7 @@ export function SessionsPage({ app, filters }: { readonly app: string; readonly 
         ) : sessions.length === 0 ? (
           <NoSessions app={app} narrowed={Object.keys(filters).length > 0} />
         ) : (
-          <SessionTable app={app} sessions={sessions} selection={{ ids: chosen, change }} nearEnd={more} />
+          <SessionTable app={app} sessions={sessions} selection={{ ids: chosen, change }} onNearEnd={more} />
         )}
       </Panel>
       {selected.length > 0 && <SelectedSessions app={app} ids={selected} clear={() => setChosen(new Set())} />}

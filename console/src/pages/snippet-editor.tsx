@@ -2,7 +2,7 @@
 import { useId, useState } from 'react';
 import { Button } from '../ui/button.tsx';
 import { Panel } from '../ui/page.tsx';
-import { EXAMPLES, forgetSnippet, keepSnippet, readSnippets } from './snippets.ts';
+import { EXAMPLES, forgetSnippet, readSnippets, saveSnippet } from './snippets.ts';
 
 export function SnippetEditor({ code, change }: { readonly code: string; readonly change: (code: string) => void }) {
   const id = useId();
@@ -64,7 +64,7 @@ export function SnippetEditor({ code, change }: { readonly code: string; readonl
           onChange={event => setName(event.target.value)}
           className="h-9 w-40 min-w-0 grow rounded-md border border-line-strong bg-raised px-2.5 text-sm md:h-8"
         />
-        <Button disabled={name.trim() === ''} onClick={() => setKept(keepSnippet({ name: name.trim(), code }))}>
+        <Button disabled={name.trim() === ''} onClick={() => setKept(saveSnippet({ name: name.trim(), code }))}>
           Keep
         </Button>
         {isKept && (

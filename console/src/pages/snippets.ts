@@ -49,7 +49,7 @@ export function readSnippets(): readonly Snippet[] {
 }
 
 /** Replaces a snippet with the same name. */
-export function keepSnippet(snippet: Snippet): readonly Snippet[] {
+export function saveSnippet(snippet: Snippet): readonly Snippet[] {
   return keep([snippet, ...readSnippets().filter(({ name }) => name !== snippet.name)].slice(0, SNIPPETS_MAX));
 }
 

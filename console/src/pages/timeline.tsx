@@ -24,7 +24,7 @@ export function Timeline({
 }) {
   const { startedMs, seconds, durationSeconds } = position;
   const share = (ms: number): number => (ms - startedMs) / (durationSeconds * 1000);
-  const onLane = (event: MouseEvent<HTMLDivElement>): void => {
+  const onLaneClick = (event: MouseEvent<HTMLDivElement>): void => {
     const { left, width } = event.currentTarget.getBoundingClientRect();
     seek(((event.clientX - left) / width) * durationSeconds);
   };
@@ -48,9 +48,9 @@ export function Timeline({
       {lanes.map(({ name, marks }) => (
         <div key={name} className="grid grid-cols-[72px_minmax(0,1fr)_84px] items-center gap-3">
           <span className="text-xs text-soft">{name}</span>
-          <div aria-hidden="true" onClick={onLane} className="relative h-5 cursor-pointer border-b border-line">
+          <div aria-hidden="true" onClick={onLaneClick} className="relative h-5 cursor-pointer border-b border-line">
             {marks.slice(0, MARKS_DRAWN_MAX).map(mark => (
-              <Drawn key={mark.key} mark={mark} share={share} />
+              <TimelineMark key={mark.key} mark={mark} share={share} />
             ))}
             <span
               className="pointer-events-none absolute inset-y-0 w-px bg-ink"
@@ -66,7 +66,7 @@ export function Timeline({
   );
 }
 
-function Drawn({ mark, share }: { readonly mark: Mark; readonly share: (ms: number) => number }) {
+function TimelineMark({ mark, share }: { readonly mark: Mark; readonly share: (ms: number) => number }) {
   const from = share(mark.atMs);
   const to = share(mark.untilMs ?? mark.atMs);
   if (to < 0 || from > 1) return null;

@@ -13,21 +13,21 @@ import { Reveal } from '../ui/reveal.tsx';
 import { CredentialRow } from './credential-row.tsx';
 import { IssueCredential } from './issue-credential.tsx';
 
-type Offered = ReadonlyArray<readonly [TokenScope, string]>;
+type ScopeChoices = ReadonlyArray<readonly [TokenScope, string]>;
 
-const USUAL = [
+const DEFAULT_SCOPES = [
   ['applications:read', 'Read applications, keys and limits'],
   ['applications:write', 'Create and rename applications'],
   ['keys:write', 'Issue and revoke agent keys'],
   ['limits:write', 'Change limits'],
-] as const satisfies Offered;
-const OTHERS = [
+] as const satisfies ScopeChoices;
+const OTHER_SCOPES = [
   ['operations:write', 'Configure and publish operations'],
   ['credentials:write', 'Write and rotate stored credentials'],
   ['members:write', 'Invite and change members'],
   ['credits:read', 'Read credit and its use'],
   ['audit:read', 'Read the audit log'],
-] as const satisfies Offered;
+] as const satisfies ScopeChoices;
 
 export function TokensPage() {
   const { data, error, refetch } = useQuery(tokensQuery);
@@ -70,8 +70,8 @@ export function TokensPage() {
         <IssueCredential
           title="Issue an access token"
           placeholder="ci"
-          scopes={[...USUAL, ...OTHERS]}
-          chosen={USUAL.map(([scope]) => scope)}
+          scopes={[...DEFAULT_SCOPES, ...OTHER_SCOPES]}
+          chosen={DEFAULT_SCOPES.map(([scope]) => scope)}
           days="90"
           issue={body => call('createToken', { body })}
           close={() => setIssuing(false)}

@@ -7,7 +7,7 @@ interface Props {
   readonly value: string | undefined;
   readonly choose: (value: string) => void;
   readonly any: string;
-  readonly approach?: () => void;
+  readonly onApproach?: () => void;
   /** Each value with its word. */
   readonly words: ReadonlyArray<readonly [value: string, word: string]>;
 }

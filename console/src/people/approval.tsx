@@ -12,7 +12,7 @@ import { FormError } from '../ui/states.tsx';
 import { fullTime } from '../ui/time.tsx';
 
 /** `heading`: the level that the outline of the page needs. */
-export const AgentSays = ({
+export const AgentMessage = ({
   children,
   heading: Heading,
 }: {
@@ -46,7 +46,7 @@ export function Approval({ action, heading }: { readonly action: ApplicationActi
         {maxCost > 0 && <Fact name="Maximum cost">{creditWords(maxCost)}</Fact>}
         <Fact name="How often">Once, until {fullTime(expiresAt)}</Fact>
       </Facts>
-      {reason !== undefined && <AgentSays heading={heading}>{reason}</AgentSays>}
+      {reason !== undefined && <AgentMessage heading={heading}>{reason}</AgentMessage>}
       {content && (
         <details className="text-sm">
           <summary className="cursor-pointer text-soft">Everything that is approved</summary>
@@ -93,8 +93,8 @@ export function DecisionButtons({
 function useDecision({ jobId, digest, application }: ApplicationAction, decided: (now: ApplicationAction) => void) {
   const params = { appId: application.id, jobId };
   const approve = useMutation({
-    mutationFn: async ({ signs }: { readonly signs: boolean }) => {
-      const { publicKey } = signs && hasPasskeys() ? await call('challengeAction', { params }) : {};
+    mutationFn: async ({ withPasskey }: { readonly withPasskey: boolean }) => {
+      const { publicKey } = withPasskey && hasPasskeys() ? await call('challengeAction', { params }) : {};
       const proof = publicKey && (await askPasskey({ ticket: '', publicKey }));
       return call('decideAction', { params, body: { decision: 'approve', digest, ...(proof ? { proof } : {}) } });
     },
@@ -107,8 +107,8 @@ function useDecision({ jobId, digest, application }: ApplicationAction, decided:
   return {
     error: approve.error ?? refuse.error,
     isBusy: approve.isPending || refuse.isPending,
-    approve: () => approve.mutate({ signs: true }),
-    approveWithout: () => approve.mutate({ signs: false }),
+    approve: () => approve.mutate({ withPasskey: true }),
+    approveWithout: () => approve.mutate({ withPasskey: false }),
     refuse: () => refuse.mutate(),
   };
 }

@@ -35,7 +35,7 @@ export function AuthenticatorDialog({
       ) : (
         <>
           <p className="text-soft">Scan this with the app, or type the seed in. Then enter the code that it shows.</p>
-          <img src={pictureOf(seed.data.uri)} alt="QR code of the seed" className="size-44 rounded-md bg-white p-2" />
+          <img src={qrCodeOf(seed.data.uri)} alt="QR code of the seed" className="size-44 rounded-md bg-white p-2" />
           <p className="font-mono text-sm break-all">{seed.data.secret.replace(/(.{4})(?=.)/g, '$1 ')}</p>
           <TextField
             label="Code"
@@ -51,4 +51,4 @@ export function AuthenticatorDialog({
   );
 }
 
-const pictureOf = (uri: string): string => `data:image/svg+xml,${encodeURIComponent(renderSVG(uri, { border: 1 }))}`;
+const qrCodeOf = (uri: string): string => `data:image/svg+xml,${encodeURIComponent(renderSVG(uri, { border: 1 }))}`;

@@ -1,7 +1,7 @@
 // Requests sent by the hand-off page: with the secret of its link, with its lease, or with the cookie of a member.
 import type { ClaimedHandoff, Handoff, HandoffOutcome } from '../../../contract/handoffs.ts';
 import { NEEDS_STEP_UP, stepUp } from '../api/step-up.ts';
-import { tabStored } from '../api/storage.ts';
+import { tabStore } from '../api/storage.ts';
 
 export class HandoffRefused extends Error {
   readonly status: number;
@@ -15,44 +15,44 @@ export class HandoffRefused extends Error {
 }
 
 /** Which hand-off, and the secret of its link if the person followed one. */
-export interface HandoffPlace {
+export interface HandoffLink {
   readonly id: string;
   readonly app: string;
   readonly secret: string | undefined;
 }
 
 /** Takes the secret out of the address, so that it is neither shown nor kept in the history. */
-export function takePlace(): HandoffPlace {
+export function takeHandoffLink(): HandoffLink {
   const id = location.pathname.split('/')[2] ?? '';
   const app = new URLSearchParams(location.search).get('app') ?? '';
   const secret = location.hash.slice(1);
   const stored = `handoff-link ${id}`;
   if (secret !== '') {
-    tabStored.setItem(stored, secret);
+    tabStore.setItem(stored, secret);
     history.replaceState(null, '', location.pathname + location.search);
   }
-  return { id, app, secret: tabStored.getItem(stored) ?? undefined };
+  return { id, app, secret: tabStore.getItem(stored) ?? undefined };
 }
 
-export const readHandoff = (place: HandoffPlace): Promise<Handoff> => send(place, 'GET', '', place.secret);
+export const readHandoff = (place: HandoffLink): Promise<Handoff> => send(place, 'GET', '', place.secret);
 
-export const claimHandoff = (place: HandoffPlace): Promise<ClaimedHandoff> =>
+export const claimHandoff = (place: HandoffLink): Promise<ClaimedHandoff> =>
   send(place, 'POST', '/claim', place.secret, {});
 
-export const renewLease = (place: HandoffPlace, token: string): Promise<Handoff> =>
+export const renewLease = (place: HandoffLink, token: string): Promise<Handoff> =>
   send(place, 'POST', '/renew', token, {});
 
 export const completeHandoff = (
-  place: HandoffPlace,
+  place: HandoffLink,
   token: string,
   body: { readonly outcome: HandoffOutcome; readonly note?: string },
 ): Promise<Handoff> => send(place, 'POST', '/complete', token, body);
 
-export const giveBack = (place: HandoffPlace, token: string): Promise<Handoff> =>
+export const giveBack = (place: HandoffLink, token: string): Promise<Handoff> =>
   send(place, 'POST', '/cancel', token, {});
 
 async function send<T>(
-  place: HandoffPlace,
+  place: HandoffLink,
   method: string,
   verb: string,
   bearer: string | undefined,

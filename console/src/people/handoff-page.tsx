@@ -3,18 +3,18 @@
 import { useCallback, useEffect, useState, useSyncExternalStore } from 'react';
 import type { ClaimedHandoff, Handoff, HandoffOutcome } from '../../../contract/handoffs.ts';
 import { onSignedIn, signInState } from '../api/credentials.ts';
-import { tabStored } from '../api/storage.ts';
+import { tabStore } from '../api/storage.ts';
 import { Button, buttonClass } from '../ui/button.tsx';
 import { FormError } from '../ui/states.tsx';
 import {
   claimHandoff,
   completeHandoff,
   giveBack,
-  type HandoffPlace,
+  type HandoffLink,
   HandoffRefused,
   readHandoff,
   renewLease,
-  takePlace,
+  takeHandoffLink,
 } from './handoff-calls.ts';
 import { agentText, HANDOFF_REASONS, HANDOFF_RECORDS } from './handoff-words.ts';
 import { SignInForm } from './sign-in-form.tsx';
@@ -24,12 +24,12 @@ import { Surface } from './surface.tsx';
 const RENEWALS_PER_LEASE = 3;
 const isFramed = parent !== window;
 /** The delay after a failed renewal. */
-const RENEW_AGAIN_MS = 2_000;
-const NO_ANSWER = 'Berth is not responding. You keep control if it responds again soon.';
+const RENEW_RETRY_MS = 2_000;
+const NO_RESPONSE = 'Berth is not responding. You keep control if it responds again soon.';
 const ENDED: ReadonlySet<string> = new Set(['stale_fence', 'invalid_credentials', 'not_found']);
 
 export function HandoffPage() {
-  const [place] = useState(takePlace);
+  const [place] = useState(takeHandoffLink);
   const state = useSyncExternalStore(onSignedIn, signInState);
   // Against clickjacking: a site that frames this page could make members press what they do not see. A person who has
   // a link got it from that site.
@@ -39,7 +39,7 @@ export function HandoffPage() {
   if (place.secret === undefined && state === 'signed_out') return <SignIn />;
   return (
     <>
-      <HandoffCourse place={place} />
+      <HandoffFlow place={place} />
       <StepUpDialog />
     </>
   );
@@ -47,11 +47,11 @@ export function HandoffPage() {
 
 /** A passkey is bound to a host name, so on a local machine people sign in at localhost. */
 function SignIn() {
-  const isAtAddress = /^(?:127\.\d+\.\d+\.\d+|\[::1\])$/.test(location.hostname);
+  const isLoopbackAddress = /^(?:127\.\d+\.\d+\.\d+|\[::1\])$/.test(location.hostname);
   useEffect(() => {
-    if (isAtAddress) location.replace(`http://localhost:${location.port}${location.pathname}${location.search}`);
-  }, [isAtAddress]);
-  if (isAtAddress) return null;
+    if (isLoopbackAddress) location.replace(`http://localhost:${location.port}${location.pathname}${location.search}`);
+  }, [isLoopbackAddress]);
+  if (isLoopbackAddress) return null;
   return (
     <Surface title="Sign in to help an agent" about="An agent asks for a person to take control of its browser.">
       <SignInForm />
@@ -59,12 +59,12 @@ function SignIn() {
   );
 }
 
-function HandoffCourse({ place }: { readonly place: HandoffPlace }) {
+function HandoffFlow({ place }: { readonly place: HandoffLink }) {
   const [lease, setLease] = useState<ClaimedHandoff | undefined>(() => storedLease(place));
   const [over, setOver] = useState<{ readonly title: string; readonly about: string } | undefined>();
   const hold = (claimed: ClaimedHandoff | undefined): void => {
-    if (claimed) tabStored.setItem(leaseKey(place), JSON.stringify(claimed));
-    else tabStored.removeItem(leaseKey(place));
+    if (claimed) tabStore.setItem(leaseKey(place), JSON.stringify(claimed));
+    else tabStore.removeItem(leaseKey(place));
     setLease(claimed);
   };
   if (over)
@@ -79,7 +79,7 @@ function HandoffCourse({ place }: { readonly place: HandoffPlace }) {
     );
   if (!lease) return <Request place={place} claimed={hold} />;
   return (
-    <Work
+    <ActiveHandoff
       place={place}
       lease={lease}
       lost={() => hold(undefined)}
@@ -93,11 +93,11 @@ function HandoffCourse({ place }: { readonly place: HandoffPlace }) {
   );
 }
 
-const leaseKey = ({ id }: HandoffPlace): string => `handoff-lease ${id}`;
+const leaseKey = ({ id }: HandoffLink): string => `handoff-lease ${id}`;
 
 /** The lease that was stored before a reload of the page. */
-function storedLease(place: HandoffPlace): ClaimedHandoff | undefined {
-  const text = tabStored.getItem(leaseKey(place));
+function storedLease(place: HandoffLink): ClaimedHandoff | undefined {
+  const text = tabStore.getItem(leaseKey(place));
   return text === null ? undefined : (JSON.parse(text) as ClaimedHandoff); // Written by this page.
 }
 
@@ -107,7 +107,7 @@ function Request({
   place,
   claimed,
 }: {
-  readonly place: HandoffPlace;
+  readonly place: HandoffLink;
   readonly claimed: (lease: ClaimedHandoff) => void;
 }) {
   const [handoff, setHandoff] = useState<Handoff | undefined>();
@@ -136,7 +136,7 @@ function Request({
       }
     >
       <div className="grid gap-5">
-        <AgentSays text={handoff.instructions} />
+        <AgentMessage text={handoff.instructions} />
         <dl className="grid grid-cols-[110px_minmax(0,1fr)] gap-x-3 gap-y-1.5 text-sm">
           <Fact name="Page">{handoff.pageOrigin ?? 'No page is open yet'}</Fact>
           {handoff.allowedOrigins && <Fact name="Only these sites">{handoff.allowedOrigins.join(', ')}</Fact>}
@@ -164,7 +164,7 @@ const STATES: Readonly<Record<Exclude<Handoff['status'], 'requested'>, string>> 
   session_ended: 'The browser has been closed.',
 };
 
-const AgentSays = ({ text }: { readonly text: string }) => (
+const AgentMessage = ({ text }: { readonly text: string }) => (
   <section className="rounded-lg border border-line bg-raised p-4">
     <h2 className="mb-2 text-sm font-semibold">The agent says</h2>
     <p className="break-words whitespace-pre-line">{agentText(text)}</p>
@@ -180,13 +180,13 @@ const Fact = ({ name, children }: { readonly name: string; readonly children: Re
 
 // ---- in control --------------------------------------------------------------------------------------------------------
 
-function Work({
+function ActiveHandoff({
   place,
   lease,
   lost,
   over,
 }: {
-  readonly place: HandoffPlace;
+  readonly place: HandoffLink;
   readonly lease: ClaimedHandoff;
   readonly lost: () => void;
   readonly over: (title: string, about: string, status: Handoff['status']) => void;
@@ -199,7 +199,7 @@ function Work({
     (reason: Error): void => {
       // The lease has ended. Any other failure, such as a restart of the service, is temporary.
       if (reason instanceof HandoffRefused && ENDED.has(reason.code)) lost();
-      else setError(reason instanceof HandoffRefused ? reason : new Error(NO_ANSWER));
+      else setError(reason instanceof HandoffRefused ? reason : new Error(NO_RESPONSE));
     },
     [lost],
   );
@@ -281,7 +281,7 @@ function here(url: string): string {
 
 /** Renews the lease while this page is running. A page that is suspended loses its lease. */
 function useRenewal(
-  place: HandoffPlace,
+  place: HandoffLink,
   { leaseToken, leaseExpiresAt }: ClaimedHandoff,
   failed: (reason: Error) => void,
   renewed: () => void,
@@ -293,7 +293,7 @@ function useRenewal(
       clearTimeout(again);
       renewLease(place, leaseToken).then(renewed, reason => {
         failed(reason);
-        again = setTimeout(renew, RENEW_AGAIN_MS);
+        again = setTimeout(renew, RENEW_RETRY_MS);
       });
     };
     const timer = setInterval(renew, Math.min(everyMs, 30_000));

@@ -3,7 +3,7 @@ import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState, useSyncExternalStore } from 'react';
 import { ApiError } from '../api/api-error.ts';
 import { call } from '../api/call.ts';
-import { isPerson, onSignedIn, signedInAsPerson, signInState, signOut } from '../api/credentials.ts';
+import { isPerson, markSignedInAsPerson, onSignedIn, signInState, signOut } from '../api/credentials.ts';
 import { accountQuery } from '../api/queries.ts';
 import { Button } from '../ui/button.tsx';
 import { Failed, FormError } from '../ui/states.tsx';
@@ -42,7 +42,7 @@ function Begin({ secret }: { readonly secret: string }) {
           <NewAccountForm
             emailHint="The invited address."
             create={account => call('register', { body: { ...account, invitation: secret } })}
-            created={signedInAsPerson}
+            created={markSignedInAsPerson}
           />
         ) : (
           <SignInForm />

@@ -3,7 +3,7 @@
 import { useMutation } from '@tanstack/react-query';
 import { useState } from 'react';
 import { call } from '../api/call.ts';
-import { signedInAsPerson } from '../api/credentials.ts';
+import { markSignedInAsPerson } from '../api/credentials.ts';
 import { createPasskey, hasPasskeys } from '../api/passkeys.ts';
 import { Button } from '../ui/button.tsx';
 import { FormError } from '../ui/states.tsx';
@@ -14,8 +14,8 @@ import { Surface } from './surface.tsx';
 export function SetUpAccount({ secret }: { readonly secret: string }) {
   const [isSetUp, setIsSetUp] = useState(false);
   if (isSetUp) return <OfferPasskey />;
-  const goOn = (): void => {
-    signedInAsPerson();
+  const continueSetUp = (): void => {
+    markSignedInAsPerson();
     if (hasPasskeys()) setIsSetUp(true);
     else location.assign(nextPage());
   };
@@ -24,7 +24,7 @@ export function SetUpAccount({ secret }: { readonly secret: string }) {
       <NewAccountForm
         create={account => call('setUpAccount', { body: { token: secret, ...account } })}
         // An account with an authenticator app also needs a code from it to sign in.
-        created={({ status }) => (status === 'signed_in' ? goOn() : location.assign('/signin'))}
+        created={({ status }) => (status === 'signed_in' ? continueSetUp() : location.assign('/signin'))}
       />
     </Surface>
   );

@@ -4,7 +4,7 @@ import { useMutation } from '@tanstack/react-query';
 import { type FormEvent, type ReactNode, useState } from 'react';
 import type { SignInResult } from '../../../contract/sign-in.ts';
 import { call } from '../api/call.ts';
-import { signedInAsPerson, signIn, signOutReason, tryToken } from '../api/credentials.ts';
+import { markSignedInAsPerson, signIn, signOutReason, tryToken } from '../api/credentials.ts';
 import { askPasskey, hasPasskeys } from '../api/passkeys.ts';
 import { Button } from '../ui/button.tsx';
 import { CodeBlock } from '../ui/code-block.tsx';
@@ -21,7 +21,7 @@ export function SignInForm({ done = () => {} }: { readonly done?: () => void }) 
   const [step, setStep] = useState<Step>({ name: 'password' });
   const proceed = ({ status, ticket = '' }: SignInResult): void => {
     if (status === 'second_factor_required') return setStep({ name: 'second_factor', ticket });
-    signedInAsPerson();
+    markSignedInAsPerson();
     done();
   };
   const back = () => setStep({ name: 'password' });
@@ -55,11 +55,11 @@ function PasswordStep({
     mutationFn: () => call('requestEmailCode', { body: { email } }),
     onSuccess: ({ ticket }) => go({ name: 'email_code', ticket, email }),
   });
-  const works = [byPassword, byPasskey, byCode];
+  const mutations = [byPassword, byPasskey, byCode];
   const reason = signOutReason();
-  const error = works.find(work => work.error)?.error;
+  const error = mutations.find(work => work.error)?.error;
   const only = (work: { mutate(): void }): void => {
-    for (const other of works) other.reset();
+    for (const other of mutations) other.reset();
     work.mutate();
   };
   return (

@@ -5,7 +5,7 @@ import type { CurrentAccount } from '../../../contract/sign-in.ts';
 import { call } from '../api/call.ts';
 import { askPasskey } from '../api/passkeys.ts';
 import { accountQuery } from '../api/queries.ts';
-import { endStepUp, isStepUpWanted, onStepUp } from '../api/step-up.ts';
+import { endStepUp, isStepUpPending, onStepUp } from '../api/step-up.ts';
 import { Button } from '../ui/button.tsx';
 import { Dialog } from '../ui/dialog.tsx';
 import { TextField } from '../ui/form.tsx';
@@ -13,8 +13,8 @@ import { FormError } from '../ui/states.tsx';
 import { Form } from './sign-in-form.tsx';
 
 export function StepUpDialog() {
-  const isWanted = useSyncExternalStore(onStepUp, isStepUpWanted);
-  return isWanted ? <StepUp /> : null;
+  const isOpen = useSyncExternalStore(onStepUp, isStepUpPending);
+  return isOpen ? <StepUp /> : null;
 }
 
 function StepUp() {

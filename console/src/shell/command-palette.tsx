@@ -3,7 +3,7 @@ import { Dialog } from '@base-ui/react/dialog';
 import { useQuery } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
 import { type KeyboardEvent, useDeferredValue, useEffect, useId, useLayoutEffect, useRef, useState } from 'react';
-import { offers } from '../api/call.ts';
+import { isOffered } from '../api/call.ts';
 import { applicationsQuery, foundSessionsQuery } from '../api/queries.ts';
 import { isSessionId } from '../pages/session-filters.ts';
 import { IconButton } from '../ui/button.tsx';
@@ -23,7 +23,7 @@ interface Command {
 
 const SHOWN_MAX = 12;
 /** Fewer characters would find nearly every session. */
-const SEARCHED_FROM = 2;
+const SEARCH_CHARACTERS_MIN = 2;
 
 export function CommandPalette({
   app,
@@ -147,18 +147,18 @@ function useCommands(app: string | undefined, text: string) {
   const searched = useDeferredValue(words);
   const navigate = useNavigate();
   const { data: applications } = useQuery(applicationsQuery);
-  const searches = app !== undefined && words.length >= SEARCHED_FROM;
-  const { data: sessions, isPending } = useQuery({ ...foundSessionsQuery(app ?? '', searched), enabled: searches });
+  const canSearch = app !== undefined && words.length >= SEARCH_CHARACTERS_MIN;
+  const { data: sessions, isPending } = useQuery({ ...foundSessionsQuery(app ?? '', searched), enabled: canSearch });
   // Enter must never open what was found for an earlier text.
-  const isSearching = searches && (searched !== words || isPending);
+  const isSearching = canSearch && (searched !== words || isPending);
   const pages: Command[] = [
     ...(app === undefined
       ? []
-      : PAGES.filter(({ needs }) => offers(needs)).map(({ to, icon, name }) => ({
+      : PAGES.filter(({ needs }) => isOffered(needs)).map(({ to, icon, name }) => ({
           ...{ key: to, icon, name, about: 'Page' },
           run: () => void navigate({ to, params: { app } }),
         }))),
-    ...(app !== undefined && offers('createSession') ? [newSession(() => openNew(app))] : []),
+    ...(app !== undefined && isOffered('createSession') ? [newSession(() => openNew(app))] : []),
     ...SERVICE_PAGES.map(({ to, icon, name }) => ({
       ...{ key: to, icon, name, about: 'Service' },
       run: () => void navigate({ to }),
@@ -176,7 +176,7 @@ function useCommands(app: string | undefined, text: string) {
     if (app !== undefined) void navigate({ to: '/a/$app/sessions/$id', params: { app, id } });
   };
   const found: Command[] =
-    !searches || isSearching
+    !canSearch || isSearching
       ? []
       : (sessions ?? []).map(({ id, lastPage, status }) => ({
           ...{ key: id, icon: 'sessions', name: lastPage?.title || lastPage?.url || id },

@@ -1,7 +1,7 @@
 // A notice, on every page except the inbox, that something new is waiting for the reader.
 import { Link, useLocation } from '@tanstack/react-router';
 import { useEffect, useState } from 'react';
-import { useInbox, waitingInAll } from '../api/live-inbox.ts';
+import { totalWaitingCount, useInbox } from '../api/live-inbox.ts';
 import { IconButton } from '../ui/button.tsx';
 import { Icon } from '../ui/icon.tsx';
 
@@ -9,7 +9,7 @@ import { Icon } from '../ui/icon.tsx';
 export function InboxNotice() {
   const inbox = useInbox();
   const isInbox = useLocation().pathname.endsWith('/inbox');
-  const count = waitingInAll(inbox);
+  const count = totalWaitingCount(inbox);
   const [seen, setSeen] = useState<number | undefined>();
   useEffect(() => {
     if (!inbox) return;

@@ -1,9 +1,9 @@
 // The navigation: application, its pages, and pages of the service.
 import { useQuery } from '@tanstack/react-query';
 import { Link, useNavigate } from '@tanstack/react-router';
-import { offers } from '../api/call.ts';
+import { isOffered } from '../api/call.ts';
 import { signOut } from '../api/credentials.ts';
-import { useInbox, waitingIn } from '../api/live-inbox.ts';
+import { useInbox, waitingCountOf } from '../api/live-inbox.ts';
 import { accountQuery, applicationsQuery } from '../api/queries.ts';
 import { IconButton } from '../ui/button.tsx';
 import { Icon } from '../ui/icon.tsx';
@@ -14,26 +14,32 @@ import { WaitingMark } from './waiting-mark.tsx';
 const ENTRY =
   'flex h-10 md:h-7 items-center gap-2.5 rounded-md px-2.5 text-base md:text-sm text-soft transition-colors hover:bg-sunk hover:text-ink aria-[current=page]:bg-accent-soft aria-[current=page]:font-medium aria-[current=page]:text-accent';
 
-export function Navigation({ app, onGo }: { readonly app: string | undefined; readonly onGo?: () => void }) {
+export function Navigation({
+  app,
+  onNavigate,
+}: {
+  readonly app: string | undefined;
+  readonly onNavigate?: () => void;
+}) {
   const inbox = useInbox();
-  const isOperator = useQuery(accountQuery).data?.isOperator === true && offers('listMails');
+  const isOperator = useQuery(accountQuery).data?.isOperator === true && isOffered('listMails');
   return (
     <div className="flex h-full flex-col gap-5">
       {app !== undefined && <ApplicationChoice app={app} />}
       {app !== undefined && (
         <ul className="grid gap-px">
-          {PAGES.filter(({ needs }) => offers(needs)).map(({ to, icon, name }) => (
+          {PAGES.filter(({ needs }) => isOffered(needs)).map(({ to, icon, name }) => (
             <li key={to}>
               <Link
                 to={to}
                 params={{ app }}
                 className={ENTRY}
                 activeOptions={{ exact: to === '/a/$app', includeSearch: false }}
-                {...(onGo ? { onClick: onGo } : {})}
+                {...(onNavigate ? { onClick: onNavigate } : {})}
               >
                 <Icon name={icon} />
                 {name}
-                {to === '/a/$app/inbox' && <WaitingMark count={waitingIn(inbox, app)} />}
+                {to === '/a/$app/inbox' && <WaitingMark count={waitingCountOf(inbox, app)} />}
               </Link>
             </li>
           ))}
@@ -44,7 +50,7 @@ export function Navigation({ app, onGo }: { readonly app: string | undefined; re
         <ul className="grid gap-px">
           {[...SERVICE_PAGES, ...(isOperator ? [OUTBOX] : [])].map(({ to, icon, name }) => (
             <li key={to}>
-              <Link to={to} className={ENTRY} {...(onGo ? { onClick: onGo } : {})}>
+              <Link to={to} className={ENTRY} {...(onNavigate ? { onClick: onNavigate } : {})}>
                 <Icon name={icon} />
                 {name}
               </Link>
@@ -87,7 +93,7 @@ function ApplicationChoice({ app }: { readonly app: string }) {
         {(data?.data ?? []).map(({ id, name }) => (
           <option key={id} value={id}>
             {name}
-            {id !== app && waitingIn(inbox, id) > 0 && ` (${waitingIn(inbox, id)} waiting)`}
+            {id !== app && waitingCountOf(inbox, id) > 0 && ` (${waitingCountOf(inbox, id)} waiting)`}
           </option>
         ))}
       </select>

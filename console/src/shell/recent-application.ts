@@ -1,10 +1,10 @@
 // The application that was used last in this tab. Pages without an application show its navigation.
-import { tabStored } from '../api/storage.ts';
+import { tabStore } from '../api/storage.ts';
 
 const STORED = 'berth.application';
 
-export const recentApplication = (): string | undefined => tabStored.getItem(STORED) ?? undefined;
+export const recentApplication = (): string | undefined => tabStore.getItem(STORED) ?? undefined;
 
-export const rememberApplication = (id: string): void => tabStored.setItem(STORED, id);
+export const rememberApplication = (id: string): void => tabStore.setItem(STORED, id);
 
-export const forgetApplication = (): void => tabStored.removeItem(STORED);
+export const forgetApplication = (): void => tabStore.removeItem(STORED);

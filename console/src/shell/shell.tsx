@@ -4,7 +4,7 @@ import { Dialog } from '@base-ui/react/dialog';
 import { Link, Outlet, useParams } from '@tanstack/react-router';
 import { useState, useSyncExternalStore } from 'react';
 import { onSignedIn, signInState } from '../api/credentials.ts';
-import { useInbox, useLiveInbox, waitingInAll } from '../api/live-inbox.ts';
+import { totalWaitingCount, useInbox, useLiveInbox } from '../api/live-inbox.ts';
 import { SignInForm } from '../people/sign-in-form.tsx';
 import { StepUpDialog } from '../people/step-up-dialog.tsx';
 import { Surface } from '../people/surface.tsx';
@@ -85,7 +85,7 @@ const Brand = () => (
 
 /** Shown on small screens, where the navigation is behind a button, and only while something is waiting. */
 function InboxButton() {
-  const count = waitingInAll(useInbox());
+  const count = totalWaitingCount(useInbox());
   return count === 0 ? null : (
     <Link to="/inbox" className="flex h-9 items-center gap-1.5 rounded-md px-2 text-soft hover:bg-sunk hover:text-ink">
       <Icon name="inbox" />
@@ -108,7 +108,7 @@ function Menu({ app }: { readonly app: string | undefined }) {
             <Dialog.Close render={<IconButton label="Close" icon="close" className="-mr-2" />} />
           </div>
           <nav aria-label="Main" className="min-h-0 flex-1">
-            <Navigation app={app} onGo={() => setOpen(false)} />
+            <Navigation app={app} onNavigate={() => setOpen(false)} />
           </nav>
         </Dialog.Popup>
       </Dialog.Portal>

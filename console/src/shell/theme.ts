@@ -1,21 +1,21 @@
 // The colour theme: light, dark or system. Only an explicit choice is stored.
-import { localStored } from '../api/storage.ts';
+import { localStore } from '../api/storage.ts';
 
 export type Theme = 'system' | 'light' | 'dark';
 
 const STORED = 'berth.theme';
 
 export function storedTheme(): Theme {
-  const stored = localStored.getItem(STORED);
+  const stored = localStore.getItem(STORED);
   return stored === 'light' || stored === 'dark' ? stored : 'system';
 }
 
 export function applyTheme(theme: Theme): void {
   if (theme === 'system') {
-    localStored.removeItem(STORED);
+    localStore.removeItem(STORED);
     delete document.documentElement.dataset.theme;
     return;
   }
-  localStored.setItem(STORED, theme);
+  localStore.setItem(STORED, theme);
   document.documentElement.dataset.theme = theme;
 }

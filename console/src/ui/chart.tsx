@@ -29,7 +29,7 @@ export function BarChart({
   label,
   headings,
   bars,
-  topWords,
+  formatTop,
 }: {
   /** What the chart shows, in one sentence. */
   readonly label: string;
@@ -37,17 +37,17 @@ export function BarChart({
   readonly headings: readonly string[];
   readonly bars: readonly Bar[];
   /** The value at the top of the axis. */
-  readonly topWords: (top: number) => string;
+  readonly formatTop: (top: number) => string;
 }) {
   const top = Math.max(...bars.map(({ to }) => to), 0);
-  const everyTick = Math.ceil(bars.length / TICKS_MAX);
+  const tickInterval = Math.ceil(bars.length / TICKS_MAX);
   return (
     <div className="px-4 pt-3 pb-2">
       <div role="img" aria-label={label}>
         <div aria-hidden="true" className="relative h-36">
           <div className="absolute inset-x-0 top-5 border-t border-dashed border-line">
             {top > 0 && bars.length > LABELLED_MAX && (
-              <span className="absolute -top-5 left-0 text-xs text-soft tabular-nums">{topWords(top)}</span>
+              <span className="absolute -top-5 left-0 text-xs text-soft tabular-nums">{formatTop(top)}</span>
             )}
           </div>
           <div className="absolute inset-x-0 top-5 bottom-0 flex items-end gap-[2px] border-b border-line-strong">
@@ -62,9 +62,9 @@ export function BarChart({
         <div aria-hidden="true" className="mt-1 flex gap-[2px] text-xs text-soft">
           {bars.map(({ key, tick }, at) => (
             <span key={key} className="relative h-4 min-w-0 flex-1">
-              {at % everyTick === 0 && (
+              {at % tickInterval === 0 && (
                 <span
-                  className={`absolute whitespace-nowrap ${everyTick === 1 ? 'inset-x-0 truncate text-center' : 'left-0'}`}
+                  className={`absolute whitespace-nowrap ${tickInterval === 1 ? 'inset-x-0 truncate text-center' : 'left-0'}`}
                 >
                   {tick}
                 </span>

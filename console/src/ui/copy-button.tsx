@@ -2,7 +2,7 @@
 import { useEffect, useState } from 'react';
 import { Icon } from './icon.tsx';
 
-const SAID_MS = 1_600;
+const COPIED_MS = 1_600;
 
 export function CopyButton({
   text,
@@ -16,7 +16,7 @@ export function CopyButton({
   const [said, setSaid] = useState<'copied' | 'failed' | undefined>();
   useEffect(() => {
     if (said === undefined) return;
-    const timer = setTimeout(() => setSaid(undefined), SAID_MS);
+    const timer = setTimeout(() => setSaid(undefined), COPIED_MS);
     return () => clearTimeout(timer);
   }, [said]);
   const copy = (): void => {

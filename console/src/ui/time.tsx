@@ -38,7 +38,7 @@ export function Ago({ time }: { readonly time: string }) {
 }
 
 /** Time that is left, such as `4 min left`, with the exact time as a tooltip. */
-export function Left({ until }: { readonly until: string }) {
+export function TimeLeft({ until }: { readonly until: string }) {
   const now = useNow();
   const seconds = (Date.parse(until) - now) / 1000;
   return (
@@ -49,7 +49,7 @@ export function Left({ until }: { readonly until: string }) {
 }
 
 /** The duration from one time to another, or until now. */
-export function Lasting({ from, to }: { readonly from: string; readonly to?: string | undefined }) {
+export function Elapsed({ from, to }: { readonly from: string; readonly to?: string | undefined }) {
   const now = useNow();
   const seconds = ((to ? Date.parse(to) : now) - Date.parse(from)) / 1000;
   return <span className="whitespace-nowrap tabular-nums">{durationWords(seconds)}</span>;

@@ -39,7 +39,7 @@ export interface AgentActionsParts {
   readonly store: Pick<Store, 'actions' | 'sessions' | 'atomically'>;
   readonly invocations: Pick<
     Invocations,
-    'granted' | 'grantedExactly' | 'isGranted' | 'check' | 'runApproved' | 'ofAction'
+    'granted' | 'grantedRevision' | 'isGranted' | 'check' | 'runApproved' | 'ofAction'
   >;
   readonly content: SealedContent;
   readonly following: Following;
@@ -88,7 +88,7 @@ export class AgentActions {
     });
     if (inserted === 'application_full')
       throw limitReached('open Actions in this application', OPEN_ACTIONS_PER_APPLICATION_MAX);
-    if (inserted === 'end_user_full') throw endUserFull();
+    if (inserted === 'end_user_full') throw tooManyOpenActions();
     if (inserted !== 'inserted' && 'alike' in inserted) throw alreadyPrepared(inserted.alike);
     if (inserted !== 'inserted' && !inserted.existing.requestDigest.equals(row.requestDigest)) throw keyConflict();
     if (inserted !== 'inserted') return { action: await this.#view(inserted.existing), isReplayed: true };
@@ -156,11 +156,11 @@ export class AgentActions {
     if (digest !== row.digest) throw digestMismatch(row);
     if (row.invocationId) {
       await this.#assertVisible(caller, row);
-      return this.#executed(row, options);
+      return this.#executedInvocation(row, options);
     }
     this.#assertExecutable(row);
     const granted = await this.#granted(caller, row);
-    await this.#assertStillThere(row);
+    await this.#assertEndUserExists(row);
     const { input, bounds } = await this.#parts.content.require(row);
     const request = {
       ...{ input, maxCost: bounds.maxCost },
@@ -198,7 +198,7 @@ export class AgentActions {
     });
   }
 
-  async #executed(row: ActionRow, options: ExecuteOptions): Promise<Invoked> {
+  async #executedInvocation(row: ActionRow, options: ExecuteOptions): Promise<Invoked> {
     const { invocationId = raise(`the Action ${row.id} has no invocation`) } = row;
     const invocation = await this.#parts.invocations.ofAction(row.applicationId, invocationId, options);
     return { invocation, isReplayed: true };
@@ -226,7 +226,7 @@ export class AgentActions {
   }
 
   /** @throws Fault `not_found` if the end user has been deleted since the approval. */
-  async #assertStillThere({ applicationId, approver, providerId, subject }: ActionRow): Promise<void> {
+  async #assertEndUserExists({ applicationId, approver, providerId, subject }: ActionRow): Promise<void> {
     if (approver !== 'end_user' || providerId === undefined || subject === undefined) return;
     if (!(await this.#parts.endUsers?.canDecide(applicationId, { providerId, subject })))
       throw notFound('End user', subject);
@@ -234,7 +234,7 @@ export class AgentActions {
 
   /** Returns the grant for the revision that was prepared. */
   #granted(caller: AgentCaller, { operationId, operationRevision }: ActionRow): Promise<Granted> {
-    return this.#parts.invocations.grantedExactly(caller, operationId, operationRevision);
+    return this.#parts.invocations.grantedRevision(caller, operationId, operationRevision);
   }
 
   /** @throws Fault `not_found` unless the key has prepared the Action or has a grant for its operation. */
@@ -278,13 +278,13 @@ export class AgentActions {
     const said = reason === undefined ? '' : plainReason(reason);
     const sessionId = await this.#sessionIn(applicationId, input);
     const nonce = randomBytes(NONCE_BYTES).toString('base64url');
-    const fixed = { jobId: id, applicationId, operation, input, endUser, maxCost, notBefore, expiresAt, nonce };
-    const action = contentOf(fixed);
+    const contentParts = { jobId: id, applicationId, operation, input, endUser, maxCost, notBefore, expiresAt, nonce };
+    const action = contentOf(contentParts);
     return {
       ...{ id, applicationId, keyId, operationId: operation.id, operationRevision: operation.revision },
       ...{ operationDigest: operation.digest, effect: operation.effect, approver, state: 'awaiting_approval' },
       ...(endUser ? { providerId: endUser.providerId, subject: endUser.subject } : {}),
-      ...{ digest: digestOfContent(action), likeness: likenessOf(secret, fixed) },
+      ...{ digest: digestOfContent(action), likeness: likenessOf(secret, contentParts) },
       sealedContent: await content.seal({ id, applicationId }, action),
       ...(said === '' ? {} : { reason: said }),
       ...(sessionId === undefined ? {} : { sessionId }),
@@ -333,7 +333,7 @@ const alreadyPrepared = ({ id, state }: ActionRow): Error =>
     details: { jobId: id, status: state },
   });
 
-const endUserFull = (): Error =>
+const tooManyOpenActions = (): Error =>
   fault('concurrency_limit', `The end user has ${OPEN_ACTIONS_PER_END_USER_MAX} open Actions, which is the limit.`, {
     advice: 'Wait until some are decided, or cancel them.',
     details: { limit: OPEN_ACTIONS_PER_END_USER_MAX, used: OPEN_ACTIONS_PER_END_USER_MAX, scope: 'end_user' },

@@ -108,10 +108,10 @@ export class ApplicationActions {
   }
 
   #shown(caller: AccountCaller, application: MemberApplication, row: ActionRow): Promise<ApplicationAction> {
-    const seesContent =
+    const maySeeContent =
       hasRight(application.role, 'invocationResults') &&
       (caller.via.kind === 'human_session' || caller.scopes.has(CONTENT_SCOPE));
-    return this.#parts.decisions.shown(row, { seesContent, mayDecide: mayDecide(caller, application, row) });
+    return this.#parts.decisions.shown(row, { maySeeContent, mayDecide: mayDecide(caller, application, row) });
   }
 }
 

@@ -18,7 +18,7 @@ export interface ApprovalProofParts {
   };
 }
 
-export type Proven = Required<Pick<DecisionRecord, 'proof' | 'publicKey' | 'rpId'>>;
+export type VerifiedProof = Required<Pick<DecisionRecord, 'proof' | 'publicKey' | 'rpId'>>;
 
 export class ApprovalProofs {
   readonly #webauthn: ApprovalProofParts['webauthn'];
@@ -42,7 +42,7 @@ export class ApprovalProofs {
    * @throws Fault `verification_failed` unless a passkey of the person has signed this digest at this origin, with user
    * verification.
    */
-  async verify(passkeys: ApproverPasskeys, digest: string, origin: URL, response: JsonObject): Promise<Proven> {
+  async verify(passkeys: ApproverPasskeys, digest: string, origin: URL, response: JsonObject): Promise<VerifiedProof> {
     const read = this.#webauthn.readAuthentication(response);
     const credentialId = read && Buffer.from(read.id, 'base64url');
     const passkey = credentialId && (await passkeys.list()).find(one => one.credentialId.equals(credentialId));

@@ -48,9 +48,9 @@ export interface Sender {
 }
 
 /** What a reader may see of an Action in addition to its metadata. */
-export interface Sight {
+export interface ReaderPermissions {
   readonly mayDecide: boolean;
-  readonly seesContent: boolean;
+  readonly maySeeContent: boolean;
 }
 
 export class Decisions {
@@ -65,7 +65,7 @@ export class Decisions {
 
   /** Returns an Action to decide. Throws `not_found` for anyone who may not decide it. */
   async read(approver: Approver, jobId: string): Promise<ApplicationAction> {
-    return this.shown(await this.#found(approver, jobId), { mayDecide: true, seesContent: true });
+    return this.shown(await this.#found(approver, jobId), { mayDecide: true, maySeeContent: true });
   }
 
   /** Returns the Actions that name this end user, newest first. */
@@ -74,7 +74,9 @@ export class Decisions {
     filter: Pick<ActionFilter, 'states' | 'before' | 'limit'>,
   ): Promise<readonly ApplicationAction[]> {
     const rows = await this.#parts.store.actions.list(applicationId, { ...filter, endUsers: names });
-    return Promise.all(rows.map(row => this.shown(row, { mayDecide: row.approver === 'end_user', seesContent: true })));
+    return Promise.all(
+      rows.map(row => this.shown(row, { mayDecide: row.approver === 'end_user', maySeeContent: true })),
+    );
   }
 
   /** Returns what a passkey of the person must sign. */
@@ -111,11 +113,11 @@ export class Decisions {
       throw alreadyDecided(found, 'expired');
     }
     if (decided.executeAt) prompt(EXECUTE_TASK);
-    return this.shown(decided, { mayDecide: true, seesContent: true });
+    return this.shown(decided, { mayDecide: true, maySeeContent: true });
   }
 
   /** Returns the Action as shown to people. */
-  async shown(row: ActionRow, { mayDecide, seesContent }: Sight): Promise<ApplicationAction> {
+  async shown(row: ActionRow, { mayDecide, maySeeContent }: ReaderPermissions): Promise<ApplicationAction> {
     const { store, clock, content, publicUrl } = this.#parts;
     const [application, key, operation] = await Promise.all([
       store.applications.byId(row.applicationId),
@@ -124,7 +126,7 @@ export class Decisions {
     ]);
     return applicationActionView(row, {
       ...{ publicUrl, now: clock.now(), operation, mayDecide },
-      content: seesContent ? await content.open(row) : undefined,
+      content: maySeeContent ? await content.open(row) : undefined,
       application: { id: row.applicationId, name: application?.name ?? '' },
       keyName: key?.name ?? 'an agent key that no longer exists',
     });
@@ -174,14 +176,15 @@ export class Decisions {
   ): Promise<DecisionRecord> {
     const { clock, proofs } = this.#parts;
     const isApproval = decision === 'approve';
-    const proven = isApproval && proof ? await proofs.verify(approver.passkeys, row.digest, origin, proof) : undefined;
+    const verifiedProof =
+      isApproval && proof ? await proofs.verify(approver.passkeys, row.digest, origin, proof) : undefined;
     const needsStepUp = isApproval && (approver.kind !== 'end_user' || row.effect === 'irreversible');
-    if (needsStepUp && !proven) approver.assertSteppedUp();
+    if (needsStepUp && !verifiedProof) approver.assertSteppedUp();
     const at = clock.now().toISOString();
     return {
       by: this.#by(approver),
-      ...(proven
-        ? { method: 'passkey', acr: 'phr', authTime: at, ...proven }
+      ...(verifiedProof
+        ? { method: 'passkey', acr: 'phr', authTime: at, ...verifiedProof }
         : { method: 'session', acr: approver.acr, authTime: approver.authTime.toISOString() }),
       at,
       ...(message === undefined || isApproval ? {} : { message: plainReason(message) }),

@@ -22,15 +22,15 @@ export interface RenderedOperation {
 }
 
 export function rendered({ title, display }: RenderedOperation, input: JsonObject): Rendering {
-  if (!display) return { summary: title, fields: every(input) };
+  if (!display) return { summary: title, fields: allFields(input) };
   const summary = display.summary.replace(PLACEHOLDER, (_, path: string) =>
     shown(memberAt(input, path.slice(1).split('.'))),
   );
   const fields = display.fields?.map(({ label, value }) => ({ label, value: shown(valueAt(input, value)) }));
-  return { summary, fields: fields ?? every(input) };
+  return { summary, fields: fields ?? allFields(input) };
 }
 
-function every(input: JsonObject): Rendering['fields'] {
+function allFields(input: JsonObject): Rendering['fields'] {
   const members = Object.entries(input);
   const fields = members
     .slice(0, FIELDS_MAX)

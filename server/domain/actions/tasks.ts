@@ -19,9 +19,9 @@ const EXPIRE_MS = 5_000;
 const EXECUTE_MS = 5_000;
 const FORGET_MS = 600_000;
 const BATCH = 100;
-const EXECUTED_AT_ONCE = 20;
+const EXECUTE_BATCH = 20;
 /** Delay after a refusal. The cause may be a limit, or something that only a person can fix. */
-const TRY_AGAIN_MS = 60_000;
+const RETRY_MS = 60_000;
 const DAY_MS = 24 * 3_600_000;
 
 export interface TasksParts extends Pick<Runtime, 'clock' | 'log' | 'host'> {
@@ -49,7 +49,7 @@ async function expire({ store, clock, audit }: TasksParts): Promise<{ expired: n
 }
 
 async function execute(parts: TasksParts): Promise<{ executed: number; heldBack: number }> {
-  const due = await parts.store.actions.due(parts.clock.now(), parts.host, EXECUTED_AT_ONCE);
+  const due = await parts.store.actions.due(parts.clock.now(), parts.host, EXECUTE_BATCH);
   let executed = 0;
   for (const row of due) executed += (await executeOne(parts, row)) ? 1 : 0;
   return { executed, heldBack: due.length - executed };
@@ -63,7 +63,7 @@ async function executeOne({ store, keys, agent, clock, log }: TasksParts, row: A
   const { id, applicationId, keyId, digest } = row;
   const heldBack = async (code: string): Promise<false> => {
     log.info('action.held_back', { jobId: id, code });
-    await store.actions.postpone(id, plus(clock.now(), TRY_AGAIN_MS), code);
+    await store.actions.postpone(id, plus(clock.now(), RETRY_MS), code);
     return false;
   };
   const key = await keys.get(applicationId, keyId);

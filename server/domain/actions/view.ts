@@ -12,14 +12,14 @@ export const approvalUrl = (
 ): string =>
   approver === 'end_user' ? `${publicUrl}/consumer/${applicationId}/approve/${id}` : `${publicUrl}/approve/${id}`;
 
-export interface Seen {
+export interface ActionViewParts {
   readonly publicUrl: string;
   readonly now: Date;
   /** Absent if the content is no longer kept, or if this reader may not see it. */
   readonly content?: ActionContent | undefined;
 }
 
-export function actionView(row: ActionRow, { publicUrl, now, content }: Seen): Action {
+export function actionView(row: ActionRow, { publicUrl, now, content }: ActionViewParts): Action {
   const { id, digest, approver, operationId, effect, keyId, reason, decision, why, heldBack, invocationId } = row;
   return {
     ...{ jobId: id, status: statusAt(row, now), digest, approver, approvalUrl: approvalUrl(publicUrl, row) },
@@ -36,14 +36,14 @@ export function actionView(row: ActionRow, { publicUrl, now, content }: Seen): A
   };
 }
 
-export interface SeenByPeople extends Seen {
+export interface ApplicationActionViewParts extends ActionViewParts {
   readonly application: { readonly id: string; readonly name: string };
   readonly operation: RenderedOperation;
   readonly keyName: string;
   readonly mayDecide: boolean;
 }
 
-export function applicationActionView(row: ActionRow, seen: SeenByPeople): ApplicationAction {
+export function applicationActionView(row: ActionRow, seen: ApplicationActionViewParts): ApplicationAction {
   const { application, operation, keyName, content, mayDecide, now } = seen;
   const asksFor = content && rendered(operation, content.input);
   return {

@@ -7,9 +7,9 @@ import type { Audit, AuditSource, AuditTransaction } from '../audit/audit.ts';
 import { ActionAudit } from './action-audit.ts';
 
 const WHY = 'withdrawn';
-const WHY_GONE = 'end_user_deleted';
+const END_USER_DELETED = 'end_user_deleted';
 
-interface Cancelling {
+interface CancelParts {
   readonly audit: Pick<Audit, 'record'>;
   readonly source: AuditSource;
   readonly now: Date;
@@ -18,7 +18,7 @@ interface Cancelling {
 export async function cancelActionsOf(
   within: Pick<Atomic, 'actions'> & AuditTransaction,
   { applicationId, id }: { readonly applicationId: ApplicationId; readonly id: string },
-  { audit, source, now }: Cancelling,
+  { audit, source, now }: CancelParts,
 ): Promise<void> {
   const entries = new ActionAudit(audit);
   for (const row of await within.actions.cancelAll(applicationId, id, WHY, now))
@@ -28,9 +28,9 @@ export async function cancelActionsOf(
 export async function cancelActionsFor(
   within: Pick<Atomic, 'actions'> & AuditTransaction,
   { applicationId, ...endUser }: EndUser & { readonly applicationId: ApplicationId },
-  { audit, source, now }: Cancelling,
+  { audit, source, now }: CancelParts,
 ): Promise<void> {
   const entries = new ActionAudit(audit);
-  for (const row of await within.actions.cancelAllFor(applicationId, endUser, WHY_GONE, now))
-    await entries.record('action.cancelled', row, source, within, { why: WHY_GONE });
+  for (const row of await within.actions.cancelAllFor(applicationId, endUser, END_USER_DELETED, now))
+    await entries.record('action.cancelled', row, source, within, { why: END_USER_DELETED });
 }

@@ -5,7 +5,7 @@ import type { Store } from '../../engines/store/store.ts';
 import type { Clock } from '../../kit/clock.ts';
 import { type AccountId, type ApplicationId, type AuditId, newId } from '../../kit/ids.ts';
 import type { Json } from '../../kit/json.ts';
-import { toldAs } from './told.ts';
+import { namedEventOf } from './told.ts';
 
 /**
  * A fact about the action: an id, a name or a number. Never a secret, and no content that a caller stores elsewhere.
@@ -72,7 +72,7 @@ export class Audit {
       ...(userAgent === undefined ? {} : { userAgent: bounded(userAgent) }),
       ...(requestId === undefined ? {} : { requestId: bounded(requestId) }),
     });
-    const told = applicationId && toldAs(event, at);
+    const told = applicationId && namedEventOf(event, at);
     if (told) await applicationEvents.append(applicationId, told);
   }
 }

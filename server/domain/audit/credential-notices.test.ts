@@ -42,7 +42,7 @@ test('records the first use of a token', async () => {
   const audit = { record: async (event: AuditEvent) => void events.push(event) };
   const notices = new CredentialNotices({ audit, clock: systemClock, log: silentLog });
   const token = { kind: 'personal_token', id: 'one' as TokenId } as const;
-  notices.usedFirst('ada' as AccountId, token, { ip: '::1' });
+  notices.firstUsed('ada' as AccountId, token, { ip: '::1' });
   assert.deepEqual(events, [
     {
       ...{ action: 'token.used_first', outcome: 'success', accountId: 'ada', ip: '::1' },

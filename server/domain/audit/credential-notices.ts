@@ -10,7 +10,7 @@ import type { Audit, AuditEvent } from './audit.ts';
 
 const EVERY_MS = 60_000;
 /** Maximum number of keys that are remembered for a minute. Refusals of further keys are recorded each time. */
-const KNOWN_MAX = 10_000;
+const REMEMBERED_KEYS_MAX = 10_000;
 
 export interface CredentialNoticesParts {
   readonly audit: Pick<Audit, 'record'>;
@@ -36,7 +36,7 @@ export class CredentialNotices {
     });
   }
 
-  usedFirst(accountId: AccountId, token: TokenProof, source: RequestSource): void {
+  firstUsed(accountId: AccountId, token: TokenProof, source: RequestSource): void {
     this.#record({
       ...{ action: 'token.used_first', outcome: 'success', accountId },
       ...{ actor: { kind: 'account', id: accountId }, via: token, target: { kind: 'token', id: token.id } },
@@ -56,7 +56,7 @@ export class CredentialNotices {
     this.#recordedMs.delete(keyId);
     this.#recordedMs.set(keyId, nowMs);
     for (const [oldest, atMs] of this.#recordedMs) {
-      if (this.#recordedMs.size <= KNOWN_MAX && nowMs - atMs < EVERY_MS) break;
+      if (this.#recordedMs.size <= REMEMBERED_KEYS_MAX && nowMs - atMs < EVERY_MS) break;
       this.#recordedMs.delete(oldest);
     }
     return true;

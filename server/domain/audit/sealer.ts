@@ -59,7 +59,7 @@ export class Sealer {
   async #next(chain: string): Promise<SealRow | undefined> {
     const { store, keys, clock } = this.#parts;
     const before = await store.audit.lastSeal(chain);
-    const rows = unbroken(await store.audit.entriesAfter(chain, before?.lastNumber ?? 0, ENTRIES_MAX));
+    const rows = entriesBeforeGap(await store.audit.entriesAfter(chain, before?.lastNumber ?? 0, ENTRIES_MAX));
     const [first, last] = [rows[0], rows.at(-1)];
     if (!first || !last) return undefined;
     const at = clock.now();
@@ -81,7 +81,7 @@ export class Sealer {
  * Returns the entries before the first gap in the numbers. If a gap were sealed, nobody would notice the removal of an
  * entry that had no seal yet.
  */
-function unbroken(rows: readonly AuditRow[]): readonly AuditRow[] {
+function entriesBeforeGap(rows: readonly AuditRow[]): readonly AuditRow[] {
   const start = rows[0]?.number ?? 0;
   const gap = rows.findIndex(({ number }, index) => number !== start + index);
   return gap === -1 ? rows : rows.slice(0, gap);

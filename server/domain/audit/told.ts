@@ -7,27 +7,27 @@ import type { Named, NewAuditRow } from '../../engines/store/rows/audit.ts';
 import type { Actor, NamedEvent } from '../../engines/store/rows/events.ts';
 import type { Json, JsonObject } from '../../kit/json.ts';
 
-export interface Recorded {
+export interface RecordedEntry {
   readonly action: AuditAction;
   readonly actor: NewAuditRow['actor'];
   readonly target?: Named;
   readonly details?: Readonly<Record<string, Json | readonly string[]>>;
 }
 
-interface Telling {
+interface EventMapping {
   /** The name of the event field for the id of the target. */
   readonly target?: string;
   readonly details: readonly string[];
 }
 
 const ACTION = { target: 'jobId', details: ['operationId', 'digest'] } as const;
-const DECIDED = { ...ACTION, details: [...ACTION.details, 'method'] } as const;
+const DECISION = { ...ACTION, details: [...ACTION.details, 'method'] } as const;
 
 /** Actions that anyone can cause without an account, such as a failed sign-in, are recorded in the audit log only. */
-const TOLD = {
+const EVENT_MAPPINGS = {
   'action.prepared': { ...ACTION, details: [...ACTION.details, 'approver'] },
-  'action.approved': DECIDED,
-  'action.refused': DECIDED,
+  'action.approved': DECISION,
+  'action.refused': DECISION,
   'action.expired': ACTION,
   'action.executed': { ...ACTION, details: [...ACTION.details, 'invocationId'] },
   'action.cancelled': { ...ACTION, details: [...ACTION.details, 'why'] },
@@ -40,27 +40,27 @@ const TOLD = {
   'memory.deleted': { details: ['items'] },
   'memory.consented': { target: 'consentId', details: ['keyId', 'access'] },
   'memory.consent_revoked': { target: 'consentId', details: [] },
-} as const satisfies Partial<Record<AuditAction & EventType, Telling>>;
+} as const satisfies Partial<Record<AuditAction & EventType, EventMapping>>;
 
-const isTold = (action: AuditAction): action is keyof typeof TOLD => Object.hasOwn(TOLD, action);
+const hasEvent = (action: AuditAction): action is keyof typeof EVENT_MAPPINGS => Object.hasOwn(EVENT_MAPPINGS, action);
 
 /** Returns the event for programs that the entry becomes. Undefined if it becomes none. */
-export function toldAs({ action, actor, target, details = {} }: Recorded, at: Date): NamedEvent | undefined {
-  if (!isTold(action)) return undefined;
-  const telling: Telling = TOLD[action];
-  const facts = telling.details.flatMap(name => {
+export function namedEventOf({ action, actor, target, details = {} }: RecordedEntry, at: Date): NamedEvent | undefined {
+  if (!hasEvent(action)) return undefined;
+  const mapping: EventMapping = EVENT_MAPPINGS[action];
+  const facts = mapping.details.flatMap(name => {
     const value = details[name];
     return value === undefined || typeof value === 'object' ? [] : [[name, value] as const];
   });
   const detail: JsonObject = {
-    ...(telling.target && target ? { [telling.target]: target.id } : {}),
+    ...(mapping.target && target ? { [mapping.target]: target.id } : {}),
     ...(actor.kind === 'consumer' && actor.id !== undefined ? { consumerId: actor.id } : {}),
     ...Object.fromEntries(facts),
   };
   return { type: action, at, actor: actorOf(actor), detail };
 }
 
-const KINDS: Readonly<Record<Recorded['actor']['kind'], Actor['kind']>> = {
+const KINDS: Readonly<Record<RecordedEntry['actor']['kind'], Actor['kind']>> = {
   account: 'account',
   agent_key: 'agentKey',
   consumer: 'consumer',
@@ -69,7 +69,7 @@ const KINDS: Readonly<Record<Recorded['actor']['kind'], Actor['kind']>> = {
   service: 'clock',
 };
 
-const actorOf = ({ kind, id }: Recorded['actor']): Actor => ({
+const actorOf = ({ kind, id }: RecordedEntry['actor']): Actor => ({
   kind: KINDS[kind],
   ...(id === undefined ? {} : { id }),
 });

@@ -12,10 +12,10 @@ const FIELD = 'proxySettings.caCertificates';
 export const trustWatcher = (rows: Pick<CertificateRows, 'ders'>): Watcher => ({
   name: 'certificates',
 
-  check: async (caller, { forWatchers }) => {
-    if (!forWatchers.caCertificates) return undefined;
-    await trusted(rows, caller.applicationId, forWatchers.caCertificates);
-    return { kept: { ids: forWatchers.caCertificates } };
+  check: async (caller, { watcherSettings }) => {
+    if (!watcherSettings.caCertificates) return undefined;
+    await trusted(rows, caller.applicationId, watcherSettings.caCertificates);
+    return { kept: { ids: watcherSettings.caCertificates } };
   },
 
   prepare: async row => {

@@ -9,7 +9,7 @@ import { stepIssues } from '../invocations/browser-steps.ts';
 import { isPointer, stepsOf, valueAt } from './json-pointer.ts';
 import { expand, readTemplate } from './url-template.ts';
 
-type Bound = Static<typeof BoundStep>;
+type StepBinding = Static<typeof BoundStep>;
 
 const VALUE_CHARACTERS_MAX = 20_000;
 const OPTION_CHARACTERS_MAX = 1000;
@@ -48,7 +48,7 @@ function templateIssues(path: string, url: string, properties: ReadonlySet<strin
 
 function sourceIssues(
   path: string,
-  source: Bound['value' | 'values'],
+  source: StepBinding['value' | 'values'],
   properties: ReadonlySet<string> | undefined,
 ): Issue[] {
   const pointer = pointerIn(source);
@@ -60,7 +60,7 @@ function sourceIssues(
     : [];
 }
 
-const pointerIn = (source: Bound['value' | 'values']): string | undefined =>
+const pointerIn = (source: StepBinding['value' | 'values']): string | undefined =>
   typeof source === 'object' && 'from' in source ? source.from : undefined;
 
 export interface BoundSteps {
@@ -94,7 +94,7 @@ function addressOf(template: string, input: JsonObject): string {
 const memberOf = (input: JsonObject, name: string): Json | undefined =>
   Object.hasOwn(input, name) ? input[name] : undefined;
 
-function textOf(value: NonNullable<Bound['value']>, input: JsonObject): string {
+function textOf(value: NonNullable<StepBinding['value']>, input: JsonObject): string {
   if (typeof value === 'string') return value;
   const text = plainText(valueAt(input, value.from));
   if (text === undefined) throw missing(value.from, 'must be a string, a number or a boolean');
@@ -103,7 +103,7 @@ function textOf(value: NonNullable<Bound['value']>, input: JsonObject): string {
   return text;
 }
 
-function optionsOf(values: NonNullable<Bound['values']>, input: JsonObject): string[] {
+function optionsOf(values: NonNullable<StepBinding['values']>, input: JsonObject): string[] {
   if (!isObject(values)) return [...values];
   const found = valueAt(input, values.from);
   const options = (Array.isArray(found) ? found : [found]).map(plainText);

@@ -64,10 +64,13 @@ export interface Granted {
 
 /** The built-in operations without overlays, ordered by id. */
 export const BUILT_IN: readonly ManagedCallable[] = Object.entries<ManagedOperation>(MANAGED_OPERATIONS)
-  .map(([id, managed]) => builtIn(id as ManagedOperationId, managed)) // TypeScript widens the keys
+  .map(([id, managed]) => builtInCallable(id as ManagedOperationId, managed)) // TypeScript widens the keys
   .sort((a, b) => (a.id < b.id ? -1 : 1));
 
-function builtIn(id: ManagedOperationId, { input, output, example: _, ...managed }: ManagedOperation): ManagedCallable {
+function builtInCallable(
+  id: ManagedOperationId,
+  { input, output, example: _, ...managed }: ManagedOperation,
+): ManagedCallable {
   const definition = {
     ...{ id, kind: 'managed', ...managed },
     ...{ inputSchema: plainSchema(input) as JsonObject, outputSchema: plainSchema(output) as JsonObject },
@@ -93,18 +96,20 @@ export class Catalogue {
   async all(application: ApplicationId): Promise<readonly CallableOperation[]> {
     const rows = await this.#rows.published(application);
     const overlays = new Map(rows.filter(({ kind }) => kind === 'managed').map(({ id, content }) => [id, content]));
-    const built = BUILT_IN.flatMap(operation => overlaid(operation, overlays.get(operation.id)?.definition));
+    const enabledBuiltIns = BUILT_IN.flatMap(operation =>
+      withOverlay(operation, overlays.get(operation.id)?.definition),
+    );
     const own = rows
       .filter(({ kind }) => kind !== 'managed')
       .map(row => ownCallable(row.id, { ...row.content, revision: row.publishedRevision ?? row.revision }));
-    return [...built, ...own].sort((a, b) => (a.id < b.id ? -1 : 1));
+    return [...enabledBuiltIns, ...own].sort((a, b) => (a.id < b.id ? -1 : 1));
   }
 
   async one(application: ApplicationId, id: string): Promise<CallableOperation | undefined> {
     if (!isOperationId(id)) return undefined;
     const [row] = await this.#rows.published(application, id);
     const operation = builtInNamed(id);
-    if (operation) return overlaid(operation, row?.content.definition)[0];
+    if (operation) return withOverlay(operation, row?.content.definition)[0];
     return row && ownCallable(id, { ...row.content, revision: row.publishedRevision ?? row.revision });
   }
 
@@ -118,7 +123,7 @@ export class Catalogue {
 }
 
 /** Returns a list with the operation and its overlay, or an empty list if the operation is switched off. */
-function overlaid(operation: ManagedCallable, definition: JsonObject | undefined): readonly ManagedCallable[] {
+function withOverlay(operation: ManagedCallable, definition: JsonObject | undefined): readonly ManagedCallable[] {
   if (!definition) return [operation];
   const { enabled, approval, price } = overlayIn(definition);
   return enabled ? [{ ...operation, approval, price }] : [];

@@ -11,7 +11,7 @@ import {
   RESERVED_WORDS,
   REVISIONS_KEPT,
 } from '../../../contract/configured-operations.ts';
-import { hasRight, ROLE_NEEDED, type Role } from '../../../contract/roles.ts';
+import { hasRight, REQUIRED_ROLE, type Role } from '../../../contract/roles.ts';
 import type { SchemaIssue } from '../../engines/schemas/validate-job.ts';
 import type {
   OperationContent,
@@ -38,13 +38,13 @@ import { BUILT_IN, builtInNamed, definitionIn, isOperationId, type ManagedCallab
 import {
   definitionOf,
   digestOfDefinition,
+  invalidSchema,
   isBrowserBinding,
   isSameContent,
   type OperationDefinition,
   type OverlayDefinition,
   type OwnKind,
   overlayOf,
-  schemaNot,
 } from './definition.ts';
 import type { Outbound } from './outbound.ts';
 import { readTemplate } from './url-template.ts';
@@ -70,14 +70,14 @@ export interface ConfiguredOperationsParts {
   readonly clock: Clock;
 }
 
-export interface Configured {
+export interface ConfigureResult {
   readonly operation: ConfiguredOperation;
   readonly isNew: boolean;
 }
 
 type OperationAction = `operation.${'changed' | 'published' | 'withdrawn' | 'deleted'}`;
 
-interface Change {
+interface ApprovalAndPrice {
   readonly approval: OperationApproval;
   readonly price: { readonly microCredits: number };
 }
@@ -130,7 +130,7 @@ export class ConfiguredOperations {
     operationId: string,
     ifMatch: string | undefined,
     request: ConfigureOperation,
-  ): Promise<Configured> {
+  ): Promise<ConfigureResult> {
     const { id, role } = await this.#parts.applications.require(caller, appId, 'operations');
     if (!isOperationId(operationId))
       throw invalidRequest([{ path: 'id', message: 'is not a valid id; expected an id such as orders.cancel' }]);
@@ -143,7 +143,7 @@ export class ConfiguredOperations {
     const standing = await this.#parts.store.configuredOperations.get(id, operationId);
     if (!standing) await this.#insert(caller, { id: operationId, applicationId: id, kind: ownKind }, ifMatch, content);
     else {
-      if (standing.kind !== ownKind && standing.status !== 'deleted') throw otherKind(standing);
+      if (standing.kind !== ownKind && standing.status !== 'deleted') throw kindNotChangeable(standing);
       const revision = revisionFrom(ifMatch, standing.revision);
       const before = definitionIn(standing.content.definition);
       assertMayRelax(role, before, definition);
@@ -209,7 +209,7 @@ export class ConfiguredOperations {
     const overlay = overlayOf(request);
     const standing = await this.#parts.store.configuredOperations.get(id, managed.id);
     const revision = revisionFrom(ifMatch, standing?.revision ?? BUILT_IN_REVISION);
-    const before = overlayBefore(standing);
+    const before = currentOverlay(standing);
     assertMayRelax(role, before, overlay);
     if (revision !== (standing?.revision ?? BUILT_IN_REVISION)) throw preconditionFailed(standing?.revision);
     const content = { digest: overlayDigest(managed, overlay), definition: { ...overlay }, credentialIds: [] };
@@ -247,10 +247,10 @@ export class ConfiguredOperations {
       const most = OPERATIONS_PER_APPLICATION_MAX;
       const inserted = await within.configuredOperations.insert(row, content, first, most, clock.now());
       if (inserted === 'limit_reached') throw limitReached('operations in this application', most);
-      if (inserted === 'name_taken') throw sameTool(row.id);
+      if (inserted === 'name_taken') throw toolNameTaken(row.id);
       if (!inserted) throw preconditionFailed();
       await this.#record(within, 'operation.changed', caller, inserted, { digest: content.digest });
-      if (isSwitchedOff(inserted, content)) await this.#cancelActions(within, caller, inserted);
+      if (isDisabled(inserted, content)) await this.#cancelActions(within, caller, inserted);
     });
   }
 
@@ -273,7 +273,7 @@ export class ConfiguredOperations {
       if (!changed) throw preconditionFailed(row.revision);
       const details = { digest: content.digest, before: row.content.digest };
       await this.#record(within, 'operation.changed', caller, changed, details);
-      if (isSwitchedOff(changed, content)) await this.#cancelActions(within, caller, changed);
+      if (isDisabled(changed, content)) await this.#cancelActions(within, caller, changed);
     });
   }
 
@@ -281,8 +281,8 @@ export class ConfiguredOperations {
   async #assertUsable(id: ApplicationId, definition: OperationDefinition): Promise<void> {
     const { compile, validate } = this.#parts;
     const { inputSchema, outputSchema, examples } = definition;
-    const unusable = await compile({ inputSchema, ...(outputSchema ? { outputSchema } : {}) }, id);
-    if (unusable) throw schemaNot(unusable.path, unusable.message);
+    const schemaIssue = await compile({ inputSchema, ...(outputSchema ? { outputSchema } : {}) }, id);
+    if (schemaIssue) throw invalidSchema(schemaIssue.path, schemaIssue.message);
     for (const [index, { input }] of examples.entries()) {
       const [issues = []] = await validate(input, [inputSchema], id);
       if (issues.length > 0)
@@ -375,7 +375,7 @@ const contentOf = (id: string, kind: OwnKind, definition: OperationDefinition): 
   };
 };
 
-const overlayBefore = (row: OperationWithContent | undefined): OverlayDefinition =>
+const currentOverlay = (row: OperationWithContent | undefined): OverlayDefinition =>
   row ? overlayIn(row.content.definition) : { enabled: true, approval: 'none', price: { microCredits: 0 } };
 
 /**
@@ -385,17 +385,18 @@ const overlayBefore = (row: OperationWithContent | undefined): OverlayDefinition
 const overlayDigest = ({ digest }: ManagedCallable, { approval, enabled }: OverlayDefinition): string =>
   approval === 'none' && enabled ? digest : digestOf({ digest, approval, enabled });
 
-function assertMayRelax(role: Role, before: Change, after: Change): void {
+function assertMayRelax(role: Role, before: ApprovalAndPrice, after: ApprovalAndPrice): void {
   const isWeaker = strength(after.approval) < strength(before.approval);
-  const isDearer = after.price.microCredits > before.price.microCredits;
-  if ((isWeaker || isDearer) && !hasRight(role, 'relaxOperations')) throw roleMissing(ROLE_NEEDED.relaxOperations);
+  const isMoreExpensive = after.price.microCredits > before.price.microCredits;
+  if ((isWeaker || isMoreExpensive) && !hasRight(role, 'relaxOperations'))
+    throw roleMissing(REQUIRED_ROLE.relaxOperations);
 }
 
 const strength = (approval: OperationApproval): number => OPERATION_APPROVALS.indexOf(approval);
 
 function builtInView(managed: ManagedCallable, row: OperationWithContent | undefined): ConfiguredOperation {
   const { id, kind, title, description, effect, inputSchema, outputSchema, timeoutMs } = managed;
-  const overlay = overlayBefore(row);
+  const overlay = currentOverlay(row);
   return {
     ...{ id, kind, title, description, effect, inputSchema, outputSchema, timeoutMs, ...overlay, examples: [] },
     ...{ status: 'published', revision: row?.revision ?? BUILT_IN_REVISION, digest: overlayDigest(managed, overlay) },
@@ -422,7 +423,7 @@ function viewOf({
 }
 
 /** Whether it is a built-in operation that agents may no longer call. */
-const isSwitchedOff = ({ kind }: OperationRow, { definition }: OperationContent): boolean =>
+const isDisabled = ({ kind }: OperationRow, { definition }: OperationContent): boolean =>
   kind === 'managed' && !overlayIn(definition).enabled;
 
 const isReserved = (id: string): boolean =>
@@ -437,12 +438,12 @@ const reserved = (id: string): Error =>
     },
   );
 
-const sameTool = (id: string): Error =>
+const toolNameTaken = (id: string): Error =>
   fault('name_taken', `Another operation has the same tool name as ${id}.`, {
     advice: 'Choose an id that differs from the other id in more than . and _.',
   });
 
-const otherKind = ({ id, kind }: OperationRow): Error =>
+const kindNotChangeable = ({ id, kind }: OperationRow): Error =>
   invalidRequest([{ path: 'kind', message: `is ${kind} for the operation ${id}, and cannot be changed` }]);
 
 const notPublished = (id: string): Error =>

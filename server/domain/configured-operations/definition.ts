@@ -53,7 +53,7 @@ export interface OverlayDefinition {
   readonly price: { readonly microCredits: number };
 }
 
-const OF_OVERLAYS: readonly string[] = ['enabled', 'approval', 'price'] satisfies Array<keyof ConfigureOperation>;
+const OVERLAY_FIELDS: readonly string[] = ['enabled', 'approval', 'price'] satisfies Array<keyof ConfigureOperation>;
 
 /**
  * Returns the overlay in the request.
@@ -61,7 +61,7 @@ const OF_OVERLAYS: readonly string[] = ['enabled', 'approval', 'price'] satisfie
  */
 export function overlayOf(request: ConfigureOperation): OverlayDefinition {
   const issues = Object.keys(request)
-    .filter(name => !OF_OVERLAYS.includes(name))
+    .filter(name => !OVERLAY_FIELDS.includes(name))
     .map(path => ({
       path,
       message: 'cannot be changed for a built-in operation; only enabled, approval and price can',
@@ -105,10 +105,10 @@ function assertSchemas({ inputSchema, outputSchema }: OperationDefinition): void
   assertInputSchema(inputSchema, 'inputSchema', SCHEMA_BYTES_MAX);
   if (outputSchema) assertInputSchema(outputSchema, 'outputSchema', SCHEMA_BYTES_MAX);
   if (inputSchema.type !== 'object')
-    throw schemaNot('inputSchema', 'does not describe an object; expected "type": "object"');
+    throw invalidSchema('inputSchema', 'does not describe an object; expected "type": "object"');
 }
 
-export const schemaNot = (path: string, message: string): Error =>
+export const invalidSchema = (path: string, message: string): Error =>
   fault('invalid_schema', `${path} ${message}.`, { details: { issues: [{ path, message }] } });
 
 function issuesOf(definition: OperationDefinition, { enabled, kind }: ConfigureOperation): Issue[] {

@@ -12,23 +12,23 @@ import { fault } from '../faults.ts';
 import type { Outcome, Prepared } from '../invocations/prepared.ts';
 import type { CallCredential, CallCredentials } from '../stored-credentials/call-credentials.ts';
 import type { HttpCallable } from './callable.ts';
-import { endOfFailure, endOfInvalid, endOfStatus, endOfUnreadable } from './http-outcome.ts';
+import { outcomeOfFailure, outcomeOfInvalidOutput, outcomeOfStatus, outcomeOfUnreadable } from './http-outcome.ts';
 import { type PlainRequest, requestOf } from './http-request.ts';
 import { IDEMPOTENCY_KEY, type MessageSigner, signatureHeaders } from './message-signature.ts';
-import type { Outbound, OutboundAnswer } from './outbound.ts';
-import { inputKept, outputKept } from './retention.ts';
+import type { Outbound, OutboundResponse } from './outbound.ts';
+import { inputRetention, outputRetention } from './retention.ts';
 import { readTemplate } from './url-template.ts';
 
 export interface HttpOperationsParts extends Pick<Runtime, 'clock' | 'log'> {
   readonly outbound: Pick<Outbound, 'send'>;
   readonly credentials: Pick<CallCredentials, 'forCall' | 'count' | 'problem'>;
-  readonly readAnswer: (input: AnswerInput, of: string) => Promise<AnswerOutput>;
+  readonly readResponse: (input: AnswerInput, of: string) => Promise<AnswerOutput>;
   /** The signer of the key that is currently active. */
   readonly signer: () => Promise<MessageSigner>;
 }
 
 /** Maximum number of concurrent calls per application in this process. */
-const AT_ONCE_MAX = 100;
+const CONCURRENT_CALLS_MAX = 100;
 /** Maximum number of characters of an upstream error that are kept. */
 const ERROR_CHARACTERS_MAX = 2_000;
 
@@ -66,7 +66,7 @@ export class HttpOperations {
     const request = requestOf(binding, input);
     const template = readTemplate(binding.url);
     if (typeof template === 'string') throw new Error(`a stored URL ${template}`);
-    const release = this.#takeSeat(applicationId);
+    const release = this.#countCall(applicationId);
     try {
       const { auth } = binding;
       const credential = auth
@@ -79,7 +79,7 @@ export class HttpOperations {
         const outcome = await this.#send(definition, dispatched, { ...request, signer }, credential, signal);
         return { ...outcome, upstream: { host: template.host, ...outcome.upstream } };
       };
-      return { run, release: async () => release(), ...inputKept(definition.retention) };
+      return { run, release: async () => release(), ...inputRetention(definition.retention) };
     } catch (error) {
       release();
       throw error;
@@ -106,7 +106,7 @@ export class HttpOperations {
     if (answer.kind === 'failed') {
       signal.throwIfAborted();
       return {
-        ...endOfFailure(effect, answer),
+        ...outcomeOfFailure(effect, answer),
         ...(answer.status === undefined ? {} : { upstream: { status: answer.status } }),
       };
     }
@@ -121,11 +121,11 @@ export class HttpOperations {
       isSuccess ? outputSchema : undefined,
       row,
     );
-    if (!isSuccess) return { ...endOfStatus(effect, status, excerptOf(read)), upstream };
-    if ('why' in read) return { ...endOfUnreadable(effect, status, read.why), upstream };
+    if (!isSuccess) return { ...outcomeOfStatus(effect, status, excerptOf(read)), upstream };
+    if ('why' in read) return { ...outcomeOfUnreadable(effect, status, read.why), upstream };
     const { output, digest, isValid } = read;
-    if (!isValid && effect === 'read') return { ...endOfInvalid(status), upstream };
-    const { keptMs, isNotKept } = outputKept(retention);
+    if (!isValid && effect === 'read') return { ...outcomeOfInvalidOutput(status), upstream };
+    const { keptMs, isNotKept } = outputRetention(retention);
     return {
       ...{ state: 'succeeded', output, outputDigest: digest, outputUntil: plus(clock.now(), keptMs), upstream },
       ...(isValid ? {} : { outputInvalid: true }),
@@ -135,24 +135,24 @@ export class HttpOperations {
 
   /** Reads the response. If the schema cannot be applied in time, the response counts as not matching it. */
   async #read(
-    { headers }: OutboundAnswer,
+    { headers }: OutboundResponse,
     body: Buffer,
     secrets: readonly string[],
     schema: JsonObject | undefined,
     { applicationId, id }: InvocationRow,
   ): Promise<AnswerOutput> {
     const input = { body, contentType: headers.get('content-type') ?? '', secrets };
-    const { readAnswer, log } = this.#parts;
+    const { readResponse, log } = this.#parts;
     const failed = (error: unknown): void =>
       log.warn('invocation.answer_not_read', { invocationId: id, reason: reason(error) });
     if (schema)
       try {
-        return await readAnswer({ ...input, schema }, applicationId);
+        return await readResponse({ ...input, schema }, applicationId);
       } catch (error) {
         failed(error);
       }
     try {
-      const read = await readAnswer(input, applicationId);
+      const read = await readResponse(input, applicationId);
       return 'why' in read || !schema ? read : { ...read, isValid: false };
     } catch (error) {
       failed(error);
@@ -169,9 +169,9 @@ export class HttpOperations {
   }
 
   /** Counts a call of the application as running. Returns a function that ends this, once. */
-  #takeSeat(application: ApplicationId): () => void {
+  #countCall(application: ApplicationId): () => void {
     const running = this.#running.get(application) ?? 0;
-    if (running >= AT_ONCE_MAX) throw tooMany();
+    if (running >= CONCURRENT_CALLS_MAX) throw tooMany();
     this.#running.set(application, running + 1);
     let isTaken = true;
     return () => {
@@ -196,7 +196,7 @@ function excerptOf(read: AnswerOutput): string {
 }
 
 const tooMany = (): Error =>
-  fault('concurrency_limit', `${AT_ONCE_MAX} calls of operations of this application are already running.`, {
+  fault('concurrency_limit', `${CONCURRENT_CALLS_MAX} calls of operations of this application are already running.`, {
     advice: 'Wait until some have ended.',
-    details: { limit: AT_ONCE_MAX, used: AT_ONCE_MAX, scope: 'application', name: 'operations' },
+    details: { limit: CONCURRENT_CALLS_MAX, used: CONCURRENT_CALLS_MAX, scope: 'application', name: 'operations' },
   });

@@ -9,13 +9,13 @@ export interface Ended {
   readonly error: InvocationError;
 }
 
-const isClearRefusal = (status: number | undefined): boolean => status !== undefined && status >= 400 && status < 500;
+const isClientError = (status: number | undefined): boolean => status !== undefined && status >= 400 && status < 500;
 
 /** Statuses after which the same request may get a different response later. */
 const RETRYABLE: ReadonlySet<number> = new Set([408, 425, 429, 500, 502, 503, 504]);
 
 /** Returns the outcome of a call without a complete response. */
-export function endOfFailure(effect: OperationEffect, { phase, reason, status, words }: OutboundFailure): Ended {
+export function outcomeOfFailure(effect: OperationEffect, { phase, reason, status, words }: OutboundFailure): Ended {
   if (phase === 'refused')
     return failed(
       reason === 'address_not_allowed' || reason === 'not_https' ? 'address_not_allowed' : 'not_possible',
@@ -24,7 +24,7 @@ export function endOfFailure(effect: OperationEffect, { phase, reason, status, w
     );
   if (phase === 'not_sent') return failed('upstream_failed', words, { phase: 'before', retryable: true });
   const details: JsonObject = status === undefined ? { reason } : { reason, status };
-  if (isClearRefusal(status)) return failed('upstream_failed', words, { details });
+  if (isClientError(status)) return failed('upstream_failed', words, { details });
   const isTimeout = reason === 'timed_out';
   if (effect === 'read') return failed(isTimeout ? 'timeout' : 'upstream_failed', words, { details, retryable: true });
   return ambiguous(isTimeout ? 'timeout_ambiguous' : 'upstream_ambiguous', words, details);
@@ -34,23 +34,23 @@ export function endOfFailure(effect: OperationEffect, { phase, reason, status, w
  * Returns the outcome for a response whose status does not mean success. `body` is the beginning of the response,
  * without secrets.
  */
-export function endOfStatus(effect: OperationEffect, status: number, body: string): Ended {
+export function outcomeOfStatus(effect: OperationEffect, status: number, body: string): Ended {
   const details: JsonObject = { status, ...(body === '' ? {} : { body }) };
   const words = `The service responded with the status ${status}.`;
-  if (isClearRefusal(status) || effect === 'read')
+  if (isClientError(status) || effect === 'read')
     return failed('upstream_failed', words, { details, retryable: RETRYABLE.has(status) });
   return ambiguous('upstream_ambiguous', words, details);
 }
 
 /** Returns the outcome for a response whose status means success, but whose body cannot be read. */
-export function endOfUnreadable(effect: OperationEffect, status: number, why: string): Ended {
+export function outcomeOfUnreadable(effect: OperationEffect, status: number, why: string): Ended {
   const words = `The service responded with the status ${status}, but the response cannot be read: ${why}.`;
   if (effect === 'read') return failed('upstream_failed', words, { details: { status } });
   return ambiguous('upstream_ambiguous', words, { status });
 }
 
 /** Returns the outcome of a read whose output does not match. The read had no effect, so it has failed. */
-export const endOfInvalid = (status: number): Ended =>
+export const outcomeOfInvalidOutput = (status: number): Ended =>
   failed('output_invalid', 'The response of the service does not match the output schema of the operation.', {
     details: { status },
     phase: 'after',

@@ -35,13 +35,13 @@ export function requestOf(binding: HttpBinding, input: JsonObject): PlainRequest
   const given = textsAt(headers, input);
   for (const [name, value] of given) {
     const problem = headerValueProblem(value);
-    if (problem !== undefined) throw invalidRequest([{ path: inInput(headers[name] ?? ''), message: problem }]);
+    if (problem !== undefined) throw invalidRequest([{ path: inputPath(headers[name] ?? ''), message: problem }]);
   }
   const content = body && valueAt(input, body.from);
   return {
     ...{ method, url: expanded.url },
     headers: {
-      ...without(DEFAULT_HEADERS, [...Object.keys(fixedHeaders), ...given.map(([name]) => name)]),
+      ...omitHeaders(DEFAULT_HEADERS, [...Object.keys(fixedHeaders), ...given.map(([name]) => name)]),
       ...(content === undefined ? {} : { 'content-type': 'application/json' }),
       ...fixedHeaders,
       ...Object.fromEntries(given),
@@ -50,7 +50,7 @@ export function requestOf(binding: HttpBinding, input: JsonObject): PlainRequest
   };
 }
 
-function without(headers: Readonly<Record<string, string>>, names: readonly string[]): Record<string, string> {
+function omitHeaders(headers: Readonly<Record<string, string>>, names: readonly string[]): Record<string, string> {
   const lower = new Set(names.map(name => name.toLowerCase()));
   return Object.fromEntries(Object.entries(headers).filter(([name]) => !lower.has(name)));
 }
@@ -67,11 +67,11 @@ function scalarText(value: Json | undefined, pointer: string): string | undefine
   if (typeof value === 'object')
     throw invalidRequest([
       {
-        path: inInput(pointer),
+        path: inputPath(pointer),
         message: 'is used in the URL or in a header; expected a string, a number, true or false',
       },
     ]);
   return String(value);
 }
 
-const inInput = (pointer: string): string => `input${pointer.replaceAll('/', '.')}`;
+const inputPath = (pointer: string): string => `input${pointer.replaceAll('/', '.')}`;

@@ -3,7 +3,14 @@
 import { createHash } from 'node:crypto';
 
 /** The components, in the order in which they are signed. */
-const COVERED = ['@method', '@target-uri', 'content-digest', 'date', 'idempotency-key', 'berth-invocation-id'] as const;
+const SIGNED_COMPONENTS = [
+  '@method',
+  '@target-uri',
+  'content-digest',
+  'date',
+  'idempotency-key',
+  'berth-invocation-id',
+] as const;
 /** Names the purpose of the signature, so that it cannot be mistaken for a signature with another purpose. */
 const TAG = 'berth-operation';
 const LABEL = 'berth';
@@ -39,8 +46,11 @@ export function signatureHeaders(message: SignedMessage, at: Date, signer: Messa
   };
   const values = { ...sent, '@method': method, '@target-uri': targetUri(url) };
   const created = Math.floor(at.getTime() / 1000);
-  const parameters = `(${COVERED.map(name => `"${name}"`).join(' ')});created=${created};keyid="${signer.kid}";alg="ed25519";tag="${TAG}"`;
-  const base = [...COVERED.map(name => `"${name}": ${values[name]}`), `"@signature-params": ${parameters}`].join('\n');
+  const parameters = `(${SIGNED_COMPONENTS.map(name => `"${name}"`).join(' ')});created=${created};keyid="${signer.kid}";alg="ed25519";tag="${TAG}"`;
+  const base = [
+    ...SIGNED_COMPONENTS.map(name => `"${name}": ${values[name]}`),
+    `"@signature-params": ${parameters}`,
+  ].join('\n');
   return {
     ...sent,
     'signature-input': `${LABEL}=${parameters}`,

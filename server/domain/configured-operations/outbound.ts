@@ -9,7 +9,7 @@ export interface OutboundRequest {
   readonly maxResponseBytes: number;
 }
 
-export interface OutboundAnswer {
+export interface OutboundResponse {
   readonly kind: 'answered';
   readonly status: number;
   readonly headers: ReadonlyMap<string, string>;
@@ -32,7 +32,7 @@ export interface OutboundFailure {
 
 export interface Outbound {
   /** Never rejects. Does not follow redirects. */
-  send(request: OutboundRequest, signal?: AbortSignal): Promise<OutboundAnswer | OutboundFailure>;
+  send(request: OutboundRequest, signal?: AbortSignal): Promise<OutboundResponse | OutboundFailure>;
   /** Returns why the URL would be refused now. Does not open a connection. */
   check(url: string, signal?: AbortSignal): Promise<OutboundFailure | undefined>;
 }

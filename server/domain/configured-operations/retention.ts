@@ -6,15 +6,15 @@ import type { OperationDefinition } from './definition.ts';
 type Retention = OperationDefinition['retention'];
 
 /** An output that is not kept can be read for this long. */
-const UNKEPT_MS = 600_000;
+const UNRETAINED_OUTPUT_MS = 600_000;
 const DAY_MS = 24 * 3_600_000;
 
 const daysMs = ({ days = RETENTION_DAYS_DEFAULT }: Retention): number => days * DAY_MS;
 
-export const inputKept = (retention: Retention): Pick<Prepared, 'inputKeptMs'> =>
+export const inputRetention = (retention: Retention): Pick<Prepared, 'inputKeptMs'> =>
   retention.input === 'full' ? { inputKeptMs: daysMs(retention) } : {};
 
-export const outputKept = (retention: Retention): { readonly keptMs: number; readonly isNotKept: boolean } => ({
-  keptMs: retention.output === 'full' ? daysMs(retention) : UNKEPT_MS,
+export const outputRetention = (retention: Retention): { readonly keptMs: number; readonly isNotKept: boolean } => ({
+  keptMs: retention.output === 'full' ? daysMs(retention) : UNRETAINED_OUTPUT_MS,
   isNotKept: retention.output === 'none',
 });

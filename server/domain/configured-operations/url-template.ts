@@ -4,7 +4,7 @@
 const VARIABLE = /\{([A-Za-z_][A-Za-z0-9_]{0,63})\}/g;
 /** Scheme, authority, path, query. A fragment is never sent. */
 const PARTS = /^(https?:\/\/)([^/?#{}\s\\@]+)(\/[^?#]*)?(\?[^#]*)?$/i;
-const VISIBLE = /^[\u0021-\u007e]+$/;
+const VISIBLE_ASCII = /^[\u0021-\u007e]+$/;
 const URL_CHARACTERS_MAX = 2048;
 
 export interface UrlTemplate {
@@ -17,7 +17,7 @@ export interface UrlTemplate {
 
 /** Returns the parts of the template, or a description of what is wrong with it. */
 export function readTemplate(template: string): UrlTemplate | string {
-  if (!VISIBLE.test(template)) return 'contains a character that must be percent-encoded';
+  if (!VISIBLE_ASCII.test(template)) return 'contains a character that must be percent-encoded';
   const [, scheme, authority, path = '/', query = ''] = PARTS.exec(template) ?? [];
   if (scheme === undefined || authority === undefined)
     return 'is not a URL such as https://api.example/orders/{orderId}; variables are allowed only in the path and the query, and user names and fragments are not allowed';

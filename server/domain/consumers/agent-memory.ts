@@ -13,7 +13,7 @@ import { byAgent } from '../audit/by-caller.ts';
 import { fault, invalidRequest } from '../faults.ts';
 import type { AgentCaller } from '../identity/caller.ts';
 import type { Outcome, Prepared } from '../invocations/prepared.ts';
-import { type Memory, writtenView } from './memory.ts';
+import { itemMetadata, type Memory } from './memory.ts';
 
 type Input = Static<(typeof MEMORY_OPERATIONS)['memory.put']['input']>;
 type Access = 'read' | 'write';
@@ -80,7 +80,7 @@ export class AgentMemory {
             throw this.#notAllowed(caller, key, 'write');
         },
       });
-      return { state: 'succeeded', output: { item: writtenView(row) } };
+      return { state: 'succeeded', output: { item: itemMetadata(row) } };
     } catch (error) {
       // Nothing was written, because the transaction was rolled back.
       if (isFault(error)) return failed(error);

@@ -20,7 +20,7 @@ import { assertSteppedUp } from '../identity/step-up.ts';
 
 export interface ConsumerHandoffsParts {
   readonly store: Pick<Store, 'handoffs' | 'keys'>;
-  readonly handoffs: Pick<Handoffs, 'claimFor' | 'shownPage' | 'listedPage'>;
+  readonly handoffs: Pick<Handoffs, 'claimFor' | 'currentPageOrigin' | 'listedPageOrigin'>;
   readonly cursors: Cursors;
   readonly clock: Clock;
 }
@@ -41,19 +41,19 @@ export class ConsumerHandoffs {
     const { store, handoffs, cursors } = this.#parts;
     const name: ListName = { list: `consumer_handoffs ${status ?? ''}`, owner: consumerId };
     const before = cursor === undefined ? {} : { before: cursors.read<HandoffId>(name, cursor) };
-    const which = { ...before, ...(status === undefined ? {} : { status }), limit: limit + 1 };
+    const listOptions = { ...before, ...(status === undefined ? {} : { status }), limit: limit + 1 };
     const { data, ...more } = pageOf(
-      await store.handoffs.ofConsumer(consumerId, which),
+      await store.handoffs.ofConsumer(consumerId, listOptions),
       limit,
       row => row,
       id => cursors.after(name, id),
     );
-    return { data: await Promise.all(data.map(row => this.#view(row, handoffs.listedPage(row)))), ...more };
+    return { data: await Promise.all(data.map(row => this.#view(row, handoffs.listedPageOrigin(row)))), ...more };
   }
 
   async read(caller: ConsumerCaller, id: string): Promise<ConsumerHandoff> {
     const row = await this.#own(caller, id);
-    return this.#view(row, await this.#parts.handoffs.shownPage(row));
+    return this.#view(row, await this.#parts.handoffs.currentPageOrigin(row));
   }
 
   async claim(caller: ConsumerCaller, id: string): Promise<ClaimedHandoff> {

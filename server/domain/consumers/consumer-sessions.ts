@@ -55,14 +55,14 @@ export class ConsumerSessions {
     if (!row || row.applicationId !== id || row.providerId !== providerId) throw invalidGrant('code');
     const now = clock.now();
     const isRight = challengeOf(codeVerifier) === row.codeChallenge && redirectUri === row.redirectUri;
-    const isInTime = row.codeExpiresAt !== undefined && row.codeExpiresAt > now;
+    const isUnexpired = row.codeExpiresAt !== undefined && row.codeExpiresAt > now;
     const identity = await identities.of(id);
     const access = mint('consumer_session');
     const refresh = row.transport === 'token' ? mint('consumer_refresh') : undefined;
     const session = newId<ConsumerSessionId>(now);
     const opened = await store.atomically(async within => {
       if (!(await within.consumerSignIns.useCode(row.id, now, session))) return 'replayed';
-      if (!isRight || !isInTime) return 'wrong';
+      if (!isRight || !isUnexpired) return 'wrong';
       const { consumerId, acr, authTime, idTokenSealed } = row;
       const consumer = consumerId && (await within.consumers.get(id, consumerId));
       if (!consumer || consumer.linkedTo || !acr || !authTime) return 'wrong';
@@ -77,9 +77,9 @@ export class ConsumerSessions {
       });
       return { consumer, acr, authTime };
     });
-    if (opened === 'replayed') await this.#replayed(row, source);
+    if (opened === 'replayed') await this.#endReplayed(row, source);
     if (typeof opened === 'string') throw invalidGrant('code');
-    return answerOf(opened, identity.sessionSeconds, access, refresh);
+    return openedWith(opened, identity.sessionSeconds, access, refresh);
   }
 
   async refresh(appId: string, providerId: string, refreshToken: string, source: RequestSource): Promise<Opened> {
@@ -104,7 +104,7 @@ export class ConsumerSessions {
     const consumer = await store.consumers.get(id, row.consumerId);
     if (!consumer || consumer.linkedTo) throw invalidGrant('refresh token');
     const seconds = Math.floor((expiresAt.getTime() - now.getTime()) / 1000);
-    return answerOf({ consumer, acr: row.acr, authTime: row.authTime }, seconds, access, refresh);
+    return openedWith({ consumer, acr: row.acr, authTime: row.authTime }, seconds, access, refresh);
   }
 
   /** Returns the session as it is after a new proof of identity. */
@@ -139,7 +139,7 @@ export class ConsumerSessions {
       await audit.record({ ...byConsumer(caller), ...entry }, within);
       return ended;
     });
-    this.#dropped(hashes);
+    this.#notifyChanged(hashes);
     return row;
   }
 
@@ -151,7 +151,7 @@ export class ConsumerSessions {
   }
 
   /** Ends a session that the consumer names, whatever its provider. */
-  async endOne(caller: ConsumerCaller, id: string): Promise<ConsumerDevices> {
+  async endSession(caller: ConsumerCaller, id: string): Promise<ConsumerDevices> {
     const { store, audit, clock } = this.#parts;
     const session = id as ConsumerSessionId; // A uuid by its schema.
     const hashes = await store.atomically(async within => {
@@ -167,14 +167,14 @@ export class ConsumerSessions {
       await audit.record({ ...byConsumer(caller), ...entry }, within);
       return ended;
     });
-    this.#dropped(hashes);
+    this.#notifyChanged(hashes);
     return this.list(caller);
   }
 
   /** Ends all sessions of the consumer, without an entry in the audit log. */
   async endAllOf(consumer: ConsumerId, within?: Pick<Atomic, 'consumerSessions'>): Promise<void> {
     const rows = within?.consumerSessions ?? this.#parts.store.consumerSessions;
-    this.#dropped(await rows.revoke(consumer, { allBut: undefined }, this.#parts.clock.now()));
+    this.#notifyChanged(await rows.revoke(consumer, { allBut: undefined }, this.#parts.clock.now()));
   }
 
   /** Records a proof by a passkey. Returns the new cookie, with the seconds for which it is valid. */
@@ -186,17 +186,17 @@ export class ConsumerSessions {
     const before = await store.consumerSessions.get(caller.applicationId, via.id);
     if (!before || !(await store.consumerSessions.prove(via.id, { hash, authTime: now, acr }, now)))
       throw notFound('Session', via.id);
-    this.#dropped([before.hash]);
+    this.#notifyChanged([before.hash]);
     return { secret: text, seconds: Math.max(1, Math.floor((before.expiresAt.getTime() - now.getTime()) / 1000)) };
   }
 
   /** Removes the consumer's sessions from the caches, because the proofs that can be given have changed. */
   async refreshCaches(consumer: ConsumerId): Promise<void> {
-    this.#dropped(await this.#parts.store.consumerSessions.announce(consumer));
+    this.#notifyChanged(await this.#parts.store.consumerSessions.announce(consumer));
   }
 
   /** Ends the session that the code opened, because the code has been used a second time. */
-  async #replayed({ id, codeHash }: ConsumerSignInRow, source: RequestSource): Promise<void> {
+  async #endReplayed({ id, codeHash }: ConsumerSignInRow, source: RequestSource): Promise<void> {
     const { store } = this.#parts;
     const now = codeHash && (await store.consumerSignIns.byCode(codeHash));
     const session = now?.sessionId && (await store.consumerSessions.get(now.applicationId, now.sessionId));
@@ -212,22 +212,27 @@ export class ConsumerSessions {
       await audit.record({ ...entry, actor: { kind: 'anonymous' }, ...source }, within);
       return ended;
     });
-    this.#dropped(hashes);
+    this.#notifyChanged(hashes);
   }
 
-  #dropped(hashes: readonly Buffer[]): void {
+  #notifyChanged(hashes: readonly Buffer[]): void {
     for (const hash of hashes) this.#parts.changed(hash.toString('hex'));
   }
 }
 
-interface Proved {
+interface AuthenticatedConsumer {
   readonly consumer: ConsumerRow;
   readonly acr: Acr;
   readonly authTime: Date;
 }
 
 /** Returns the tokens if there is a refresh token. Otherwise the access token is set as a cookie. */
-function answerOf({ consumer, acr, authTime }: Proved, expiresIn: number, access: Minted, refresh?: Minted): Opened {
+function openedWith(
+  { consumer, acr, authTime }: AuthenticatedConsumer,
+  expiresIn: number,
+  access: Minted,
+  refresh?: Minted,
+): Opened {
   const common = { expiresIn, consumer: nameOf(consumer), acr, authTime: secondsOf(authTime) };
   if (!refresh) return { tokens: common, cookie: { secret: access.text, seconds: expiresIn } };
   const given = { accessToken: access.text.reveal(), refreshToken: refresh.text.reveal() };
@@ -240,14 +245,14 @@ export const nameOf = ({ id, providerId, subject, createdAt }: ConsumerRow) => (
 
 const deviceOf = (row: ConsumerSessionRow, own: ConsumerSessionId): ConsumerDevices['data'][number] => ({
   ...{ id: row.id, isThis: row.id === own, providerId: row.providerId, acr: row.acr },
-  ...{ createdAt: row.createdAt.toISOString(), expiresAt: lastsUntil(row).toISOString() },
+  ...{ createdAt: row.createdAt.toISOString(), expiresAt: sessionEndOf(row).toISOString() },
   ...(row.lastUsedAt ? { lastUsedAt: row.lastUsedAt.toISOString() } : {}),
   ...(row.lastUsedIp === undefined ? {} : { lastUsedIp: row.lastUsedIp }),
   ...(row.userAgent === undefined ? {} : { userAgent: row.userAgent }),
 });
 
 /** Returns when the session ends. Without a refresh token, it ends with its access token. */
-const lastsUntil = ({ refreshHash, refreshExpiresAt, expiresAt }: ConsumerSessionRow): Date =>
+const sessionEndOf = ({ refreshHash, refreshExpiresAt, expiresAt }: ConsumerSessionRow): Date =>
   refreshHash ? refreshExpiresAt : expiresAt;
 
 const secondsOf = (time: Date): number => Math.floor(time.getTime() / 1000);

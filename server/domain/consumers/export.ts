@@ -49,7 +49,7 @@ export class ConsumerExport {
     yield json('sessions', await sessions.list(caller));
     yield json('consents', await memory.consents(caller));
     for await (const { key } of all(page => memory.list(caller, page))) {
-      const item = await unlessGone(memory.get(caller, key));
+      const item = await ignoreNotFound(memory.get(caller, key));
       if (item) yield json(`memory/${key}`, item);
     }
     for await (const action of all(page => actions.list(caller, page))) yield json(`actions/${action.jobId}`, action);
@@ -63,7 +63,7 @@ export class ConsumerExport {
 }
 
 /** Data that is deleted while the archive is created is not included. */
-async function unlessGone<Item>(read: Promise<Item>): Promise<Item | undefined> {
+async function ignoreNotFound<Item>(read: Promise<Item>): Promise<Item | undefined> {
   try {
     return await read;
   } catch (error) {

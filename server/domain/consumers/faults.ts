@@ -11,13 +11,13 @@ export const invalidGrant = (what: string, advice = 'Start a new sign-in with se
     },
   );
 
-export const providerOff = (provider: string): Error =>
+export const providerDisabled = (provider: string): Error =>
   fault('feature_unavailable', `The application does not let its consumers sign in with ${provider}.`, {
     advice: 'An admin of the application can turn it on: PUT /v1/applications/{appId}/identity.',
     details: { field: 'providerId' },
   });
 
-export const methodOff = (method: string): Error =>
+export const methodDisabled = (method: string): Error =>
   fault('feature_unavailable', `The application does not let its consumers sign in with the method ${method}.`, {
     advice: 'Use one of the methods that hosted.describe returns.',
     details: { field: 'method' },

@@ -2,7 +2,7 @@
 // created only after somebody has proved control of the e-mail address, so nobody can reserve an address that belongs
 // to somebody else.
 import { createHash, randomBytes, randomInt, timingSafeEqual } from 'node:crypto';
-import { HOSTED, type HostedDone } from '../../../contract/consumers.ts';
+import { HOSTED, type HostedSignInResult } from '../../../contract/consumers.ts';
 import { CODE_MINUTES, type SIGN_IN_METHODS } from '../../../contract/sign-in.ts';
 import type { Passwords } from '../../engines/authenticators/passwords.ts';
 import type { ConsumerRow, ConsumerTicketRow } from '../../engines/store/rows/consumers.ts';
@@ -21,17 +21,17 @@ import { type Mail, TRIES_MAX } from '../people/email-codes.ts';
 import { signInFailed, wrongPassword } from '../people/faults.ts';
 import type { ConsumerChallenge, ConsumerPasskeys } from './consumer-passkeys.ts';
 import type { ConsumerSessions } from './consumer-sessions.ts';
-import { methodOff } from './faults.ts';
+import { methodDisabled } from './faults.ts';
 import { methodsOf } from './identities.ts';
 import type { OpenSignIn, SignIns } from './sign-ins.ts';
 
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
-const CODES = 1_000_000;
+const CODE_COUNT = 1_000_000;
 const CODES_PER_HOUR_MAX = 5;
 const SUBJECT_BYTES = 16;
 /** Limit per consumer and address. */
-const FAILURES_OF_CONSUMER = {
+const CONSUMER_FAILURE_LIMIT = {
   name: 'consumers.account',
   what: 'Failed sign-ins',
   max: 10,
@@ -39,7 +39,7 @@ const FAILURES_OF_CONSUMER = {
   scope: 'account',
 } as const;
 /** Limit per address, for all consumers together. */
-const FAILURES_OF_ADDRESS = {
+const ADDRESS_FAILURE_LIMIT = {
   name: 'consumers.address',
   what: 'Failed sign-ins',
   max: 50,
@@ -47,7 +47,7 @@ const FAILURES_OF_ADDRESS = {
   scope: 'address',
 } as const;
 /** Limit on the codes, challenges and pages that one address may request. */
-const REQUESTS_OF_ADDRESS = {
+const ADDRESS_REQUEST_LIMIT = {
   name: 'consumers.requests',
   what: 'Requests',
   max: 60,
@@ -76,14 +76,14 @@ export interface Page {
 export class Hosted {
   readonly #parts: HostedParts;
   readonly #ofConsumer: SharedTally;
-  readonly #ofAddress: SharedTally;
+  readonly #failuresByAddress: SharedTally;
   readonly #requests: SharedTally;
 
   constructor(parts: HostedParts) {
     this.#parts = parts;
-    this.#ofConsumer = parts.tallies.of(FAILURES_OF_CONSUMER);
-    this.#ofAddress = parts.tallies.of(FAILURES_OF_ADDRESS);
-    this.#requests = parts.tallies.of(REQUESTS_OF_ADDRESS);
+    this.#ofConsumer = parts.tallies.of(CONSUMER_FAILURE_LIMIT);
+    this.#failuresByAddress = parts.tallies.of(ADDRESS_FAILURE_LIMIT);
+    this.#requests = parts.tallies.of(ADDRESS_REQUEST_LIMIT);
   }
 
   describe({ appId, signIn }: Page) {
@@ -94,7 +94,7 @@ export class Hosted {
     page: Page,
     given: { readonly email: string; readonly password: string },
     source: RequestSource,
-  ): Promise<HostedDone> {
+  ): Promise<HostedSignInResult> {
     const open = await this.#open(page, 'password');
     const email = cleanEmail(given.email);
     const consumer = await this.#limited(open, email, source, async () => {
@@ -129,7 +129,7 @@ export class Hosted {
     page: Page,
     given: { readonly ticket: string; readonly code: string },
     source: RequestSource,
-  ): Promise<HostedDone> {
+  ): Promise<HostedSignInResult> {
     const open = await this.#parts.signIns.open(page.appId, HOSTED, page.signIn);
     const ticket = await this.#limited(open, 'code', source, () => this.#accept(open, given));
     const consumer = await this.#verified(open, ticket);
@@ -149,7 +149,7 @@ export class Hosted {
     given: { readonly ticket: string; readonly response: JsonObject },
     origin: URL,
     source: RequestSource,
-  ): Promise<HostedDone> {
+  ): Promise<HostedSignInResult> {
     const open = await this.#open(page, 'passkey');
     const { id } = open.application;
     const consumer = await this.#limited(open, 'passkey', source, async () => {
@@ -165,7 +165,7 @@ export class Hosted {
 
   async #open({ appId, signIn }: Page, method: (typeof SIGN_IN_METHODS)[number]): Promise<OpenSignIn> {
     const open = await this.#parts.signIns.open(appId, HOSTED, signIn);
-    if (!methodsOf(open.identity).includes(method)) throw methodOff(method);
+    if (!methodsOf(open.identity).includes(method)) throw methodDisabled(method);
     return open;
   }
 
@@ -185,7 +185,7 @@ export class Hosted {
     if (sent >= CODES_PER_HOUR_MAX) throw tooManyCodes();
     const consumer = await store.consumers.byEmail(application.id, HOSTED, email);
     const id = newId<ConsumerTicketId>(now);
-    const code = randomInt(CODES).toString().padStart(6, '0');
+    const code = randomInt(CODE_COUNT).toString().padStart(6, '0');
     await store.consumerTickets.insert({
       ...{ id, kind: 'email_code', applicationId: application.id, signInId: row.id, email },
       ...more,
@@ -255,7 +255,7 @@ export class Hosted {
     attempt: () => Promise<T>,
   ): Promise<T> {
     const takeBack = await takeAll(
-      [this.#ofAddress, source.ip],
+      [this.#failuresByAddress, source.ip],
       [this.#ofConsumer, `${application.id}\n${name}\n${source.ip}`],
     );
     try {

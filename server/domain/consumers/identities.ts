@@ -20,7 +20,7 @@ import { invalidRequest, notFound, preconditionFailed } from '../faults.ts';
 import type { Applications } from '../identity/applications.ts';
 import type { AccountCaller } from '../identity/caller.ts';
 import { revisionFrom } from '../identity/revisions.ts';
-import { isOrigin, registeredIssues } from './registered.ts';
+import { isOrigin, registrationIssues } from './registered.ts';
 
 export const isProviderId = (text: string): boolean => /^[a-z][a-z0-9-]{1,63}$/.test(text);
 
@@ -55,7 +55,7 @@ export class Identities {
     const before = await this.of(application.id);
     const revision = revisionFrom(ifMatch, before.revision);
     const row = rowOf(application.id, wanted, revision + 1, clock.now());
-    const issues = registeredIssues(row);
+    const issues = registrationIssues(row);
     if (issues.length > 0) throw invalidRequest(issues);
     await store.atomically(async within => {
       if (!(await within.identities.replace(row, revision))) throw preconditionFailed(before.revision);

@@ -42,8 +42,8 @@ export class Linking {
   async link(caller: ConsumerCaller, accessToken: string): Promise<ConsumerProfile> {
     const { store, sessions, profiles, sealed, audit } = this.#parts;
     const { applicationId, consumerId } = caller;
-    const from = await this.#proved(caller, accessToken);
-    await this.#assertPasskeysFit(consumerId, from);
+    const from = await this.#provedConsumer(caller, accessToken);
+    await this.#assertPasskeyLimit(consumerId, from);
     const seals = { from: await sealed.of(from), to: await sealed.of(consumerId) };
     await store.atomically(async within => {
       if (!(await within.consumers.link(applicationId, { from, to: consumerId }))) throw invalidGrant('access token');
@@ -61,11 +61,11 @@ export class Linking {
    * Returns the consumer of the token. It must be another consumer of this application, whose proof is recent and as
    * strong as the consumer can give.
    */
-  async #proved({ applicationId, consumerId }: ConsumerCaller, accessToken: string): Promise<ConsumerId> {
+  async #provedConsumer({ applicationId, consumerId }: ConsumerCaller, accessToken: string): Promise<ConsumerId> {
     const { store, clock } = this.#parts;
     const credential = recognise(accessToken);
-    const isOfSession = credential?.kind === 'consumer_session';
-    const row = isOfSession ? await store.consumerSessions.byHash(credential.hash) : undefined;
+    const isSessionToken = credential?.kind === 'consumer_session';
+    const row = isSessionToken ? await store.consumerSessions.byHash(credential.hash) : undefined;
     const now = clock.now();
     if (!row || row.revokedAt || row.expiresAt <= now) throw notOfAnother();
     if (row.applicationId !== applicationId || row.consumerId === consumerId) throw notOfAnother();
@@ -75,7 +75,7 @@ export class Linking {
     return row.consumerId;
   }
 
-  async #assertPasskeysFit(one: ConsumerId, other: ConsumerId): Promise<void> {
+  async #assertPasskeyLimit(one: ConsumerId, other: ConsumerId): Promise<void> {
     const { consumerPasskeys } = this.#parts.store;
     const [own, more] = await Promise.all([consumerPasskeys.list(one), consumerPasskeys.list(other)]);
     if (own.length + more.length > CONSUMER_PASSKEYS_MAX)
@@ -106,13 +106,13 @@ async function moveMemory(
     if (outcome === 'limit_reached') throw limitReached('memory items of both consumers', MEMORY_ITEMS_MAX);
     if (outcome !== 'written') both.push(key);
   }
-  if (both.length > 0) throw bothHave(both);
+  if (both.length > 0) throw duplicateKeys(both);
   await consumerMemory.remove(from, { prefix: '' });
 }
 
 const NAMED_MAX = 20;
 
-const bothHave = (keys: readonly string[]): Error =>
+const duplicateKeys = (keys: readonly string[]): Error =>
   fault(
     'name_taken',
     `Both consumers have memory items with the same keys: ${keys.slice(0, NAMED_MAX).join(', ')}. Nothing was linked.`,

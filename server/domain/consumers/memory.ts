@@ -25,12 +25,12 @@ import type { Audit, AuditSource } from '../audit/audit.ts';
 import { byConsumer } from '../audit/by-caller.ts';
 import { fault, invalidRequest, limitReached, notFound } from '../faults.ts';
 import type { ConsumerCaller } from '../identity/caller.ts';
-import { futureEnd, statusOf } from '../identity/credential-rules.ts';
+import { futureExpiry, statusOf } from '../identity/credential-rules.ts';
 import { type Cursors, type ListName, pageOf } from '../identity/cursors.ts';
 import type { SealedMemory } from './sealed-memory.ts';
 
 const LIMITS = { items: MEMORY_ITEMS_MAX, bytes: MEMORY_BYTES_MAX } as const;
-const EVERY_AGENT = '*';
+const ALL_AGENTS = '*';
 
 export interface MemoryParts {
   readonly store: Pick<Store, 'consumerMemory' | 'atomically' | 'keys'>;
@@ -68,7 +68,7 @@ export class Memory {
     return pageOf(
       rows.map(row => ({ id: row.key, row })),
       limit,
-      ({ row }) => ({ ...writtenView(row), bytes: row.bytes }),
+      ({ row }) => ({ ...itemMetadata(row), bytes: row.bytes }),
       key => cursors.after(name, key),
     );
   }
@@ -84,7 +84,7 @@ export class Memory {
     const { applicationId: _, ...source } = byConsumer(caller);
     const by = { kind: 'consumer', id: consumerId } as const;
     const row = await this.write({ ...given, applicationId, consumerId, by, source });
-    return { ...writtenView(row), value: given.value };
+    return { ...itemMetadata(row), value: given.value };
   }
 
   async delete(caller: ConsumerCaller, { key, prefix }: DeleteMemory): Promise<DeletedItems> {
@@ -105,8 +105,8 @@ export class Memory {
   async consent(caller: ConsumerCaller, { keyId, keys, access, expiresAt }: GiveConsent): Promise<Consent> {
     const { store, audit, clock } = this.#parts;
     const now = clock.now();
-    const agent = keyId === EVERY_AGENT ? undefined : await this.#agent(caller.applicationId, keyId);
-    const end = futureEnd(expiresAt, now);
+    const agent = keyId === ALL_AGENTS ? undefined : await this.#agent(caller.applicationId, keyId);
+    const end = futureExpiry(expiresAt, now);
     const row: ConsentRow = {
       ...{ id: newId<ConsentId>(now), consumerId: caller.consumerId, patterns: keys, access, createdAt: now },
       ...(agent ? { keyId: agent.id } : {}),
@@ -181,7 +181,7 @@ export class Memory {
       };
       const outcome = await within.consumerMemory.put(row, ifVersion, LIMITS);
       if (outcome === 'limit_reached') throw full();
-      if (outcome !== 'written') throw otherVersion(key, outcome.version);
+      if (outcome !== 'written') throw versionConflict(key, outcome.version);
       const target = { kind: 'consumer', id: consumerId };
       const entry = { action: 'memory.written', outcome: 'success', target, details: { version } } as const;
       await audit.record({ ...source, applicationId, ...entry }, within);
@@ -190,7 +190,7 @@ export class Memory {
   }
 
   async itemOf(row: MemoryRow): Promise<MemoryItem> {
-    return { ...writtenView(row), value: (await this.#parts.sealed.of(row.consumerId)).open(row) };
+    return { ...itemMetadata(row), value: (await this.#parts.sealed.of(row.consumerId)).open(row) };
   }
 
   async #agent(application: ApplicationId, keyId: string): Promise<KeyRow> {
@@ -201,12 +201,12 @@ export class Memory {
   }
 }
 
-export const writtenView = ({ key, version, updatedAt, updatedByKind, updatedById }: MemoryRow) => ({
+export const itemMetadata = ({ key, version, updatedAt, updatedByKind, updatedById }: MemoryRow) => ({
   ...{ key, version, updatedAt: updatedAt.toISOString(), updatedBy: { kind: updatedByKind, id: updatedById } },
 });
 
 const consentView = ({ id, keyId, patterns, access, createdAt, expiresAt }: ConsentRow, agent?: string): Consent => ({
-  ...{ id, keyId: keyId ?? EVERY_AGENT, keys: [...patterns], access, createdAt: createdAt.toISOString() },
+  ...{ id, keyId: keyId ?? ALL_AGENTS, keys: [...patterns], access, createdAt: createdAt.toISOString() },
   ...(agent === undefined ? {} : { agent }),
   ...(expiresAt ? { expiresAt: expiresAt.toISOString() } : {}),
 });
@@ -223,7 +223,7 @@ const full = (): Error =>
     },
   );
 
-const otherVersion = (key: string, version: number): Error =>
+const versionConflict = (key: string, version: number): Error =>
   fault('revision_conflict', `The current version of the item ${key} is ${version}. Nothing was written.`, {
     advice: 'Read the item again, and send its version as ifVersion, or omit ifVersion.',
     details: { version },

@@ -21,7 +21,7 @@ const NOT_AN_ORIGIN =
   'is not an origin such as https://shop.example (http only for loopback addresses); list each host in letters, digits, dots and hyphens, without *';
 
 /** Returns what is wrong with the origins and redirect addresses. Empty if nothing is wrong. */
-export function registeredIssues({
+export function registrationIssues({
   origins,
   redirectUris,
 }: Readonly<Record<'origins' | 'redirectUris', readonly string[]>>): Issue[] {
@@ -44,10 +44,10 @@ export function registeredIssues({
  */
 export const isRegistered = (given: string, registered: readonly string[]): boolean =>
   registered.includes(given) ||
-  registered.some(one => isOnLoopback(one) && isOnLoopback(given) && portless(one) === portless(given));
+  registered.some(one => isOnLoopback(one) && isOnLoopback(given) && withoutPort(one) === withoutPort(given));
 
 const LOOPBACK = /^http:\/\/(?:127\.0\.0\.1|\[::1\]|localhost)(?::\d{1,5})?(?=[/?]|$)/;
 
 const isOnLoopback = (address: string): boolean => LOOPBACK.test(address) && !/[\s\p{Cc}\\#@]/u.test(address);
 
-const portless = (address: string): string => address.replace(/^(http:\/\/(?:\[::1\]|[^/:?]+)):\d{1,5}/, '$1');
+const withoutPort = (address: string): string => address.replace(/^(http:\/\/(?:\[::1\]|[^/:?]+)):\d{1,5}/, '$1');

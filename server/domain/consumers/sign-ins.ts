@@ -4,8 +4,8 @@ import {
   CONSUMER_CODE_SECONDS,
   CONSUMER_SIGN_IN_SECONDS,
   HOSTED,
-  type HostedDone,
   type HostedSignIn,
+  type HostedSignInResult,
   type StartConsumerSession,
   type StartedConsumerSession,
 } from '../../../contract/consumers.ts';
@@ -20,12 +20,12 @@ import { invalidRequest, notFound } from '../faults.ts';
 import type { RequestSource } from '../identity/caller.ts';
 import { mint } from '../identity/credentials.ts';
 import type { SharedTallies, SharedTally } from '../limits/shared-tally.ts';
-import { providerOff } from './faults.ts';
+import { providerDisabled } from './faults.ts';
 import { type Identities, methodsOf } from './identities.ts';
 import { isRegistered } from './registered.ts';
 
 const MINUTE_MS = 60_000;
-const STARTS_OF_ADDRESS = {
+const ADDRESS_START_LIMIT = {
   name: 'consumers.starts',
   what: 'Sign-ins',
   max: 30,
@@ -70,7 +70,7 @@ export class SignIns {
 
   constructor(parts: SignInsParts) {
     this.#parts = parts;
-    this.#starts = parts.tallies.of(STARTS_OF_ADDRESS);
+    this.#starts = parts.tallies.of(ADDRESS_START_LIMIT);
   }
 
   /** `origin` is the origin of our page that sends the request, or the public origin. */
@@ -87,7 +87,7 @@ export class SignIns {
     const application = await identities.application(appId);
     const identity = await identities.of(application.id);
     const isHosted = providerId === HOSTED;
-    if (isHosted && identity.hostedMethods.length === 0) throw providerOff(providerId);
+    if (isHosted && identity.hostedMethods.length === 0) throw providerDisabled(providerId);
     const transport = asked.transport ?? 'token';
     if (!isAllowed(asked.redirectUri, transport, identity, origin)) throw notRegistered();
     const now = clock.now();
@@ -143,7 +143,7 @@ export class SignIns {
     { id, linkedTo }: ConsumerRow,
     { acr, authTime, idTokenSealed }: Proved,
     source: RequestSource,
-  ): Promise<HostedDone> {
+  ): Promise<HostedSignInResult> {
     const { store, clock, audit, identities } = this.#parts;
     const now = clock.now();
     const consumerId = linkedTo ?? id;

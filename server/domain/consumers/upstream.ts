@@ -3,7 +3,7 @@
 import { createHash, createHmac } from 'node:crypto';
 import type { StartConsumerSession } from '../../../contract/consumers.ts';
 import type { metadataIn } from '../../engines/openid/discovery.ts';
-import type { Client, Identified, RelyingParty } from '../../engines/openid/relying-party.ts';
+import type { Client, IdentifiedSubject, RelyingParty } from '../../engines/openid/relying-party.ts';
 import type { ApplicationRow } from '../../engines/store/rows/accounts.ts';
 import type { ConsumerProviderRow } from '../../engines/store/rows/consumer-providers.ts';
 import type { ConsumerSessionRow, ConsumerSignInRow } from '../../engines/store/rows/consumers.ts';
@@ -15,7 +15,7 @@ import type { Secret } from '../../kit/secret.ts';
 import type { Audit } from '../audit/audit.ts';
 import type { RequestSource } from '../identity/caller.ts';
 import { signInFailed } from '../people/faults.ts';
-import { providerOff } from './faults.ts';
+import { providerDisabled } from './faults.ts';
 import type { Identities } from './identities.ts';
 import type { SecretSeal } from './providers.ts';
 import { challengeOf, type SignIns } from './sign-ins.ts';
@@ -67,13 +67,13 @@ export class Upstream {
   ): Promise<{ readonly authorizationUrl: string; readonly upstreamState: Buffer }> => {
     const { identities, metadataIn, callbackUrl } = this.#parts;
     const provider = await identities.provider(application.id, providerId);
-    if (!provider?.enabled) throw providerOff(providerId);
-    const state = this.#derived('state', id);
+    if (!provider?.enabled) throw providerDisabled(providerId);
+    const state = this.#derive('state', id);
     const url = new URL(metadataIn(provider.metadata).authorizationEndpoint);
     const query = {
       ...{ response_type: 'code', client_id: provider.clientId, redirect_uri: callbackUrl, state },
-      ...{ scope: ['openid', ...provider.scopes].join(' '), nonce: this.#derived('nonce', id) },
-      ...{ code_challenge: challengeOf(this.#derived('verifier', id)), code_challenge_method: 'S256' },
+      ...{ scope: ['openid', ...provider.scopes].join(' '), nonce: this.#derive('nonce', id) },
+      ...{ code_challenge: challengeOf(this.#derive('verifier', id)), code_challenge_method: 'S256' },
       ...(prompt === undefined ? {} : { prompt }),
       ...(maxAge === undefined ? {} : { max_age: String(maxAge) }),
       ...(loginHint === undefined ? {} : { login_hint: loginHint }),
@@ -99,8 +99,8 @@ export class Upstream {
     if (isMixedUp) return this.#refuse(open, 'iss', source);
     if (typeof code !== 'string' || code.length > CODE_CHARACTERS_MAX) return this.#refuse(open, 'code', source);
     const outcome = await this.#parts.relyingParty.identify(metadata, await this.#clientOf(provider), {
-      ...{ code, redirectUri: this.#parts.callbackUrl, nonce: this.#derived('nonce', row.id) },
-      verifier: this.#derived('verifier', row.id),
+      ...{ code, redirectUri: this.#parts.callbackUrl, nonce: this.#derive('nonce', row.id) },
+      verifier: this.#derive('verifier', row.id),
       ...(row.maxAge === undefined ? {} : { maxAge: row.maxAge }),
     });
     if ('words' in outcome) return this.#refuse(open, outcome.words, source);
@@ -123,7 +123,7 @@ export class Upstream {
   async #complete(
     open: { readonly row: ConsumerSignInRow; readonly application: ApplicationRow },
     { issuer }: ConsumerProviderRow,
-    { subject, name, authTime, idToken }: Identified,
+    { subject, name, authTime, idToken }: IdentifiedSubject,
     source: RequestSource,
   ): Promise<string> {
     const { store, clock, signIns, tokenSeal } = this.#parts;
@@ -165,10 +165,10 @@ export class Upstream {
    * match their users, and between issuers.
    */
   #subject(application: ApplicationId, issuer: string, subject: string): string {
-    return `p_${this.#derived('subject', `${application}\n${issuer}\n${subject}`).slice(0, SUBJECT_CHARACTERS)}`;
+    return `p_${this.#derive('subject', `${application}\n${issuer}\n${subject}`).slice(0, SUBJECT_CHARACTERS)}`;
   }
 
-  #derived(what: string, of: string): string {
+  #derive(what: string, of: string): string {
     const key = createHmac('sha256', this.#parts.secret.reveal()).update(`consumer sign-in\n${what}`).digest();
     return createHmac('sha256', key).update(of).digest('base64url');
   }

@@ -14,7 +14,7 @@ import type { AgentCaller } from '../identity/caller.ts';
 import type { SessionRequest } from '../sessions/api.ts';
 import type { Attendance, Preparation, Remains } from '../sessions/attendance.ts';
 import type { LiveSession } from '../sessions/live.ts';
-import type { Checked, Watcher } from '../sessions/watchers.ts';
+import type { CheckResult, Watcher } from '../sessions/watchers.ts';
 import { CookieCopy } from './cookie-copy.ts';
 import type { Loading } from './loading.ts';
 import { type StoredVersions, versionOfSession } from './stored-versions.ts';
@@ -41,7 +41,7 @@ interface StoredUse {
   readonly persist: boolean;
 }
 
-type Asked = NonNullable<SessionRequest['forWatchers']['context']>;
+type Asked = NonNullable<SessionRequest['watcherSettings']['context']>;
 
 export class ContextWatcher implements Watcher {
   readonly name = 'context';
@@ -53,10 +53,10 @@ export class ContextWatcher implements Watcher {
 
   async check(
     caller: AgentCaller,
-    { forWatchers: { context: asked } }: SessionRequest,
+    { watcherSettings: { context: asked } }: SessionRequest,
     session: SessionId,
     signal: AbortSignal,
-  ): Promise<Checked | undefined> {
+  ): Promise<CheckResult | undefined> {
     if (!asked) return undefined;
     const id = isUuid(asked.id) ? (asked.id as ContextId) : undefined;
     const row = id && (await this.#parts.rows.get(caller.applicationId, id));
@@ -84,14 +84,14 @@ export class ContextWatcher implements Watcher {
     const staging = profiles.staging(row.id);
     const seal = await stored.cookiesSeal(context, versionOfSession(row.id));
     const copy = await CookieCopy.begin({ browser: live.browser, profiles, staging, seal, clock, log });
-    let isCopied = false;
+    let hasCopied = false;
     return {
       beforeShutDown: async () => {
         await copy.finish();
-        isCopied = true;
+        hasCopied = true;
       },
       shutDown: async end => {
-        if (isCopied && isCleanEnd(end) && (await exitsCleanly(live))) await staging.markClean();
+        if (hasCopied && isCleanEnd(end) && (await shutDownCleanly(live))) await staging.markClean();
       },
       leave: () => copy.close(),
     };
@@ -101,7 +101,7 @@ export class ContextWatcher implements Watcher {
     if (!storedUse(row)?.persist) return;
     const { profiles, uses, clock } = this.#parts;
     if (row.end && isCleanEnd(row.end)) await profiles.staging(row.id).moveProfile(folder);
-    await uses.toSave(row.id, clock.now());
+    await uses.markForSaving(row.id, clock.now());
   }
 
   ended(row: SessionRow): void {
@@ -119,7 +119,7 @@ export class ContextWatcher implements Watcher {
     for (;;) {
       const saving = await this.#tryToUse(row, asked, session);
       if (saving === undefined) return;
-      if (clock.monotonicMs() - began >= SAVE_WAIT_MS) throw stillSaving(row.id, saving);
+      if (clock.monotonicMs() - began >= SAVE_WAIT_MS) throw contextSaving(row.id, saving);
       await clock.sleep(POLL_MS, signal);
     }
   }
@@ -131,11 +131,11 @@ export class ContextWatcher implements Watcher {
   async #tryToUse(row: ContextRow, asked: Asked, session: SessionId): Promise<SessionId | undefined> {
     const { uses, host, clock } = this.#parts;
     const { id: contextId, applicationId } = row;
-    if (!asked.persist) return uses.savingOf(applicationId, contextId);
+    if (!asked.persist) return uses.savingSessionOf(applicationId, contextId);
     const own = { sessionId: session, contextId, applicationId, hostId: host, exclusive: asked.exclusive ?? false };
     const outcome = await uses.open({ ...own, createdAt: clock.now() });
     if ('saving' in outcome) return outcome.saving;
-    if ('held' in outcome) throw heldBy(contextId, outcome.held);
+    if ('held' in outcome) throw contextHeld(contextId, outcome.held);
     if (!outcome.opened) throw unknownContext(contextId);
     return undefined;
   }
@@ -156,7 +156,7 @@ function storedUse({ settings }: SessionRow): StoredUse | undefined {
 export const isCleanEnd = ({ status }: Pick<SessionEnd, 'status'>): boolean => status !== 'ERROR';
 
 /** Whether the browser exited by itself, so that everything was written to its profile. */
-async function exitsCleanly({ browser, box }: LiveSession): Promise<boolean> {
+async function shutDownCleanly({ browser, box }: LiveSession): Promise<boolean> {
   await browser.shutDown();
   const gone = await within(SHUTDOWN_MAX_MS, 'the browser to close', () => box.gone).catch(reason);
   return typeof gone === 'object' && gone.why === 'exited';
@@ -167,13 +167,13 @@ const unknownContext = (id: string) =>
     advice: 'Create the context first, or correct the id. The session was not created.',
   });
 
-const heldBy = (id: string, sessionId: SessionId) =>
+const contextHeld = (id: string, sessionId: SessionId) =>
   fault('context_in_use', `Session ${sessionId} uses context ${id} exclusively.`, {
     advice: 'Wait until that session has ended and is saved, or omit `exclusive`. The session was not created.',
     details: { sessionId },
   });
 
-const stillSaving = (id: string, sessionId: SessionId) =>
+const contextSaving = (id: string, sessionId: SessionId) =>
   fault('context_in_use', `Context ${id} is still being saved by session ${sessionId}.`, {
     advice: 'Send the request again in a few seconds. The session was not created.',
     details: { sessionId, saving: true },

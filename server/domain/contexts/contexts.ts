@@ -29,7 +29,7 @@ import { importedCookies } from './storage-state.ts';
 import type { StoredVersions } from './stored-versions.ts';
 
 /** An interrupted fork or import is removed after this time. */
-const WRITING_MS = 3_600_000;
+const INTERRUPTED_WRITE_MS = 3_600_000;
 
 export interface ContextsParts {
   readonly rows: ContextRows;
@@ -47,7 +47,7 @@ export type ContextVerbs = Pick<Contexts, keyof Contexts>;
 type StoreVersion = (id: VersionId, staging: Staging) => Promise<Omit<VersionFacts, 'source'>>;
 
 /** Forks and imports are limited because each reads and writes a whole context. */
-const MAKING: PlacesLimits = {
+const CREATION_LIMITS: PlacesLimits = {
   name: 'fork or import a context',
   atOnce: { session: 2, application: 2, process: 8 },
   waiting: 64,
@@ -56,7 +56,7 @@ const MAKING: PlacesLimits = {
 
 export class Contexts {
   readonly #parts: ContextsParts;
-  readonly #making = new Places(MAKING);
+  readonly #creationPlaces = new Places(CREATION_LIMITS);
 
   constructor(parts: ContextsParts) {
     this.#parts = parts;
@@ -98,10 +98,10 @@ export class Contexts {
     const row = await this.#row(caller, id);
     const version = await this.#version(row, number);
     const { rows, clock } = this.#parts;
-    const restored = newId<VersionId>(clock.now());
+    const restoredId = newId<VersionId>(clock.now());
     const { archive, cookiesOf, partial, sizeBytes } = version;
     const facts = { source: 'restore', partial, sizeBytes, ...partsOf({ archive, cookiesOf }) } as const;
-    const kept = await rows.keep(row.applicationId, row.id, { ...retention(clock.now()), id: restored, facts });
+    const kept = await rows.keep(row.applicationId, row.id, { ...retention(clock.now()), id: restoredId, facts });
     return viewOf(existing(kept?.context, id));
   }
 
@@ -170,13 +170,13 @@ export class Contexts {
   /** Creates a version with its own stored objects: they are stored first, and removed if the row is not committed. */
   #make(row: ContextRow, source: VersionSource, signal: AbortSignal, store: StoreVersion): Promise<Context> {
     const owner = { application: row.applicationId };
-    return this.#making.run(owner, () => this.#makeNow(row, source, signal, store), signal);
+    return this.#creationPlaces.run(owner, () => this.#makeNow(row, source, signal, store), signal);
   }
 
   async #makeNow(row: ContextRow, source: VersionSource, signal: AbortSignal, store: StoreVersion): Promise<Context> {
     const { rows, profiles, clock, prompt } = this.#parts;
     const id = newId<VersionId>(clock.now());
-    const reserve = { id, source, now: clock.now(), until: plus(clock.now(), WRITING_MS) };
+    const reserve = { id, source, now: clock.now(), until: plus(clock.now(), INTERRUPTED_WRITE_MS) };
     if (!(await rows.reserve(row.applicationId, row.id, reserve))) throw notFound('Context', row.id);
     const staging = profiles.staging(id);
     try {

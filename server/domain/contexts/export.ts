@@ -63,7 +63,7 @@ export class Exports {
     const leave = this.#enter(row.applicationId);
     let file: FileHandle | undefined;
     try {
-      file = await this.#namelessFile();
+      file = await this.#anonymousFile();
       const bytes = await this.#write(row, version, file.fd);
       const body = file.createReadStream({ start: 0 });
       body.once('close', leave);
@@ -86,7 +86,7 @@ export class Exports {
     return written.bytes;
   }
 
-  async #namelessFile(): Promise<FileHandle> {
+  async #anonymousFile(): Promise<FileHandle> {
     const { folder, clock } = this.#parts;
     await mkdir(folder, { recursive: true, mode: 0o700 });
     const path = join(folder, newId(clock.now()));

@@ -18,7 +18,7 @@ export interface LoadingParts extends Pick<Runtime, 'clock' | 'log'> {
   readonly profiles: Profiles;
 }
 
-interface Loaded {
+interface LoadedCookies {
   readonly cookies: CookieList;
   /** Resolves when the event and the use of the version have been written. */
   readonly recorded: Promise<unknown>;
@@ -29,7 +29,7 @@ const SERVICE = { kind: 'service' } as const;
 export class Loading {
   readonly #parts: LoadingParts;
   /** Cookies to set once the browser of the session is running. */
-  readonly #loaded = new Map<SessionId, Loaded>();
+  readonly #loaded = new Map<SessionId, LoadedCookies>();
 
   constructor(parts: LoadingParts) {
     this.#parts = parts;

@@ -3,12 +3,12 @@
 
 import type { Profiles, Staging } from '../../engines/profiles/profiles.ts';
 import type {
+  AddressedEvent,
   ContextRow,
   ContextRows,
   ContextUse,
   ContextUses,
   Kept,
-  SessionNews,
   VersionFacts,
 } from '../../engines/store/rows/contexts.ts';
 import type { SessionEventType } from '../../engines/store/rows/events.ts';
@@ -25,7 +25,7 @@ import { type StoredVersions, versionOfSession } from './stored-versions.ts';
 
 /** Each save runs tar in its own jail. Further saves wait in the database. */
 const SAVES_AT_ONCE_MAX = 4;
-const SAVE_WITHIN_MS = 600_000;
+const SAVE_TIMEOUT_MS = 600_000;
 const BATCH = 50;
 const RETRY_MIN_MS = 1_000;
 const RETRY_MAX_MS = 60_000;
@@ -68,7 +68,7 @@ export class Saver implements Closeable {
   async tend(): Promise<{ begun: number; removed: number }> {
     const { uses, host, clock } = this.#parts;
     const now = clock.now();
-    for (const session of await uses.orphans(host, plus(now, -ORPHAN_MS))) await uses.toSave(session, now);
+    for (const session of await uses.orphans(host, plus(now, -ORPHAN_MS))) await uses.markForSaving(session, now);
     const due = await uses.due(host, now, BATCH);
     const fresh = due.filter(use => !this.#running.has(use.sessionId)).slice(0, SAVES_AT_ONCE_MAX - this.#running.size);
     if (!this.#closing.signal.aborted) for (const use of fresh) this.#begin(use);
@@ -95,7 +95,7 @@ export class Saver implements Closeable {
     const began = clock.monotonicMs();
     try {
       const version = await within(
-        SAVE_WITHIN_MS,
+        SAVE_TIMEOUT_MS,
         'a context to be saved',
         signal => this.#try(use, signal),
         this.#closing.signal,
@@ -179,7 +179,7 @@ export class Saver implements Closeable {
     const { rows, clock } = this.#parts;
     const now = clock.now();
     const version = { ...retention(now), id: versionOfSession(use.sessionId), facts };
-    const events = (kept: Kept): SessionNews[] => newsOf(use, facts, kept, now);
+    const events = (kept: Kept): AddressedEvent[] => newsOf(use, facts, kept, now);
     return rows.keep(use.applicationId, use.contextId, version, { id: use.sessionId, events });
   }
 
@@ -235,7 +235,7 @@ export class Saver implements Closeable {
 
 const ofSession = ({ sessionId }: ContextUse) => ({ source: 'session', sessionId }) as const;
 
-const newsAt = (at: Date, session: SessionId, type: SessionEventType, detail: JsonObject): SessionNews => ({
+const newsAt = (at: Date, session: SessionId, type: SessionEventType, detail: JsonObject): AddressedEvent => ({
   session,
   type,
   at,
@@ -243,7 +243,7 @@ const newsAt = (at: Date, session: SessionId, type: SessionEventType, detail: Js
   detail,
 });
 
-function newsOf(use: ContextUse, facts: VersionFacts, { context, overtook }: Kept, now: Date): SessionNews[] {
+function newsOf(use: ContextUse, facts: VersionFacts, { context, overtook }: Kept, now: Date): AddressedEvent[] {
   const { id: contextId, version } = context;
   const type = facts.partial ? 'context.saved_partially' : 'context.saved';
   const saved = newsAt(now, use.sessionId, type, {

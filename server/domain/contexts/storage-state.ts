@@ -4,7 +4,7 @@ import type { CookieList } from '../../engines/profiles/profiles.ts';
 
 type Shown = StorageState['cookies'][number];
 
-export const shownCookies = (cookies: CookieList): Shown[] =>
+export const exportedCookies = (cookies: CookieList): Shown[] =>
   cookies.map(cookie => ({
     name: textOf(cookie.name),
     value: textOf(cookie.value),

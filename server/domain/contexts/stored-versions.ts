@@ -71,7 +71,7 @@ export class StoredVersions {
 
   async storeCookies(context: Owner, of: VersionId, sealed: Buffer, signal: AbortSignal): Promise<void> {
     const { artifacts, cookiesKey } = this.#parts;
-    await artifacts.put(cookiesKey(context.applicationId, context.id, of), oneOf(sealed), { signal });
+    await artifacts.put(cookiesKey(context.applicationId, context.id, of), singleChunk(sealed), { signal });
   }
 
   async remove({ applicationId, contextId, archiveOf, cookiesOf }: RemovableVersion): Promise<void> {
@@ -88,7 +88,7 @@ export class StoredVersions {
   }
 }
 
-async function* oneOf(bytes: Buffer): AsyncGenerator<Buffer, void> {
+async function* singleChunk(bytes: Buffer): AsyncGenerator<Buffer, void> {
   yield bytes;
 }
 

@@ -75,7 +75,7 @@ function scene() {
       return { isEnding: false, ...(lowSince ? { lowSince } : {}) };
     },
     exhausted: async () => void seen.push('exhausted'),
-    tellLow: async () => 0,
+    recordLowCredit: async () => 0,
   };
   const end = async (_: unknown, how: SessionEnd) => void ends.push(how);
   const parts = { rows, clock, log: silentLog, host: HELD.hostId, low: 0, end };

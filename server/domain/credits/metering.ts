@@ -8,12 +8,12 @@ import { reason } from '../../kit/fault.ts';
 import type { SessionId } from '../../kit/ids.ts';
 import { meteredCost, startedSeconds } from '../../kit/metered-cost.ts';
 import type { Runtime } from '../../kit/runtime.ts';
-import { amountAhead, METER_MS } from './terms.ts';
+import { holdAmount, METER_MS } from './terms.ts';
 
 const BATCH = 200;
 
 export interface MeteringParts extends Pick<Runtime, 'clock' | 'log' | 'host'> {
-  readonly rows: Pick<CreditRows, 'due' | 'meter' | 'exhausted' | 'tellLow'>;
+  readonly rows: Pick<CreditRows, 'due' | 'meter' | 'exhausted' | 'recordLowCredit'>;
   /** The balance of an account is low if fewer micro-credits than this are available. If 0, no balance is low. */
   readonly low: number;
   readonly end: (id: SessionId, end: SessionEnd) => Promise<unknown>;
@@ -30,7 +30,7 @@ export async function meterSessions(parts: MeteringParts): Promise<{ metered: nu
     } catch (error) {
       log.warn('credit.not_metered', { sessionId: reservation.purposeId, reason: reason(error) });
     }
-  if (low > 0) await rows.tellLow(host, low, clock.now());
+  if (low > 0) await rows.recordLowCredit(host, low, clock.now());
   return { metered: due.length, ended };
 }
 
@@ -56,8 +56,8 @@ export function meteringOf(reservation: ReservationRow, session: MeteredSession,
   const metered = { seconds: startedSeconds(session.startedAt, at), bytes: session.bytes };
   const cost = meteredCost(rates, metered);
   const left = (session.expiresAt.getTime() - at.getTime()) / 1000;
-  const target = session.isEnding ? cost : cost + amountAhead(rates, left);
-  const noticeEnds = reservation.lowAt && plus(reservation.lowAt, METER_MS);
-  const dueAt = noticeEnds && noticeEnds > at ? noticeEnds : plus(at, METER_MS);
+  const target = session.isEnding ? cost : cost + holdAmount(rates, left);
+  const noticeEndsAt = reservation.lowAt && plus(reservation.lowAt, METER_MS);
+  const dueAt = noticeEndsAt && noticeEndsAt > at ? noticeEndsAt : plus(at, METER_MS);
   return { metered, cost, target, at, dueAt };
 }

@@ -15,7 +15,7 @@ export const HOLD_BYTES = 10_000_000;
 export const METER_MS = 60_000;
 
 /** Returns the micro-credits to hold for the time ahead and for traffic. At least 1 if any rate is above 0. */
-export const amountAhead = (rates: CreditRates, seconds: number): number =>
+export const holdAmount = (rates: CreditRates, seconds: number): number =>
   meteredCost(rates, { seconds: Math.ceil(Math.max(0, Math.min(HOLD_SECONDS, seconds))), bytes: HOLD_BYTES });
 
 export type SessionHold = Pick<NewHold, 'id' | 'hostId' | 'amount' | 'rates' | 'at' | 'dueAt'>;
@@ -29,6 +29,6 @@ export function sessionHold(
   { at, expiresAt }: { readonly at: Date; readonly expiresAt: Date },
 ): SessionHold | undefined {
   if (!isEnforced(rates)) return undefined;
-  const amount = amountAhead(rates, (expiresAt.getTime() - at.getTime()) / 1000);
+  const amount = holdAmount(rates, (expiresAt.getTime() - at.getTime()) / 1000);
   return { id: newId<ReservationId>(at), hostId, amount, rates, at, dueAt: plus(at, METER_MS) };
 }

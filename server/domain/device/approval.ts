@@ -12,7 +12,7 @@ import type { HumanCaller } from '../identity/caller.ts';
 import { sameNetwork } from '../identity/cidr.ts';
 import { assertSteppedUp } from '../identity/step-up.ts';
 import { type SharedTallies, type SharedTally, takeAll } from '../limits/shared-tally.ts';
-import { typedUserCode, userCodeDigest } from './codes.ts';
+import { normalizedUserCode, userCodeDigest } from './codes.ts';
 import type { DeviceAudit } from './device-audit.ts';
 import type { IsFromSession, Peer } from './from-session.ts';
 import { statusAt } from './state.ts';
@@ -33,20 +33,20 @@ export interface ApprovalParts {
 
 export class Approval {
   readonly #parts: ApprovalParts;
-  readonly #wrongByAccount: SharedTally;
-  readonly #wrongByAddress: SharedTally;
+  readonly #wrongCodesByAccount: SharedTally;
+  readonly #wrongCodesByAddress: SharedTally;
 
   constructor(parts: ApprovalParts) {
     this.#parts = parts;
     const limit = { what: 'Wrong codes', max: WRONG_CODES_MAX, withinMs: WRONG_CODES_MS } as const;
-    this.#wrongByAccount = parts.tallies.of({ ...limit, name: 'device.codes.account', scope: 'account' });
-    this.#wrongByAddress = parts.tallies.of({ ...limit, name: 'device.codes.address', scope: 'address' });
+    this.#wrongCodesByAccount = parts.tallies.of({ ...limit, name: 'device.codes.account', scope: 'account' });
+    this.#wrongCodesByAddress = parts.tallies.of({ ...limit, name: 'device.codes.address', scope: 'address' });
   }
 
   /** Returns the request. The first person who reads it claims it. */
   async read(caller: HumanCaller, userCode: string): Promise<DeviceRequest> {
     const { store, clock, audit } = this.#parts;
-    const claimed = await this.#guessing(caller, userCode, digest =>
+    const claimed = await this.#findByUserCode(caller, userCode, digest =>
       store.atomically(async within => {
         const claimed = await within.device.claim(digest, caller.accountId, clock.now());
         if (claimed?.isFirst) await audit.claimed(claimed.row, caller, within);
@@ -62,7 +62,7 @@ export class Approval {
       if (isFromSession(peer)) throw fromSession();
       assertSteppedUp(caller, clock.now());
     }
-    const row = await this.#guessing(caller, request.userCode, digest =>
+    const row = await this.#findByUserCode(caller, request.userCode, digest =>
       store.device.claimed(digest, caller.accountId, clock.now()),
     );
     const decision: DeviceDecision =
@@ -80,14 +80,14 @@ export class Approval {
    * Looks up a device authorization by its user code. Every miss is counted, for the person and for the address, and
    * takes the same work as a hit.
    */
-  async #guessing<Found>(
+  async #findByUserCode<Found>(
     { accountId, source }: HumanCaller,
     userCode: string,
     find: (digest: Buffer) => Promise<Found | undefined>,
   ): Promise<Found> {
-    const takeBack = await takeAll([this.#wrongByAddress, source.ip], [this.#wrongByAccount, accountId]);
-    const found = await find(userCodeDigest(this.#parts.secret, typedUserCode(userCode)));
-    if (!found) throw noSuchCode();
+    const takeBack = await takeAll([this.#wrongCodesByAddress, source.ip], [this.#wrongCodesByAccount, accountId]);
+    const found = await find(userCodeDigest(this.#parts.secret, normalizedUserCode(userCode)));
+    if (!found) throw codeNotFound();
     await takeBack();
     return found;
   }
@@ -95,10 +95,10 @@ export class Approval {
   /** Returns what is granted: a subset of the requested scopes, and applications to which the person may give access. */
   async #approved(caller: HumanCaller, row: DeviceRow, request: DecideDevice): Promise<DeviceDecision> {
     const scopes = request.scopes === undefined ? row.scopes : [...new Set<string>(request.scopes)];
-    const wider = scopes.filter(scope => !row.scopes.includes(scope));
-    if (wider.length > 0)
+    const excessScopes = scopes.filter(scope => !row.scopes.includes(scope));
+    if (excessScopes.length > 0)
       throw invalidRequest([
-        { path: 'scopes', message: `contains ${wider.join(', ')}, which the program did not request` },
+        { path: 'scopes', message: `contains ${excessScopes.join(', ')}, which the program did not request` },
       ]);
     const asked = request.applicationIds;
     if (asked === undefined) throw invalidRequest([{ path: 'applicationIds', message: 'is required for an approval' }]);
@@ -132,7 +132,7 @@ export class Approval {
   }
 }
 
-const noSuchCode = (): Error =>
+const codeNotFound = (): Error =>
   fault('not_found', 'The code does not exist, has expired, or was opened by another person.', {
     advice: 'Compare it with the code on the device, or start again there.',
   });

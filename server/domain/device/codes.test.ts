@@ -3,18 +3,18 @@ import { createHash } from 'node:crypto';
 import { test } from 'node:test';
 import { USER_CODE_ALPHABET } from '../../../contract/device.ts';
 import { Secret } from '../../kit/secret.ts';
-import { newUserCode, shownUserCode, typedUserCode, userCodeDigest, verifies } from './codes.ts';
+import { formattedUserCode, newUserCode, normalizedUserCode, userCodeDigest, verifierMatches } from './codes.ts';
 
 test('a user code has eight characters of the alphabet, and is displayed in two groups', () => {
   const codes = Array.from({ length: 500 }, newUserCode);
   assert.equal(new Set(codes).size, codes.length);
   for (const code of codes) assert.match(code, new RegExp(`^[${USER_CODE_ALPHABET}]{8}$`));
-  assert.equal(shownUserCode('KQTM7HXD'), 'KQTM-7HXD');
+  assert.equal(formattedUserCode('KQTM7HXD'), 'KQTM-7HXD');
 });
 
 test('ignores case, spaces and dashes in a typed code', () => {
   for (const typed of ['kqtm-7hxd', ' KQTM 7HXD ', 'kq\u2013tm7\u00a0hxd', 'KQTM7HXD'])
-    assert.equal(typedUserCode(typed), 'KQTM7HXD', typed);
+    assert.equal(normalizedUserCode(typed), 'KQTM7HXD', typed);
 });
 
 test('the digest of a user code depends on the secret of the installation', () => {
@@ -27,7 +27,7 @@ test('the digest of a user code depends on the secret of the installation', () =
 test('accepts a verifier only for its own challenge', () => {
   const verifier = 'v'.repeat(43);
   const challenge = createHash('sha256').update(verifier).digest('base64url');
-  assert.ok(verifies(challenge, verifier));
-  assert.ok(!verifies(challenge, `${verifier}x`));
-  assert.ok(!verifies(verifier, verifier));
+  assert.ok(verifierMatches(challenge, verifier));
+  assert.ok(!verifierMatches(challenge, `${verifier}x`));
+  assert.ok(!verifierMatches(verifier, verifier));
 });

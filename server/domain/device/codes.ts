@@ -4,7 +4,7 @@ import { USER_CODE_ALPHABET } from '../../../contract/device.ts';
 import type { Secret } from '../../kit/secret.ts';
 
 const USER_CODE_CHARACTERS = 8;
-const SHOWN_GROUP = 4;
+const GROUP_CHARACTERS = 4;
 
 /** Creates a user code of 8 characters, about 38 bits. */
 export const newUserCode = (): string =>
@@ -13,10 +13,11 @@ export const newUserCode = (): string =>
   ).join('');
 
 /** Formats a user code for display, such as `KQTM-7HXD`. */
-export const shownUserCode = (code: string): string => `${code.slice(0, SHOWN_GROUP)}-${code.slice(SHOWN_GROUP)}`;
+export const formattedUserCode = (code: string): string =>
+  `${code.slice(0, GROUP_CHARACTERS)}-${code.slice(GROUP_CHARACTERS)}`;
 
 /** Normalizes a typed user code: case, spaces and dashes do not matter. */
-export const typedUserCode = (text: string): string => text.toUpperCase().replace(/[\s\p{Pd}]/gu, '');
+export const normalizedUserCode = (text: string): string => text.toUpperCase().replace(/[\s\p{Pd}]/gu, '');
 
 /**
  * Returns a keyed digest of a user code. All user codes can be tried within hours, so a plain digest would reveal the
@@ -26,7 +27,7 @@ export const userCodeDigest = (secret: Secret, code: string): Buffer =>
   createHmac('sha256', secret.reveal()).update(`device user code:${code}`).digest();
 
 /** Whether the verifier matches the S256 challenge (RFC 7636). */
-export function verifies(challenge: string, verifier: string): boolean {
+export function verifierMatches(challenge: string, verifier: string): boolean {
   const made = Buffer.from(createHash('sha256').update(verifier).digest('base64url'));
   const asked = Buffer.from(challenge);
   return made.length === asked.length && timingSafeEqual(made, asked);

@@ -17,7 +17,7 @@ import { fault, invalidRequest, limitReached } from '../faults.ts';
 import type { RequestSource } from '../identity/caller.ts';
 import { type Minted, mint, recogniseSecret } from '../identity/credentials.ts';
 import type { SharedTallies, SharedTally } from '../limits/shared-tally.ts';
-import { verifies } from './codes.ts';
+import { verifierMatches } from './codes.ts';
 import type { DeviceAudit } from './device-audit.ts';
 import { isTooSoon, slowerInterval, statusAt } from './state.ts';
 
@@ -60,7 +60,7 @@ export class Collecting {
     const hash = recogniseSecret('device_code', deviceCode);
     if (!hash) throw invalidGrant();
     const now = clock.now();
-    const judge = (row: DeviceRow | undefined): Verdict => judged(row, clientId, verifier, now);
+    const judge = (row: DeviceRow | undefined): Verdict => verdictOf(row, clientId, verifier, now);
     const { row, verdict } = await store.atomically(async within => {
       const collected = await within.device.collect(hash, now, judge, TOKENS_PER_ACCOUNT_MAX);
       const { row, verdict } = collected;
@@ -111,8 +111,8 @@ function parametersOf(request: CollectToken): { deviceCode: string; clientId: st
  * is checked before a redeemed code: concurrent requests come from one client, and only a later request after the
  * redemption indicates theft.
  */
-function judged(row: DeviceRow | undefined, clientId: string, verifier: string | undefined, now: Date): Verdict {
-  if (!row || row.clientId !== clientId || !isOfStarter(row, verifier))
+function verdictOf(row: DeviceRow | undefined, clientId: string, verifier: string | undefined, now: Date): Verdict {
+  if (!row || row.clientId !== clientId || !isFromStarter(row, verifier))
     return { does: 'nothing', answers: 'invalid_grant' };
   const status = statusAt(row, now);
   if (status === 'denied') return { does: 'nothing', answers: 'access_denied' };
@@ -124,9 +124,9 @@ function judged(row: DeviceRow | undefined, clientId: string, verifier: string |
   return { does: 'redeem', token: tokenOf(row, row.accountId, minted, now), minted };
 }
 
-const isOfStarter = ({ codeChallenge }: DeviceRow, verifier: string | undefined): boolean =>
+const isFromStarter = ({ codeChallenge }: DeviceRow, verifier: string | undefined): boolean =>
   codeChallenge === undefined ||
-  (verifier !== undefined && VERIFIER.test(verifier) && verifies(codeChallenge, verifier));
+  (verifier !== undefined && VERIFIER.test(verifier) && verifierMatches(codeChallenge, verifier));
 
 const tokenOf = (
   row: DeviceRow,

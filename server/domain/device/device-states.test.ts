@@ -6,7 +6,7 @@ import type { Store } from '../../engines/store/store.ts';
 import { plus } from '../../kit/clock.ts';
 import type { DeviceAuthorizationId } from '../../kit/ids.ts';
 import { mint } from '../identity/credentials.ts';
-import { loneTallies } from '../limits/lone-tallies.ts';
+import { localTallies } from '../limits/lone-tallies.ts';
 import { DeviceStates } from './device-states.ts';
 
 const ID = '0199f7c2-6a64-7a0e-9a53-0f1c3a2f7d10';
@@ -44,7 +44,7 @@ async function opened() {
       return true;
     },
   };
-  const states = await DeviceStates.open({ store: { device, listen }, clock, tallies: loneTallies(clock) });
+  const states = await DeviceStates.open({ store: { device, listen }, clock, tallies: localTallies(clock) });
   const signal = new AbortController();
   const read = (query: object) =>
     states.read(ID, `Bearer ${text.reveal()}`, query, SOURCE, signal.signal).then(({ status }) => status);

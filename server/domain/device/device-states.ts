@@ -9,7 +9,7 @@ import { Following } from '../following.ts';
 import type { RequestSource } from '../identity/caller.ts';
 import type { SharedTallies, SharedTally } from '../limits/shared-tally.ts';
 import { deviceCodeIn, invalidDeviceCode } from './device-code.ts';
-import { lastInTime, stateAt, statusAt } from './state.ts';
+import { latestAllowedPoll, stateAt, statusAt } from './state.ts';
 
 const READS_PER_MINUTE = 300;
 const MINUTE_MS = 60_000;
@@ -80,7 +80,7 @@ export class DeviceStates implements Closeable {
 
   async #atOnce(row: DeviceRow): Promise<DeviceState> {
     const now = this.#parts.clock.now();
-    if (await this.#parts.store.device.readState(row.id, now, lastInTime(row, now))) return stateAt(row, now);
+    if (await this.#parts.store.device.readState(row.id, now, latestAllowedPoll(row, now))) return stateAt(row, now);
     throw fault('rate_limited', 'The state was read again too soon.', {
       advice: `Wait ${row.intervalSeconds} s, or send wait=55.`,
       details: { limit: 1, used: 1, scope: 'device_authorization', retryAfterSeconds: row.intervalSeconds },

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { fromSession } from './from-session.ts';
 
 const isFromSession = fromSession({
-  hasDeparture: (address, port) => address === '127.0.0.1' && port === 40_000,
+  hasOutgoingConnection: (address, port) => address === '127.0.0.1' && port === 40_000,
   isThisMachine: address => address === '203.0.113.7',
 });
 

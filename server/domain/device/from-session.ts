@@ -16,7 +16,7 @@ export type IsFromSession = (peer: Peer) => boolean;
 
 export interface FromSessionParts {
   /** Whether the egress proxy of a session has a connection with this local address and port. */
-  readonly hasDeparture: (address: string, port: number) => boolean;
+  readonly hasOutgoingConnection: (address: string, port: number) => boolean;
   /** Whether this is an address of this machine, other than loopback. */
   readonly isThisMachine: (address: string) => boolean;
 }
@@ -27,6 +27,6 @@ export interface FromSessionParts {
  * of this machine.
  */
 export const fromSession =
-  ({ hasDeparture, isThisMachine }: FromSessionParts): IsFromSession =>
+  ({ hasOutgoingConnection, isThisMachine }: FromSessionParts): IsFromSession =>
   ({ address, port, client }) =>
-    (port !== undefined && hasDeparture(address, port)) || (client !== address && isThisMachine(client));
+    (port !== undefined && hasOutgoingConnection(address, port)) || (client !== address && isThisMachine(client));

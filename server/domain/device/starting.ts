@@ -16,13 +16,13 @@ import { fault, invalidRequest } from '../faults.ts';
 import type { RequestSource } from '../identity/caller.ts';
 import { mint } from '../identity/credentials.ts';
 import type { SharedTallies, SharedTally } from '../limits/shared-tally.ts';
-import { newUserCode, shownUserCode, userCodeDigest } from './codes.ts';
+import { formattedUserCode, newUserCode, userCodeDigest } from './codes.ts';
 import type { DeviceAudit } from './device-audit.ts';
 
 const STARTS_PER_MINUTE = 30;
 const MINUTE_MS = 60_000;
 /** Maximum number of unexpired authorizations, across all clients. */
-export const LIVING_MAX = 10_000;
+export const OPEN_AUTHORIZATIONS_MAX = 10_000;
 const CODE_TRIES_MAX = 5;
 const USER_AGENT_CHARACTERS_MAX = 200;
 
@@ -79,9 +79,9 @@ export class Starting {
     return {
       id: row.id,
       device_code: deviceCode.reveal(),
-      user_code: shownUserCode(userCode),
+      user_code: formattedUserCode(userCode),
       verification_uri: page,
-      verification_uri_complete: `${page}#${shownUserCode(userCode)}`,
+      verification_uri_complete: `${page}#${formattedUserCode(userCode)}`,
       expires_in: DEVICE_CODE_SECONDS,
       interval: POLL_INTERVAL_SECONDS,
     };
@@ -93,7 +93,7 @@ export class Starting {
     for (let attempt = 1; ; attempt += 1) {
       const userCode = newUserCode();
       const row: DeviceRow = { ...start, userCodeHash: userCodeDigest(secret, userCode) };
-      const outcome = await store.device.insert(row, LIVING_MAX);
+      const outcome = await store.device.insert(row, OPEN_AUTHORIZATIONS_MAX);
       if (outcome === 'inserted') return { row, userCode };
       if (outcome === 'limit_reached' || attempt === CODE_TRIES_MAX) throw tooMany();
     }

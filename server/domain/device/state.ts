@@ -8,7 +8,7 @@ const INTERVAL_SECONDS_MAX = 30;
  * Tolerance for a client that waits exactly the interval. Because the clocks of two machines differ, its request may
  * arrive slightly early.
  */
-const EARLY_MS = 500;
+const EARLY_TOLERANCE_MS = 500;
 
 export const isExpired = ({ expiresAt }: DeviceRow, now: Date): boolean => expiresAt <= now;
 
@@ -25,11 +25,11 @@ export const stateAt = (row: DeviceRow, now: Date): DeviceState => ({
 });
 
 /** Returns the latest time of the previous request with which a request now respects the interval. */
-export const lastInTime = ({ intervalSeconds }: DeviceRow, now: Date): Date =>
-  new Date(now.getTime() - intervalSeconds * 1000 + EARLY_MS);
+export const latestAllowedPoll = ({ intervalSeconds }: DeviceRow, now: Date): Date =>
+  new Date(now.getTime() - intervalSeconds * 1000 + EARLY_TOLERANCE_MS);
 
 export const isTooSoon = (row: DeviceRow, now: Date): boolean =>
-  row.polledAt !== undefined && row.polledAt > lastInTime(row, now);
+  row.polledAt !== undefined && row.polledAt > latestAllowedPoll(row, now);
 
 /**
  * Returns the interval after a request that came too soon (RFC 8628, 3.5). It is bounded, so that an impatient client

@@ -19,7 +19,7 @@ const LOOK_MS = 2_000;
 const BATCH = 100;
 /** As many digits as the largest integer in JSON, so that ids sort as text too. */
 const ID_DIGITS = 16;
-const LAST_TYPE: EventType = 'session.ended';
+const FINAL_EVENT_TYPE: EventType = 'session.ended';
 
 export interface EventParts {
   readonly events: Pick<EventRows, 'read' | 'newest'>;
@@ -76,7 +76,7 @@ export class EventService implements Events, Closeable {
       // the session.
       do {
         // The type of the last event is always included, so that a stream of other types ends too.
-        const sought = session && types ? [...types, LAST_TYPE] : types;
+        const sought = session && types ? [...types, FINAL_EVENT_TYPE] : types;
         const page = await this.#parts.events.read(caller.applicationId, {
           ...filterOf(after, session, sought, BATCH),
           ...(period.from ? { from: period.from } : {}), // Not `to`, which may be before the end of the session.
@@ -121,7 +121,8 @@ const stopping = (): Error =>
  * if it had already ended, only stored events remain.
  */
 const isLastPage = (page: Awaited<ReturnType<EventRows['read']>>, session: SessionRow | undefined): boolean =>
-  session !== undefined && (page.events.some(({ type }) => type === LAST_TYPE) || (hasEnded(session) && !page.full));
+  session !== undefined &&
+  (page.events.some(({ type }) => type === FINAL_EVENT_TYPE) || (hasEnded(session) && !page.full));
 
 const filterOf = (
   after: number,

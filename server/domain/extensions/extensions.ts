@@ -52,7 +52,7 @@ export class Extensions {
       id: newId<ExtensionId>(now),
       applicationId: caller.applicationId,
       checksum: file.checksum,
-      fileName: lastPart(file.fileName),
+      fileName: baseName(file.fileName),
       size: file.size,
       ...{ name, version, manifestVersion },
       ...(ownId === undefined ? {} : { ownId }),
@@ -106,7 +106,7 @@ export class Extensions {
 }
 
 /** Some clients send the full local path as the file name. */
-const lastPart = (fileName: string): string =>
+const baseName = (fileName: string): string =>
   (fileName.split(/[/\\]/).at(-1) ?? '').replace(/\p{Cc}/gu, '').slice(0, FILE_NAME_CHARACTERS_MAX) || 'extension.zip';
 
 const viewOf = (row: ExtensionRow): Extension => ({

@@ -37,10 +37,10 @@ interface StoredExtension {
 export const extensionsWatcher = (parts: LoadingParts): Watcher => ({
   name: 'extensions',
 
-  check: async (caller, { forWatchers }) => {
-    if (!forWatchers.extensionIds) return undefined;
-    if (!parts.isJailed) throw needsJail();
-    const rows = await requireExtensions(parts, caller.applicationId, forWatchers.extensionIds);
+  check: async (caller, { watcherSettings }) => {
+    if (!watcherSettings.extensionIds) return undefined;
+    if (!parts.isJailed) throw jailRequired();
+    const rows = await requireExtensions(parts, caller.applicationId, watcherSettings.extensionIds);
     return { kept: { loaded: rows.map(({ id, checksum }) => ({ id, checksum })) } };
   },
 
@@ -76,7 +76,7 @@ async function requireExtensions(
 }
 
 /** Chromium lets unpacked extensions read `file:` URLs, and no switch prevents it (tried). */
-const needsJail = () =>
+const jailRequired = () =>
   fault(
     'feature_unavailable',
     'This installation runs browsers without a jail, so an extension could read every file of the host.',
@@ -111,7 +111,7 @@ async function load(
   // The same content may have been uploaded under two ids.
   const unique = [...new Map(kept.map(one => [one.checksum, one])).values()];
   const placed = await Promise.all(
-    unique.map(async one => ({ one, facts: await placeLimited(parts, live, one, signal) })),
+    unique.map(async one => ({ one, facts: await placeWithinLimits(parts, live, one, signal) })),
   );
   for (const { one, facts } of placed) {
     const folder = folderFor(parts, live, one.checksum);
@@ -127,7 +127,7 @@ async function load(
   }
 }
 
-const placeLimited = (parts: LoadingParts, live: LiveSession, one: StoredExtension, signal: AbortSignal) =>
+const placeWithinLimits = (parts: LoadingParts, live: LiveSession, one: StoredExtension, signal: AbortSignal) =>
   parts.unpacking.run(
     { application: live.applicationId, session: live.id },
     () => place(parts, live, one, signal),

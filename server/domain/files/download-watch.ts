@@ -10,7 +10,7 @@ import { type DownloadId, newId } from '../../kit/ids.ts';
 import type { JsonObject } from '../../kit/json.ts';
 import type { LiveSession } from '../sessions/live.ts';
 import { downloadName } from './file-names.ts';
-import { type Keeper, overSessionLimit, TooMuch } from './keeper.ts';
+import { type Keeper, LimitExceeded, overSessionLimit } from './keeper.ts';
 
 /** Maximum number of downloads per session. Further downloads are cancelled. */
 const DOWNLOADS_MAX = 10_000;
@@ -49,7 +49,7 @@ export class DownloadWatch implements DownloadListener {
   readonly #keeper: Keeper;
   readonly #live: LiveSession;
   readonly #known = new Map<string, Known>();
-  readonly #working = new Set<Promise<void>>();
+  readonly #pendingWork = new Set<Promise<void>>();
   readonly #leaving = new AbortController();
   #keptBytes = 0;
 
@@ -96,7 +96,7 @@ export class DownloadWatch implements DownloadListener {
   /** Abandons copies in progress; their files are still in the box. */
   async leave(): Promise<void> {
     this.#leaving.abort(new Error('the download watch is stopping'));
-    await Promise.all(this.#working);
+    await Promise.all(this.#pendingWork);
   }
 
   #remember(guid: string, name: string, frame = '', mimeType?: string): Known {
@@ -125,8 +125,8 @@ export class DownloadWatch implements DownloadListener {
           await clock.sleep(RETRY_MS, signal).catch(() => {});
         }
     };
-    const work = run().finally(() => this.#working.delete(work));
-    this.#working.add(work);
+    const work = run().finally(() => this.#pendingWork.delete(work));
+    this.#pendingWork.add(work);
   }
 
   /** Cancels the download if the session exceeds its limit. Bytes still being received count. */
@@ -180,8 +180,8 @@ export class DownloadWatch implements DownloadListener {
       const free = await keeper.parts.staging.freeBytes();
       const seen = await keeper.look(live.box.folder, row.guid);
       keeper.parts.log.info('download.broke_off', { sessionId: live.id, free, seen, receivedBytes, totalBytes });
-      const roomThen = free - (seen === 'absent' ? receivedBytes : 0);
-      return roomThen < Math.max(FULL_BYTES, totalBytes - receivedBytes) ? DISK_FULL : INTERRUPTED;
+      const freeBeforeRemoval = free - (seen === 'absent' ? receivedBytes : 0);
+      return freeBeforeRemoval < Math.max(FULL_BYTES, totalBytes - receivedBytes) ? DISK_FULL : INTERRUPTED;
     } catch {
       return INTERRUPTED;
     }
@@ -247,7 +247,7 @@ export class DownloadWatch implements DownloadListener {
 /** Why the file can never be taken, or undefined if a retry may help. */
 function permanentFailure(error: unknown): string | undefined {
   if (error instanceof NotAPlainFile) return `its file cannot be stored: ${error.message}`;
-  if (error instanceof TooMuch) return error.message;
+  if (error instanceof LimitExceeded) return error.message;
   if (isCode(error, 'ENOSPC') || isCode(error, 'EDQUOT')) return DISK_FULL;
   return undefined;
 }

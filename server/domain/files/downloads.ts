@@ -16,7 +16,7 @@ import type { FileFinder, ServedFile } from './served-file.ts';
 
 const LIMIT_DEFAULT = 20;
 /** Maximum number of a session's files in one archive. */
-const ARCHIVED_MAX = 10_000;
+const ARCHIVE_FILES_MAX = 10_000;
 
 export interface DownloadsParts {
   readonly rows: DownloadRows;
@@ -59,7 +59,7 @@ export class Downloads {
 
   /** The file itself, for a caller with a key. */
   async bytes(caller: AgentCaller, id: string): Promise<ServedFile> {
-    return this.#served(await this.#require(caller, id));
+    return this.#servedFile(await this.#require(caller, id));
   }
 
   /**
@@ -80,9 +80,9 @@ export class Downloads {
   /** All downloads of a session, oldest first. */
   async archive(caller: AgentCaller, sessionId: string): Promise<ServedFile[]> {
     const session = await this.#session(caller, sessionId);
-    const all = { limit: ARCHIVED_MAX, offset: 0 };
+    const all = { limit: ARCHIVE_FILES_MAX, offset: 0 };
     const { downloads } = await this.#parts.rows.list(caller.applicationId, session, all);
-    return downloads.map(row => this.#served(row));
+    return downloads.map(row => this.#servedFile(row));
   }
 
   /** The file that a signed link refers to. */
@@ -100,7 +100,7 @@ export class Downloads {
 
   readonly #find: FileFinder = async (application, id) => {
     const row = await this.#parts.rows.get(application, id as DownloadId);
-    return row && this.#served(row);
+    return row && this.#servedFile(row);
   };
 
   async #shown(application: ApplicationId, rows: readonly CompleteDownload[]): Promise<Download[]> {
@@ -129,13 +129,13 @@ export class Downloads {
   async #urlOf(row: CompleteDownload, isStored: boolean, expiresAt: Date): Promise<string> {
     const { artifacts, links } = this.#parts;
     const shown = { contentType: row.mimeType, contentDisposition: contentDisposition('attachment', row.filename) };
-    const direct =
+    const directUrl =
       isStored &&
       (await artifacts.signedUrl(this.#keyOf(row), { expiresAt, verb: 'GET', ...shown }).catch(() => undefined));
-    return direct || links.make({ application: row.applicationId, object: `${DOWNLOAD}:${row.id}` }, expiresAt).url;
+    return directUrl || links.make({ application: row.applicationId, object: `${DOWNLOAD}:${row.id}` }, expiresAt).url;
   }
 
-  #served(row: CompleteDownload): ServedFile {
+  #servedFile(row: CompleteDownload): ServedFile {
     return {
       ...{ name: row.filename, size: row.size, mimeType: row.mimeType, tag: row.checksum, createdAt: row.createdAt },
       disposition: 'attachment',

@@ -3,20 +3,20 @@
 import { fault } from '../faults.ts';
 
 const NAME_BYTES_MAX = 255;
-const NAMELESS = 'download';
+const DEFAULT_NAME = 'download';
 const CONTROL = /[\u0000-\u001f\u007f]/;
-const NOT_IN_A_NAME = /[\u0000-\u001f\u007f/\\]/g;
+const FORBIDDEN_CHARACTERS = /[\u0000-\u001f\u007f/\\]/g;
 
 /** Returns the name unchanged, or throws a fault that says what is wrong with it. */
 export function checkedUploadName(name: string): string {
-  const wrong = wrongWith(name);
-  if (wrong === undefined) return name;
-  throw fault('invalid_file', `The file name ${JSON.stringify(name.slice(0, 100))} ${wrong}.`, {
+  const problem = nameProblem(name);
+  if (problem === undefined) return name;
+  throw fault('invalid_file', `The file name ${JSON.stringify(name.slice(0, 100))} ${problem}.`, {
     advice: `Send a plain file name of 1 to ${NAME_BYTES_MAX} bytes, without a folder.`,
   });
 }
 
-function wrongWith(name: string): string | undefined {
+function nameProblem(name: string): string | undefined {
   if (name === '' || name === '.' || name === '..') return 'is not a file name';
   if (/[/\\]/.test(name)) return 'contains a slash';
   if (CONTROL.test(name)) return 'contains a control character';
@@ -26,8 +26,8 @@ function wrongWith(name: string): string | undefined {
 
 /** Makes the name of a download safe to display. The browser cleans names too, but a compromised browser may not. */
 export function downloadName(suggested: string): string {
-  const clean = shortened(suggested.toWellFormed().replace(NOT_IN_A_NAME, '_'));
-  return clean === '' || clean === '.' || clean === '..' ? NAMELESS : clean;
+  const clean = shortened(suggested.toWellFormed().replace(FORBIDDEN_CHARACTERS, '_'));
+  return clean === '' || clean === '.' || clean === '..' ? DEFAULT_NAME : clean;
 }
 
 /** Truncates the name between characters, keeping the extension. */

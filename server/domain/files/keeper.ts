@@ -6,15 +6,15 @@ import type { Staged, Staging } from '../../engines/artifacts/staging.ts';
 import type { CompleteDownload, DownloadRow, DownloadRows } from '../../engines/store/rows/downloads.ts';
 import type { EventRows } from '../../engines/store/rows/events.ts';
 import type { StoredBytes } from '../../engines/store/rows/retention.ts';
-import { namesInHostile } from '../../kit/hostile-file.ts';
+import { listHostileFolder } from '../../kit/hostile-file.ts';
 import type { ApplicationId, DownloadId, SessionId } from '../../kit/ids.ts';
 import type { Runtime } from '../../kit/runtime.ts';
 import type { Limits } from '../limits/limits.ts';
 import type { Outbox } from './outbox.ts';
 import { mimeTypeOf, SNIFFED_BYTES } from './sniff.ts';
-import { guidsAmong, stateAmong } from './whole-files.ts';
+import { downloadGuids, downloadState } from './whole-files.ts';
 
-const READ_AT_ONCE_BYTES = 256 * 1024;
+const READ_CHUNK_BYTES = 256 * 1024;
 /** Twice the maximum number of downloads per session, because a partial file has two names for a moment. */
 const NAMES_MAX = 20_000;
 
@@ -35,7 +35,7 @@ export interface KeeperParts extends Pick<Runtime, 'clock' | 'log' | 'host'> {
 }
 
 /** The file exceeds a limit, so that a retry would fail too. */
-export class TooMuch extends Error {}
+export class LimitExceeded extends Error {}
 
 export const overSessionLimit = (bytes: number): string =>
   `the downloads of the session exceed their limit of ${bytes} bytes`;
@@ -49,22 +49,22 @@ export class Keeper {
 
   /** The guids of all downloads that have a file in the box, complete or partial. */
   async guidsIn(folder: string): Promise<readonly string[]> {
-    return guidsAmong(await namesInHostile(folder, this.parts.downloadsFolder, NAMES_MAX));
+    return downloadGuids(await listHostileFolder(folder, this.parts.downloadsFolder, NAMES_MAX));
   }
 
   async look(folder: string, guid: string): Promise<'whole' | 'partial' | 'absent'> {
-    return stateAmong(await namesInHostile(folder, this.parts.downloadsFolder, NAMES_MAX), guid);
+    return downloadState(await listHostileFolder(folder, this.parts.downloadsFolder, NAMES_MAX), guid);
   }
 
-  /** Throws `TooMuch` if a limit of the session or of its application would be exceeded. */
+  /** Throws `LimitExceeded` if a limit of the session or of its application would be exceeded. */
   async assertRoomFor(row: Pick<DownloadRow, 'applicationId' | 'sessionId'>, bytes: number): Promise<void> {
     const { rows, stored, limits, sessionBytesMax } = this.parts;
     const ofSession = await rows.bytesOf(row.applicationId, row.sessionId);
-    if (ofSession + bytes > sessionBytesMax) throw new TooMuch(overSessionLimit(sessionBytesMax));
+    if (ofSession + bytes > sessionBytesMax) throw new LimitExceeded(overSessionLimit(sessionBytesMax));
     const { maxStoredBytes } = await limits.effective(row.applicationId);
     const ofApplication = await stored.ofApplication(row.applicationId);
     if (ofApplication + bytes > maxStoredBytes)
-      throw new TooMuch(`the application may store ${maxStoredBytes} bytes, and already stores ${ofApplication}`);
+      throw new LimitExceeded(`the application may store ${maxStoredBytes} bytes, and already stores ${ofApplication}`);
   }
 
   /**
@@ -93,8 +93,8 @@ export class Keeper {
     const { size, checksum } = staged;
     const complete = { ...row, state: 'complete', mimeType, size, checksum, finishedAt: clock.now() } as const;
     const key = keyOf(row.applicationId, row.sessionId, row.id);
-    const posted = outbox.row(row.applicationId, { key, staged: staged.name, contentType: mimeType });
-    if (!(await rows.complete(complete, posted))) {
+    const outboxRow = outbox.row(row.applicationId, { key, staged: staged.name, contentType: mimeType });
+    if (!(await rows.complete(complete, outboxRow))) {
       await staging.remove(staged.name);
       return undefined;
     }
@@ -106,7 +106,7 @@ export class Keeper {
 async function* firstBytes(file: FileHandle, bytes: number, head: { bytes: Buffer }): AsyncGenerator<Buffer> {
   if (bytes === 0) return;
   for await (const chunk of file.createReadStream({
-    ...{ start: 0, end: bytes - 1, autoClose: false, highWaterMark: READ_AT_ONCE_BYTES },
+    ...{ start: 0, end: bytes - 1, autoClose: false, highWaterMark: READ_CHUNK_BYTES },
   })) {
     if (head.bytes.length < SNIFFED_BYTES) head.bytes = Buffer.concat([head.bytes, chunk.subarray(0, SNIFFED_BYTES)]);
     yield chunk;

@@ -6,7 +6,7 @@ import type { SessionRow, SessionRows } from '../../engines/store/rows/sessions.
 import { reason } from '../../kit/fault.ts';
 import { type DownloadId, isUuid, newId, type SessionId } from '../../kit/ids.ts';
 import { downloadName } from './file-names.ts';
-import { type Keeper, TooMuch } from './keeper.ts';
+import { type Keeper, LimitExceeded } from './keeper.ts';
 
 const BATCH = 100;
 
@@ -16,7 +16,7 @@ export interface LeftBehindParts {
   readonly sessions: Pick<SessionRows, 'byId'>;
 }
 
-export async function takeLeftBehind(parts: LeftBehindParts): Promise<{ taken: number; failed: number }> {
+export async function takeLeftBehindFiles(parts: LeftBehindParts): Promise<{ taken: number; failed: number }> {
   const { keeper, salvage } = parts;
   let taken = 0;
   for (const id of await salvage.sessions()) taken += await takeFilesOf(parts, id);
@@ -24,7 +24,7 @@ export async function takeLeftBehind(parts: LeftBehindParts): Promise<{ taken: n
   let failed = 0;
   const waiting = new Set(await salvage.sessions());
   for (const { sessionId, guid } of await rows.leftBehind(host, BATCH))
-    if (!waiting.has(sessionId) && (await rows.fail(sessionId, guid, NOT_WHOLE, clock.now()))) failed += 1;
+    if (!waiting.has(sessionId) && (await rows.fail(sessionId, guid, INCOMPLETE, clock.now()))) failed += 1;
   return { taken, failed };
 }
 
@@ -38,17 +38,17 @@ export async function failPartial({ parts }: Keeper, session: SessionRow, whole:
   try {
     for (const { state, guid, filename } of await rows.ofSession(session.id)) {
       if (state !== 'running' || names.has(guid)) continue;
-      if (!(await rows.fail(session.id, guid, NOT_WHOLE, clock.now()))) continue;
-      const detail = { filename, reason: NOT_WHOLE };
+      if (!(await rows.fail(session.id, guid, INCOMPLETE, clock.now()))) continue;
+      const detail = { filename, reason: INCOMPLETE };
       await events.append(session.id, { type: 'download.failed', at: clock.now(), actor: { kind: 'service' }, detail });
     }
   } catch (error) {
-    // Not fatal: `takeLeftBehind` marks these downloads too.
+    // Not fatal: `takeLeftBehindFiles` marks these downloads too.
     log.warn('downloads.not_marked', { sessionId: session.id, reason: reason(error) });
   }
 }
 
-const NOT_WHOLE = 'the session ended before the download was complete';
+const INCOMPLETE = 'the session ended before the download was complete';
 
 /** Skips a session that has not ended: its files are still being moved. */
 async function takeFilesOf({ keeper, salvage, sessions }: LeftBehindParts, id: string): Promise<number> {
@@ -57,7 +57,7 @@ async function takeFilesOf({ keeper, salvage, sessions }: LeftBehindParts, id: s
   const known = new Map((await keeper.parts.rows.ofSession(id as SessionId)).map(row => [row.guid, row]));
   let taken = 0;
   for (const guid of await salvage.namesOf(id)) {
-    const row = session && (known.get(guid) ?? nameless(session, guid, keeper));
+    const row = session && (known.get(guid) ?? unnamedDownload(session, guid, keeper));
     if (row?.state === 'running' && isUuid(guid)) taken += await takeOne(keeper, row, salvage.pathOf(id, guid));
     await salvage.remove(id, guid);
   }
@@ -71,14 +71,14 @@ async function takeOne(keeper: Keeper, row: DownloadRow, path: string): Promise<
     await keeper.assertRoomFor(row, await staging.sizeOf(path));
     return (await keeper.keepMoved(row, path)) ? 1 : 0;
   } catch (error) {
-    if (!(error instanceof TooMuch)) throw error;
+    if (!(error instanceof LimitExceeded)) throw error;
     await rows.fail(row.sessionId, row.guid, error.message, clock.now());
     return 0;
   }
 }
 
 /** A row for a download that began and completed while no server was connected, so that its name is unknown. */
-function nameless({ id: sessionId, applicationId }: SessionRow, guid: string, { parts }: Keeper): DownloadRow {
+function unnamedDownload({ id: sessionId, applicationId }: SessionRow, guid: string, { parts }: Keeper): DownloadRow {
   const now = parts.clock.now();
   const named = { id: newId<DownloadId>(now), applicationId, sessionId, hostId: parts.host, guid };
   return { ...named, filename: downloadName(''), state: 'running', createdAt: now };

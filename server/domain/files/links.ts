@@ -13,7 +13,7 @@ const PATH = '/v1/browsers/files/';
 /** `kind:id`, such as `download:…`. The kind determines which finder is used. */
 export type LinkObject = `${string}:${string}`;
 
-export interface Linked {
+export interface LinkTarget {
   readonly application: ApplicationId;
   readonly object: LinkObject;
 }
@@ -40,18 +40,19 @@ export class Links {
   }
 
   /** Makes a link that is valid for GET, and also for HEAD, which reveals less. */
-  make({ application, object }: Linked, expiresAt = this.expiry()): Link {
+  make({ application, object }: LinkTarget, expiresAt = this.expiry()): Link {
     const words = [VERSION, 'GET', application, object, expiresAt.getTime().toString(36)].join(' ');
     const token = `${Buffer.from(words).toString('base64url')}.${this.#sign(words)}`;
     return { url: `${this.#publicUrl}${PATH}${token}`, expiresAt };
   }
 
-  read(token: string): Linked {
+  read(token: string): LinkTarget {
     const [encoded = '', signature = '', ...more] = token.split('.');
     const words = Buffer.from(encoded, 'base64url').toString();
-    const isOurs = same(signature, this.#sign(words)) && Buffer.from(words).toString('base64url') === encoded;
+    const isAuthentic = same(signature, this.#sign(words)) && Buffer.from(words).toString('base64url') === encoded;
     const [version, verb, application = '', object = '', expiry = ''] = words.split(' ');
-    if (!isOurs || more.length > 0 || version !== VERSION || verb !== 'GET' || !isUuid(application)) throw invalid();
+    if (!isAuthentic || more.length > 0 || version !== VERSION || verb !== 'GET' || !isUuid(application))
+      throw invalid();
     const expiresAt = new Date(Number.parseInt(expiry, 36));
     if (!(expiresAt > this.#clock.now())) throw expired(expiresAt);
     return { application: application as ApplicationId, object: object as LinkObject }; // Signed by `make`.

@@ -25,7 +25,7 @@ export interface OutboxParts extends Pick<Runtime, 'clock' | 'log' | 'host'> {
   readonly prompt: () => void;
 }
 
-export interface Posted {
+export interface OutboxFile {
   readonly key: ArtifactKey;
   /** Name in the staging folder. */
   readonly staged: string;
@@ -43,13 +43,13 @@ export class Outbox implements Closeable {
   }
 
   /** Takes ownership of the staged file. From now on it can be opened under its key. */
-  async post(application: ApplicationId, posted: Posted): Promise<void> {
+  async post(application: ApplicationId, posted: OutboxFile): Promise<void> {
     await this.#parts.rows.add(this.row(application, posted));
     this.#parts.prompt();
   }
 
   /** The row for a post, for callers that insert it in their own transaction and then call `prompt`. */
-  row(applicationId: ApplicationId, posted: Posted): OutboxRow {
+  row(applicationId: ApplicationId, posted: OutboxFile): OutboxRow {
     const { host, clock } = this.#parts;
     const now = clock.now();
     return { id: newId(now), applicationId, hostId: host, ...posted, attempts: 0, dueAt: now, createdAt: now };

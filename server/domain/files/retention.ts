@@ -15,7 +15,7 @@ const BATCH = 100;
 const KEYS_AT_ONCE = 500;
 
 /** Deletes the rows that a family keeps about the files of a session. Called after the files have been removed. */
-export type Forget = (application: ApplicationId, session: SessionId) => Promise<void>;
+export type RowCleanup = (application: ApplicationId, session: SessionId) => Promise<void>;
 
 export interface RetentionParts extends Pick<Runtime, 'clock' | 'log'> {
   readonly rows: RetentionRows;
@@ -23,7 +23,7 @@ export interface RetentionParts extends Pick<Runtime, 'clock' | 'log'> {
   readonly artifacts: Pick<Artifacts, 'list'>;
   readonly outbox: Pick<Outbox, 'remove'>;
   readonly prefixOf: (application: ApplicationId, session: SessionId) => ArtifactPrefix;
-  readonly forgets: readonly Forget[];
+  readonly rowCleanups: readonly RowCleanup[];
 }
 
 export interface RetentionPeriods {
@@ -76,7 +76,7 @@ export async function sweep(parts: RetentionParts): Promise<{ files: number; ses
 }
 
 async function removeFiles(parts: RetentionParts, { applicationId, id }: ExpiredSession): Promise<void> {
-  const { rows, waiting, artifacts, outbox, prefixOf, forgets } = parts;
+  const { rows, waiting, artifacts, outbox, prefixOf, rowCleanups } = parts;
   const prefix = prefixOf(applicationId, id);
   let keys = (await waiting.under(applicationId, prefix)) as ArtifactKey[]; // Checked when they were posted.
   for await (const key of artifacts.list(prefix)) {
@@ -86,6 +86,6 @@ async function removeFiles(parts: RetentionParts, { applicationId, id }: Expired
     keys = [];
   }
   await outbox.remove(applicationId, keys);
-  for (const forget of forgets) await forget(applicationId, id);
-  await rows.filesGone(applicationId, id);
+  for (const forget of rowCleanups) await forget(applicationId, id);
+  await rows.forgetFiles(applicationId, id);
 }

@@ -33,7 +33,7 @@ const SIGNATURES: ReadonlyArray<readonly [offset: number, hex: string, type: str
 ];
 
 /** Formats that are zip archives. */
-const ZIPPED: Readonly<Record<string, string>> = {
+const ZIP_TYPES: Readonly<Record<string, string>> = {
   docx: 'application/vnd.openxmlformats-officedocument.wordprocessingml.document',
   xlsx: 'application/vnd.openxmlformats-officedocument.spreadsheetml.sheet',
   pptx: 'application/vnd.openxmlformats-officedocument.presentationml.presentation',
@@ -67,7 +67,7 @@ const UNKNOWN = 'application/octet-stream';
 export function mimeTypeOf(head: Uint8Array, filename: string): string {
   const bytes = Buffer.from(head.buffer, head.byteOffset, Math.min(head.byteLength, SNIFFED_BYTES));
   const extension = /\.([a-z0-9]{1,8})$/i.exec(filename)?.[1]?.toLowerCase() ?? '';
-  if (has(bytes, 0, '504b0304') || has(bytes, 0, '504b0506')) return ZIPPED[extension] ?? 'application/zip';
+  if (has(bytes, 0, '504b0304') || has(bytes, 0, '504b0506')) return ZIP_TYPES[extension] ?? 'application/zip';
   const signed = SIGNATURES.find(([offset, hex]) => has(bytes, offset, hex));
   if (signed) return signed[2];
   if (!isText(bytes)) return UNKNOWN;

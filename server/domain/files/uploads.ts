@@ -2,7 +2,7 @@
 // can read but not write, and are removed with it. The row is kept, so that a caller that lost the response can see
 // what arrived.
 import { readFile } from 'node:fs/promises';
-import type { UploadAnswer } from '../../../contract/files.ts';
+import type { UploadResponse } from '../../../contract/files.ts';
 import type { Session } from '../../../contract/sessions.ts';
 import type { Actor, EventRows } from '../../engines/store/rows/events.ts';
 import type { StoredBytes } from '../../engines/store/rows/retention.ts';
@@ -19,7 +19,7 @@ import { requireSession } from '../sessions/session.ts';
 import { checkedUploadName } from './file-names.ts';
 
 /** The folder that official clients expect in paths, whatever the real folder is. */
-const SHOWN_FOLDER = '/tmp/.uploads';
+const COMPAT_FOLDER = '/tmp/.uploads';
 
 export interface UploadsParts {
   readonly rows: UploadRows;
@@ -48,7 +48,7 @@ export interface UploadRoom {
 }
 
 /** A completely received file on local disk. */
-export interface Received {
+export interface ReceivedFile {
   readonly fileName: string;
   readonly path: string;
   readonly size: number;
@@ -87,11 +87,11 @@ export class Uploads {
         advice: `The limit maxStoredBytes of the application is ${maxStoredBytes} bytes, of which ${kept} are in use. Delete downloads, or ask for a higher limit.`,
       },
     ];
-    const least = rooms.reduce((one, other) => (other.maxBytes < one.maxBytes ? other : one));
-    return { ...least, room: { session, application } };
+    const smallest = rooms.reduce((one, other) => (other.maxBytes < one.maxBytes ? other : one));
+    return { ...smallest, room: { session, application } };
   }
 
-  async upload(caller: Uploader, id: string, file: Received): Promise<UploadAnswer> {
+  async upload(caller: Uploader, id: string, file: ReceivedFile): Promise<UploadResponse> {
     const name = checkedUploadName(file.fileName);
     const { row, live } = await this.#running(caller, id);
     return this.#turns.take(row.id, () => this.#keep(caller, row, live, { ...file, fileName: name }));
@@ -123,11 +123,11 @@ export class Uploads {
     }));
   }
 
-  async #keep(caller: Uploader, session: SessionRow, live: LiveSession, file: Received): Promise<UploadAnswer> {
+  async #keep(caller: Uploader, session: SessionRow, live: LiveSession, file: ReceivedFile): Promise<UploadResponse> {
     const { rows, events, sessionBytesMax, clock } = this.#parts;
     const { fileName, size, checksum } = file;
     const others = (await rows.ofSession(session.applicationId, session.id)).filter(({ name }) => name !== fileName);
-    if (sum(others) + size > sessionBytesMax) throw tooMuch(sessionBytesMax);
+    if (sum(others) + size > sessionBytesMax) throw uploadTooLarge(sessionBytesMax);
     const now = clock.now();
     // File before row: a row must not name a file that does not exist, while a file without a row is replaced by a retry.
     if (!live.isOpen) throw sessionNotRunning(session.id, 'ending');
@@ -137,7 +137,7 @@ export class Uploads {
     if (!put) throw sessionNotRunning(session.id, 'ending');
     const actor: Actor = caller.keyId ? { kind: 'agentKey', id: caller.keyId } : { kind: 'viewer' };
     await events.append(session.id, { type: 'file.uploaded', at: now, actor, detail: { fileName, size, checksum } });
-    return { message: 'File uploaded', fileName, filePath: `${SHOWN_FOLDER}/${fileName}`, size, checksum };
+    return { message: 'File uploaded', fileName, filePath: `${COMPAT_FOLDER}/${fileName}`, size, checksum };
   }
 
   async #running(caller: Uploader, id: string): Promise<{ row: SessionRow; live: LiveSession }> {
@@ -151,7 +151,7 @@ export class Uploads {
 
 const sum = (rows: readonly UploadRow[]): number => rows.reduce((bytes, { size }) => bytes + size, 0);
 
-const tooMuch = (bytes: number) =>
+const uploadTooLarge = (bytes: number) =>
   fault(
     'payload_too_large',
     `The uploads of one session may have at most ${bytes} bytes in total, and this file exceeds that limit.`,

@@ -1,13 +1,13 @@
 // The watcher for files: follows downloads while the browser runs, moves them aside after it has ended, and lists uploads in
 // the session resource.
 import type { SalvagedFiles } from '../../engines/artifacts/salvage.ts';
-import { namesInHostile } from '../../kit/hostile-file.ts';
+import { listHostileFolder } from '../../kit/hostile-file.ts';
 import type { Watcher } from '../sessions/watchers.ts';
 import { DownloadWatch } from './download-watch.ts';
 import type { Keeper } from './keeper.ts';
 import { failPartial } from './left-behind.ts';
 import type { Uploads } from './uploads.ts';
-import { wholeAmong } from './whole-files.ts';
+import { completeGuids } from './whole-files.ts';
 
 /** More entries than the downloads folder of a box can contain. */
 const NAMES_MAX = 1_000_000;
@@ -34,7 +34,7 @@ export const filesWatcher = ({ keeper, salvage, uploads, prompt }: FilesWatcherP
   // are recognised later.
   salvage: async (row, { folder }) => {
     const { downloadsFolder } = keeper.parts;
-    const whole = wholeAmong(await namesInHostile(folder, downloadsFolder, NAMES_MAX));
+    const whole = completeGuids(await listHostileFolder(folder, downloadsFolder, NAMES_MAX));
     await salvage.moveIn(row.id, `${folder}/${downloadsFolder}`, whole);
     await failPartial(keeper, row, whole);
   },

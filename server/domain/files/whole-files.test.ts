@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { guidsAmong, stateAmong, wholeAmong } from './whole-files.ts';
+import { completeGuids, downloadGuids, downloadState } from './whole-files.ts';
 
 const [WHOLE, PARTIAL, ENDING] = [1, 2, 3].map(n => `0f9c2a4e-1111-4222-8333-44445555666${n}`) as [
   string,
@@ -17,10 +17,10 @@ const NAMES = [
 ];
 
 test('counts a file as partial while its .crdownload file exists', () => {
-  assert.deepEqual(wholeAmong(NAMES), [WHOLE]);
+  assert.deepEqual(completeGuids(NAMES), [WHOLE]);
   assert.deepEqual(
-    [WHOLE, PARTIAL, ENDING, 'nowhere'].map(guid => stateAmong(NAMES, guid)),
+    [WHOLE, PARTIAL, ENDING, 'nowhere'].map(guid => downloadState(NAMES, guid)),
     ['whole', 'partial', 'partial', 'absent'],
   );
-  assert.deepEqual([...new Set(guidsAmong(NAMES))], [WHOLE, PARTIAL, ENDING]);
+  assert.deepEqual([...new Set(downloadGuids(NAMES))], [WHOLE, PARTIAL, ENDING]);
 });

@@ -4,15 +4,15 @@ const GUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 const PARTIAL = '.crdownload';
 
 /** Returns the guids of downloads that have a file, complete or partial. May contain duplicates. */
-export const guidsAmong = (names: readonly string[]): readonly string[] =>
+export const downloadGuids = (names: readonly string[]): readonly string[] =>
   names.map(name => (name.endsWith(PARTIAL) ? name.slice(0, -PARTIAL.length) : name)).filter(name => GUID.test(name));
 
-export function stateAmong(names: readonly string[], guid: string): 'whole' | 'partial' | 'absent' {
+export function downloadState(names: readonly string[], guid: string): 'whole' | 'partial' | 'absent' {
   if (names.includes(guid + PARTIAL)) return 'partial';
   return names.includes(guid) ? 'whole' : 'absent';
 }
 
-export function wholeAmong(names: readonly string[]): readonly string[] {
+export function completeGuids(names: readonly string[]): readonly string[] {
   const all = new Set(names);
   return names.filter(name => GUID.test(name) && !all.has(name + PARTIAL));
 }

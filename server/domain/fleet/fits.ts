@@ -4,7 +4,7 @@ import type { JoiningHost, LivingHost } from '../../engines/store/rows/hosts.ts'
 import { Fault } from '../../kit/fault.ts';
 import { isLoopback } from '../../kit/loopback.ts';
 
-const CLOCKS_APART_MAX_MS = 5_000;
+const CLOCK_SKEW_MAX_MS = 5_000;
 
 export interface FileStorage {
   readonly kind: 'disk' | 's3';
@@ -18,7 +18,7 @@ export interface FileStorage {
  * Checks that the host may join, and returns the mark of the storage.
  * @throws Fault `fleet_refused`
  */
-export async function assertFits(
+export async function assertMayJoin(
   own: JoiningHost,
   storage: FileStorage,
   others: readonly LivingHost[],
@@ -31,7 +31,7 @@ export async function assertFits(
     throw refused(`This server keeps files on its disk, and the database is in use by ${named}.`, {
       cure: 'Several hosts need one bucket: set BERTH_S3_BUCKET for all of them, or stop the other host.',
     });
-  for (const other of others) assertAgrees(own, other);
+  for (const other of others) assertCompatible(own, other);
   if (storage.kind === 'disk') return { storeMark: DISK_MARK };
   const storeMark = await storage.mark();
   for (const other of others)
@@ -55,7 +55,7 @@ async function markWhenAlone(storage: FileStorage): Promise<string> {
   return mark().catch(() => NO_MARK);
 }
 
-function assertAgrees(own: JoiningHost, other: LivingHost): void {
+function assertCompatible(own: JoiningHost, other: LivingHost): void {
   const named = `host ${other.id} (${other.url})`;
   if (other.storeMark === DISK_MARK && !areProcesses(own, other))
     throw refused(`The database is in use by ${named}, which keeps files on its disk.`, {
@@ -65,9 +65,9 @@ function assertAgrees(own: JoiningHost, other: LivingHost): void {
     throw refused(`The secret of this server differs from that of ${named}.`, {
       cure: 'Set the same BERTH_SECRET for all hosts.',
     });
-  const apartMs = Math.abs(other.clockMs - own.clockMs);
-  if (apartMs > CLOCKS_APART_MAX_MS)
-    throw refused(`The clock of this server differs by ${Math.round(apartMs / 1000)} s from that of ${named}.`, {
+  const skewMs = Math.abs(other.clockMs - own.clockMs);
+  if (skewMs > CLOCK_SKEW_MAX_MS)
+    throw refused(`The clock of this server differs by ${Math.round(skewMs / 1000)} s from that of ${named}.`, {
       cure: 'Synchronize the clocks of all machines with NTP, then start again.',
     });
   if (isSocket(own) || isSocket(other) ? !areProcesses(own, other) : isLocal(own) !== isLocal(other))

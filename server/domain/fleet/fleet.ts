@@ -7,7 +7,7 @@ import type { HostId } from '../../kit/ids.ts';
 import type { Runtime } from '../../kit/runtime.ts';
 import type { Closeable } from '../../kit/scope.ts';
 import { within } from '../../kit/wait.ts';
-import { assertFits, type FileStorage } from './fits.ts';
+import { assertMayJoin, type FileStorage } from './fits.ts';
 import { choose, roomByRegion, roomOf } from './placement.ts';
 
 export interface LeaseTimes {
@@ -20,12 +20,12 @@ export interface LeaseTimes {
  * Divisors of the lease time. They give the interval between renewals, and the time within which the database must
  * respond.
  */
-const RENEWALS = 6;
-const ANSWERS = 3;
+const RENEWALS_PER_LEASE = 6;
+const TIMEOUTS_PER_LEASE = 3;
 /**
  * A host that could not renew its lease ends its sessions this fraction of a lease before others may declare it lost.
  */
-const FENCE_BEFORE = 1 / 8;
+const FENCE_MARGIN = 1 / 8;
 
 export interface FleetParts extends Pick<Runtime, 'host' | 'clock' | 'log'> {
   readonly rows: Hosts;
@@ -44,7 +44,7 @@ interface Lease {
 
 export class Fleet implements Closeable {
   readonly #parts: FleetParts;
-  readonly #answerMs: number;
+  readonly #responseMs: number;
   readonly #renewMs: number;
   #lease: Lease | undefined;
   #living: readonly LivingHost[] = [];
@@ -52,7 +52,7 @@ export class Fleet implements Closeable {
   readonly #placed = new Map<HostId, number>();
   #warm: () => number = () => 0;
   #fence: (why: string) => Promise<void> = async () => {};
-  #looked: () => void = () => {};
+  #hostsReadListener: () => void = () => {};
   #fencing: Promise<void> | undefined;
   readonly #closing = new AbortController();
   #renewing: Promise<void> | undefined;
@@ -61,8 +61,8 @@ export class Fleet implements Closeable {
 
   constructor(parts: FleetParts) {
     this.#parts = parts;
-    this.#answerMs = parts.lease.ms / ANSWERS;
-    this.#renewMs = parts.lease.ms / RENEWALS;
+    this.#responseMs = parts.lease.ms / TIMEOUTS_PER_LEASE;
+    this.#renewMs = parts.lease.ms / RENEWALS_PER_LEASE;
   }
 
   get leaseMs(): number {
@@ -80,7 +80,7 @@ export class Fleet implements Closeable {
     const clockMs = Math.round(clock.now().getTime() - now.getTime() - (clock.monotonicMs() - askedMs) / 2);
     const row = { ...own, id: host, incarnation: randomUUID(), clockMs };
     const beganMs = clock.monotonicMs();
-    const judge = (others: readonly LivingHost[]) => assertFits(row, storage, others);
+    const judge = (others: readonly LivingHost[]) => assertMayJoin(row, storage, others);
     const { wasLost } = await rows.join(row, this.leaseMs, judge, this.#renewing === undefined);
     this.#lease = { row, untilMs: beganMs + this.leaseMs, sinceMs: beganMs };
     await this.#look();
@@ -104,8 +104,8 @@ export class Fleet implements Closeable {
   }
 
   /** Sets a function that is called each time the living hosts have been read. */
-  onLook(looked: () => void): void {
-    this.#looked = looked;
+  onHostsRead(looked: () => void): void {
+    this.#hostsReadListener = looked;
   }
 
   /**
@@ -128,17 +128,17 @@ export class Fleet implements Closeable {
     const askedMs = clock.monotonicMs();
     const others = this.peers.length;
     try {
-      const renewed = await within(this.#answerMs, 'the lease to be renewed', () =>
+      const renewed = await within(this.#responseMs, 'the lease to be renewed', () =>
         rows.renew(lease.row, this.leaseMs, this.#warm()),
       );
       // A host that is leaving has already recorded that it leaves, and its sessions are left to its next process.
       if (this.#isClosed) return;
       if (!renewed) await this.#lost('another host declared this host lost');
       else lease.untilMs = askedMs + this.leaseMs;
-      await within(this.#answerMs, 'the hosts', () => this.#look());
+      await within(this.#responseMs, 'the hosts', () => this.#look());
     } catch (error) {
       log.warn('fleet.not_renewed', { reason: reason(error) });
-      const isOver = clock.monotonicMs() > lease.untilMs - this.leaseMs * FENCE_BEFORE;
+      const isOver = clock.monotonicMs() > lease.untilMs - this.leaseMs * FENCE_MARGIN;
       // If the host is alone, no other host can declare it lost, so its sessions can wait for the database.
       if (isOver && others > 0 && this.#lease === lease && !this.#isClosed)
         await this.#lost('the lease could not be renewed in time');
@@ -149,7 +149,7 @@ export class Fleet implements Closeable {
    * Whether this host may declare others lost: it must have renewed its own lease without a gap for the length of a
    * lease.
    */
-  get mayJudge(): boolean {
+  get mayDeclareLost(): boolean {
     const nowMs = this.#parts.clock.monotonicMs();
     const lease = this.#lease;
     return lease !== undefined && nowMs < lease.untilMs && nowMs - lease.sinceMs > this.leaseMs;
@@ -212,7 +212,7 @@ export class Fleet implements Closeable {
     const { rows, log } = this.#parts;
     const lease = this.#lease;
     if (!lease) return;
-    await within(this.#answerMs, 'the lease to be given up', () =>
+    await within(this.#responseMs, 'the lease to be given up', () =>
       rows.leave(lease.row, how, how === 'away' ? this.#parts.lease.restartMs : 0),
     ).catch(error => log.warn('fleet.not_left', { reason: reason(error) }));
   }
@@ -232,7 +232,7 @@ export class Fleet implements Closeable {
     const counted = new Map(this.#placed);
     this.#living = await this.#parts.rows.living();
     for (const [host, count] of counted) this.#placed.set(host, Math.max(0, (this.#placed.get(host) ?? 0) - count));
-    this.#looked();
+    this.#hostsReadListener();
   }
 
   /** Called when the lease is lost. Ends the sessions, then joins again as a host without sessions. */
@@ -250,7 +250,7 @@ export class Fleet implements Closeable {
     await this.#fence(why);
     while (!this.#isClosed) {
       try {
-        await within(3 * this.#answerMs, 'the host to join again', () => this.join());
+        await within(3 * this.#responseMs, 'the host to join again', () => this.join());
         return;
       } catch (error) {
         log.warn('fleet.not_joined', { reason: reason(error) });

@@ -8,7 +8,7 @@ import type { Refusal } from '../limits/refusals.ts';
 import { admitForwarded } from './host-tokens.ts';
 import type { LineOutcome, LineRequest } from './line.ts';
 import type { LineTicket } from './line-ticket.ts';
-import type { Owned } from './owners.ts';
+import type { OwnedKind } from './owners.ts';
 
 /** Another living host. */
 export type Peer = LivingHost;
@@ -39,7 +39,7 @@ export interface Forwarding {
   /** Marks a request that another host passed on. Throws if its token is not valid. */
   admit(request: IncomingMessage): void;
   /** Returns the other host that owns the object. */
-  elsewhere(kind: Owned, id: string, application?: string): Promise<Peer | undefined>;
+  elsewhere(kind: OwnedKind, id: string, application?: string): Promise<Peer | undefined>;
   readonly host: HostId;
   /** Returns the host that should start a browser for a request. Undefined if none of the remaining hosts can. */
   place(region: string | undefined, tried: ReadonlySet<HostId>): Peer | 'here' | undefined;

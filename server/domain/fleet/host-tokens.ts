@@ -14,7 +14,7 @@ export const HOST_TOKEN_HEADER = 'x-berth-host-token';
 const VALID_MS = 15_000;
 const TOKEN_CHARS_MAX = 8192;
 
-export interface Passed {
+export interface PassedRequest {
   readonly method: string;
   /** Path and query. */
   readonly path: string;
@@ -31,7 +31,7 @@ export class HostTokens {
     this.#clock = clock;
   }
 
-  make(to: HostId, { method, path }: Passed, { ip, address, port }: Omit<ForwardedFrom, 'host'>): string {
+  make(to: HostId, { method, path }: PassedRequest, { ip, address, port }: Omit<ForwardedFrom, 'host'>): string {
     const expires = this.#clock.now().getTime() + VALID_MS;
     const words = JSON.stringify([this.#host, to, method, path, expires, ip, address, port ?? null]);
     return `${Buffer.from(words).toString('base64url')}.${this.#sign(words)}`;
@@ -41,7 +41,7 @@ export class HostTokens {
    * Returns where the request came from.
    * @throws Fault `permission_denied` for a token that no host of this fleet made for this request.
    */
-  read(token: string, { method, path }: Passed): ForwardedFrom {
+  read(token: string, { method, path }: PassedRequest): ForwardedFrom {
     const [encoded = '', signature = '', ...more] = token.length > TOKEN_CHARS_MAX ? [] : token.split('.');
     const words = Buffer.from(encoded, 'base64url').toString();
     if (more.length > 0 || !same(signature, this.#sign(words))) throw refused('was not issued by this fleet');

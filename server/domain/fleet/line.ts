@@ -19,7 +19,7 @@ import { nextInLine } from './next-in-line.ts';
 const RETRY_MS = 1_000;
 /** Ends of sessions within this time are announced together. */
 const GATHER_MS = 20;
-const LOOKED_AT_MAX = 5_000;
+const ROWS_PER_ROUND_MAX = 5_000;
 
 export type LineAttempt<T> = (ticket: LineTicket) => Promise<{ readonly got: T } | { readonly refused: Refusal }>;
 
@@ -64,7 +64,7 @@ export class Line implements Closeable {
   #keeping: Promise<void> | undefined;
   #isServing = false;
   #serveAgain = false;
-  #isTelling = false;
+  #isNotifying = false;
 
   constructor(parts: LineParts) {
     this.#parts = parts;
@@ -98,7 +98,7 @@ export class Line implements Closeable {
     try {
       this.#keeping ??= this.#keepWhileWaiting();
       void this.serve(); // The refusal may be outdated already.
-      this.#untilOver(waiter, request.waitMs, signal, giveUp, promise);
+      this.#limitWait(waiter, request.waitMs, signal, giveUp, promise);
       return await promise;
     } finally {
       this.#waiters.delete(joined.place);
@@ -112,8 +112,8 @@ export class Line implements Closeable {
    * was raised.
    */
   moved(): void {
-    if (this.#parts.fleet.isAlone || this.#isTelling || this.#closing.signal.aborted) return;
-    this.#isTelling = true;
+    if (this.#parts.fleet.isAlone || this.#isNotifying || this.#closing.signal.aborted) return;
+    this.#isNotifying = true;
     void this.#tell();
   }
 
@@ -144,14 +144,14 @@ export class Line implements Closeable {
   }
 
   async close(): Promise<void> {
-    this.stop(() => callerLeft());
+    this.stop(() => callerDisconnected());
     await this.#keeping;
   }
 
   /** Ends the wait when its time is over, or when the caller has disconnected. */
-  #untilOver(waiter: Waiter, waitMs: number, signal: AbortSignal, giveUp: () => void, done: Promise<unknown>): void {
+  #limitWait(waiter: Waiter, waitMs: number, signal: AbortSignal, giveUp: () => void, done: Promise<unknown>): void {
     const over = new AbortController();
-    const hangUp = (): void => leave(waiter, () => waiter.reject(callerLeft()));
+    const hangUp = (): void => leave(waiter, () => waiter.reject(callerDisconnected()));
     if (signal.aborted) hangUp();
     signal.addEventListener('abort', hangUp, { once: true });
     this.#parts.clock.sleep(waitMs, over.signal).then(
@@ -196,7 +196,7 @@ export class Line implements Closeable {
     const { rows, fleet } = this.#parts;
     if (this.#waiters.size === 0) return;
     await fleet.look();
-    const next = nextInLine(await rows.list(LOOKED_AT_MAX), fleet.roomByRegion);
+    const next = nextInLine(await rows.list(ROWS_PER_ROUND_MAX), fleet.roomByRegion);
     for (const place of next) {
       const waiter = this.#waiters.get(place);
       if (waiter && !waiter.isTrying) void this.#try(waiter);
@@ -219,7 +219,7 @@ export class Line implements Closeable {
 
   async #tell(): Promise<void> {
     await this.#parts.clock.sleep(GATHER_MS, this.#closing.signal).catch(() => {});
-    this.#isTelling = false;
+    this.#isNotifying = false;
     await this.#parts.rows.moved().catch(error => this.#failed(error));
   }
 
@@ -238,4 +238,4 @@ function leave(waiter: Waiter, settle: () => void): void {
 }
 
 /** Nobody receives this error, because the caller has disconnected. */
-const callerLeft = (): Error => fault('capacity', 'The caller disconnected. No session was created.');
+const callerDisconnected = (): Error => fault('capacity', 'The caller disconnected. No session was created.');

@@ -8,7 +8,7 @@ import type { Endings } from '../sessions/endings.ts';
 import type { Fleet } from './fleet.ts';
 
 /** With a lease of 12 seconds, sessions of a lost host end within 15. */
-export const JUDGE_MS = 1_000;
+export const LOST_CHECK_MS = 1_000;
 const BATCH = 200;
 
 export const HOST_LOST: SessionEnd = { status: 'ERROR', reason: 'host_lost' };
@@ -23,14 +23,14 @@ export interface LostHostsParts extends Pick<Runtime, 'clock' | 'log' | 'host'> 
 /** The clock task that ends the sessions of lost hosts. */
 export async function endSessionsOfLostHosts(parts: LostHostsParts): Promise<{ lost: number; ended: number }> {
   const { fleet, rows, endings, log } = parts;
-  if (!fleet.mayJudge) return { lost: 0, ended: 0 };
+  if (!fleet.mayDeclareLost) return { lost: 0, ended: 0 };
   const lost = await rows.lose(fleet.leaseMs);
   for (const hostId of lost) log.warn('fleet.host_lost', { hostId });
   if (lost.length > 0) await fleet.look();
   const orphans = await rows.orphans(BATCH);
   await Promise.all(orphans.map(id => endings.end(id, HOST_LOST)));
   await unlockContexts(parts);
-  if (!fleet.isAlone || lost.length > 0) await rows.inherit(parts.host);
+  if (!fleet.isAlone || lost.length > 0) await rows.reassignLostWork(parts.host);
   return { lost: lost.length, ended: orphans.length };
 }
 

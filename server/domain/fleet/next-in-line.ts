@@ -3,13 +3,13 @@
 import type { Place, WaitingCreate } from '../../engines/store/rows/line.ts';
 import type { ApplicationId } from '../../kit/ids.ts';
 
-export type Standing = Place & Pick<WaitingCreate, 'applicationId' | 'region' | 'why'>;
+export type WaitingPlace = Place & Pick<WaitingCreate, 'applicationId' | 'region' | 'why'>;
 
 /**
  * Returns the places of the creates to try now. `rows` are in the order of the line. `free` has the number of free
  * slots in each region.
  */
-export function nextInLine(rows: readonly Standing[], free: ReadonlyMap<string, number>): ReadonlySet<number> {
+export function nextInLine(rows: readonly WaitingPlace[], free: ReadonlyMap<string, number>): ReadonlySet<number> {
   const left = new Map(free);
   const next = new Set<number>();
   /** Applications whose first create is waiting for a limit of the application. Their other creates wait behind it. */

@@ -5,20 +5,21 @@ import { isObject } from '../../kit/json.ts';
 import { type Refusal, refusal, refusalFault, refusalFrom } from '../limits/refusals.ts';
 
 /** The header that carries the refusal, in the response to the host that passed the request on. */
-export const NOT_HERE_HEADER = 'x-berth-room-elsewhere';
+export const REFUSAL_HEADER = 'x-berth-room-elsewhere';
 
 const noted = new WeakMap<object, Refusal>();
 
-export const notHere = (refused: Refusal, error: Error = refusalFault(refused)): Error => noteRefused(refused, error);
+export const refusalError = (refused: Refusal, error: Error = refusalFault(refused)): Error =>
+  noteRefusal(refused, error);
 
 /** Notes the refusal that an error or a result describes. */
-export function noteRefused<T extends object>(refused: Refusal, what: T): T {
+export function noteRefusal<T extends object>(refused: Refusal, what: T): T {
   noted.set(what, refused);
   return what;
 }
 
 /** Returns the refusal that was noted for an error or a result. */
-export const refusedHere = (what: unknown): Refusal | undefined =>
+export const notedRefusal = (what: unknown): Refusal | undefined =>
   typeof what === 'object' && what !== null ? noted.get(what) : undefined;
 
 export const refusalText = (refused: Refusal): string => JSON.stringify(refused);

@@ -6,7 +6,7 @@ import type { Fleet } from './fleet.ts';
 /** A session stays on its host, so its owner is remembered. */
 const REMEMBERED_MAX = 10_000;
 
-export type Owned = 'session' | 'download' | 'invocation' | 'handoff' | 'action';
+export type OwnedKind = 'session' | 'download' | 'invocation' | 'handoff' | 'action';
 
 export interface OwnersParts {
   readonly fleet: Fleet;
@@ -31,18 +31,18 @@ export class Owners {
    * Returns the other host that owns the object. `application` is that of the caller, if it is known. Objects of other
    * applications are treated as missing by this host.
    */
-  async elsewhere(kind: Owned, named: string, application?: string): Promise<LivingHost | undefined> {
+  async elsewhere(kind: OwnedKind, named: string, application?: string): Promise<LivingHost | undefined> {
     const { fleet, host, isHere } = this.#parts;
     const id = named.toLowerCase();
     if (!fleet.hasLease || !isUuid(id) || (kind === 'session' && isHere(id as SessionId))) return undefined;
     const owner = this.#remembered.get(id) ?? (await this.#find(kind, id));
     if (!owner || owner.hostId === host) return undefined;
     if (application !== undefined && owner.applicationId !== application) return undefined;
-    if (!fleet.isLiving(owner.hostId)) await this.#mayHaveJoined(owner.hostId);
+    if (!fleet.isLiving(owner.hostId)) await this.#readHostsOnce(owner.hostId);
     return fleet.peer(owner.hostId);
   }
 
-  async #find(kind: Owned, id: string): Promise<Owner | undefined> {
+  async #find(kind: OwnedKind, id: string): Promise<Owner | undefined> {
     const { rows } = this.#parts;
     const find = {
       ...{ session: rows.hostOfSession, download: rows.hostOfDownload },
@@ -62,7 +62,7 @@ export class Owners {
    * Reads the hosts again, because an unknown host may have just joined. This is done once per unknown host, so it is
    * not repeated for a host that is gone.
    */
-  async #mayHaveJoined(id: HostId): Promise<void> {
+  async #readHostsOnce(id: HostId): Promise<void> {
     if (this.#known.has(id)) return;
     this.#known.add(id);
     await this.#parts.fleet.look();

@@ -5,14 +5,14 @@ import type { SessionId } from '../../kit/ids.ts';
 import type { Lease } from './lease.ts';
 import { BY_CLOCK } from './lease-parts.ts';
 
-export interface ConsumersGoneParts {
+export interface DeletedConsumersParts {
   readonly store: Pick<Store, 'handoffs'>;
   readonly leaseOf: (session: SessionId) => Pick<Lease, 'cancel' | 'takeBack'> | undefined;
 }
 
-export async function withdrawFromConsumers({ store, leaseOf }: ConsumersGoneParts): Promise<number> {
+export async function withdrawFromConsumers({ store, leaseOf }: DeletedConsumersParts): Promise<number> {
   let withdrawn = 0;
-  for (const { row, isDeleted } of await store.handoffs.withoutConsumer()) {
+  for (const { row, isDeleted } of await store.handoffs.listWithoutConsumer()) {
     const lease = leaseOf(row.sessionId);
     if (!lease) continue;
     await (isDeleted ? lease.cancel(row.id, BY_CLOCK, { kind: 'service' }) : lease.takeBack(row.fence));

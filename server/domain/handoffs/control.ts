@@ -25,7 +25,7 @@ export function controlOf(row: HandoffRow): Control | undefined {
 }
 
 /** Lets pages navigate only to these origins. Frames inside a page may have any origin. */
-export const onlyOrigins = (origins: readonly string[]): NavigationRule => ({
+export const allowOnlyOrigins = (origins: readonly string[]): NavigationRule => ({
   allows: (_hostname, frame, url) => frame === 'inner' || origins.includes(URL.parse(url)?.origin ?? ''),
   onRefused: () => {},
 });

@@ -41,7 +41,7 @@ export class FollowedHandoffs {
    * Resolves when no person has control of the session.
    * @throws Fault `handoff_claimed` if a person still has control after the time that input waits.
    */
-  async givenBack(session: SessionId, signal: AbortSignal): Promise<void> {
+  async waitUntilReturned(session: SessionId, signal: AbortSignal): Promise<void> {
     const { clock, leaseOf } = this.#parts;
     const untilMs = clock.monotonicMs() + WAITING_MS;
     for (;;) {

@@ -32,7 +32,7 @@ import type { Claimer } from './lease-parts.ts';
 import type { HandoffRequests, Requester } from './requests.ts';
 import { handoffView, isOpen } from './view.ts';
 
-const WRONG_TRIES_MAX = 10;
+const WRONG_SECRETS_MAX = 10;
 const EVIDENCE_BYTES_MAX = 4_096;
 const URL_CHARS_MAX = 1_000;
 
@@ -61,7 +61,7 @@ export interface HandoffsParts {
   readonly applications: Pick<Applications, 'require'>;
   readonly leaseOf: (session: SessionId) => Lease | undefined;
   readonly lives: Pick<LiveSessions, 'get'>;
-  readonly leasedUrl: (row: HandoffRow, until: Date) => string;
+  readonly leaseUrl: (row: HandoffRow, until: Date) => string;
   readonly cursors: Cursors;
   readonly clock: Clock;
 }
@@ -96,7 +96,7 @@ export class Handoffs {
     return pageOf(
       rows,
       limit,
-      row => ({ ...handoffView(row), ...(caller.kind === 'agentKey' ? {} : this.listedPage(row)) }),
+      row => ({ ...handoffView(row), ...(caller.kind === 'agentKey' ? {} : this.listedPageOrigin(row)) }),
       last => cursors.after(name, last),
     );
   }
@@ -108,14 +108,14 @@ export class Handoffs {
     waitSeconds: number,
     signal: AbortSignal,
   ): Promise<Opened<Handoff>> {
-    const { row, browser } = await this.#readable(shown, appId, id);
+    const { row, browser } = await this.#requireReadable(shown, appId, id);
     const seen = waitSeconds > 0 ? await this.#parts.following.changed(row, 1000 * waitSeconds, signal) : row;
     const about = shown.caller?.kind === 'agentKey' ? {} : await this.#about(seen);
     return { value: { ...handoffView(seen), ...about }, ...(browser ? { browser } : {}) };
   }
 
   async claim(shown: Shown, appId: string, id: string): Promise<Opened<ClaimedHandoff>> {
-    const { row, browser, claimer } = await this.#claimable(shown, appId, id);
+    const { row, browser, claimer } = await this.#requireClaimable(shown, appId, id);
     return { value: await this.claimFor(row, claimer), ...(browser ? { browser } : {}) };
   }
 
@@ -128,19 +128,19 @@ export class Handoffs {
       leaseToken: token.reveal(),
       fence: claimed.fence,
       leaseExpiresAt: (claimed.leaseExpiresAt ?? claimed.expiresAt).toISOString(),
-      liveViewUrl: this.#parts.leasedUrl(claimed, session?.expiresAt ?? claimed.expiresAt),
+      liveViewUrl: this.#parts.leaseUrl(claimed, session?.expiresAt ?? claimed.expiresAt),
       instructions: claimed.instructions,
       ...(claimed.allowedOrigins ? { allowedOrigins: [...claimed.allowedOrigins] } : {}),
     };
   }
 
   async renew(shown: Shown, appId: string, id: string): Promise<Handoff> {
-    const row = await this.#leased(shown, appId, id);
+    const row = await this.#requireLeased(shown, appId, id);
     return handoffView(await this.#leaseOf(row).renew(row.id, row.fence, holderSource(row, shown)));
   }
 
   async complete(shown: Shown, appId: string, id: string, body: CompleteHandoff): Promise<Handoff> {
-    const row = await this.#leased(shown, appId, id);
+    const row = await this.#requireLeased(shown, appId, id);
     const { evidence, ...said } = body;
     if (evidence && Buffer.byteLength(JSON.stringify(evidence)) > EVIDENCE_BYTES_MAX)
       throw invalidRequest([{ path: 'evidence', message: `has more than ${EVIDENCE_BYTES_MAX} bytes` }]);
@@ -156,13 +156,13 @@ export class Handoffs {
   /** Cancels the hand-off. If the request carries the lease token, control is given back instead. */
   async cancel(shown: Shown, appId: string, id: string): Promise<Handoff> {
     if (hasLease(shown)) {
-      const row = await this.#leased(shown, appId, id);
+      const row = await this.#requireLeased(shown, appId, id);
       await this.#leaseOf(row).returnLease(row.id, row.fence, holderSource(row, shown));
       return handoffView((await this.#parts.store.handoffs.get(row.applicationId, row.id)) ?? row);
     }
     const { caller } = shown;
     if (!caller) throw invalidSecret();
-    const { row } = await this.#readable(shown, appId, id);
+    const { row } = await this.#requireReadable(shown, appId, id);
     if (!isRequester(row, caller)) await this.#assertAdmin(caller, appId);
     if (!isOpen(row)) throw handoffEnded(row);
     const { source, actor } = requesterOf(caller);
@@ -177,34 +177,34 @@ export class Handoffs {
     return caller.applicationId;
   }
 
-  async #readable(
+  async #requireReadable(
     shown: Shown,
     appId: string,
     id: string,
   ): Promise<{ row: HandoffRow } & Pick<Opened<unknown>, 'browser'>> {
     const { caller } = shown;
     if (!caller)
-      return hasLease(shown) ? { row: await this.#leased(shown, appId, id) } : this.#linked(shown, appId, id);
+      return hasLease(shown) ? { row: await this.#requireLeased(shown, appId, id) } : this.#linked(shown, appId, id);
     const application = await this.#application(caller, appId, 'read');
     const row = isUuid(id) ? await this.#parts.store.handoffs.get(application, id as HandoffId) : undefined;
-    if (!row || (caller.kind === 'agentKey' && !isOfKey(row, caller))) throw notFound('Hand-off', id);
+    if (!row || (caller.kind === 'agentKey' && !belongsToKey(row, caller))) throw notFound('Hand-off', id);
     return { row };
   }
 
-  async #claimable(
+  async #requireClaimable(
     shown: Shown,
     appId: string,
     id: string,
   ): Promise<{ row: HandoffRow; claimer: Claimer } & Pick<Opened<unknown>, 'browser'>> {
     const { caller, source } = shown;
-    if (caller?.kind === 'agentKey') throw onlyPeople();
+    if (caller?.kind === 'agentKey') throw personRequired();
     if (!caller) {
       const { row, browser } = await this.#linked(shown, appId, id);
       const claimer: Claimer = { kind: 'link', source: { ...ANONYMOUS, ...source } };
       return { row, claimer, ...(browser ? { browser } : {}) };
     }
     await this.#application(caller, appId, 'handoffs');
-    const { row } = await this.#readable(shown, appId, id);
+    const { row } = await this.#requireReadable(shown, appId, id);
     if (row.claimableBy !== 'members') throw notForMembers(row);
     if (row.reason === 'payment') assertSteppedUp(caller, this.#parts.clock.now());
     return { row, claimer: { kind: 'account', id: caller.accountId, source: byCaller(caller) } };
@@ -221,22 +221,22 @@ export class Handoffs {
     const row = isUuid(id) ? await handoffs.get(application, id as HandoffId) : undefined;
     const hash = recogniseSecret('handoff_claim', bearer);
     if (!row || !hash || !row.claimHash?.equals(hash)) {
-      if (row?.claimHash) await handoffs.triedWrong(application, row.id, WRONG_TRIES_MAX);
+      if (row?.claimHash) await handoffs.countWrongSecret(application, row.id, WRONG_SECRETS_MAX);
       throw invalidSecret();
     }
     const known = cookie === undefined ? undefined : recogniseSecret('handoff_browser', cookie);
     if (row.claimBrowser) {
-      if (!known || !row.claimBrowser.equals(known)) throw otherBrowser(row);
+      if (!known || !row.claimBrowser.equals(known)) throw wrongBrowser(row);
       return { row };
     }
     const secret = mint('handoff_browser');
-    if (!(await handoffs.bindBrowser(application, row.id, secret.hash))) throw otherBrowser(row);
+    if (!(await handoffs.bindBrowser(application, row.id, secret.hash))) throw wrongBrowser(row);
     return { row, browser: { secret: secret.text, until: row.expiresAt } };
   }
 
-  async #leased({ bearer = '' }: Shown, appId: string, id: string): Promise<HandoffRow> {
+  async #requireLeased({ bearer = '' }: Shown, appId: string, id: string): Promise<HandoffRow> {
     const hash = recogniseSecret('handoff_lease', bearer);
-    if (!hash) throw onlyHolder();
+    if (!hash) throw holderRequired();
     const row = await this.#parts.store.handoffs.byLease(hash);
     if (row && row.id === id && row.applicationId === appId) return row;
     const other = isUuid(id)
@@ -262,11 +262,11 @@ export class Handoffs {
   /** Returns what a person is shown before they take control: the application, and the origin of the page. */
   async #about(row: HandoffRow): Promise<Pick<Handoff, 'applicationName' | 'pageOrigin'>> {
     const application = await this.#parts.store.applications.byId(row.applicationId);
-    return { ...(application ? { applicationName: application.name } : {}), ...(await this.shownPage(row)) };
+    return { ...(application ? { applicationName: application.name } : {}), ...(await this.currentPageOrigin(row)) };
   }
 
   /** Returns the current page origin of an open hand-off. */
-  async shownPage(row: HandoffRow): Promise<Pick<Handoff, 'pageOrigin'>> {
+  async currentPageOrigin(row: HandoffRow): Promise<Pick<Handoff, 'pageOrigin'>> {
     const url = isOpen(row) ? await this.#pageOf(row) : undefined;
     return url ? { pageOrigin: url.origin } : {};
   }
@@ -277,7 +277,7 @@ export class Handoffs {
    * Returns the page origin without asking the browser. If the session is on another host, the origin is a few seconds
    * old.
    */
-  listedPage(row: ListedHandoff): Pick<Handoff, 'pageOrigin'> {
+  listedPageOrigin(row: ListedHandoff): Pick<Handoff, 'pageOrigin'> {
     if (!isOpen(row)) return {};
     const shown = this.#parts.lives.get(row.sessionId)?.browser.changedPage;
     if (row.pageId !== undefined && row.pageId !== shown?.targetId) return {};
@@ -302,7 +302,7 @@ export class Handoffs {
 
 const hasLease = ({ bearer }: Shown): boolean => bearer?.startsWith('bhl_') === true;
 
-const isOfKey = ({ keyId, requesterId }: HandoffRow, caller: AgentCaller): boolean =>
+const belongsToKey = ({ keyId, requesterId }: HandoffRow, caller: AgentCaller): boolean =>
   keyId === caller.keyId || requesterId === caller.keyId;
 
 const isRequester = ({ requesterId }: HandoffRow, caller: ApiCaller): boolean =>
@@ -334,12 +334,12 @@ const invalidSecret = (): Error =>
     advice: 'Open the link exactly as you received it, or ask for a new link.',
   });
 
-const onlyHolder = (): Error =>
+const holderRequired = (): Error =>
   fault('invalid_credentials', 'This operation requires the lease token (bhl_…) of the person in control.', {
     details: { expected: 'handoff_lease' },
   });
 
-const onlyPeople = (): Error =>
+const personRequired = (): Error =>
   fault('invalid_credentials', 'This operation requires a person: a sign-in cookie, or the secret of a claim link.', {
     details: { expected: 'human_session' },
   });
@@ -351,7 +351,7 @@ const notForMembers = ({ id, claimableBy }: HandoffRow): Error =>
         advice: 'Open the link that the agent received.',
       });
 
-const otherBrowser = ({ id }: HandoffRow): Error =>
+const wrongBrowser = ({ id }: HandoffRow): Error =>
   fault('already_claimed', 'The link was opened in another browser and works only in that browser.', {
     advice: 'Use the other browser, or ask for a new link.',
     details: { handoffId: id },

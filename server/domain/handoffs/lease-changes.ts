@@ -10,14 +10,14 @@ import type { LeaseNews } from './lease-news.ts';
 import { BY_CLOCK, type LeasedSession, type LeaseParts } from './lease-parts.ts';
 
 /** The fence of the session, locked until the transaction ends. */
-export interface Locked {
+export interface LockedFence {
   readonly fence: number;
   /** Whether the session is running and is not ending. */
   readonly runs: boolean;
 }
 
-type Committed<T> = (result: T) => unknown;
-type Work<T> = (within: Atomic, locked: Locked, open: HandoffRow | undefined) => Promise<T>;
+type OnCommitted<T> = (result: T) => unknown;
+type Work<T> = (within: Atomic, locked: LockedFence, open: HandoffRow | undefined) => Promise<T>;
 
 export class LeaseChanges {
   readonly #parts: LeaseParts;
@@ -25,7 +25,7 @@ export class LeaseChanges {
   readonly #news: LeaseNews;
   /** Changes are made one after another, so that the state in memory is the one that was committed last. */
   #turn: Promise<unknown> = Promise.resolve();
-  #isLeft = false;
+  #hasLeft = false;
 
   constructor(parts: LeaseParts, session: LeasedSession, news: LeaseNews) {
     this.#parts = parts;
@@ -35,30 +35,30 @@ export class LeaseChanges {
 
   /** Called when the session has ended or is left to the next process, which settles what has run out. */
   leave(): void {
-    this.#isLeft = true;
+    this.#hasLeft = true;
   }
 
   /** Makes a change. `committed` is called with the result, and awaited, before the next change begins. */
-  make<T>(work: Work<T>, committed: Committed<T> = () => {}): Promise<T> {
+  make<T>(work: Work<T>, committed: OnCommitted<T> = () => {}): Promise<T> {
     return this.#inTurn(async (within, locked, open) => {
-      if (!open || this.#isLeft || !isOver(open, this.#parts.clock.now())) return work(within, locked, open);
+      if (!open || this.#hasLeft || !isOver(open, this.#parts.clock.now())) return work(within, locked, open);
       const settled = await this.#settled(within, locked.fence, open);
       return work(within, { ...locked, fence: settled.fence }, settled.open);
     }, committed);
   }
 
   /** Like `make`, but for a change that itself ends a hand-off whose time is over. */
-  makeEnd<T>(work: Work<T>, committed: Committed<T> = () => {}): Promise<T> {
+  makeEnd<T>(work: Work<T>, committed: OnCommitted<T> = () => {}): Promise<T> {
     return this.#inTurn(work, committed);
   }
 
-  #inTurn<T>(work: Work<T>, committed: Committed<T>): Promise<T> {
+  #inTurn<T>(work: Work<T>, committed: OnCommitted<T>): Promise<T> {
     const { id, applicationId } = this.#session;
     const change = async (): Promise<T> => {
       const result = await this.#parts.store.atomically(async within => {
         const locked = await within.controls.lockFence(applicationId, id);
         if (!locked) throw notFound('Session', id);
-        return work(within, locked, await within.handoffs.openOf(id));
+        return work(within, locked, await within.handoffs.findOpen(id));
       });
       await committed(result);
       return result;
@@ -75,7 +75,7 @@ export class LeaseChanges {
     open: HandoffRow,
   ): Promise<{ readonly fence: number; readonly open: HandoffRow | undefined }> {
     if (open.status === 'claimed' && open.origin !== 'viewer') {
-      const row = await this.returned(within, fence, open, BY_CLOCK);
+      const row = await this.returnToQueue(within, fence, open, BY_CLOCK);
       return { fence: row.fence, open: row.status === 'requested' ? row : undefined };
     }
     await within.handoffs.change(open.id, { ...ended('expired', this.#parts.clock.now()), fence: fence + 1 });
@@ -84,7 +84,7 @@ export class LeaseChanges {
   }
 
   /** Puts the hand-off back in the queue, or ends it if its time is over. */
-  async returned(within: Atomic, fence: number, open: HandoffRow, source: AuditSource): Promise<HandoffRow> {
+  async returnToQueue(within: Atomic, fence: number, open: HandoffRow, source: AuditSource): Promise<HandoffRow> {
     const now = this.#parts.clock.now();
     const isLate = open.expiresAt <= now;
     const lease = { leaseHash: null, leaseExpiresAt: null, holder: null, holderSession: null, fence: fence + 1 };

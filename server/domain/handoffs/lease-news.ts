@@ -18,7 +18,7 @@ export interface Notice {
 export class LeaseNews {
   readonly #parts: LeaseParts;
   readonly #session: SessionId;
-  readonly #agents = new Set<(notice: Notice) => void>();
+  readonly #agentListeners = new Set<(notice: Notice) => void>();
 
   constructor(parts: LeaseParts, session: SessionId) {
     this.#parts = parts;
@@ -26,12 +26,12 @@ export class LeaseNews {
   }
 
   onNotice(listener: (notice: Notice) => void): { close(): void } {
-    this.#agents.add(listener);
-    return { close: () => void this.#agents.delete(listener) };
+    this.#agentListeners.add(listener);
+    return { close: () => void this.#agentListeners.delete(listener) };
   }
 
   close(): void {
-    this.#agents.clear();
+    this.#agentListeners.clear();
   }
 
   /** Writes an audit entry. Called in the transaction of the change. */
@@ -63,12 +63,12 @@ export class LeaseNews {
       .catch(error => log.warn('session.event_not_written', { sessionId: this.#session, error }));
   }
 
-  tellAgents(method: string, params: JsonObject): void {
+  notifyAgents(method: string, params: JsonObject): void {
     const notice: Notice = { method, params };
-    for (const tell of [...this.#agents]) tell(notice);
+    for (const tell of [...this.#agentListeners]) tell(notice);
   }
 
-  notWritten(error: unknown): void {
+  logNotWritten(error: unknown): void {
     this.#parts.log.warn('control.end_not_written', { sessionId: this.#session, reason: reason(error) });
   }
 }

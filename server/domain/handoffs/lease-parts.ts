@@ -22,7 +22,7 @@ export interface LeasedSession {
   setCover(cover: Cover | undefined): void;
   readonly browser: {
     /** Blocks documents that the rule does not allow, until the result is closed. */
-    guardNavigationsForNow(rule: NavigationRule): Promise<Closeable>;
+    restrictNavigations(rule: NavigationRule): Promise<Closeable>;
     /** Discards what pages have logged so far, so that it is not sent to anybody again. */
     forgetConsole(): Promise<void>;
   };
@@ -39,7 +39,7 @@ export interface Claimer {
 }
 
 /** The person's report at the end of the hand-off. */
-export interface Done {
+export interface HandoffReport {
   readonly outcome: 'completed' | 'declined' | 'failed';
   readonly note?: string;
   readonly evidence?: JsonObject;

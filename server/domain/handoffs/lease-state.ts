@@ -6,11 +6,11 @@ import type { Closeable } from '../../kit/scope.ts';
 import { within } from '../../kit/wait.ts';
 import type { Cover } from '../sessions/live.ts';
 import { AgentQueue } from './agent-queue.ts';
-import { type Control, controlOf, onlyOrigins } from './control.ts';
+import { allowOnlyOrigins, type Control, controlOf } from './control.ts';
 import type { LeasedSession, LeaseParts } from './lease-parts.ts';
 
 /** A person whose live view has been closed for longer than this is considered to have left the hand-off. */
-export const GONE_MS = 60_000;
+export const VIEWER_GONE_MS = 60_000;
 /** A browser that hangs delays the end of a hand-off by no more than this. */
 const FORGET_MS = 2_000;
 
@@ -47,7 +47,7 @@ export class LeaseState {
 
   /** Continues the state that an earlier process left. */
   async adopt(row: HandoffRow): Promise<void> {
-    this.#goneAt = plus(this.#parts.clock.now(), GONE_MS);
+    this.#goneAt = plus(this.#parts.clock.now(), VIEWER_GONE_MS);
     await this.set(row);
     if (row.status === 'claimed') await this.openGuard(row);
   }
@@ -98,7 +98,7 @@ export class LeaseState {
     if (control && control.fence !== before.fence && control.isAsked && this.#attached === 0) this.#goneAt = undefined;
     this.#parts.session.setCover(control?.isAsked && row?.record !== 'keep' ? (row?.record as Cover) : undefined);
     if (this.isAsked) this.#hold ??= this.#parts.session.hold();
-    else this.#letGo();
+    else this.#releaseHold();
     if (!control) this.#closeGuard();
     this.#arm();
     if (!control) this.queue.release();
@@ -114,7 +114,7 @@ export class LeaseState {
 
   async openGuard({ allowedOrigins }: HandoffRow): Promise<void> {
     if (!allowedOrigins) return;
-    const guard = await this.#parts.session.browser.guardNavigationsForNow(onlyOrigins(allowedOrigins));
+    const guard = await this.#parts.session.browser.restrictNavigations(allowOnlyOrigins(allowedOrigins));
     this.#closeGuard();
     this.#guard = guard;
     // Control may have ended meanwhile.
@@ -129,14 +129,14 @@ export class LeaseState {
     return {
       close: () => {
         if (--this.#attached > 0) return;
-        this.#leaveSoon();
+        this.#startGoneTimer();
       },
     };
   }
 
   /** Called when the person has renewed the lease: they are present even if no live view is open. */
   renewed(): void {
-    if (this.#goneAt) this.#leaveSoon();
+    if (this.#goneAt) this.#startGoneTimer();
   }
 
   /** Stops all timers: from now on, nothing becomes due. */
@@ -148,16 +148,16 @@ export class LeaseState {
   /** Called when the session has ended or is left to the next process. */
   close(): void {
     this.queue.release();
-    this.#letGo();
+    this.#releaseHold();
     this.#listeners.clear();
   }
 
-  #leaveSoon(): void {
-    this.#goneAt = plus(this.#parts.clock.now(), GONE_MS);
+  #startGoneTimer(): void {
+    this.#goneAt = plus(this.#parts.clock.now(), VIEWER_GONE_MS);
     this.#arm();
   }
 
-  #letGo(): void {
+  #releaseHold(): void {
     this.#hold?.close();
     this.#hold = undefined;
   }

@@ -12,7 +12,7 @@ import type { Cover } from '../sessions/live.ts';
 import { type AgentInput, WAITING_COMMANDS_MAX, WAITING_MS } from './agent-queue.ts';
 import { Lease } from './lease.ts';
 import { BY_CLOCK, type LeasedSession } from './lease-parts.ts';
-import { GONE_MS } from './lease-state.ts';
+import { VIEWER_GONE_MS } from './lease-state.ts';
 import { LEASE_MS } from './taken-control.ts';
 
 const id = '0192f7c2-6a64-7a0e-9a53-0f1c3a2f7d10' as SessionId;
@@ -63,7 +63,7 @@ async function setup(
     {
       ...{ id, applicationId, hold: () => ({ close: () => {} }), setCover: cover => void covers.push(cover) },
       browser: {
-        guardNavigationsForNow: async () => ({ close: () => {} }),
+        restrictNavigations: async () => ({ close: () => {} }),
         forgetConsole: async () => {},
         ...browser,
       },
@@ -125,7 +125,7 @@ describe('control by a viewer', () => {
     const { lease } = await setup();
     const control = await lease.take(ANNA);
     assert.ok(control);
-    const renewed = lease.renewTaken(control);
+    const renewed = lease.renewTakenControl(control);
     await lease.giveBack(control.fence);
     assert.equal(await renewed, false);
     assert.equal(lease.control, undefined);
@@ -137,7 +137,7 @@ describe('control by a viewer', () => {
     let control = await lease.take(ANNA);
     const waiting = waitOf(lease.judgeInput('Input.insertText'));
     for (let passedMs = 0; passedMs < WAITING_MS; passedMs += LEASE_MS / 2) {
-      if (control) await lease.renewTaken(control);
+      if (control) await lease.renewTakenControl(control);
       clock.advance(LEASE_MS / 2);
       control = lease.control;
     }
@@ -169,7 +169,7 @@ describe('control by a viewer', () => {
     clock.advance(LEASE_MS / 2);
     assert.equal(await waiting, 'pass');
     assert.equal(lease.control, undefined);
-    assert.equal(control && (await lease.renewTaken(control)), false);
+    assert.equal(control && (await lease.renewTakenControl(control)), false);
     assert.deepEqual(events, ['control.taken', 'control.expired']);
     await lease.close(false);
   });
@@ -255,14 +255,14 @@ describe('a hand-off', () => {
     const { lease, clock } = await requested();
     await lease.claim(handoffId, CLAIMER);
     const view = lease.attached();
-    clock.advance(GONE_MS + 1_000);
+    clock.advance(VIEWER_GONE_MS + 1_000);
     assert.ok(lease.control, 'the live view is open');
     view.close();
-    clock.advance(GONE_MS / 2);
+    clock.advance(VIEWER_GONE_MS / 2);
     lease.attached().close();
-    clock.advance(GONE_MS / 2 - 2_000);
+    clock.advance(VIEWER_GONE_MS / 2 - 2_000);
     assert.ok(lease.control, 'the live view was opened again');
-    clock.advance(GONE_MS);
+    clock.advance(VIEWER_GONE_MS);
     await until(30_000, 'the person to have left', () => (lease.control ? undefined : true));
     await lease.close(false);
   });

@@ -16,7 +16,7 @@ import type { Control } from './control.ts';
 import { handoffClaimed, handoffExists, staleFence } from './faults.ts';
 import { ended, isHeld, LeaseChanges } from './lease-changes.ts';
 import { LeaseNews, type Notice, named, shown, viewerOf } from './lease-news.ts';
-import { BY_CLOCK, type Claimer, type Done, type LeasedSession, type LeaseParts } from './lease-parts.ts';
+import { BY_CLOCK, type Claimer, type HandoffReport, type LeasedSession, type LeaseParts } from './lease-parts.ts';
 import { LeaseState } from './lease-state.ts';
 import { TakenControl } from './taken-control.ts';
 
@@ -43,8 +43,8 @@ export class Lease {
     this.#changes = new LeaseChanges(parts, session, this.#news);
     this.#state = new LeaseState({
       ...{ session, clock },
-      isDue: row => void this.#endDue(row),
-      failed: error => this.#news.notWritten(error),
+      isDue: row => void this.#handleDue(row),
+      failed: error => this.#news.logNotWritten(error),
     });
     const [state, changes, news] = [this.#state, this.#changes, this.#news];
     this.#taken = new TakenControl({ session, state, changes, news, clock, keyId });
@@ -114,14 +114,14 @@ export class Lease {
   }
 
   /** Renews the lease of a viewer. False if control has ended. */
-  renewTaken(control: Pick<Control, 'holder' | 'fence'>): Promise<boolean> {
+  renewTakenControl(control: Pick<Control, 'holder' | 'fence'>): Promise<boolean> {
     return this.#taken.renew(control);
   }
 
   /** Gives back the control of a viewer. A requested hand-off then waits for another person. */
   async giveBack(fence: number): Promise<void> {
     if (this.control?.fence !== fence) return;
-    if (this.#settling.size > 0) await this.#inputSent();
+    if (this.#settling.size > 0) await this.#waitForInput();
     if (this.control?.isAsked) return this.#return(fence, { kind: 'viewer' }, BY_CLOCK);
     await this.#taken.end(fence, 'completed', 'control.given_back', { kind: 'viewer' });
   }
@@ -142,7 +142,7 @@ export class Lease {
       asked => this.#state.set(asked),
     );
     this.#news.event('handoff.requested', { ...shown(asked), reason: asked.reason }, actor);
-    this.#tellRequested(asked);
+    this.#notifyRequested(asked);
     return asked;
   }
 
@@ -175,7 +175,7 @@ export class Lease {
       throw error;
     }
     this.#news.event('handoff.claimed', { ...shown(row), by: claimer.kind }, viewerOf(row));
-    this.#news.tellAgents('Berth.handoffClaimed', named(row));
+    this.#news.notifyAgents('Berth.handoffClaimed', named(row));
     return { row, token: token.text };
   }
 
@@ -196,12 +196,12 @@ export class Lease {
     return row;
   }
 
-  async complete(id: HandoffId, fence: number, done: Done, source: AuditSource): Promise<HandoffRow> {
+  async complete(id: HandoffId, fence: number, done: HandoffReport, source: AuditSource): Promise<HandoffRow> {
     const { outcome, ...rest } = done;
-    if (this.control?.fence === fence) await this.#inputSent();
+    if (this.control?.fence === fence) await this.#waitForInput();
     const row = await this.#end(id, fence, { status: outcome, ...rest }, 'handoff.completed', source, { outcome });
     this.#news.event('handoff.completed', { ...shown(row), outcome }, viewerOf(row));
-    this.#news.tellAgents('Berth.handoffComplete', { ...named(row), ...done });
+    this.#news.notifyAgents('Berth.handoffComplete', { ...named(row), ...done });
     return row;
   }
 
@@ -209,7 +209,7 @@ export class Lease {
   async cancel(id: HandoffId, source: AuditSource, actor: Actor): Promise<HandoffRow> {
     const row = await this.#end(id, undefined, { status: 'cancelled' }, 'handoff.cancelled', source);
     this.#news.event('handoff.cancelled', shown(row), actor);
-    this.#tellEnded(row, 'cancelled');
+    this.#notifyEnded(row, 'cancelled');
     return row;
   }
 
@@ -217,7 +217,7 @@ export class Lease {
   async returnLease(id: HandoffId, fence: number, source: AuditSource): Promise<void> {
     if (this.open?.id !== id || this.control?.fence !== fence) throw staleFence(id);
     const actor = viewerOf(this.open);
-    await this.#inputSent();
+    await this.#waitForInput();
     await this.#return(fence, actor, source);
   }
 
@@ -233,22 +233,22 @@ export class Lease {
     const row = this.open;
     this.#changes.leave();
     this.#state.stopWaiting();
-    if (hasEnded && row) await this.#sessionEnded(row).catch(error => this.#news.notWritten(error));
+    if (hasEnded && row) await this.#endWithSession(row).catch(error => this.#news.logNotWritten(error));
     this.#state.close();
     this.#news.close();
   }
 
-  async #sessionEnded(row: HandoffRow): Promise<void> {
+  async #endWithSession(row: HandoffRow): Promise<void> {
     const { id, origin } = row;
     await this.#changes.make(async (within, { fence }, open) => {
       if (open?.id !== id) return;
       await within.controls.setFence(this.#session.id, fence + 1);
       await within.handoffs.change(id, { ...ended('session_ended', this.#parts.clock.now()), fence: fence + 1 });
     });
-    if (origin !== 'viewer') this.#tellEnded(row, 'session_ended');
+    if (origin !== 'viewer') this.#notifyEnded(row, 'session_ended');
   }
 
-  async #endDue(row: HandoffRow): Promise<void> {
+  async #handleDue(row: HandoffRow): Promise<void> {
     if (row.status === 'requested') return this.#expire(row.id);
     if (row.origin === 'viewer') return this.#taken.end(row.fence, 'expired', 'control.expired', CLOCK);
     await this.#return(row.fence, CLOCK, BY_CLOCK).catch(error => this.#lost(row, error));
@@ -285,24 +285,24 @@ export class Lease {
     const row = await this.#changes.makeEnd(
       async (within, locked, open) => {
         if (open?.fence !== fence || open.status !== 'claimed') return undefined;
-        return this.#changes.returned(within, locked.fence, open, source);
+        return this.#changes.returnToQueue(within, locked.fence, open, source);
       },
       row => this.#state.set(row?.status === 'requested' ? row : undefined),
     );
     if (!row) return;
-    const isBack = row.status === 'requested';
-    this.#news.event(isBack ? 'handoff.returned' : 'handoff.expired', shown(row), actor);
-    if (isBack) this.#tellRequested(row);
-    else this.#tellEnded(row, 'expired');
+    const isReturned = row.status === 'requested';
+    this.#news.event(isReturned ? 'handoff.returned' : 'handoff.expired', shown(row), actor);
+    if (isReturned) this.#notifyRequested(row);
+    else this.#notifyEnded(row, 'expired');
   }
 
   async #expire(id: HandoffId): Promise<void> {
     try {
       const row = await this.#end(id, undefined, { status: 'expired' }, 'handoff.expired', BY_CLOCK);
       this.#news.event('handoff.expired', shown(row), CLOCK);
-      this.#tellEnded(row, 'expired');
+      this.#notifyEnded(row, 'expired');
     } catch (error) {
-      this.#news.notWritten(error);
+      this.#news.logNotWritten(error);
       if (this.open?.id === id) await this.#state.set(undefined);
     }
   }
@@ -312,21 +312,21 @@ export class Lease {
    * expired.
    */
   async #lost({ fence }: HandoffRow, error: unknown): Promise<void> {
-    this.#news.notWritten(error);
+    this.#news.logNotWritten(error);
     if (this.control?.fence === fence) await this.#state.set(undefined);
   }
 
   /** Waits until the person's input has been sent. The wait is limited, because a page may hang. */
-  async #inputSent(): Promise<void> {
+  async #waitForInput(): Promise<void> {
     const all = Promise.all([...this.#settling].map(settled => settled()));
     await inTime(SETTLE_MS, 'the pending input of the person', () => all.then(() => {})).catch(() => {});
   }
 
-  #tellRequested(row: HandoffRow): void {
-    this.#news.tellAgents('Berth.handoffRequested', { ...named(row), expiresAt: row.expiresAt.toISOString() });
+  #notifyRequested(row: HandoffRow): void {
+    this.#news.notifyAgents('Berth.handoffRequested', { ...named(row), expiresAt: row.expiresAt.toISOString() });
   }
 
-  #tellEnded(row: HandoffRow, outcome: 'cancelled' | 'expired' | 'session_ended'): void {
-    this.#news.tellAgents('Berth.handoffComplete', { ...named(row), outcome });
+  #notifyEnded(row: HandoffRow, outcome: 'cancelled' | 'expired' | 'session_ended'): void {
+    this.#news.notifyAgents('Berth.handoffComplete', { ...named(row), outcome });
   }
 }

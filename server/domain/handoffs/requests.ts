@@ -103,7 +103,7 @@ export class HandoffRequests {
     const lease = leaseOf(session.id);
     if (session.status !== 'RUNNING' || session.end || !lease) throw sessionNotRunning(session.id, session.status);
     const origins = terms.allowedOrigins?.map(originOf);
-    if (terms.record === 'keep') await this.#assertMayKeep(session);
+    if (terms.record === 'keep') await this.#assertMayRecord(session);
     if ((await store.handoffs.countOpen(application)) >= OPEN_PER_APPLICATION_MAX)
       throw limitReached('open hand-offs in this application', OPEN_PER_APPLICATION_MAX);
     const consumerId = await this.#consumerIn(application, terms);
@@ -117,7 +117,7 @@ export class HandoffRequests {
     const consumer = await consumers.bySubject(application, providerId, subject);
     if (!consumer)
       throw invalidRequest([{ path: 'claimableBy.endUser', message: 'does not exist in this application' }]);
-    if ((await handoffs.countOpenOf(consumer.id)) >= OPEN_HANDOFFS_PER_CONSUMER_MAX)
+    if ((await handoffs.countOpenOfConsumer(consumer.id)) >= OPEN_HANDOFFS_PER_CONSUMER_MAX)
       throw limitReached('open hand-offs of this end user', OPEN_HANDOFFS_PER_CONSUMER_MAX);
     return consumer.id;
   }
@@ -149,7 +149,7 @@ export class HandoffRequests {
    * Throws if the session's key does not have the scope for files: the recording of a person's input is a file of the
    * session.
    */
-  async #assertMayKeep({ applicationId, keyId }: SessionRow): Promise<void> {
+  async #assertMayRecord({ applicationId, keyId }: SessionRow): Promise<void> {
     const key: KeyRow | undefined = keyId && (await this.#parts.store.keys.get(applicationId, keyId as KeyId));
     if (!key?.scopes.includes('browsers:files')) throw scopeMissing(['browsers:files']);
   }

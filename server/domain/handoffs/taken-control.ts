@@ -86,7 +86,7 @@ export class TakenControl {
         await within.controls.setFence(session.id, locked.fence + 1);
         await within.handoffs.change(open.id, { ...ended(status, clock.now()), fence: locked.fence + 1 });
       })
-      .catch(error => news.notWritten(error));
+      .catch(error => news.logNotWritten(error));
     news.event(type, { fence }, actor);
     if (!state.control) await state.set(undefined);
   }

@@ -36,7 +36,7 @@ export interface Write {
  * What the response to an equal request is made from. If `kept` is missing, the first run was interrupted after it had
  * created the session.
  */
-export interface Again {
+export interface FirstRunResult {
   readonly sessionId?: SessionId;
   readonly kept?: JsonObject;
 }
@@ -69,18 +69,18 @@ export class Idempotency {
    * Returns a run, which the caller must end, or what was stored for an equal request. Waits for an equal request that
    * is running.
    */
-  async begin(write: Write, signal: AbortSignal): Promise<{ run: Run } | { again: Again }> {
+  async begin(write: Write, signal: AbortSignal): Promise<{ run: Run } | { again: FirstRunResult }> {
     const { clock } = this.#parts;
     const deadlineMs = clock.monotonicMs() + RUNNING_MAX_MS;
     const row = this.#row(write);
     for (;;) {
       const running = this.#running.get(nameOf(row));
-      if (running?.digest && !running.digest.equals(row.requestDigest)) throw otherRequest();
+      if (running?.digest && !running.digest.equals(row.requestDigest)) throw requestMismatch();
       const begun = running ? 'runs' : await this.#begin(row, write.isAtomic);
       if (begun === 'free') continue;
       if (begun !== 'runs') return begun;
       const leftMs = deadlineMs - clock.monotonicMs();
-      if (leftMs <= 0) throw stillRuns();
+      if (leftMs <= 0) throw stillRunning();
       await this.#pause(running?.ended, running ? leftMs : Math.min(leftMs, LOOK_MS), signal);
     }
   }
@@ -95,7 +95,10 @@ export class Idempotency {
     return { swept: await this.#parts.rows.sweep(this.#parts.clock.now(), SWEEP_BATCH) };
   }
 
-  async #begin(row: IdempotencyRow, isAtomic: boolean): Promise<{ run: Run } | { again: Again } | 'runs' | 'free'> {
+  async #begin(
+    row: IdempotencyRow,
+    isAtomic: boolean,
+  ): Promise<{ run: Run } | { again: FirstRunResult } | 'runs' | 'free'> {
     const { promise: ended, resolve: end } = Promise.withResolvers<void>();
     const forget = (): void => {
       this.#running.delete(nameOf(row));
@@ -122,14 +125,14 @@ export class Idempotency {
     standing: IdempotencyRow,
     { requestDigest }: IdempotencyRow,
     isAtomic: boolean,
-  ): Promise<{ again: Again } | 'runs' | 'free'> {
+  ): Promise<{ again: FirstRunResult } | 'runs' | 'free'> {
     const { sessionId, kept, hostId } = standing;
-    if (!standing.requestDigest.equals(requestDigest)) throw otherRequest();
+    if (!standing.requestDigest.equals(requestDigest)) throw requestMismatch();
     const session = sessionId ? { sessionId } : {};
     if (kept) return { again: { ...session, kept } };
     if (hostId !== this.#parts.host && this.#parts.isLiving(hostId)) return 'runs';
     if (sessionId) return { again: session };
-    if (!isAtomic) throw cutOff();
+    if (!isAtomic) throw firstRunInterrupted();
     await this.#parts.rows.release(standing);
     return 'free';
   }
@@ -137,10 +140,10 @@ export class Idempotency {
   /** Sleeps until the first request has ended or the caller has disconnected, at most `ms`. */
   async #pause(ended: Promise<void> | undefined, ms: number, signal: AbortSignal): Promise<void> {
     const over = new AbortController();
-    const slept = this.#parts.clock.sleep(ms, AbortSignal.any([signal, over.signal])).catch(() => {});
-    await Promise.race(ended ? [slept, ended] : [slept]);
+    const timeout = this.#parts.clock.sleep(ms, AbortSignal.any([signal, over.signal])).catch(() => {});
+    await Promise.race(ended ? [timeout, ended] : [timeout]);
     over.abort(new Error('no longer waiting'));
-    if (signal.aborted) throw stillRuns();
+    if (signal.aborted) throw stillRunning();
   }
 
   #row({ owner, key, operation, path, body }: Write): IdempotencyRow {
@@ -197,17 +200,17 @@ export class Run {
 
 const nameOf = ({ owner, keyDigest }: IdempotencyRun): string => `${owner}:${keyDigest.toString('hex')}`;
 
-const otherRequest = (): Error =>
+const requestMismatch = (): Error =>
   fault('idempotency_conflict', 'This Idempotency-Key was already used with a different request.', {
     advice: 'Use a new key for a new request. The request had no effect.',
   });
 
-const stillRuns = (): Error =>
+const stillRunning = (): Error =>
   fault('idempotency_conflict', 'The first request with this Idempotency-Key is still running.', {
     advice: 'Send the same request with the same key again later. This request had no effect.',
   });
 
-const cutOff = (): Error =>
+const firstRunInterrupted = (): Error =>
   fault(
     'idempotency_conflict',
     'The first request with this Idempotency-Key was interrupted, and may have taken effect.',

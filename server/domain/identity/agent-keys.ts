@@ -23,7 +23,7 @@ import { BY_OPERATOR, byCaller } from '../audit/by-caller.ts';
 import { fault, limitReached, notFound, preconditionFailed } from '../faults.ts';
 import type { Applications } from './applications.ts';
 import type { AccountCaller } from './caller.ts';
-import { cleanRanges, credentialView, earlierEnd, futureEnd, statusOf } from './credential-rules.ts';
+import { cleanRanges, credentialView, earlierExpiry, futureExpiry, statusOf } from './credential-rules.ts';
 import { mint } from './credentials.ts';
 import { type Cursors, type ListName, pageOf } from './cursors.ts';
 import { cleanGrants } from './grants.ts';
@@ -63,7 +63,7 @@ export class AgentKeys {
   ): Promise<{ row: KeyRow; key: Secret }> {
     const now = this.#parts.clock.now();
     const { hash, prefix, text } = mint('agent_key');
-    const expiresAt = futureEnd(request.expiresAt, now);
+    const expiresAt = futureExpiry(request.expiresAt, now);
     const row: KeyRow = {
       id: newId<KeyId>(now),
       applicationId,
@@ -119,7 +119,7 @@ export class AgentKeys {
     const { id } = await this.#parts.applications.require(caller, appId, 'agentKeys');
     const row = await this.#requireActive(id, keyId);
     const revision = revisionFrom(ifMatch, row.revision);
-    const expiresAt = earlierEnd(request.expiresAt, row.expiresAt, this.#parts.clock.now());
+    const expiresAt = earlierExpiry(request.expiresAt, row.expiresAt, this.#parts.clock.now());
     const change: KeyChange = {
       ...(request.name === undefined ? {} : { name: cleanName(request.name) }),
       ...(request.grants === undefined ? {} : { grants: cleanGrants(request.grants) }),
@@ -152,13 +152,13 @@ export class AgentKeys {
   ): Promise<void> {
     const row = await this.#requireActive(applicationId, keyId);
     const now = this.#parts.clock.now();
-    const isEnded = await this.#parts.store.atomically(async within => {
+    const isRevoked = await this.#parts.store.atomically(async within => {
       const isEnded = await within.keys.revoke(applicationId, row.id, now, { keepConnections });
       if (isEnded) await this.#record(within, 'agent_key.revoked', row, source);
       return isEnded;
     });
     this.#parts.onCredentialChanged(row.hash.toString('hex'), keepConnections);
-    if (!isEnded) throw notFound('Agent key', keyId);
+    if (!isRevoked) throw notFound('Agent key', keyId);
   }
 
   /**
@@ -173,9 +173,9 @@ export class AgentKeys {
     const { hash, prefix, text } = mint('agent_key');
     const { lastUsedAt: _used, lastUsedIp: _ip, ...kept } = old;
     const row: KeyRow = { ...kept, id: newId<KeyId>(now), hash, prefix, revision: 1, createdAt: now };
-    const oldEnds = plus(now, graceSeconds * 1000);
+    const oldExpiresAt = plus(now, graceSeconds * 1000);
     const outcome = await this.#parts.store.atomically(async within => {
-      const outcome = await within.keys.rotate(old.id, row, oldEnds, AGENT_KEYS_PER_APPLICATION_MAX);
+      const outcome = await within.keys.rotate(old.id, row, oldExpiresAt, AGENT_KEYS_PER_APPLICATION_MAX);
       if (outcome === 'limit_reached') throw tooManyKeys(); // The old key has ended in this transaction.
       const details = { replacedBy: row.id, graceSeconds };
       if (outcome === 'rotated') await this.#record(within, 'agent_key.rotated', old, byCaller(caller), details);

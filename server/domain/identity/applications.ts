@@ -8,7 +8,7 @@ import {
   type RenameApplication,
 } from '../../../contract/applications.ts';
 import { PAGE_LIMIT_DEFAULT, type PageQuery } from '../../../contract/common.ts';
-import { hasRight, type Right, ROLE_NEEDED } from '../../../contract/roles.ts';
+import { hasRight, REQUIRED_ROLE, type Right } from '../../../contract/roles.ts';
 import type { ApplicationRow, Role } from '../../engines/store/rows/accounts.ts';
 import type { Store } from '../../engines/store/store.ts';
 import type { Clock } from '../../kit/clock.ts';
@@ -52,7 +52,7 @@ export class Applications {
   async create(caller: AccountCaller, request: CreateApplication): Promise<Application> {
     const { accountId, applicationIds } = caller;
     const token = applicationIds && tokenOf(caller);
-    if (applicationIds && (applicationIds.size > 0 || !token)) throw restricted();
+    if (applicationIds && (applicationIds.size > 0 || !token)) throw restrictedToken();
     const row = await this.insert(accountId, request, byCaller(caller), token);
     if (token) await this.#forget(accountId, token);
     return applicationView({ ...row, role: 'owner' });
@@ -78,7 +78,7 @@ export class Applications {
         return outcome;
       });
       if (outcome === 'inserted') return row;
-      if (outcome === 'token_used') throw restricted();
+      if (outcome === 'token_used') throw restrictedToken();
       if (outcome === 'limit_reached') throw limitReached('applications in this account', APPLICATIONS_PER_ACCOUNT_MAX);
       if (request.slug !== undefined || attempt === SLUG_TRIES_MAX) throw slugTaken(slug);
       slug = withSuffix(slugOf(name));
@@ -133,7 +133,7 @@ export class Applications {
   async require(caller: AccountCaller, id: string, right: Right): Promise<MemberApplication> {
     const row = await this.#accessible(caller, id);
     if (!row) throw notFound('Application', id);
-    if (!hasRight(row.role, right)) throw roleMissing(ROLE_NEEDED[right]);
+    if (!hasRight(row.role, right)) throw roleMissing(REQUIRED_ROLE[right]);
     return row;
   }
 
@@ -201,7 +201,7 @@ const slugTaken = (slug: string): Error =>
     details: { slug },
   });
 
-const restricted = (): Error =>
+const restrictedToken = (): Error =>
   fault('permission_denied', 'This token is restricted to certain applications and cannot create another one.', {
     advice: 'Use a token without applicationIds.',
   });

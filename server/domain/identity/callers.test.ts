@@ -99,7 +99,7 @@ async function setup({ key = KEY as KeyRow | undefined, wait = async () => {} } 
   };
   const callers = await Callers.open(store, clock as Clock, silentLog, {
     refused: ({ keyId }, { ip }) => void seen.notices.push(`refused ${keyId} ${ip}`),
-    usedFirst: (account, { id }, { ip }) => void seen.notices.push(`first ${account} ${id} ${ip}`),
+    firstUsed: (account, { id }, { ip }) => void seen.notices.push(`first ${account} ${id} ${ip}`),
   });
   return { callers, seen, clock };
 }

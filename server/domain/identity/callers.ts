@@ -13,7 +13,14 @@ import type { Log } from '../../kit/log.ts';
 import type { Closeable } from '../../kit/scope.ts';
 import type { AccountCaller, AgentCaller, ConsumerCaller, HumanCaller, RequestSource, TokenProof } from './caller.ts';
 import { allows } from './cidr.ts';
-import { type Accepted, invalid, missing, refusedAddress, twoCredentials, wrongKind } from './credential-faults.ts';
+import {
+  type AcceptedCredential,
+  invalid,
+  missing,
+  refusedAddress,
+  twoCredentials,
+  wrongCredentialKind,
+} from './credential-faults.ts';
 import { type Credential, type CredentialKind, recognise } from './credentials.ts';
 import { parseNotice } from './notices.ts';
 
@@ -39,10 +46,10 @@ export interface Presented {
 
 /** A caller without the source of its request, which differs for each request. */
 type Sourceless<Caller> = Omit<Caller, 'source'>;
-type KnownCaller = Sourceless<AgentCaller> | Sourceless<AccountCaller> | Sourceless<ConsumerCaller>;
+type CachedCaller = Sourceless<AgentCaller> | Sourceless<AccountCaller> | Sourceless<ConsumerCaller>;
 
 interface Known {
-  readonly caller: KnownCaller;
+  readonly caller: CachedCaller;
   readonly row: {
     readonly cidrAllow: readonly string[];
     readonly expiresAt?: Date;
@@ -60,7 +67,7 @@ interface CallerOf {
   agentKeyOrAccount: AgentCaller | AccountCaller;
 }
 
-const ACCEPTED: Readonly<Record<Accepted, readonly CredentialKind[]>> = {
+const ACCEPTED: Readonly<Record<AcceptedCredential, readonly CredentialKind[]>> = {
   agentKey: ['agent_key'],
   account: ['personal_token', 'developer_token', 'human_session'],
   human: ['human_session'],
@@ -72,7 +79,7 @@ const ACCEPTED: Readonly<Record<Accepted, readonly CredentialKind[]>> = {
 export interface Notices {
   /** An agent key was sent from an address that is not allowed for it. */
   refused(caller: Sourceless<AgentCaller>, source: RequestSource): void;
-  usedFirst(account: AccountId, token: TokenProof, source: RequestSource): void;
+  firstUsed(account: AccountId, token: TokenProof, source: RequestSource): void;
 }
 
 type CredentialStore = Pick<Store, 'keys' | 'tokens' | 'humanSessions' | 'consumerSessions'>;
@@ -114,9 +121,9 @@ export class Callers implements Closeable {
     this.#known.clear();
   }
 
-  async authenticate<Kind extends Accepted>(presented: Presented, expected: Kind): Promise<CallerOf[Kind]> {
+  async authenticate<Kind extends AcceptedCredential>(presented: Presented, expected: Kind): Promise<CallerOf[Kind]> {
     const credential = credentialIn(presented, expected);
-    if (credential && !ACCEPTED[expected].includes(credential.kind)) throw wrongKind(expected);
+    if (credential && !ACCEPTED[expected].includes(credential.kind)) throw wrongCredentialKind(expected);
     const known = credential && (await this.#find(credential));
     if (!known || !isActive(known.row, this.#clock.now())) throw invalid(expected);
     if (!allows(known.row.cidrAllow, presented.ip)) {
@@ -188,14 +195,14 @@ export class Callers implements Closeable {
     );
   }
 
-  async #written(caller: KnownCaller, now: Date, source: RequestSource): Promise<void> {
+  async #written(caller: CachedCaller, now: Date, source: RequestSource): Promise<void> {
     const { ip } = source;
     if (caller.kind === 'agentKey') return this.#store.keys.touch(caller.keyId, now, ip);
     if (caller.kind === 'consumer') return this.#store.consumerSessions.touch(caller.via.id, now, ip);
     if (caller.via.kind === 'human_session')
       return this.#store.humanSessions.touch(caller.via.id, now, ip, plus(now, SESSION_IDLE_MS));
     const isFirst = await this.#store.tokens.touch(caller.via.id, now, ip);
-    if (isFirst) this.#notices.usedFirst(caller.accountId, caller.via, source);
+    if (isFirst) this.#notices.firstUsed(caller.accountId, caller.via, source);
   }
 }
 
@@ -275,11 +282,11 @@ const sessionBounds = ({ expiresAt, idleExpiresAt, revokedAt }: HumanSessionRow)
  * Returns the credential in the request. If there are two different credentials, the request is refused. A cookie is
  * not a bearer credential.
  */
-function credentialIn(presented: Presented, expected: Accepted): Credential | undefined {
+function credentialIn(presented: Presented, expected: AcceptedCredential): Credential | undefined {
   const sent = bearerIn(presented);
   if (sent !== undefined) {
     const credential = recognise(sent);
-    if (credential?.kind === 'human_session') throw wrongKind(expected);
+    if (credential?.kind === 'human_session') throw wrongCredentialKind(expected);
     return credential;
   }
   if (presented.cookie === undefined) throw missing(expected);

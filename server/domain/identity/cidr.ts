@@ -22,9 +22,9 @@ export function covers(ranges: readonly string[], text: string): boolean {
   const range = parseRange(text);
   if (!range) return false;
   const list = new BlockList();
-  for (const wide of ranges.map(parseRange))
-    if (wide && wide.family === range.family && wide.prefix <= range.prefix)
-      list.addSubnet(wide.address, wide.prefix, wide.family);
+  for (const subnet of ranges.map(parseRange))
+    if (subnet && subnet.family === range.family && subnet.prefix <= range.prefix)
+      list.addSubnet(subnet.address, subnet.prefix, subnet.family);
   return list.check(range.address, range.family);
 }
 

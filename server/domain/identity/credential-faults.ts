@@ -3,7 +3,7 @@
 import { fault } from '../faults.ts';
 
 /** The kinds of credential that operations accept: see `Credential` in contract/operation.ts. */
-export type Accepted = 'agentKey' | 'account' | 'human' | 'consumer' | 'agentKeyOrAccount';
+export type AcceptedCredential = 'agentKey' | 'account' | 'human' | 'consumer' | 'agentKeyOrAccount';
 
 const EXPECTED = {
   agentKey: 'agent_key',
@@ -11,7 +11,7 @@ const EXPECTED = {
   human: 'human_session',
   consumer: 'consumer_session',
   agentKeyOrAccount: 'agent_key or personal_access_token',
-} as const satisfies Record<Accepted, string>;
+} as const satisfies Record<AcceptedCredential, string>;
 
 const NAMES = {
   agentKey: 'an agent key (bak_…)',
@@ -19,7 +19,7 @@ const NAMES = {
   human: 'the cookie of a person who signed in to the console',
   consumer: 'the token of a consumer session (bcs_…)',
   agentKeyOrAccount: 'an agent key (bak_…), a personal access token (bpt_…) or a developer token (bdt_…)',
-} as const satisfies Record<Accepted, string>;
+} as const satisfies Record<AcceptedCredential, string>;
 
 const ADVICE = {
   agentKey: `Send the header Authorization: Bearer with ${NAMES.agentKey}.`,
@@ -27,9 +27,9 @@ const ADVICE = {
   human: 'Sign in at /signin with a browser. No token can call this operation.',
   consumer: `Sign in with session.start, and send the header Authorization: Bearer with ${NAMES.consumer}.`,
   agentKeyOrAccount: `Send the header Authorization: Bearer with ${NAMES.agentKeyOrAccount}.`,
-} as const satisfies Record<Accepted, string>;
+} as const satisfies Record<AcceptedCredential, string>;
 
-export const missing = (expected: Accepted): Error =>
+export const missing = (expected: AcceptedCredential): Error =>
   fault('missing_credentials', 'The request has no credential.', {
     advice: ADVICE[expected],
     details: { expected: EXPECTED[expected] },
@@ -40,12 +40,12 @@ export const twoCredentials = (): Error =>
     advice: 'Send only one of them.',
   });
 
-export const wrongKind = (expected: Accepted): Error =>
+export const wrongCredentialKind = (expected: AcceptedCredential): Error =>
   fault('invalid_credentials', `This operation requires ${NAMES[expected]}, not another kind of credential.`, {
     details: { expected: EXPECTED[expected] },
   });
 
-export const invalid = (expected: Accepted): Error =>
+export const invalid = (expected: AcceptedCredential): Error =>
   fault('invalid_credentials', 'The credential is not valid.', {
     advice: expected === 'human' ? 'Sign in again.' : `Send ${NAMES[expected]} that is neither expired nor revoked.`,
   });

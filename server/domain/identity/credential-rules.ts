@@ -27,22 +27,22 @@ export const credentialView = <Id extends string>(row: CredentialRow & { readonl
 });
 
 /** Parses an expiry time, which must be in the future. */
-export function futureEnd(text: string | undefined, now: Date): Date | undefined {
+export function futureExpiry(text: string | undefined, now: Date): Date | undefined {
   if (text === undefined) return undefined;
   const end = new Date(text);
-  if (!(end > now)) throw badEnd(`is ${text}, which is not in the future (it is ${now.toISOString()})`);
+  if (!(end > now)) throw invalidExpiry(`is ${text}, which is not in the future (it is ${now.toISOString()})`);
   return end;
 }
 
 /** Parses a new expiry time, which must not be later than the current one: a credential cannot be extended. */
-export function earlierEnd(text: string | undefined, current: Date | undefined, now: Date): Date | undefined {
-  const end = futureEnd(text, now);
+export function earlierExpiry(text: string | undefined, current: Date | undefined, now: Date): Date | undefined {
+  const end = futureExpiry(text, now);
   if (end && current && end > current)
-    throw badEnd(`is later than ${current.toISOString()}; it may only come earlier. Issue a new key instead`);
+    throw invalidExpiry(`is later than ${current.toISOString()}; it may only come earlier. Issue a new key instead`);
   return end;
 }
 
-export const badEnd = (message: string): Error => invalidRequest([{ path: 'expiresAt', message }]);
+export const invalidExpiry = (message: string): Error => invalidRequest([{ path: 'expiresAt', message }]);
 
 export function cleanRanges(ranges: readonly string[] = []): string[] {
   const issues = ranges.flatMap((range, index) =>

@@ -11,7 +11,7 @@ export function cleanGrants(grants: readonly Grant[] = []): Grant[] {
   const seen = new Set<string>();
   grants.forEach(({ operationId, revision, effect, input, credentials }, index) => {
     const path = `grants[${index}]`;
-    if (operationId === ANY_OPERATION && effect !== 'read') throw notOnlyReads(path);
+    if (operationId === ANY_OPERATION && effect !== 'read') throw readEffectRequired(path);
     if (operationId === ANY_OPERATION && revision !== undefined)
       throw invalidRequest([
         { path: `${path}.revision`, message: 'is allowed only in a grant for a single operation' },
@@ -32,5 +32,5 @@ export function cleanGrants(grants: readonly Grant[] = []): Grant[] {
   return [...grants];
 }
 
-const notOnlyReads = (path: string): Error =>
+const readEffectRequired = (path: string): Error =>
   invalidRequest([{ path, message: 'is a grant for every operation, which requires "effect": "read"' }]);

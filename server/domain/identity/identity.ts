@@ -61,10 +61,10 @@ export async function openIdentity(
   const listening = await store.listen(
     'credential_revoked',
     notice => {
-      const { hash, keeps } = parseNotice(notice);
-      keyUses.changed(hash, keeps);
+      const { hash, keepsConnections } = parseNotice(notice);
+      keyUses.changed(hash, keepsConnections);
     },
-    () => keyUses.allChanged(),
+    () => keyUses.invalidateAll(),
   );
   const onCredentialChanged = (hash: string, keeps = false): void => {
     callers.forget(hash);

@@ -71,7 +71,7 @@ export class KeyUses {
   }
 
   /** Called when notices of changes may have been missed. */
-  allChanged(): void {
+  invalidateAll(): void {
     this.#changes += 1;
     for (const entry of this.#entries.values()) entry.stale = true;
     void this.tend();

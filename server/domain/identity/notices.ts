@@ -4,10 +4,10 @@ export interface Notice {
   /** The hash of the credential, in hex. */
   readonly hash: string;
   /** Whether open connections of the key stay open. */
-  readonly keeps: boolean;
+  readonly keepsConnections: boolean;
 }
 
 export function parseNotice(payload: string): Notice {
   const [hash = '', how] = payload.split(' ');
-  return { hash, keeps: how === 'keep' };
+  return { hash, keepsConnections: how === 'keep' };
 }

@@ -1,7 +1,7 @@
 // Makes a page of a short list that is ordered by id and has been read completely.
 import { type Cursors, type ListName, pageOf } from './cursors.ts';
 
-export interface PageWanted {
+export interface PageRequest {
   readonly limit: number;
   readonly cursor: string | undefined;
   readonly name: ListName;
@@ -10,7 +10,7 @@ export interface PageWanted {
 
 export function pageById<Row extends { readonly id: string }>(
   rows: readonly Row[],
-  { limit, cursor, name, cursors }: PageWanted,
+  { limit, cursor, name, cursors }: PageRequest,
 ): { data: Row[]; nextCursor?: string } {
   const after = cursor === undefined ? undefined : cursors.read<string>(name, cursor);
   const left = after === undefined ? rows : rows.filter(({ id }) => id > after);

@@ -22,7 +22,7 @@ import type { SharedTallies, SharedTally } from '../limits/shared-tally.ts';
 import type { Applications } from './applications.ts';
 import { type AccountCaller, type RequestSource, tokenOf } from './caller.ts';
 import { covers } from './cidr.ts';
-import { badEnd, cleanRanges, credentialView, futureEnd } from './credential-rules.ts';
+import { cleanRanges, credentialView, futureExpiry, invalidExpiry } from './credential-rules.ts';
 import { mint, recognise } from './credentials.ts';
 import { type Cursors, type ListName, pageOf } from './cursors.ts';
 import { cleanName } from './names.ts';
@@ -190,9 +190,9 @@ export class Tokens {
   /** Returns the address ranges and the expiry, never wider or later than those of the caller. */
   #bounds(caller: AccountCaller, request: CreateToken): Pick<CreateToken, 'cidrAllow' | 'expiresAt'> {
     const now = this.#parts.clock.now();
-    const expiresAt = request.expiresAt === undefined ? defaultEnd(caller, now) : request.expiresAt;
+    const expiresAt = request.expiresAt === undefined ? defaultExpiry(caller, now) : request.expiresAt;
     if (caller.expiresAt && new Date(expiresAt) > caller.expiresAt)
-      throw badEnd(`is later than ${caller.expiresAt.toISOString()}, when the issuing token expires`);
+      throw invalidExpiry(`is later than ${caller.expiresAt.toISOString()}, when the issuing token expires`);
     const cidrAllow = cleanRanges(request.cidrAllow);
     if (caller.cidrAllow.length === 0) return { expiresAt, cidrAllow };
     const issues = cidrAllow.flatMap((range, index) =>
@@ -224,16 +224,16 @@ export class Tokens {
   }
 }
 
-function defaultEnd({ expiresAt }: AccountCaller, now: Date): string {
+function defaultExpiry({ expiresAt }: AccountCaller, now: Date): string {
   const end = plus(now, TOKEN_LIFE_DEFAULT_DAYS * DAY_MS);
   return (expiresAt && expiresAt < end ? expiresAt : end).toISOString();
 }
 
 function endOf(asked: string | undefined, now: Date): Date {
-  const end = futureEnd(asked, now) ?? plus(now, TOKEN_LIFE_DEFAULT_DAYS * DAY_MS);
+  const end = futureExpiry(asked, now) ?? plus(now, TOKEN_LIFE_DEFAULT_DAYS * DAY_MS);
   const latest = plus(now, TOKEN_LIFE_MAX_DAYS * DAY_MS);
   if (end > latest)
-    throw badEnd(`is more than ${TOKEN_LIFE_MAX_DAYS} days ahead; the latest is ${latest.toISOString()}`);
+    throw invalidExpiry(`is more than ${TOKEN_LIFE_MAX_DAYS} days ahead; the latest is ${latest.toISOString()}`);
   return end;
 }
 

@@ -1,7 +1,7 @@
 // E-mails to members about what is waiting for them: one e-mail about everything that has arrived since the last one,
 // with a minimum time between two e-mails. Requests that are decided before the e-mail is sent are not included. An
 // e-mail contains only text of the application and no text of an agent.
-import type { InboxRows, TellWhen, WaitingRow } from '../../engines/store/rows/inbox.ts';
+import type { InboxRows, NotifyConditions, WaitingRow } from '../../engines/store/rows/inbox.ts';
 import type { Atomic, Store } from '../../engines/store/store.ts';
 import { plus } from '../../kit/clock.ts';
 import { isFault } from '../../kit/fault.ts';
@@ -19,7 +19,7 @@ const GATHER_MS = 10_000;
 export const PAUSE_MS = 300_000;
 const ACCOUNTS_AT_ONCE = 100;
 /** Maximum number of requests that one e-mail reports. */
-const TOLD_MAX = 1_000;
+const REPORTED_MAX = 1_000;
 /** Maximum number of requests that one e-mail lists by name. */
 const NAMED_MAX = 10;
 
@@ -49,7 +49,7 @@ export class InboxMails {
     const { store, clock, mail } = this.#parts;
     const withdrawn = await store.mails.withdraw();
     const now = clock.now();
-    const when = { now, waitsSince: plus(now, -GATHER_MS), toldBefore: plus(now, -PAUSE_MS) };
+    const when = { now, waitingSince: plus(now, -GATHER_MS), notifiedBefore: plus(now, -PAUSE_MS) };
     let told = 0;
     for (const account of await store.inbox.untold(INBOX_ROLES, when, ACCOUNTS_AT_ONCE))
       told += (await this.#tell(account, when)) ? 1 : 0;
@@ -58,7 +58,7 @@ export class InboxMails {
   }
 
   /** Returns false if there is nothing left to report, or if too many e-mails have been sent to the address. */
-  async #tell(account: AccountId, when: TellWhen): Promise<boolean> {
+  async #tell(account: AccountId, when: NotifyConditions): Promise<boolean> {
     try {
       return await this.#parts.store.atomically(within => this.#write(within, account, when));
     } catch (error) {
@@ -72,10 +72,10 @@ export class InboxMails {
   async #write(
     within: Pick<Atomic, 'inbox' | 'mails' | 'configuredOperations'>,
     account: AccountId,
-    when: TellWhen,
+    when: NotifyConditions,
   ): Promise<boolean> {
     const id = newId<MailId>(when.now);
-    const told = await within.inbox.tell(account, id, INBOX_ROLES, when, TOLD_MAX);
+    const told = await within.inbox.tell(account, id, INBOX_ROLES, when, REPORTED_MAX);
     if (!told) return false;
     const { address, waiting } = told;
     // Uses the connection of the transaction, because decisions that wait for this transaction may hold all other

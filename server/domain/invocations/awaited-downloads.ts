@@ -14,7 +14,7 @@ const LOOK_MS = 100;
 const QUIET_MS = 500;
 /** Maximum number of files per call. */
 export const DOWNLOADS_MAX = 100;
-const NAME_SHOWN = 100;
+const NAME_CHARACTERS_SHOWN = 100;
 
 export interface AwaitedDownloadsParts {
   readonly rows: Pick<DownloadRows, 'ofSession'>;
@@ -31,7 +31,7 @@ export interface Waiting {
 }
 
 /** `failed` describes what happened if not every file is complete. */
-export type Arrived =
+export type ArrivedDownloads =
   | { readonly files: readonly JsonObject[] }
   | { readonly failed: Pick<InvocationError, 'code' | 'message'> };
 
@@ -55,7 +55,7 @@ export class AwaitedDownloads {
    * Resolves when all downloads that began since the last wait are complete and no further ones begin, or with the
    * error that prevents this.
    */
-  async next({ session, untilMs, signal }: Waiting): Promise<Arrived> {
+  async next({ session, untilMs, signal }: Waiting): Promise<ArrivedDownloads> {
     const { rows, clock, assertRunning } = this.#parts;
     let begun: readonly DownloadRow[] = [];
     let quietSinceMs = clock.monotonicMs();
@@ -65,7 +65,8 @@ export class AwaitedDownloads {
       if (found.length > DOWNLOADS_MAX)
         return failed('not_possible', `More than ${DOWNLOADS_MAX} downloads began, which is the limit for a call.`);
       const broken = found.find(({ state }) => state === 'failed' || state === 'removed');
-      if (broken) return failed('download_failed', `The download of ${named(broken)} failed: ${whyOf(broken)}.`);
+      if (broken)
+        return failed('download_failed', `The download of ${named(broken)} failed: ${failureReason(broken)}.`);
       if (found.length > begun.length) quietSinceMs = nowMs;
       begun = found;
       const isWhole = found.length > 0 && found.every(({ state }) => state === 'complete');
@@ -76,7 +77,7 @@ export class AwaitedDownloads {
     }
   }
 
-  #taken(found: readonly DownloadRow[]): Arrived {
+  #taken(found: readonly DownloadRow[]): ArrivedDownloads {
     for (const { guid } of found) this.#known.add(guid);
     return { files: found.map(described) };
   }
@@ -88,11 +89,11 @@ const described = ({ id, sessionId, filename, mimeType, size, checksum, createdA
   createdAt: createdAt.toISOString(),
 });
 
-const failed = (code: string, message: string): Arrived => ({ failed: { code, message } });
+const failed = (code: string, message: string): ArrivedDownloads => ({ failed: { code, message } });
 
-const named = ({ filename }: DownloadRow): string => JSON.stringify(filename.slice(0, NAME_SHOWN));
+const named = ({ filename }: DownloadRow): string => JSON.stringify(filename.slice(0, NAME_CHARACTERS_SHOWN));
 
-const whyOf = ({ failure, state }: DownloadRow): string =>
+const failureReason = ({ failure, state }: DownloadRow): string =>
   failure ?? (state === 'removed' ? 'it was deleted' : 'it was interrupted');
 
 function late(found: readonly DownloadRow[]): string {

@@ -8,7 +8,7 @@ import type { ApplicationId } from '../../kit/ids.ts';
 import { isObject, type JsonObject } from '../../kit/json.ts';
 import { boundSteps } from '../configured-operations/browser-binding.ts';
 import type { BrowserCallable } from '../configured-operations/callable.ts';
-import { inputKept, outputKept } from '../configured-operations/retention.ts';
+import { inputRetention, outputRetention } from '../configured-operations/retention.ts';
 import type { AgentCaller } from '../identity/caller.ts';
 import { credentialsIn, type TypedCredentials } from '../stored-credentials/typed-credentials.ts';
 import type { ManagedOperations } from './managed.ts';
@@ -58,7 +58,7 @@ export class BrowserOperations {
     const prepared = await this.#parts.managed.prepare(caller, work.operation, id, work.input, signal);
     return {
       ...prepared,
-      ...inputKept(retention),
+      ...inputRetention(retention),
       run: async (row, stop) => this.#checked(operation, applicationId, await prepared.run(row, stop)),
     };
   }
@@ -82,7 +82,7 @@ export class BrowserOperations {
           phase: 'after',
         },
       };
-    const { keptMs, isNotKept } = outputKept(retention);
+    const { keptMs, isNotKept } = outputRetention(retention);
     const kept: Success = { ...outcome, output, outputUntil: plus(this.#parts.clock.now(), keptMs) };
     return { ...kept, ...(isValid ? {} : { outputInvalid: true }), ...(isNotKept ? { isNotKept } : {}) };
   }
@@ -91,12 +91,12 @@ export class BrowserOperations {
    * Whether the output matches the schema. If the schema cannot be applied in time, the output counts as not matching.
    */
   async #matches(output: JsonObject, schema: JsonObject, application: ApplicationId): Promise<boolean> {
-    const [issues = []] = await this.#parts.validate(output, [schema], application).catch(() => [[NOT_APPLIED]]);
+    const [issues = []] = await this.#parts.validate(output, [schema], application).catch(() => [[NOT_VALIDATED]]);
     return issues.length === 0;
   }
 }
 
-const NOT_APPLIED: SchemaIssue = { path: '', message: 'could not be validated' };
+const NOT_VALIDATED: SchemaIssue = { path: '', message: 'could not be validated' };
 
 /** Returns the fields of all `extract` steps together. If several have the same name, the last one is used. */
 function fieldsIn({ results }: JsonObject): JsonObject {

@@ -9,7 +9,7 @@ import {
   STEP_HANDOFFS_MAX,
   type Step as StepSchema,
 } from '../../../contract/managed-operations.ts';
-import type { FileContent, Step, Stepped, StepResult, Wanted } from '../../engines/driver/command.ts';
+import type { FileContent, Step, StepResult, StepsOutcome, Wanted } from '../../engines/driver/command.ts';
 import type { HandoffRow } from '../../engines/store/rows/handoffs.ts';
 import type { JsonObject } from '../../kit/json.ts';
 import { invalidRequest } from '../faults.ts';
@@ -28,10 +28,10 @@ export function assertSteps(steps: readonly GivenStep[]): void {
 }
 
 /** The part of a step that is checked here: the names of its fields, its files, and what is typed. */
-type AnyStep = Pick<GivenStep, 'do' | 'files' | 'credential' | 'field' | 'totp'> & { readonly value?: unknown };
+type CheckedStep = Pick<GivenStep, 'do' | 'files' | 'credential' | 'field' | 'totp'> & { readonly value?: unknown };
 
 /** Returns what is wrong with the steps. `at` is the path of the list of steps. */
-export function stepIssues(steps: readonly AnyStep[], at: string): Issue[] {
+export function stepIssues(steps: readonly CheckedStep[], at: string): Issue[] {
   const issues = steps.flatMap((step, index): Issue[] => {
     const path = `${at}.${index}`;
     const { needs, can }: { needs: readonly string[]; can: readonly string[] } = STEP_FIELDS[step.do];
@@ -49,10 +49,10 @@ export function stepIssues(steps: readonly AnyStep[], at: string): Issue[] {
       files.flatMap((file, number) => issuesOf(file, `${at}.${index}.files.${number}`)),
     ),
   );
-  const produced = steps.flatMap((step, index) => (step.do === 'screenshot' || step.do === 'pdf' ? [index] : []));
-  if (produced.length > STEP_ARTIFACTS_MAX)
+  const artifactSteps = steps.flatMap((step, index) => (step.do === 'screenshot' || step.do === 'pdf' ? [index] : []));
+  if (artifactSteps.length > STEP_ARTIFACTS_MAX)
     issues.push({
-      path: `${at}.${produced[STEP_ARTIFACTS_MAX]}`,
+      path: `${at}.${artifactSteps[STEP_ARTIFACTS_MAX]}`,
       message: `exceeds the limit: a call can produce at most ${STEP_ARTIFACTS_MAX} files`,
     });
   const people = steps.flatMap((step, index) => (step.do === 'handoff' ? [`${at}.${index}`] : []));
@@ -132,10 +132,10 @@ export const wantedFields = (fields: NonNullable<GivenStep['fields']>) =>
   Object.fromEntries(Object.entries(fields).map(([name, field]) => [name, { ...field, all: field.all ?? false }]));
 
 /** The files of each `download` step, by the number of the step. */
-export type Downloaded = ReadonlyMap<number, readonly JsonObject[]>;
+export type StepDownloads = ReadonlyMap<number, readonly JsonObject[]>;
 
 /** The hand-off of each `handoff` step, by the number of the step. */
-export type HandedOver = ReadonlyMap<number, Pick<HandoffRow, 'id' | 'note'>>;
+export type StepHandoffs = ReadonlyMap<number, Pick<HandoffRow, 'id' | 'note'>>;
 
 /** Steps for the driver, and the hand-off that follows them. */
 export interface StepsPart {
@@ -161,10 +161,10 @@ export function partsOf(steps: readonly GivenStep[]): readonly StepsPart[] {
 }
 
 /** Returns the results in the form of the output, and their files in the order of `artifacts`. */
-export function steppedOutput(
+export function stepsOutput(
   given: readonly GivenStep[],
-  { results, ...place }: Stepped,
-  { downloaded, handedOver }: { readonly downloaded: Downloaded; readonly handedOver: HandedOver },
+  { results, ...place }: StepsOutcome,
+  { downloaded, handedOver }: { readonly downloaded: StepDownloads; readonly handedOver: StepHandoffs },
 ) {
   const files: NewFile[] = [];
   const downloads: JsonObject[] = [];

@@ -14,7 +14,7 @@ import type { HandoffRequests } from '../handoffs/requests.ts';
 import type { AgentCaller } from '../identity/caller.ts';
 import type { Sessions } from '../sessions/api.ts';
 import type { GivenStep } from './browser-steps.ts';
-import type { NoSuccess, Outcome, Prepared } from './prepared.ts';
+import type { Outcome, Prepared, Unsuccessful } from './prepared.ts';
 
 type Input = Static<(typeof MANAGED_OPERATIONS)['browser.handoff']['input']>;
 
@@ -114,7 +114,7 @@ const handoffIdOf = (id: InvocationId): HandoffId => id as string as HandoffId;
 
 function outcomeOf(row: HandoffRow): Outcome {
   const { id, status, note, evidence, url } = row;
-  if (status !== 'completed' && status !== 'declined' && status !== 'failed') return notDecided(row);
+  if (status !== 'completed' && status !== 'declined' && status !== 'failed') return undecidedHandoff(row);
   return {
     state: 'succeeded',
     output: {
@@ -127,20 +127,20 @@ function outcomeOf(row: HandoffRow): Outcome {
 }
 
 /** Returns why the call fails after a hand-off. Undefined if the person has completed it, so that the steps continue. */
-export function failedHandoff(row: HandoffRow, step: number): NoSuccess | undefined {
+export function failedHandoff(row: HandoffRow, step: number): Unsuccessful | undefined {
   const { id: handoffId, status, note } = row;
   if (status === 'completed') return undefined;
-  const { error } = status === 'declined' || status === 'failed' ? failed(REFUSED[status]) : notDecided(row);
+  const { error } = status === 'declined' || status === 'failed' ? failed(REFUSED[status]) : undecidedHandoff(row);
   const details = { step, handoffId, ...(note === undefined ? {} : { note }) };
   return failed({ ...error, message: `Step ${step} (handoff): ${error.message}`, details });
 }
 
-function notDecided({ status }: HandoffRow): NoSuccess {
+function undecidedHandoff({ status }: HandoffRow): Unsuccessful {
   if (status === 'expired') return failed(EXPIRED);
   return failed(status === 'cancelled' ? CANCELLED : SESSION_ENDED);
 }
 
-const failed = (error: InvocationError): NoSuccess => ({ state: 'failed', error });
+const failed = (error: InvocationError): Unsuccessful => ({ state: 'failed', error });
 
 const during = (code: string, message: string, retryable: boolean): InvocationError => ({
   ...{ code, message, retryable, phase: 'during' },

@@ -18,7 +18,7 @@ export const estimateOf = (timeoutMs: number) => ({
 });
 
 /** The members of an input that determine how long the session of the call lives. */
-interface Charged {
+interface ChargedInput {
   readonly timeoutMs?: unknown;
   readonly sessionId?: unknown;
   readonly steps?: unknown;
@@ -29,7 +29,12 @@ interface Charged {
  * session that the caller names holds only the price, because that session pays for itself. Throws if `maxCost` does
  * not cover one second.
  */
-export function reservationOf(rates: CreditRates, price: number, input: Charged, maxCost: number | undefined): number {
+export function reservationOf(
+  rates: CreditRates,
+  price: number,
+  input: ChargedInput,
+  maxCost: number | undefined,
+): number {
   if (!isEnforced(rates)) return 0;
   const { timeoutMs = OPERATION_TIMEOUT_MS_DEFAULT, sessionId } = input;
   if (sessionId !== undefined) return priceOf(rates, price, maxCost);

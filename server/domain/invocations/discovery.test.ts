@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { isSought } from './discovery.ts';
+import { matchesFilters } from './discovery.ts';
 
 const OPERATION = {
   id: 'orders.cancel',
@@ -22,5 +22,5 @@ for (const [filters, expected] of [
   [{ effect: 'read', q: 'cancel' }, false],
 ] as const)
   test(`${JSON.stringify(filters)} ${expected ? 'finds' : 'does not find'} the operation`, () => {
-    assert.equal(isSought(OPERATION, filters), expected);
+    assert.equal(matchesFilters(OPERATION, filters), expected);
   });

@@ -5,7 +5,7 @@ import type { CallableOperation } from '../configured-operations/callable.ts';
 export type Filters = Pick<DiscoveryQuery, 'q' | 'kind' | 'effect'>;
 
 /** Whether each word of `q` is in the id, the title or the description, and the other filters match. */
-export function isSought(
+export function matchesFilters(
   { id, title, description, kind, effect }: Pick<CallableOperation, 'id' | 'title' | 'description' | 'kind' | 'effect'>,
   filters: Filters,
 ): boolean {

@@ -25,7 +25,7 @@ import type { Runtime } from '../../kit/runtime.ts';
 import { within } from '../../kit/wait.ts';
 import type { CallableOperation, Catalogue, HttpCallable } from '../configured-operations/callable.ts';
 import type { HttpOperations } from '../configured-operations/http-operations.ts';
-import { inputKept } from '../configured-operations/retention.ts';
+import { inputRetention } from '../configured-operations/retention.ts';
 import type { AgentMemory } from '../consumers/agent-memory.ts';
 import type { AgentCaller } from '../identity/caller.ts';
 import { statusOf } from '../identity/credential-rules.ts';
@@ -44,17 +44,17 @@ const ATTEMPTS_MAX = 3;
  */
 const KEYED_ATTEMPTS_MAX = 2;
 /** How long effects in progress may take when the service is stopping, so that their outcomes are known. */
-const LEAVE_MS = 5_000;
-const RECOVERED_AT_ONCE = 10;
-const COST_LOOK_MS = 250;
+const SHUTDOWN_GRACE_MS = 5_000;
+const RECOVERY_BATCH = 10;
+const COST_CHECK_MS = 250;
 /** Credit that is held for an unknown outcome is given back after this time. */
-const HELD_UNKNOWN_MS = 30 * 24 * 3_600_000;
+const UNKNOWN_OUTCOME_HOLD_MS = 30 * 24 * 3_600_000;
 
 export interface ExecutionsParts extends Pick<Runtime, 'clock' | 'log' | 'host'> {
   readonly rows: InvocationRows;
   readonly keys: { get(application: ApplicationId, id: KeyId): Promise<KeyRow | undefined> };
   readonly catalogue: Pick<Catalogue, 'exact'>;
-  readonly managed: Pick<ManagedOperations, 'prepare' | 'releaseLeft'>;
+  readonly managed: Pick<ManagedOperations, 'prepare' | 'releaseLeftoverSessions'>;
   readonly http: Pick<HttpOperations, 'prepare'>;
   readonly browser: Pick<BrowserOperations, 'prepare'>;
   readonly memory: Pick<AgentMemory, 'prepare'>;
@@ -67,7 +67,7 @@ export interface ExecutionsParts extends Pick<Runtime, 'clock' | 'log' | 'host'>
   readonly issuer: string;
   /** Returns the part of a receipt that describes the Action that the invocation executes. */
   readonly receiptOf: (action: ActionId, application: ApplicationId) => Promise<JsonObject>;
-  readonly handoffs: Pick<HandoffRows, 'ofSessionBetween'>;
+  readonly handoffs: Pick<HandoffRows, 'listControlledBetween'>;
   /** The rates that are charged for sessions. */
   readonly rates: CreditRates;
   /** The bytes that a session has transferred over the network. Undefined if the session has ended. */
@@ -185,7 +185,7 @@ export class Executions {
   }
 
   /** Ends an invocation that has not started, or that is not running anywhere. */
-  async endWithout(
+  async endUnstarted(
     row: InvocationRow,
     state: 'failed' | 'ambiguous' | 'cancelled',
     error: InvocationError,
@@ -201,11 +201,11 @@ export class Executions {
   async recover(): Promise<{ recovered: number }> {
     for (const ending of [...this.#unwritten.values()]) await this.#write(ending);
     if (this.#isClosed) return { recovered: 0 };
-    const open = await this.#parts.rows.open(this.#parts.host, RECOVERED_AT_ONCE + this.#running.size);
-    const isElsewhere = ({ id }: InvocationRow): boolean =>
+    const open = await this.#parts.rows.open(this.#parts.host, RECOVERY_BATCH + this.#running.size);
+    const isUntracked = ({ id }: InvocationRow): boolean =>
       !this.#running.has(id) && !this.#held.has(id) && !this.#unwritten.has(id);
-    const left = open.filter(isElsewhere).slice(0, RECOVERED_AT_ONCE);
-    for (const row of left) await this.#takeUp(row);
+    const left = open.filter(isUntracked).slice(0, RECOVERY_BATCH);
+    for (const row of left) await this.#recoverOne(row);
     return { recovered: left.length };
   }
 
@@ -221,33 +221,33 @@ export class Executions {
     for (const one of running.filter(({ effect, isContinued }) => effect === 'read' || isContinued)) stop(one);
     const effects = running.filter(({ effect, isContinued }) => effect !== 'read' && !isContinued);
     const all = Promise.all(effects.map(({ ended }) => ended)).then(() => {});
-    if (effects.length > 0) await within(LEAVE_MS, 'effects under way', () => all).catch(() => {});
+    if (effects.length > 0) await within(SHUTDOWN_GRACE_MS, 'effects under way', () => all).catch(() => {});
     for (const one of effects) stop(one);
   }
 
-  async #takeUp(row: InvocationRow): Promise<void> {
+  async #recoverOne(row: InvocationRow): Promise<void> {
     const { keys, managed, log, clock, catalogue } = this.#parts;
     const key = await keys.get(row.applicationId, row.keyId);
     const operation = await catalogue.exact(row.applicationId, row.operationId, row.operationRevision);
-    const isKeyed = operation?.kind === 'http' && hasKey(operation);
-    const kept = operation && operation.kind !== 'managed' ? inputKept(operation.definition.retention) : {};
-    const mayRunAgain = isContinued(row) || (isKeyed && row.attempts < KEYED_ATTEMPTS_MAX);
+    const hasIdempotencyKey = operation?.kind === 'http' && hasKey(operation);
+    const kept = operation && operation.kind !== 'managed' ? inputRetention(operation.definition.retention) : {};
+    const mayRunAgain = isContinued(row) || (hasIdempotencyKey && row.attempts < KEYED_ATTEMPTS_MAX);
     if (row.state === 'dispatched' && row.effect !== 'read' && !mayRunAgain)
-      return this.endWithout(row, 'ambiguous', UNKNOWN, kept);
-    if (row.attempts >= ATTEMPTS_MAX && !isContinued(row)) return this.endWithout(row, 'failed', INTERRUPTED, kept);
+      return this.endUnstarted(row, 'ambiguous', UNKNOWN, kept);
+    if (row.attempts >= ATTEMPTS_MAX && !isContinued(row)) return this.endUnstarted(row, 'failed', INTERRUPTED, kept);
     // If the effect may have begun, no later finding can prove that it has not happened.
     const state = row.state === 'dispatched' && row.effect !== 'read' ? 'ambiguous' : 'failed';
-    if (!key || statusOf(key, clock.now()) !== 'active') return this.endWithout(row, state, KEY_ENDED, kept);
-    if (!operation) return this.endWithout(row, state, CHANGED);
+    if (!key || statusOf(key, clock.now()) !== 'active') return this.endUnstarted(row, state, KEY_INACTIVE, kept);
+    if (!operation) return this.endUnstarted(row, state, REVISION_CHANGED);
     const caller = callerOf(key);
     log.info('invocation.run_again', { invocationId: row.id, attempts: row.attempts });
-    if (operation.kind !== 'http') await managed.releaseLeft(caller, row.id);
+    if (operation.kind !== 'http') await managed.releaseLeftoverSessions(caller, row.id);
     try {
       await this.start(caller, row, operation, await this.#parts.openInput(row));
     } catch (error) {
       if (!isFault(error)) throw error;
       const refused: InvocationError = { ...errorOf(error.code, error.message, false), phase: 'before' };
-      await this.endWithout(row, state, refused, kept);
+      await this.endUnstarted(row, state, refused, kept);
     }
   }
 
@@ -299,7 +299,7 @@ export class Executions {
     return {
       ...{ state, endedAt, meters: { ...row.meters, browserSeconds: metered.seconds, egressBytes: metered.bytes } },
       ...(inputKeptMs === undefined ? {} : { inputUntil: plus(endedAt, inputKeptMs) }),
-      ...(captured === undefined ? { heldUntil: plus(endedAt, HELD_UNKNOWN_MS) } : { captured }),
+      ...(captured === undefined ? { heldUntil: plus(endedAt, UNKNOWN_OUTCOME_HOLD_MS) } : { captured }),
       ...(outcome.state === 'succeeded'
         ? outputOf(outcome, endedAt)
         : { error: { ...outcome.error, details: outcome.error.details ?? {} } }),
@@ -311,8 +311,8 @@ export class Executions {
    * session pays for itself.
    */
   #meteredOf(session: Prepared['session'], until: Date): Metered {
-    if (!session?.ownSince) return { seconds: 0, bytes: 0 };
-    return { seconds: startedSeconds(session.ownSince, until), bytes: this.#parts.bytesOf(session.id) ?? 0 };
+    if (!session?.ownSessionSince) return { seconds: 0, bytes: 0 };
+    return { seconds: startedSeconds(session.ownSessionSince, until), bytes: this.#parts.bytesOf(session.id) ?? 0 };
   }
 
   /** Stops the call as soon as its meters cost more than the amount that it holds in addition to its price. */
@@ -323,11 +323,11 @@ export class Executions {
     over: AbortSignal,
   ): Promise<void> {
     const { clock, rates } = this.#parts;
-    if (row.reserved === 0 || !session?.ownSince) return;
+    if (row.reserved === 0 || !session?.ownSessionSince) return;
     while (!over.aborted) {
       if (meteredCost(rates, this.#meteredOf(session, clock.now())) > row.reserved - row.price)
         return abort.abort(new CostLimit(`The call reached its limit of ${row.reserved} micro-credits.`));
-      await clock.sleep(COST_LOOK_MS, over).catch(() => {}); // Rejects when the call is over.
+      await clock.sleep(COST_CHECK_MS, over).catch(() => {}); // Rejects when the call is over.
     }
   }
 
@@ -355,7 +355,7 @@ export class Executions {
         ...(recorded === undefined ? {} : { recorded }),
         ...(row.sessionId === undefined
           ? {}
-          : { handoffs: await handoffs.ofSessionBetween(row.sessionId, row.startedAt ?? row.createdAt, endedAt) }),
+          : { handoffs: await handoffs.listControlledBetween(row.sessionId, row.startedAt ?? row.createdAt, endedAt) }),
         ...(row.jobId === undefined ? {} : { action: await receiptOf(row.jobId, row.applicationId) }),
         ...(upstream === undefined ? {} : { upstream }),
         ...(endUser === undefined ? {} : { endUser }),
@@ -422,11 +422,11 @@ const UNKNOWN: InvocationError = errorOf(
   'The service stopped while the operation was running. It is not known whether the operation took effect.',
   false,
 );
-const KEY_ENDED: InvocationError = {
+const KEY_INACTIVE: InvocationError = {
   ...errorOf('invalid_credentials', 'The agent key expired or was revoked before the operation started.', false),
   phase: 'before',
 };
-const CHANGED: InvocationError = {
+const REVISION_CHANGED: InvocationError = {
   ...errorOf('revision_conflict', 'The revision of the operation changed when the service was upgraded.', true),
   phase: 'before',
 };

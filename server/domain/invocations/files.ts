@@ -66,7 +66,7 @@ export class InvocationFiles {
     if (used + bytes > maxStoredBytes) throw storageFull(bytes, used, maxStoredBytes);
     const kept: StoredFile[] = [];
     for (const [index, file] of files.entries()) {
-      const { name, size, checksum } = await staging.write(onePart(file.bytes));
+      const { name, size, checksum } = await staging.write(singleChunk(file.bytes));
       const key = keyOf(applicationId, partOf(id, index));
       await outbox.post(applicationId, { key, staged: name, contentType: file.mimeType });
       kept.push({ mimeType: file.mimeType, size, checksum });
@@ -156,6 +156,6 @@ function storedIn(value: Json | undefined): readonly StoredFile[] {
   return isFile ? [{ mimeType, size, checksum }] : [];
 }
 
-async function* onePart(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
+async function* singleChunk(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
   yield bytes;
 }

@@ -53,7 +53,7 @@ import { credentialsIn } from '../stored-credentials/typed-credentials.ts';
 import type { BrowserOperations } from './browser-operations.ts';
 import type { GivenStep } from './browser-steps.ts';
 import { estimateOf, priceOf, reservationOf } from './cost.ts';
-import { isSought } from './discovery.ts';
+import { matchesFilters } from './discovery.ts';
 import type { Executions } from './executions.ts';
 import type { InvocationFiles } from './files.ts';
 import type { ManagedOperations } from './managed.ts';
@@ -124,7 +124,7 @@ export class Invocations {
     const name = { list: `discovery ${JSON.stringify(filters)}`, owner: caller.keyId };
     const last = cursor === undefined ? '' : cursors.read(name, cursor);
     const sought = (await this.#granted(caller)).filter(
-      ({ operation }) => operation.id > last && isSought(operation, filters),
+      ({ operation }) => operation.id > last && matchesFilters(operation, filters),
     );
     const rows = sought.slice(0, limit + 1).map(one => ({ id: one.operation.id, one }));
     const { data, ...more } = pageOf(
@@ -188,7 +188,7 @@ export class Invocations {
    * Returns the operation and the grant for a revision that somebody has approved. The operation must still be
    * published.
    */
-  async grantedExactly(caller: AgentCaller, operationId: string, revision: number): Promise<Granted> {
+  async grantedRevision(caller: AgentCaller, operationId: string, revision: number): Promise<Granted> {
     const { catalogue } = this.#parts;
     const published = await catalogue.one(caller.applicationId, operationId);
     if (!published) throw notFound('Operation', operationId);
@@ -209,7 +209,7 @@ export class Invocations {
   /** Checks an input, and returns the amount that a call with it would hold. */
   async check(caller: AgentCaller, granted: Granted, request: InvokeOperation): Promise<{ readonly reserved: number }> {
     await this.#assertInput(caller, granted, request);
-    return { reserved: reservedFor(granted.operation, this.#parts.rates, request) };
+    return { reserved: amountToReserve(granted.operation, this.#parts.rates, request) };
   }
 
   /** Runs a call that a person has approved. `insert` decides whether it may begin. */
@@ -317,7 +317,7 @@ export class Invocations {
     const { input, credentials, maxCallsPerDay, maxCostPerDay } = grant;
     const limits = limitsOf(grant, clock.now());
     const { calls, cost } = limits
-      ? await rows.madeSince(keyId, operation.id, limits.countedSince)
+      ? await rows.callsSince(keyId, operation.id, limits.countedSince)
       : { calls: 0, cost: 0 };
     const { id, title, description, revision, digest, effect, approval, price } = operation;
     const { inputSchema, outputSchema, timeoutMs } = operation;
@@ -385,7 +385,7 @@ export class Invocations {
         attempts: 0,
         meters: {},
       },
-      ...{ price: operation.price.microCredits, reserved: reservedFor(operation, rates, request), captured: 0 },
+      ...{ price: operation.price.microCredits, reserved: amountToReserve(operation, rates, request), captured: 0 },
       ...(request.maxCost === undefined ? {} : { maxCost: request.maxCost }),
       requestDigest: requestDigest(secret, { operation: operation.id, request }),
       sealedInput: await sealInput({ id, applicationId }, request.input),
@@ -398,8 +398,10 @@ export class Invocations {
     };
     const inserted = await insert(row, rates, limitsOf(grant, now));
     if (inserted === 'inserted') return { row, existing: false };
-    if (inserted === 'calls_used_up') throw callsUsedUp(operation.id, grant.maxCallsPerDay ?? 0, secondsToNextDay(now));
-    if ('spent' in inserted) throw costUsedUp(row, grant.maxCostPerDay ?? 0, inserted.spent, secondsToNextDay(now));
+    if (inserted === 'calls_used_up')
+      throw callLimitReached(operation.id, grant.maxCallsPerDay ?? 0, secondsToNextDay(now));
+    if ('spent' in inserted)
+      throw costLimitReached(row, grant.maxCostPerDay ?? 0, inserted.spent, secondsToNextDay(now));
     if ('short' in inserted) throw insufficientCredit(inserted.short);
     if (jobId === undefined && !inserted.existing.requestDigest.equals(row.requestDigest)) throw keyConflict();
     return { row: inserted.existing, existing: true };
@@ -478,7 +480,11 @@ const endUserIn = ({ kind, id }: CallableOperation, input: JsonObject): EndUser 
     : undefined;
 
 /** Returns the amount that a call holds. Without a browser, this is its price. */
-function reservedFor(operation: CallableOperation, rates: CreditRates, { input, maxCost }: InvokeOperation): number {
+function amountToReserve(
+  operation: CallableOperation,
+  rates: CreditRates,
+  { input, maxCost }: InvokeOperation,
+): number {
   const {
     kind,
     price: { microCredits },
@@ -575,7 +581,7 @@ const keyConflict = () =>
     advice: 'Use a new key for a different request.',
   });
 
-const callsUsedUp = (id: string, limit: number, seconds: number) =>
+const callLimitReached = (id: string, limit: number, seconds: number) =>
   fault(
     'rate_limited',
     `The grant of this agent key allows ${limit} calls of ${id} per day, and all of them were used.`,
@@ -585,7 +591,7 @@ const callsUsedUp = (id: string, limit: number, seconds: number) =>
     },
   );
 
-const costUsedUp = ({ operationId: id, reserved }: InvocationRow, limit: number, used: number, seconds: number) =>
+const costLimitReached = ({ operationId: id, reserved }: InvocationRow, limit: number, used: number, seconds: number) =>
   fault(
     'spend_limit',
     `The grant of this agent key allows calls of ${id} for at most ${limit} micro-credits per day. ${used} were used, and this call requires ${reserved}.`,

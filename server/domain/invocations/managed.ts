@@ -17,8 +17,8 @@ import type {
   DriveFailed,
   DriveFailure,
   Helper,
-  Stepped,
   StepResult,
+  StepsOutcome,
   Wanted,
 } from '../../engines/driver/command.ts';
 import type { HandoffRow } from '../../engines/store/rows/handoffs.ts';
@@ -34,21 +34,21 @@ import type { SessionRequest, Sessions, SessionView } from '../sessions/api.ts';
 import { sessionExclusive } from '../sessions/exclusive.ts';
 import { credentialsIn, type OpenedCredentials } from '../stored-credentials/typed-credentials.ts';
 import { AwaitedDownloads, type AwaitedDownloadsParts, type Waiting } from './awaited-downloads.ts';
-import { assertSteps, type GivenStep, partsOf, stepOf, steppedOutput, wantedFields } from './browser-steps.ts';
+import { assertSteps, type GivenStep, partsOf, stepOf, stepsOutput, wantedFields } from './browser-steps.ts';
 import { type CallHandoffs, failedHandoff } from './call-handoffs.ts';
 import { firstBytes } from './first-bytes.ts';
-import type { NewFile, NoSuccess, Outcome, Prepared } from './prepared.ts';
+import type { NewFile, Outcome, Prepared, Unsuccessful } from './prepared.ts';
 import type { PageTyping } from './typing.ts';
 
 /** The metadata field of a session that names the invocation for which it was created. */
 export const INVOCATION_METADATA = 'invocationId';
 /** The session may live this much longer than the call, because it has to start first. */
-const SESSION_SPARE_MS = 60_000;
+const SESSION_MARGIN_MS = 60_000;
 const SESSION_SECONDS_MIN = 60;
 const CONTENT_BYTES_DEFAULT = 262_144;
 const TIMEOUT_MS_DEFAULT = 30_000;
 const QUALITY_DEFAULT = 80;
-const SESSIONS_OF_ONE_MAX = 10;
+const SESSIONS_PER_INVOCATION_MAX = 10;
 
 type InputOf<Id extends BrowserOperationId> = Static<(typeof MANAGED_OPERATIONS)[Id]['input']>;
 /** Operations that open a page, or use the page of a session. */
@@ -109,7 +109,7 @@ export interface ManagedParts {
   readonly typing: PageTyping;
   readonly handoffs: Pick<CallHandoffs, 'prepare' | 'step'>;
   /** Tells whether a person has control of the session of a call. */
-  readonly following: Pick<FollowedHandoffs, 'givenBack' | 'assertNotClaimed'>;
+  readonly following: Pick<FollowedHandoffs, 'waitUntilReturned' | 'assertNotClaimed'>;
   readonly toMarkdown: (page: { html: string; url: string; isWhole: boolean }, of: string) => Promise<string>;
 }
 
@@ -152,7 +152,7 @@ export class ManagedOperations {
     const place = await this.#place(caller, id, input, signal);
     const { sessionId, recorded, isOwn, startedAt } = place;
     return {
-      session: { id: sessionId, recorded, ...(isOwn ? { ownSince: startedAt } : {}) },
+      session: { id: sessionId, recorded, ...(isOwn ? { ownSessionSince: startedAt } : {}) },
       run: (row, signal) => this.#run(caller, operation, input, { ...place, row, signal }),
       release: () => this.#release(caller, place),
     };
@@ -165,7 +165,7 @@ export class ManagedOperations {
       const session = await sessions.read(caller, input.sessionId.toLowerCase());
       if (session.status !== 'RUNNING') throw sessionNotRunning(session.id, session.status);
       if (await this.#parts.isExclusive(caller, session.id as SessionId)) throw sessionExclusive(session.id);
-      await this.#parts.following.givenBack(session.id as SessionId, signal);
+      await this.#parts.following.waitUntilReturned(session.id as SessionId, signal);
       const recorded = session.browserSettings?.recordSession !== false;
       return { sessionId: session.id as SessionId, isOwn: false, recorded, ...timesOf(session) };
     }
@@ -211,7 +211,7 @@ export class ManagedOperations {
     const downloads = await this.#downloadsFrom(caller, at);
     const { url, title, status } = await this.#captured(target, order);
     const arrived = await downloads.next(waiting);
-    if ('failed' in arrived) return notArrived(arrived.failed);
+    if ('failed' in arrived) return downloadFailed(arrived.failed);
     const place = { url, title, ...(status === undefined ? {} : { status }) };
     return { state: 'succeeded', output: { downloads: [...arrived.files], ...place } };
   }
@@ -242,14 +242,14 @@ export class ManagedOperations {
       : { session: sessionId, address: addressOf(caller, sessionId) };
     if (opened) typing.hide(sessionId, URL.parse(target.address)?.searchParams.get('pass') ?? target.address);
     try {
-      const done = await this.#steppedIn(target, caller, input, at);
+      const done = await this.#runParts(target, caller, input, at);
       if ('state' in done) return done;
       const shown = opened ? await typing.cleaned(sessionId, done.stepped) : done.stepped;
-      return { state: 'succeeded', ...steppedOutput(input.steps, shown, done) };
+      return { state: 'succeeded', ...stepsOutput(input.steps, shown, done) };
     } catch (error) {
       if (!isDriveFailed(error)) throw error;
       const failure = opened ? typing.cleanedFailure(sessionId, error) : error;
-      if (!FAILED_STEP.has(failure.why)) throw failure;
+      if (!STEP_FAILURES.has(failure.why)) throw failure;
       return this.#failedStep(sessionId, failure);
     }
   }
@@ -258,7 +258,7 @@ export class ManagedOperations {
    * Runs the steps in parts. A part ends with a `download`, whose files are waited for before the next part, or with a
    * `handoff`.
    */
-  async #steppedIn(target: DriverTarget, caller: AgentCaller, input: InputOf<'browser.steps'>, at: Running) {
+  async #runParts(target: DriverTarget, caller: AgentCaller, input: InputOf<'browser.steps'>, at: Running) {
     const { driver, typing, clock } = this.#parts;
     const { sessionId, opened } = at;
     const { url, timeoutMs, ...visit } = visitOf(input);
@@ -269,23 +269,23 @@ export class ManagedOperations {
     const downloaded = new Map<number, readonly JsonObject[]>();
     const handedOver = new Map<number, HandoffRow>();
     const results: StepResult[] = [];
-    let place: Omit<Stepped, 'results'> = { url: '', title: '' };
+    let place: Omit<StepsOutcome, 'results'> = { url: '', title: '' };
     for (const [index, part] of partsOf(input.steps).entries()) {
       const isFirst = index === 0;
       const leftMs = isFirst ? timeoutMs : Math.max(1, Math.ceil(untilMs - clock.monotonicMs()));
       const order = { ...visit, ...(isFirst && url !== undefined ? { url } : {}), timeoutMs: leftMs };
-      const steps = { ...order, before: beforeOf(results), steps: part.steps.map(stepOf) };
-      const { stepped } = await driver.run(target, { do: 'steps', steps }, help);
-      if (!stepped) throw new Error('the driver returned nothing for steps');
-      const { results: more, ...now } = stepped;
+      const steps = { ...order, before: summaryOf(results), steps: part.steps.map(stepOf) };
+      const { stepsOutcome } = await driver.run(target, { do: 'steps', steps }, help);
+      if (!stepsOutcome) throw new Error('the driver returned nothing for steps');
+      const { results: more, ...now } = stepsOutcome;
       place = { ...place, ...now };
       results.push(...more);
       if (part.handoff) {
         const askedMs = clock.monotonicMs();
         const ended = await this.#parts.handoffs.step(caller, sessionId, part.handoff, at.signal);
         untilMs += clock.monotonicMs() - askedMs; // The time of people does not count.
-        const notDone = failedHandoff(ended, results.length);
-        if (notDone) return notDone;
+        const failedResult = failedHandoff(ended, results.length);
+        if (failedResult) return failedResult;
         handedOver.set(results.length, ended);
         results.push({ do: 'person' });
       }
@@ -293,7 +293,7 @@ export class ManagedOperations {
       const arrived = await downloads.next({ ...waiting, untilMs });
       const clean = (text: string): string => (opened ? typing.cleanedText(sessionId, text) : text);
       if ('failed' in arrived)
-        return notArrived({ ...arrived.failed, message: clean(arrived.failed.message) }, results.length - 1);
+        return downloadFailed({ ...arrived.failed, message: clean(arrived.failed.message) }, results.length - 1);
       const named = arrived.files.map(file => ({ ...file, filename: clean(String(file.filename)) }));
       downloaded.set(results.length - 1, named);
     }
@@ -304,7 +304,7 @@ export class ManagedOperations {
    * Describes a failed step. `details.step` is its number, from 0; absent if the page could not be opened before the
    * first step.
    */
-  #failedStep(session: SessionId, { why, message, details }: DriveFailed): NoSuccess {
+  #failedStep(session: SessionId, { why, message, details }: DriveFailed): Unsuccessful {
     const code = CODES[why] ?? 'not_possible';
     const error: InvocationError = { code, message, retryable: false, phase: 'during', details };
     try {
@@ -325,11 +325,11 @@ export class ManagedOperations {
   }
 
   /** Releases the sessions that an interrupted attempt left behind. */
-  async releaseLeft(caller: AgentCaller, id: InvocationId): Promise<void> {
+  async releaseLeftoverSessions(caller: AgentCaller, id: InvocationId): Promise<void> {
     const query = {
       status: 'RUNNING',
       q: `user_metadata['${INVOCATION_METADATA}']:'${id}'`,
-      limit: SESSIONS_OF_ONE_MAX,
+      limit: SESSIONS_PER_INVOCATION_MAX,
     };
     const { sessions } = await this.#parts.sessions.list(caller, query);
     for (const session of sessions)
@@ -393,7 +393,7 @@ export function handoffSeconds(input: object): number {
 
 /** Returns the maximum life, in seconds, of the session of a call without hand-offs. */
 export const sessionSeconds = (timeoutMs: number): number =>
-  Math.max(SESSION_SECONDS_MIN, Math.ceil((Math.min(timeoutMs, OPERATION_TIMEOUT_MS_MAX) + SESSION_SPARE_MS) / 1000));
+  Math.max(SESSION_SECONDS_MIN, Math.ceil((Math.min(timeoutMs, OPERATION_TIMEOUT_MS_MAX) + SESSION_MARGIN_MS) / 1000));
 
 function assertMayConnect(scopes: AgentCaller['scopes']): void {
   if (!scopes.has('browsers:connect')) throw scopeMissing(['browsers:connect']);
@@ -436,12 +436,12 @@ const captureOf = (operation: CapturingOperationId, given: JsonObject): Capture 
 const CODES: Readonly<Partial<Record<DriveFailure, string>>> = {
   ...{ command: 'not_possible', page: 'page_failed', timeout: 'timeout', refused: 'input_not_granted' },
 };
-const FAILED_STEP: ReadonlySet<string> = new Set(Object.keys(CODES));
+const STEP_FAILURES: ReadonlySet<string> = new Set(Object.keys(CODES));
 
 const isDownload = (step: GivenStep): boolean => step.do === 'download';
 
 /** Summarises what the earlier parts of a call did. */
-const beforeOf = (results: readonly StepResult[]) => ({
+const summaryOf = (results: readonly StepResult[]) => ({
   steps: results.length,
   bytes: results.reduce((sum, { bytes }) => sum + (bytes?.byteLength ?? 0), 0),
   hasTyped: results.some(({ do: step }) => step === 'type'),
@@ -451,7 +451,7 @@ const beforeOf = (results: readonly StepResult[]) => ({
  * Describes the failure of a call whose downloads did not arrive. `step` is the number of the step, if the call has
  * steps.
  */
-const notArrived = ({ code, message }: Pick<InvocationError, 'code' | 'message'>, step?: number): NoSuccess => ({
+const downloadFailed = ({ code, message }: Pick<InvocationError, 'code' | 'message'>, step?: number): Unsuccessful => ({
   state: 'failed',
   error: {
     ...{ code, retryable: false, phase: 'during' },

@@ -36,12 +36,12 @@ export interface Success extends Common {
   readonly files?: readonly NewFile[];
 }
 
-export interface NoSuccess extends Common {
+export interface Unsuccessful extends Common {
   readonly state: 'failed' | 'ambiguous';
   readonly error: InvocationError;
 }
 
-export type Outcome = Success | NoSuccess;
+export type Outcome = Success | Unsuccessful;
 
 export interface Prepared {
   /** Only for an operation that runs in a browser. */
@@ -49,7 +49,7 @@ export interface Prepared {
     readonly id: SessionId;
     readonly recorded: boolean;
     /** When the browser was ready, if the session was created for this call. */
-    readonly ownSince?: Date;
+    readonly ownSessionSince?: Date;
   };
   /** How long the input is kept after the end. If absent, it is not kept. */
   readonly inputKeptMs?: number;

@@ -1,6 +1,6 @@
 // Types credentials into the pages of a call, and keeps what was typed out of its results. Each text is added to the
 // secrets of the session before it is typed.
-import type { DriveFailed, DriveFailure, Help, Helper, Stepped } from '../../engines/driver/command.ts';
+import type { DriveFailed, DriveFailure, Help, Helper, StepsOutcome } from '../../engines/driver/command.ts';
 import type { Typing, TypingOutcome } from '../../engines/recorder/type-text.ts';
 import type { InvocationRow } from '../../engines/store/rows/invocations.ts';
 import { reason } from '../../kit/fault.ts';
@@ -30,13 +30,13 @@ export interface PageTypingParts {
   readonly pageOf: (session: SessionId) => TypingPage | undefined;
   readonly secretsOf: (session: SessionId) => SecretTexts | undefined;
   readonly failure: (why: DriveFailure, message: string, details?: Readonly<Record<string, string>>) => DriveFailed;
-  readonly clean: (stepped: Stepped, secrets: readonly string[], of: string) => Promise<Stepped>;
+  readonly clean: (stepped: StepsOutcome, secrets: readonly string[], of: string) => Promise<StepsOutcome>;
   readonly log: Log;
 }
 
 /** A user name that is an ordinary word is not redacted, because texts would become unreadable. */
 const NAME_CHARACTERS_MIN = 6;
-const ORDINARY = /^\p{L}*$/u;
+const ONLY_LETTERS = /^\p{L}*$/u;
 /** A message of this length was truncated where it was created. */
 const MESSAGE_CHARACTERS_MAX = 2_000;
 
@@ -78,7 +78,7 @@ export class PageTyping {
   }
 
   /** Removes what was typed from the results. */
-  async cleaned(session: SessionId, stepped: Stepped): Promise<Stepped> {
+  async cleaned(session: SessionId, stepped: StepsOutcome): Promise<StepsOutcome> {
     const files = stepped.results.map(({ bytes }) => bytes);
     const texts = { ...stepped, results: stepped.results.map(({ bytes: _, ...rest }) => rest) };
     const cleaned = await this.#parts.clean(texts, this.#parts.secretsOf(session)?.all ?? [], session);
@@ -116,7 +116,7 @@ export class PageTyping {
     const secrets = secretsOf(session);
     if (!part || !secrets) throw failure('connection', 'The session has ended.');
     const { text, origins } = opened.textOf(part);
-    if (isRemoved(part, text.reveal())) secrets.add(text.reveal());
+    if (isRedacted(part, text.reveal())) secrets.add(text.reveal());
     const outcome = await page.type({ mark, text: text.reveal(), origins });
     if (outcome?.is === 'typed') return;
     if (outcome?.is === 'refused')
@@ -127,16 +127,16 @@ export class PageTyping {
           origin: outcome.origin,
         },
       );
-    throw failure('command', outcome ? NO_FIELD[outcome.is] : REPLACED);
+    throw failure('command', outcome ? FIELD_PROBLEMS[outcome.is] : PAGE_REPLACED);
   }
 }
 
-const isRemoved = ({ part }: CredentialPart, text: string): boolean =>
-  part !== 'username' || (text.length >= NAME_CHARACTERS_MIN && !ORDINARY.test(text));
+const isRedacted = ({ part }: CredentialPart, text: string): boolean =>
+  part !== 'username' || (text.length >= NAME_CHARACTERS_MIN && !ONLY_LETTERS.test(text));
 
-const NO_FIELD = {
+const FIELD_PROBLEMS = {
   not_a_field: 'The element is not a text field, so no credential can be typed into it.',
   read_only: 'The field cannot be changed by a user, so no credential was typed into it.',
 } as const;
-const REPLACED = 'The page was replaced before anything was typed, or the field no longer exists.';
+const PAGE_REPLACED = 'The page was replaced before anything was typed, or the field no longer exists.';
 const NOT_HIDDEN = 'The page shows the typed text and does not allow it to be hidden, so no screenshot was taken.';

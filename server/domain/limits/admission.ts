@@ -1,7 +1,7 @@
 // Decides whether an application may have one more session, from its limits, its use and the request. Pure. The store
 // compares the use with the terms while both are locked.
 import type { BrowserLimits } from '../../../contract/limits.ts';
-import type { ApplicationUse, Terms } from '../../engines/store/rows/place.ts';
+import type { ApplicationUse, PlacementTerms } from '../../engines/store/rows/place.ts';
 import { plus } from '../../kit/clock.ts';
 import { invalidRequest } from '../faults.ts';
 import { RETRY_AFTER_SECONDS, type Refusal, refusal } from './refusals.ts';
@@ -24,7 +24,7 @@ export interface Quota {
 export const termsOf = (
   limits: BrowserLimits,
   { createdAt, timeout }: { readonly createdAt: Date; readonly timeout?: number },
-): Terms => ({
+): PlacementTerms => ({
   expiresAt: plus(createdAt, 1000 * timeoutSeconds(limits, timeout)),
   below: {
     living: limits.maxConcurrent,

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { BROWSER_LIMITS_DEFAULT } from '../../../contract/limits.ts';
-import { configuredLimits, effectiveLimits, ineffective } from './browser-limits.ts';
+import { configuredLimits, effectiveLimits, ineffectiveLimitIssues } from './browser-limits.ts';
 
 test('uses the default for each limit that is not configured', () => {
   assert.deepEqual(configuredLimits({}), BROWSER_LIMITS_DEFAULT);
@@ -29,8 +29,8 @@ test('ignores unknown names and values that are not numbers', () => {
 
 test('reports settings without effect: limits above the ceiling, and a default timeout above the maximum', () => {
   const before = { ...BROWSER_LIMITS_DEFAULT, maxConcurrent: 10 };
-  const paths = (asked: Parameters<typeof ineffective>[0]): string[] =>
-    ineffective(asked, before, { maxConcurrent: 4, maxWaiting: 1000 }).map(({ path }) => path);
+  const paths = (asked: Parameters<typeof ineffectiveLimitIssues>[0]): string[] =>
+    ineffectiveLimitIssues(asked, before, { maxConcurrent: 4, maxWaiting: 1000 }).map(({ path }) => path);
   assert.deepEqual(paths({}), []);
   assert.deepEqual(paths({ maxConcurrent: 4, maxCreatesPerMinute: 1_000_000 }), []);
   assert.deepEqual(paths({ maxConcurrent: 10 }), [], 'it was configured before');

@@ -2,7 +2,7 @@
 // Pure.
 
 import type { Issue } from '../../../contract/common.ts';
-import { BROWSER_LIMITS_DEFAULT, type BrowserLimits, type SomeBrowserLimits } from '../../../contract/limits.ts';
+import { BROWSER_LIMITS_DEFAULT, type BrowserLimits, type PartialBrowserLimits } from '../../../contract/limits.ts';
 import type { JsonObject } from '../../kit/json.ts';
 
 const NAMES = Object.keys(BROWSER_LIMITS_DEFAULT) as ReadonlyArray<keyof BrowserLimits>;
@@ -22,7 +22,7 @@ export function configuredLimits({ browsers }: JsonObject): BrowserLimits {
  * Applies the operator's ceiling to configured limits. A default time limit above the maximum is reduced to the
  * maximum.
  */
-export function effectiveLimits(configured: BrowserLimits, ceiling: SomeBrowserLimits): BrowserLimits {
+export function effectiveLimits(configured: BrowserLimits, ceiling: PartialBrowserLimits): BrowserLimits {
   const capped = { ...configured };
   for (const name of NAMES) capped[name] = Math.min(configured[name], ceiling[name] ?? Number.POSITIVE_INFINITY);
   return { ...capped, defaultTimeout: Math.min(capped.defaultTimeout, capped.maxTimeout) };
@@ -32,10 +32,10 @@ export function effectiveLimits(configured: BrowserLimits, ceiling: SomeBrowserL
  * Returns an issue for each requested limit that would not take effect: limits above the ceiling, unless they were
  * configured before the operator lowered it, and a default time limit above the maximum.
  */
-export function ineffective(
-  asked: SomeBrowserLimits,
+export function ineffectiveLimitIssues(
+  asked: PartialBrowserLimits,
   before: BrowserLimits,
-  ceiling: SomeBrowserLimits,
+  ceiling: PartialBrowserLimits,
 ): readonly Issue[] {
   const above = NAMES.flatMap(name => {
     const [value, most] = [asked[name], ceiling[name]];

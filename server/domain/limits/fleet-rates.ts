@@ -89,7 +89,7 @@ export class FleetRates {
     } finally {
       delete share.asking;
     }
-    await this.#sweepSometimes();
+    await this.#sweepIfDue();
   }
 
   #shareOf(name: string): Share {
@@ -101,7 +101,7 @@ export class FleetRates {
     return share;
   }
 
-  async #sweepSometimes(): Promise<void> {
+  async #sweepIfDue(): Promise<void> {
     if (this.#now() - this.#sweptMs < SWEEP_MS) return;
     this.#sweptMs = this.#now();
     await this.#parts.rows.sweep().catch(error => this.#parts.log.warn('rates.not_swept', { reason: reason(error) }));

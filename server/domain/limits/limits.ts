@@ -3,8 +3,8 @@
 import type {
   BrowserLimits,
   Limits as LimitsView,
+  PartialBrowserLimits,
   ReplaceLimits,
-  SomeBrowserLimits,
 } from '../../../contract/limits.ts';
 import type { LimitsRow } from '../../engines/store/rows/limits.ts';
 import type { SessionRows } from '../../engines/store/rows/sessions.ts';
@@ -19,7 +19,7 @@ import type { Applications } from '../identity/applications.ts';
 import type { AccountCaller } from '../identity/caller.ts';
 import { revisionFrom } from '../identity/revisions.ts';
 import { CREATES_WINDOW_MS } from './admission.ts';
-import { configuredLimits, effectiveLimits, ineffective } from './browser-limits.ts';
+import { configuredLimits, effectiveLimits, ineffectiveLimitIssues } from './browser-limits.ts';
 
 export interface LimitsParts extends Pick<Runtime, 'clock' | 'log'> {
   readonly store: Pick<Store, 'limits' | 'storedBytes' | 'atomically'> & {
@@ -28,7 +28,7 @@ export interface LimitsParts extends Pick<Runtime, 'clock' | 'log'> {
   readonly applications: Pick<Applications, 'require'>;
   readonly audit: Pick<Audit, 'record'>;
   /** Set by the operator; includes the slots of the installation. */
-  readonly ceiling: SomeBrowserLimits;
+  readonly ceiling: PartialBrowserLimits;
   readonly waitingOf: (application: ApplicationId) => Promise<number>;
   /** Called when a limit may have been raised, so that queued creates may be admitted. */
   readonly changed: () => void;
@@ -57,7 +57,7 @@ export class Limits {
     const { store, audit, clock, log, ceiling, changed } = this.#parts;
     const before = await this.#row(id);
     const revision = revisionFrom(ifMatch, before.revision);
-    const issues = ineffective(replacement.browsers ?? {}, configuredLimits(before.configured), ceiling);
+    const issues = ineffectiveLimitIssues(replacement.browsers ?? {}, configuredLimits(before.configured), ceiling);
     if (issues.length > 0) throw invalidRequest(issues);
     const configured = replacement.browsers ? { browsers: { ...replacement.browsers } } : {};
     const row = await store.atomically(async within => {

@@ -54,7 +54,7 @@ class Room {
 
   async makeRoom(places: number): Promise<void> {
     this.hostFree += places;
-    this.queue.freed();
+    this.queue.slotFreed();
     await idle();
   }
 
@@ -213,7 +213,7 @@ test('completes an attempt that is running when the caller disconnects', async (
     maxWaiting: async () => 1,
   });
   await idle();
-  queue.freed();
+  queue.slotFreed();
   await idle();
   caller.abort(new Error('gone'));
   answer.resolve({ got: 'a session that exists by now' });

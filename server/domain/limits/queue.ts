@@ -81,7 +81,7 @@ export class AdmissionQueue<T> {
   }
 
   /** Called when a slot may be free because a session ended or a limit was raised. */
-  freed(): void {
+  slotFreed(): void {
     this.#changes++;
     if (this.#queues.size > 0) void this.#serve();
   }
@@ -221,7 +221,7 @@ export class AdmissionQueue<T> {
         return false;
       }
       this.#remove(head);
-      this.#toTheEnd(queue);
+      this.#moveToEnd(queue);
       head.done.resolve({ got: tried.got, waitedMs: this.#waitedMs(head) });
     } catch (error) {
       this.#remove(head);
@@ -233,7 +233,7 @@ export class AdmissionQueue<T> {
     return true;
   }
 
-  #toTheEnd(queue: Queue<T>): void {
+  #moveToEnd(queue: Queue<T>): void {
     if (this.#queues.delete(queue.application)) this.#queues.set(queue.application, queue);
   }
 }

@@ -7,7 +7,7 @@ import type { AccountCaller, AgentCaller, ConsumerCaller } from '../identity/cal
 const CREDENTIALS_MAX = 10_000;
 const MINUTE_MS = 60_000;
 /** Tolerance for rounding errors in sums of fractions. */
-const INEXACT_MS = 0.001;
+const ROUNDING_TOLERANCE_MS = 0.001;
 
 /** Each number is also the largest burst after a minute without requests. */
 export interface RequestsPerMinute {
@@ -61,7 +61,7 @@ class Buckets {
 
   take(id: string, nowMs: number): void {
     const fullAtMs = Math.max(nowMs, this.#fullAtMs.get(id) ?? nowMs) + MINUTE_MS / this.#perMinute;
-    const waitMs = fullAtMs - nowMs - MINUTE_MS - INEXACT_MS;
+    const waitMs = fullAtMs - nowMs - MINUTE_MS - ROUNDING_TOLERANCE_MS;
     if (waitMs > 0) throw rateRefused(this.#what, this.#perMinute, waitMs);
     this.#fullAtMs.delete(id);
     this.#fullAtMs.set(id, fullAtMs);

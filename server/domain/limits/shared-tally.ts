@@ -2,7 +2,7 @@
 // query. An attempt that it admits is also counted in the database. A host that is alone, or whose database does not
 // respond, counts in memory only.
 import { createHash } from 'node:crypto';
-import type { AttemptRows, CountedAttempt, CountedName } from '../../engines/store/rows/attempts.ts';
+import type { AttemptKey, AttemptRows, CountedAttempt } from '../../engines/store/rows/attempts.ts';
 import type { Clock } from '../../kit/clock.ts';
 import { reason } from '../../kit/fault.ts';
 import type { Runtime } from '../../kit/runtime.ts';
@@ -47,7 +47,7 @@ export class SharedTallies {
   }
 
   /** Counts an attempt in the database. Undefined if only this host counts. */
-  async #count(options: SharedTallyOptions, name: CountedName): Promise<CountedAttempt | undefined> {
+  async #count(options: SharedTallyOptions, name: AttemptKey): Promise<CountedAttempt | undefined> {
     const { rows, isAlone } = this.#parts;
     if (isAlone()) return undefined;
     try {
@@ -71,20 +71,20 @@ export class SharedTallies {
   }
 }
 
-interface OfFleet {
-  count(name: CountedName): Promise<CountedAttempt | undefined>;
-  takeBack(name: CountedName, at: string): Promise<void>;
+interface FleetCounter {
+  count(name: AttemptKey): Promise<CountedAttempt | undefined>;
+  takeBack(name: AttemptKey, at: string): Promise<void>;
 }
 
 export class SharedTally {
   readonly #options: SharedTallyOptions;
   readonly #clock: Clock;
-  readonly #ofFleet: OfFleet;
+  readonly #ofFleet: FleetCounter;
   readonly #here: Tally;
   /** Refusals by the database, oldest first. */
   readonly #refused = new Map<string, { readonly atMs: number; readonly waitMs: number }>();
 
-  constructor(options: SharedTallyOptions, clock: Clock, ofFleet: OfFleet) {
+  constructor(options: SharedTallyOptions, clock: Clock, ofFleet: FleetCounter) {
     this.#options = options;
     this.#clock = clock;
     this.#ofFleet = ofFleet;
@@ -94,16 +94,16 @@ export class SharedTally {
   /** Counts an attempt before it is made, so that concurrent attempts count too. Throws `rate_limited`. */
   async take(name: string): Promise<TakeBack> {
     this.#assertNotRefused(name);
-    const takeBackHere = this.#here.take(name);
+    const takeBackLocal = this.#here.take(name);
     const counted = { tally: this.#options.name, digest: createHash('sha256').update(name).digest() };
     const answer = await this.#ofFleet.count(counted);
     if (answer && 'waitMs' in answer) {
-      takeBackHere();
+      takeBackLocal();
       this.#noteRefused(name, answer.waitMs);
       throw tooManyAttempts(this.#options, answer.waitMs);
     }
     return async () => {
-      takeBackHere();
+      takeBackLocal();
       if (answer) await this.#ofFleet.takeBack(counted, answer.at);
     };
   }

@@ -37,9 +37,9 @@ export class WaitingBytes {
       note: () => {
         const bytes = source.bytes();
         if (bytes === share.amount || !this.#sources.has(share)) return;
-        const isMore = bytes > share.amount;
+        const hasGrown = bytes > share.amount;
         share.set(bytes);
-        if (isMore && share.exceeded) this.#shed(share);
+        if (hasGrown && share.exceeded) this.#shed(share);
       },
       close: () => this.#leave(share),
     };
@@ -47,7 +47,7 @@ export class WaitingBytes {
 
   #shed(share: Share): void {
     for (let level = share.exceeded; level; level = share.exceeded) {
-      this.#lookAgain(level);
+      this.#recount(level);
       if (level.sum <= level.max) continue;
       const largest = largestOf(level);
       const source = this.#sources.get(largest);
@@ -58,7 +58,7 @@ export class WaitingBytes {
   }
 
   /** Counts again, because the receivers may have read some bytes since the last call of `note`. */
-  #lookAgain(level: Level): void {
+  #recount(level: Level): void {
     for (const share of level.shares) share.set(this.#sources.get(share)?.bytes() ?? 0);
   }
 

@@ -93,8 +93,8 @@ function claimsOf(value: unknown): LinkClaims | undefined {
   };
 }
 
-const GET_NEW_ONE = 'Call GET /sessions/{id}/debug to get new addresses.';
+const NEW_ADDRESS_ADVICE = 'Call GET /sessions/{id}/debug to get new addresses.';
 export const invalid = () =>
-  fault('signed_url_invalid', 'The token of this live view address is not valid.', { advice: GET_NEW_ONE });
+  fault('signed_url_invalid', 'The token of this live view address is not valid.', { advice: NEW_ADDRESS_ADVICE });
 export const expired = (how: string) =>
-  fault('signed_url_expired', `This live view address ${how}.`, { advice: GET_NEW_ONE });
+  fault('signed_url_expired', `This live view address ${how}.`, { advice: NEW_ADDRESS_ADVICE });

@@ -33,7 +33,7 @@ test('masks an adopted session before its pages are recorded, even if the masked
       cover = now;
     },
     browser: {
-      guardNavigationsForNow: async () => {
+      restrictNavigations: async () => {
         covers.push(`guard ${cover}`);
         await later(LATE_MS);
         return { close: () => {} };

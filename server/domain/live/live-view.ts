@@ -37,7 +37,7 @@ export interface DirectClient {
 
 export interface LiveViewParts extends Pick<Runtime, 'clock' | 'log'> {
   readonly rows: ControlRows;
-  readonly handoffs: Pick<HandoffRows, 'openOf'>;
+  readonly handoffs: Pick<HandoffRows, 'findOpen'>;
   readonly leases: LeaseParts;
   readonly sessions: Pick<SessionRows, 'get' | 'byId'>;
   readonly events: Pick<EventRows, 'append'>;
@@ -87,7 +87,7 @@ export class LiveView implements Watcher {
         .coverPictures(live.id, cover !== undefined)
         .catch(error => this.#parts.log.warn('live.cover_failed', { sessionId: live.id, reason: reason(error) }));
     });
-    if (row.status !== 'PENDING') await lease.adopt(await this.#parts.handoffs.openOf(live.id));
+    if (row.status !== 'PENDING') await lease.adopt(await this.#parts.handoffs.findOpen(live.id));
     this.#epochs.set(live.id, stored?.linkEpoch ?? 0);
     return {
       leave: async end => {
@@ -190,7 +190,7 @@ export class LiveView implements Watcher {
   }
 
   /** Records that DevTools was opened on a page, or closed. */
-  inspected(session: SessionId, page: string, what: 'opened' | 'closed'): void {
+  recordInspection(session: SessionId, page: string, what: 'opened' | 'closed'): void {
     this.#recordEvent(session, { type: `devtools.${what}`, actor: { kind: 'viewer' }, detail: { page } });
   }
 

@@ -12,7 +12,7 @@ const COPY_CHARACTERS_MAX = 1_000_000;
  * Finds the element at a point. If the element is a frame, the frame is returned, and the function is called again
  * inside it.
  */
-const UNDER = `  let element = document.elementFromPoint(x, y);
+const ELEMENT_AT_POINT = `  let element = document.elementFromPoint(x, y);
   while (element?.shadowRoot) {
     const inner = element.shadowRoot.elementFromPoint(x, y);
     if (!inner || inner === element) break;
@@ -21,7 +21,7 @@ const UNDER = `  let element = document.elementFromPoint(x, y);
   if (element instanceof HTMLIFrameElement || element instanceof HTMLFrameElement) return element;`;
 
 const CURSOR = `(x, y) => {
-${UNDER}
+${ELEMENT_AT_POINT}
   if (!element) return 'default';
   const { cursor } = getComputedStyle(element);
   if (cursor !== 'auto') return cursor.slice(0, 32);
@@ -30,7 +30,7 @@ ${UNDER}
 }`;
 
 const FIND_SELECT = `(x, y) => {
-${UNDER}
+${ELEMENT_AT_POINT}
   const select = element?.closest('select');
   return select && !select.disabled && !select.multiple && select.size <= 1 ? select : null;
 }`;
@@ -47,7 +47,7 @@ const DESCRIBE_SELECT = `function () {
   return { x, y, width, height, options };
 }`;
 
-const CHOOSE = `function (index) {
+const CHOOSE_OPTION = `function (index) {
   const option = this.options[index];
   if (!option || option.disabled || option.selected) return;
   option.selected = true;
@@ -55,7 +55,7 @@ const CHOOSE = `function (index) {
   this.dispatchEvent(new Event('change', { bubbles: true }));
 }`;
 
-const SELECTED = `() => {
+const SELECTED_TEXT = `() => {
   let active = document.activeElement;
   while (active?.shadowRoot?.activeElement) active = active.shadowRoot.activeElement;
   const typed = active instanceof HTMLTextAreaElement || (active instanceof HTMLInputElement && active.type !== 'password');
@@ -63,10 +63,10 @@ const SELECTED = `() => {
   return String(getSelection() ?? '').slice(0, ${COPY_CHARACTERS_MAX});
 }`;
 
-const LISTEN = `() => {
+const LISTEN_FOR_COPY = `() => {
   globalThis.taken = '';
   globalThis.hear ??= () => {
-    globalThis.taken = (${SELECTED})();
+    globalThis.taken = (${SELECTED_TEXT})();
   };
   for (const type of ['copy', 'cut']) addEventListener(type, globalThis.hear, { capture: true, once: true });
 }`;
@@ -77,9 +77,9 @@ export async function cursorAt(worlds: PageWorlds, x: number, y: number): Promis
 }
 
 /** Returns the text that is selected when the page handles the copy or cut event that `act` triggers. */
-export async function textTakenBy(worlds: PageWorlds, act: () => Promise<unknown>): Promise<string> {
+export async function copiedText(worlds: PageWorlds, act: () => Promise<unknown>): Promise<string> {
   const frames = await worlds.frames();
-  await Promise.all(frames.map(frame => worlds.ask(frame, LISTEN, [], true)));
+  await Promise.all(frames.map(frame => worlds.ask(frame, LISTEN_FOR_COPY, [], true)));
   await act();
   const taken = await Promise.all(frames.map(frame => worlds.ask(frame, '() => globalThis.taken', [], true)));
   const text = taken.map(({ value }) => (typeof value === 'string' ? value : '')).find(each => each !== '');
@@ -96,7 +96,7 @@ export interface FoundSelect {
  * Focuses and describes the `select` element at a point. Undefined if there is none or the page does not respond in
  * time.
  */
-export async function askSelect(worlds: PageWorlds, x: number, y: number): Promise<FoundSelect | undefined> {
+export async function focusSelect(worlds: PageWorlds, x: number, y: number): Promise<FoundSelect | undefined> {
   const { frame, found, corner } = await worlds.askAt(FIND_SELECT, x, y);
   const { objectId } = found;
   if (typeof objectId !== 'string') return undefined;
@@ -112,7 +112,7 @@ export async function chooseOptions(
   { target, objectId }: FoundSelect,
   options: readonly number[],
 ): Promise<void> {
-  for (const index of options) await worlds.call(target, objectId, CHOOSE, [index]);
+  for (const index of options) await worlds.call(target, objectId, CHOOSE_OPTION, [index]);
   target.post('Runtime.releaseObject', { objectId });
 }
 

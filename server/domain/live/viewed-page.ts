@@ -6,7 +6,7 @@ import type { ObservedTarget } from '../../engines/browser/observation.ts';
 import { boundedText } from '../../kit/foreign.ts';
 import type { JsonObject } from '../../kit/json.ts';
 import type { Closeable } from '../../kit/scope.ts';
-import { askSelect, chooseOptions, cursorAt, type FoundSelect, textTakenBy } from './page-queries.ts';
+import { chooseOptions, copiedText, cursorAt, type FoundSelect, focusSelect } from './page-queries.ts';
 import { PageWorlds } from './page-worlds.ts';
 
 const MOUSE = 'Input.dispatchMouseEvent';
@@ -14,14 +14,14 @@ const MOUSE = 'Input.dispatchMouseEvent';
 type Input<Type extends DriveMessage['type']> = Extract<DriveMessage, { type: Type }>;
 
 /** A page that hangs or shows a dialog must not delay the next click for longer than this. */
-const MOUSE_ANSWER_MS = 1_000;
+const MOUSE_RESPONSE_MS = 1_000;
 /**
  * Maximum number of queued inputs per page. Further inputs are dropped: the page hangs, and the viewer no longer
  * expects them to take effect.
  */
 const WAITING_INPUT_MAX = 1_000;
 const CURSOR_EVERY_MS = 100;
-const COPIED_MS = 3_000;
+const COPY_TIMEOUT_MS = 3_000;
 /** Limit for the message of a dialog and for its default text. */
 const DIALOG_CHARS_MAX = 10_000;
 const NAVIGABLE = /^(https?:\/\/|about:blank$)/i;
@@ -68,7 +68,7 @@ export class ViewedPage implements Closeable {
   /** Pending until the page has acknowledged the last mouse move. */
   #moved: Promise<void> | undefined;
   #nextMove: JsonObject | undefined;
-  #cursorAsked = 0;
+  #cursorAskedMs = 0;
   /** Input queued behind the step that is running. Undefined if no step is running. */
   #waiting: Array<() => Promise<void> | void> | undefined;
   /** The newest move with the left button pressed. */
@@ -98,7 +98,7 @@ export class ViewedPage implements Closeable {
   /** Resolves when all input so far has been sent to the browser. */
   async inputSent(): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>();
-    if (this.#inOrder(resolve)) await promise;
+    if (this.#enqueue(resolve)) await promise;
     await this.#moved;
   }
 
@@ -127,7 +127,7 @@ export class ViewedPage implements Closeable {
     const type = { move: 'mouseMoved', down: 'mousePressed', up: 'mouseReleased' }[action];
     const event = { type, x, y, button, buttons, clickCount: clicks, modifiers };
     // Moves are queued too: a move sent before its press would drag nothing.
-    this.#inOrder(() => {
+    this.#enqueue(() => {
       if (action === 'move') return this.#move(event);
       // Send the pending move first, so that the press happens where the viewer sees the mouse.
       if (button === 'left') return action === 'down' ? this.#press(event) : this.#release(event);
@@ -167,7 +167,7 @@ export class ViewedPage implements Closeable {
   async copy(cut: boolean): Promise<string> {
     // Queued behind earlier input, which may still change the selection.
     const { promise, resolve } = Promise.withResolvers<void>();
-    if (!this.#inOrder(resolve)) return '';
+    if (!this.#enqueue(resolve)) return '';
     await promise;
     const key = cut ? 'x' : 'c';
     const event = {
@@ -177,8 +177,8 @@ export class ViewedPage implements Closeable {
       windowsVirtualKeyCode: key.toUpperCase().charCodeAt(0),
     };
     const pressed = { type: 'rawKeyDown', ...event, commands: [cut ? 'cut' : 'copy'] };
-    const text = await textTakenBy(this.#worlds, () =>
-      this.#target.send('Input.dispatchKeyEvent', pressed, COPIED_MS).catch(() => {}),
+    const text = await copiedText(this.#worlds, () =>
+      this.#target.send('Input.dispatchKeyEvent', pressed, COPY_TIMEOUT_MS).catch(() => {}),
     );
     this.#input('Input.dispatchKeyEvent', { type: 'keyUp', ...event });
     return text;
@@ -222,8 +222,8 @@ export class ViewedPage implements Closeable {
 
   /** The CSS cursor at a point. Undefined if the last query was less than CURSOR_EVERY_MS ago. */
   async cursor(x: number, y: number, nowMs: number): Promise<string | undefined> {
-    if (nowMs - this.#cursorAsked < CURSOR_EVERY_MS) return undefined;
-    this.#cursorAsked = nowMs;
+    if (nowMs - this.#cursorAskedMs < CURSOR_EVERY_MS) return undefined;
+    this.#cursorAskedMs = nowMs;
     return cursorAt(this.#worlds, x, y);
   }
 
@@ -234,7 +234,7 @@ export class ViewedPage implements Closeable {
   async #press(event: JsonObject): Promise<void> {
     this.#flushMove();
     this.#dragged = undefined;
-    const found = await askSelect(this.#worlds, Number(event.x), Number(event.y));
+    const found = await focusSelect(this.#worlds, Number(event.x), Number(event.y));
     if (found) {
       this.#select = found;
       this.#swallowsRelease = true;
@@ -285,7 +285,7 @@ export class ViewedPage implements Closeable {
   }
 
   async #answered(event: JsonObject): Promise<void> {
-    await this.#target.send(MOUSE, event, MOUSE_ANSWER_MS).catch(() => {});
+    await this.#target.send(MOUSE, event, MOUSE_RESPONSE_MS).catch(() => {});
   }
 
   /**
@@ -293,11 +293,11 @@ export class ViewedPage implements Closeable {
    * closed.
    */
   #input(method: string, params: JsonObject): void {
-    this.#inOrder(() => this.#target.post(method, params));
+    this.#enqueue(() => this.#target.post(method, params));
   }
 
   /** Runs the step at once, or after the steps that are queued. False if the queue is full. */
-  #inOrder(step: () => Promise<void> | void): boolean {
+  #enqueue(step: () => Promise<void> | void): boolean {
     if (!this.#waiting) void this.#runSteps(step);
     else if (this.#waiting.length < WAITING_INPUT_MAX) this.#waiting.push(step);
     else return false;

@@ -8,13 +8,13 @@ import { pageParams } from './page-entries.ts';
 import { numberAt, objectAt, textAt, type UntrustedObject } from './values.ts';
 
 /**
- * A timestamp more than `AHEAD_MS` in the future, or more than `BEHIND_MS` (longer than any session) in the past, was
+ * A timestamp more than `FUTURE_MAX_MS` in the future, or more than `PAST_MAX_MS` (longer than any session) in the past, was
  * forged by a page and is replaced.
  */
-const AHEAD_MS = 1_000;
-const BEHIND_MS = 7 * 3_600_000;
+const FUTURE_MAX_MS = 1_000;
+const PAST_MAX_MS = 7 * 3_600_000;
 /** The number of requests whose body bytes are counted at the same time. */
-const COUNTED_MAX = 2_000;
+const COUNTED_REQUESTS_MAX = 2_000;
 const REQUEST_ID_CHARS_MAX = 200;
 
 /** Every kind but `command`: commands come from clients. */
@@ -33,8 +33,8 @@ const EVENTS: Readonly<Record<BrowserKind, (method: string) => boolean>> = {
 /** The kind of entry that an event produces, if any. Called for every event, so it must be cheap. */
 export const kindOf = (method: string): BrowserKind | undefined => BROWSER_KINDS.find(kind => EVENTS[kind](method));
 
-type Made = Omit<BrowserEntry, 'kind' | 'method'>;
-type Make = (method: string, params: UntrustedObject, nowMs: number) => Made | undefined;
+type EntryContent = Omit<BrowserEntry, 'kind' | 'method'>;
+type EntryBuilder = (method: string, params: UntrustedObject, nowMs: number) => EntryContent | undefined;
 
 export class BrowserEntries {
   /** Body bytes received so far, by request id, because Chromium reports them only in pieces. */
@@ -43,10 +43,10 @@ export class BrowserEntries {
   #offsetMs: number | undefined;
 
   /** Converts an event into an entry, by kind. */
-  readonly #make: Readonly<Record<BrowserKind, Make>> = {
+  readonly #make: Readonly<Record<BrowserKind, EntryBuilder>> = {
     console: (method, params, nowMs) => {
       const said = consoleEntry(method, params);
-      return said && { at: plausible(said.at ?? nowMs, nowMs), params: said.params };
+      return said && { at: plausibleTime(said.at ?? nowMs, nowMs), params: said.params };
     },
     network: (method, params, nowMs) =>
       method === 'Network.dataReceived'
@@ -60,7 +60,7 @@ export class BrowserEntries {
     return made && { kind, method, ...made };
   }
 
-  #placed(kept: JsonObject | undefined, params: UntrustedObject, nowMs: number): Made | undefined {
+  #placed(kept: JsonObject | undefined, params: UntrustedObject, nowMs: number): EntryContent | undefined {
     return kept && { at: this.#timeOf(params, nowMs), ...placeOf(params), params: kept };
   }
 
@@ -69,13 +69,13 @@ export class BrowserEntries {
     const wallSeconds = numberAt(params, 'wallTime');
     if (monotonicSeconds === undefined) return nowMs;
     if (wallSeconds !== undefined) this.#offsetMs = 1000 * (wallSeconds - monotonicSeconds);
-    return this.#offsetMs === undefined ? nowMs : plausible(1000 * monotonicSeconds + this.#offsetMs, nowMs);
+    return this.#offsetMs === undefined ? nowMs : plausibleTime(1000 * monotonicSeconds + this.#offsetMs, nowMs);
   }
 
   #count(params: UntrustedObject): undefined {
     const id = requestIdOf(params);
     const bytes = (this.#bytes.get(id) ?? 0) + (numberAt(params, 'dataLength') ?? 0);
-    if (this.#bytes.size < COUNTED_MAX || this.#bytes.has(id)) this.#bytes.set(id, bytes);
+    if (this.#bytes.size < COUNTED_REQUESTS_MAX || this.#bytes.has(id)) this.#bytes.set(id, bytes);
   }
 
   #withBytes(method: string, params: UntrustedObject): UntrustedObject {
@@ -94,8 +94,8 @@ const requestIdOf = (params: UntrustedObject): string =>
  * Replaces a timestamp that cannot be right. Keeps microseconds, so that an event that is read twice gets the same
  * time.
  */
-const plausible = (at: number, nowMs: number): number =>
-  at <= nowMs + AHEAD_MS && at >= nowMs - BEHIND_MS ? Math.round(at * 1000) / 1000 : nowMs;
+const plausibleTime = (at: number, nowMs: number): number =>
+  at <= nowMs + FUTURE_MAX_MS && at >= nowMs - PAST_MAX_MS ? Math.round(at * 1000) / 1000 : nowMs;
 
 function placeOf(params: UntrustedObject): { frameId?: string; loaderId?: string } {
   const frame = objectAt(params, 'frame');

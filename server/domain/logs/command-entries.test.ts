@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { answersSecrets, commandParams, commandResult, LOGGED_COMMANDS } from './command-entries.ts';
+import { commandParams, commandResult, LOGGED_COMMANDS, mayReturnSecrets } from './command-entries.ts';
 
 const SECRET = 'hunter2-S3cr3t';
 const everywhere = {
@@ -34,7 +34,7 @@ test('logs named keys, but not characters', () => {
 test('logs the text of a result only if the expression does not read secrets', () => {
   const answer = { id: 1, result: { result: { type: 'string', value: SECRET } } };
   const kept = (method: string, params: object): string =>
-    JSON.stringify(commandResult(method, answersSecrets(method, { ...params }), answer));
+    JSON.stringify(commandResult(method, mayReturnSecrets(method, { ...params }), answer));
   assert.ok(!kept('Runtime.callFunctionOn', {}).includes(SECRET));
   for (const expression of ['document.cookie', 'el.value', 'localStorage.x'])
     assert.ok(!kept('Runtime.evaluate', { expression }).includes(SECRET), expression);

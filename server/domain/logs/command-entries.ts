@@ -9,14 +9,14 @@ import { objectAt, plain, textAt, type UntrustedObject } from './values.ts';
 const EVALUATE = 'Runtime.evaluate';
 const FUNCTION_METHOD = 'Runtime.callFunctionOn';
 /** If an expression mentions one of these, its result is redacted. */
-const ASKS_FOR_SECRETS = /cookie|passw|secret|token|credential|storage|\bvalue\b|indexeddb|authorization/i;
+const SECRET_WORDS = /cookie|passw|secret|token|credential|storage|\bvalue\b|indexeddb|authorization/i;
 const ERROR_CHARS_MAX = 500;
 /** Replaces a value that should be a string but is not. */
 const NO_TEXT = '[not text]';
 
-type Keep = (params: UntrustedObject) => JsonObject;
+type ParamsFilter = (params: UntrustedObject) => JsonObject;
 
-const NUMBERS_OF_INPUT = [
+const INPUT_FIELDS = [
   'type',
   'x',
   'y',
@@ -39,8 +39,8 @@ const NUMBERS_OF_INPUT = [
   'yDistance',
   'speed',
 ];
-const input: Keep = params => plain(params, NUMBERS_OF_INPUT);
-const address: Keep = params => ({
+const input: ParamsFilter = params => plain(params, INPUT_FIELDS);
+const address: ParamsFilter = params => ({
   ...plain(params, [
     'frameId',
     'transitionType',
@@ -55,7 +55,7 @@ const address: Keep = params => ({
   ...(typeof params.referrer === 'string' ? { referrer: redactUrl(params.referrer) } : {}),
 });
 
-const KEPT: Readonly<Record<string, Keep>> = {
+const KEPT: Readonly<Record<string, ParamsFilter>> = {
   'Page.navigate': address,
   'Page.reload': params => plain(params, ['ignoreCache', 'loaderId']),
   'Page.navigateToHistoryEntry': params => plain(params, ['entryId']),
@@ -128,8 +128,8 @@ function argument(given: unknown): JsonObject {
  * Whether all text in the response must be redacted. Always true for function calls, because their result depends on
  * the arguments.
  */
-export const answersSecrets = (method: string, params: UntrustedObject): boolean =>
-  method === FUNCTION_METHOD || ASKS_FOR_SECRETS.test(textAt(params, 'expression') ?? '');
+export const mayReturnSecrets = (method: string, params: UntrustedObject): boolean =>
+  method === FUNCTION_METHOD || SECRET_WORDS.test(textAt(params, 'expression') ?? '');
 
 /** Returns the logged fields of a response. `answer` is the parsed message. */
 export function commandResult(method: string, isSecret: boolean, answer: UntrustedObject): JsonObject {

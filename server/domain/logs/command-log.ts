@@ -6,7 +6,7 @@ import { parseJson } from '../../kit/foreign.ts';
 import { guarded } from '../../kit/guard.ts';
 import { isObject } from '../../kit/json.ts';
 import type { CommandTap, Overheard } from '../sessions/browser-host.ts';
-import { answersSecrets, commandParams, commandResult, LOGGED_COMMANDS } from './command-entries.ts';
+import { commandParams, commandResult, LOGGED_COMMANDS, mayReturnSecrets } from './command-entries.ts';
 import type { LogEntry } from './entry.ts';
 import { scanExpression } from './expression.ts';
 import { COMMANDS_AT_ONCE, COMMANDS_PER_SECOND } from './limits.ts';
@@ -51,11 +51,11 @@ export class CommandLog implements CommandTap {
   readonly #queue: Array<() => void> = [];
   #scheduled = false;
   #credit = COMMANDS_AT_ONCE;
-  #creditMs: number;
+  #creditUpdatedMs: number;
 
   constructor(parts: CommandLogParts) {
     this.#parts = parts;
-    this.#creditMs = parts.clock.monotonicMs();
+    this.#creditUpdatedMs = parts.clock.monotonicMs();
     // On a busy machine, a page's event can contain typed text and arrive in the same turn as the command that typed it.
     parts.log.catchUp = () => this.#runDeferred(this.#queue.length);
   }
@@ -81,7 +81,7 @@ export class CommandLog implements CommandTap {
     asked.kept = parsed
       ? commandParams(method, this.#parts.log.secrets.cleanAll(params))
       : { cut: true, bytes: message.length };
-    asked.isSecret = !parsed || answersSecrets(method, params);
+    asked.isSecret = !parsed || mayReturnSecrets(method, params);
     asked.message = undefined;
   }
 
@@ -139,8 +139,11 @@ export class CommandLog implements CommandTap {
 
   #hasCredit(): boolean {
     const now = this.#parts.clock.monotonicMs();
-    this.#credit = Math.min(COMMANDS_AT_ONCE, this.#credit + ((now - this.#creditMs) / 1000) * COMMANDS_PER_SECOND);
-    this.#creditMs = now;
+    this.#credit = Math.min(
+      COMMANDS_AT_ONCE,
+      this.#credit + ((now - this.#creditUpdatedMs) / 1000) * COMMANDS_PER_SECOND,
+    );
+    this.#creditUpdatedMs = now;
     if (this.#credit < 1) return false;
     this.#credit--;
     return true;

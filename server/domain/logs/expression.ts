@@ -7,15 +7,15 @@ const EXPRESSION_CHARS_MAX = 2_048;
 const SCANNED_CHARS_MAX = 64 * 1024;
 const LONG_NUMBERS = /\b\d{6,}\b/g;
 /** After these, a slash starts a regular expression; elsewhere it is a division. */
-const BEFORE_PATTERN = /(?:^|[([{,;:=!&|?+\-*%<>~^]|\b(?:return|typeof|case|in|of|delete|void|throw|new|do|else))\s*$/;
+const BEFORE_REGEXP = /(?:^|[([{,;:=!&|?+\-*%<>~^]|\b(?:return|typeof|case|in|of|delete|void|throw|new|do|else))\s*$/;
 
-export interface Scanned {
+export interface ScannedExpression {
   readonly shape: string;
   /** The contents of string literals. */
   readonly quoted: readonly string[];
 }
 
-export function scanExpression(expression: string): Scanned {
+export function scanExpression(expression: string): ScannedExpression {
   if (expression.length > SCANNED_CHARS_MAX) return { shape: REDACTED + CUT, quoted: [] };
   const scan = new Scan(expression);
   const shape = scan.run();
@@ -51,7 +51,7 @@ class Scan {
     if (two === '//') return this.#skipTo(/\n|$/g, false);
     if (two === '/*') return this.#skipTo(/\*\//g, true);
     if (character === '"' || character === "'" || character === '`') return this.#string(character);
-    if (character === '/' && BEFORE_PATTERN.test(this.#out.slice(-40))) return this.#pattern();
+    if (character === '/' && BEFORE_REGEXP.test(this.#out.slice(-40))) return this.#pattern();
     this.#out += character;
     this.#at++;
     return true;

@@ -50,7 +50,7 @@ export function harEntry(hop: Hop): HarEntry {
       queryString: queryOf(url),
       cookies: [],
       headersSize: -1,
-      bodySize: request?.hasPostData === true ? sizeSent(hop) : 0,
+      bodySize: request?.hasPostData === true ? requestBodySize(hop) : 0,
     },
     response: responseOf(hop, version),
     cache: {},
@@ -173,7 +173,7 @@ const marked = (url: string): string =>
     .replaceAll(REDACTED, encodeURIComponent(REDACTED))
     .replaceAll(CUT, encodeURIComponent(CUT));
 
-function sizeSent(hop: Hop): number {
+function requestBodySize(hop: Hop): number {
   const headers = headersOf(objectAt(hop.sentExtra, 'headers'));
   const length = headers.find(({ name }) => name.toLowerCase() === 'content-length')?.value;
   return length !== undefined && /^\d{1,15}$/.test(length) ? Number(length) : -1;

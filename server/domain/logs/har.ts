@@ -11,7 +11,7 @@ import { objectAt, textAt } from './values.ts';
  */
 const SETTLING_ENTRIES = 200;
 /** The number of unfinished requests that are kept at once. If there are more, the oldest are written unfinished. */
-const OPEN_MAX = 5_000;
+const OPEN_REQUESTS_MAX = 5_000;
 
 interface Chain {
   readonly hops: Hop[];
@@ -204,7 +204,7 @@ export class HarAssembly {
     for (const [id, { endedAtEntry }] of this.#chains) {
       const isLate = endedAtEntry !== undefined && this.#count - endedAtEntry > SETTLING_ENTRIES;
       // The map is in order of start, so the first request that is not complete ends the loop.
-      if (!isLate && this.#chains.size <= OPEN_MAX) break;
+      if (!isLate && this.#chains.size <= OPEN_REQUESTS_MAX) break;
       done.push(...this.#finish(id));
     }
     return done;

@@ -34,7 +34,7 @@ export class LogBook {
     const isNew = row.status === 'PENDING';
     const stored = isNew ? undefined : await rows.last(row.applicationId, row.id);
     const parts = { ...this.#parts, application: row.applicationId, session: row.id };
-    const log = new SessionLog(parts, stored && { ...stored, consoleUntilMs: consoleUntil(stored.lines) });
+    const log = new SessionLog(parts, stored && { ...stored, consoleStoredUntilMs: consoleStoredUntil(stored.lines) });
     if (!isNew) log.gap((stored?.written ?? row.startedAt ?? row.createdAt).getTime(), clock.now().getTime());
     this.#open.set(row.id, log);
     return log;
@@ -67,7 +67,7 @@ export class LogBook {
  * Returns the time up to which console messages are stored, according to the last chunk: the time of its last console
  * message, or else its start.
  */
-function consoleUntil(lines: readonly string[]): number {
+function consoleStoredUntil(lines: readonly string[]): number {
   const entries = lines.map(entryOf).filter(entry => entry !== undefined);
   if (entries.length === 0) return 0;
   const said = entries.filter(({ kind }) => kind === 'console').map(({ at }) => at);

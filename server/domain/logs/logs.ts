@@ -32,7 +32,7 @@ export interface LogsParts {
   readonly version: string;
 }
 
-interface Numbered {
+interface NumberedLine {
   readonly id: number;
   readonly line: string;
 }
@@ -86,12 +86,12 @@ export class LogService implements Logs, Closeable {
           const entry = entryOf(line);
           if (entry && isRequested(entry, filter)) batch.push({ id: `${number}`, entry: viewOf(session.id, entry) });
         }
-        const isAll = read <= STREAM_BATCH;
+        const isCaughtUp = read <= STREAM_BATCH;
         if (isFirst && isComplete && read === 0) return;
         yield batch;
         isFirst = false;
-        if (isComplete && isAll) return;
-        if (!isAll) continue;
+        if (isComplete && isCaughtUp) return;
+        if (!isCaughtUp) continue;
         await this.#parts.clock.sleep(POLL_MS, signal).catch(() => {}); // aborted: the loop ends
         session = await this.#session(caller, id);
       }
@@ -127,7 +127,7 @@ export class LogService implements Logs, Closeable {
     after: number,
     kinds: readonly LogKind[] | undefined,
     atOnce = CHUNKS_AT_ONCE,
-  ): AsyncGenerator<Numbered, void> {
+  ): AsyncGenerator<NumberedLine, void> {
     const pace = new Pace();
     for (let from = after; ; ) {
       const page = { after: from, limit: atOnce, ...(kinds ? { kinds: [...kinds, 'any'] } : {}) };

@@ -6,7 +6,7 @@ import { objectAt, plain, textAt, type UntrustedObject } from './values.ts';
 const MIME_CHARS_MAX = 200;
 const ERROR_CHARS_MAX = 500;
 
-type Keep = (params: UntrustedObject) => JsonObject;
+type ParamsFilter = (params: UntrustedObject) => JsonObject;
 
 const RESPONSE_FACTS = [
   'status',
@@ -26,7 +26,7 @@ const RESPONSE_FACTS = [
 ] as const;
 const REQUEST_FACTS = ['method', 'hasPostData', 'initialPriority', 'referrerPolicy', 'isLinkPreload', 'isSameSite'];
 
-const KEPT: Readonly<Record<string, Keep>> = {
+const KEPT: Readonly<Record<string, ParamsFilter>> = {
   'Network.requestWillBeSent': params => ({
     ...plain(params, ['timestamp', 'wallTime', 'redirectHasExtraInfo', 'type', 'hasUserGesture']),
     ...address(params, 'documentURL'),

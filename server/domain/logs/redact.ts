@@ -24,7 +24,7 @@ const SECRET_NAMES =
 const SECRET_PARTS = /token|secret|passw|apikey|credential|signature|sessionid/;
 
 /** Names that are secret as a URL parameter, but common words in text. */
-const ORDINARY_IN_TEXT = /^(code|state|key|auth|session|nonce|pin|ticket|verifier|assertion|credentials?)$/i;
+const COMMON_WORDS = /^(code|state|key|auth|session|nonce|pin|ticket|verifier|assertion|credentials?)$/i;
 const NAME_CHARS_MAX = 128;
 
 export function isSecretName(name: string): boolean {
@@ -83,13 +83,13 @@ function withoutSecretParameters(url: string, depth: number): string {
   const tail = url.slice(at).replace(/([?&#;/]|^)([^=&?#;/]{1,128})=([^&#;]*)/g, (whole, before, name, value) => {
     if (value === '') return whole;
     if (isSecretName(decoded(name))) return `${before}${name}=${REDACTED}`;
-    return `${before}${name}=${withinValue(value, depth)}`;
+    return `${before}${name}=${redactNestedUrl(value, depth)}`;
   });
   return url.slice(0, at) + tail;
 }
 
 /** Redacts a parameter value that is itself a URL with secrets. */
-function withinValue(value: string, depth: number): string {
+function redactNestedUrl(value: string, depth: number): string {
   const inner = decoded(value);
   if (!/[?#@]/.test(inner) || !/^[a-z]+:|^\//i.test(inner)) return value;
   if (depth === 0) return REDACTED;
@@ -122,13 +122,14 @@ function redactHeader(name: string, text: string): string {
   return capped(redactText(text), HEADER_CHARS_MAX);
 }
 
-const ADDRESSES = /\b(?:https?|wss?|ftp):\/\/[^\s"'`<>\\)\]}]+/gi;
-const SCHEMES = /\b(bearer|basic|digest|negotiate|token)(\s+)([a-z0-9+/=_.~-]{8,})/gi;
+const URLS = /\b(?:https?|wss?|ftp):\/\/[^\s"'`<>\\)\]}]+/gi;
+const AUTH_SCHEMES = /\b(bearer|basic|digest|negotiate|token)(\s+)([a-z0-9+/=_.~-]{8,})/gi;
 /** Runs of the characters of a JSON Web Token; each run is scanned once. */
-const DOTTED = /[\w.-]{16,}/g;
+const JWT_RUNS = /[\w.-]{16,}/g;
 const JWT_HEAD = /\beyJ[\w-]{6,}$/;
 /** `password: "x"`, `"token":"x"`, `api_key=x`, `Set-Cookie: a=b; c=d`. */
-const COOKIES = /\b(set-cookie2?|cookie2?|(?:proxy-)?authorization)(["']?\s*[:=]\s*)("[^"]*"|'[^']*'|[^\r\n]+)/gi;
+const CREDENTIAL_HEADERS =
+  /\b(set-cookie2?|cookie2?|(?:proxy-)?authorization)(["']?\s*[:=]\s*)("[^"]*"|'[^']*'|[^\r\n]+)/gi;
 const PAIRS = /([\w.-]{2,64})(["']?\s*[:=]\s*)("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|[^\s,;&"'{}()[\]<>]+)/g;
 
 /** Redacts what looks like a credential in free text. */
@@ -136,13 +137,13 @@ export function redactText(said: string): string {
   const text = boundedText(said, TEXT_SCANNED_CHARS_MAX);
   if (text.length < 4) return text;
   let clean = text;
-  if (clean.includes('://')) clean = clean.replace(ADDRESSES, url => redactUrl(url));
-  if (clean.includes('eyJ')) clean = clean.replace(DOTTED, withoutJwts);
-  clean = clean.replace(SCHEMES, (_, scheme: string, blank: string) => `${scheme}${blank}${REDACTED}`);
+  if (clean.includes('://')) clean = clean.replace(URLS, url => redactUrl(url));
+  if (clean.includes('eyJ')) clean = clean.replace(JWT_RUNS, withoutJwts);
+  clean = clean.replace(AUTH_SCHEMES, (_, scheme: string, blank: string) => `${scheme}${blank}${REDACTED}`);
   if (!/[:=]/.test(clean)) return clean;
-  clean = clean.replace(COOKIES, (_, name: string, between: string) => `${name}${between}${REDACTED}`);
+  clean = clean.replace(CREDENTIAL_HEADERS, (_, name: string, between: string) => `${name}${between}${REDACTED}`);
   return clean.replace(PAIRS, (whole, name: string, between: string, value: string) =>
-    value !== REDACTED && isSecretName(name) && !ORDINARY_IN_TEXT.test(name) ? `${name}${between}${REDACTED}` : whole,
+    value !== REDACTED && isSecretName(name) && !COMMON_WORDS.test(name) ? `${name}${between}${REDACTED}` : whole,
   );
 }
 

@@ -6,7 +6,7 @@ import type { ApplicationId, SessionId } from '../../kit/ids.ts';
 import { silentLog } from '../../kit/log.ts';
 import { entryOf, type LogEntry } from './entry.ts';
 import { SHARES } from './limits.ts';
-import { DROPPED, SessionLog } from './session-log.ts';
+import { ENTRIES_DROPPED, SessionLog } from './session-log.ts';
 
 class Scene {
   nowMs = 1_000_000;
@@ -64,7 +64,7 @@ describe('SessionLog', () => {
   it('continues after the entries of an earlier process, with a gap marker and the same limits', async () => {
     const scene = new Scene();
     const used = { console: { entries: SHARES.console.entries - 1, bytes: 10 } };
-    const log = new SessionLog(scene.parts, { last: 41, kinds: used, consoleUntilMs: 0 });
+    const log = new SessionLog(scene.parts, { last: 41, kinds: used, consoleStoredUntilMs: 0 });
     log.gap(5, 9);
     log.add(said('one fits'));
     log.add(said('one does not'));
@@ -91,7 +91,7 @@ describe('SessionLog', () => {
       scene.nowMs += 1_000;
       await log.write();
     }
-    const markers = scene.entries.filter(({ method }) => method === DROPPED);
+    const markers = scene.entries.filter(({ method }) => method === ENTRIES_DROPPED);
     const kept = scene.entries.filter(({ method }) => method === 'Runtime.consoleAPICalled');
     const dropped = markers.reduce((sum, { params }) => sum + Number(params.count), 0);
     assert.equal(kept.length + dropped, many);
@@ -117,7 +117,7 @@ describe('SessionLog', () => {
       scene.nowMs += 60_000;
       await log.write();
     }
-    const markers = scene.entries.filter(({ method }) => method === DROPPED);
+    const markers = scene.entries.filter(({ method }) => method === ENTRIES_DROPPED);
     const dropped = markers.reduce((sum, { params }) => sum + Number(params.count), 0);
     assert.ok(markers.every(({ params }) => params.reason === 'waiting') && dropped > 0);
     assert.equal(scene.entries.length - markers.length + dropped, 2_000);

@@ -17,7 +17,7 @@ const WRITE_NOW_BYTES = 512 * 1024;
 /** While entries are being dropped, markers are written at intervals that grow to this maximum. */
 const MARKER_MS_MAX = 60_000;
 /** The method of the marker. Markers do not count against limits, so that they are always written. */
-export const DROPPED = 'Log.entriesDropped';
+export const ENTRIES_DROPPED = 'Log.entriesDropped';
 
 /** Why entries are missing. */
 export type DropReason = 'limit' | 'rate' | 'waiting' | 'restart' | 'unreadable';
@@ -28,7 +28,7 @@ interface Line {
   readonly text: string;
 }
 
-interface Dropped {
+interface DroppedEntries {
   readonly reason: DropReason;
   /** Number of entries dropped since the last marker. */
   count: number;
@@ -48,7 +48,7 @@ export interface StoredState {
   readonly last: number;
   readonly kinds: LogKinds;
   /** Console messages up to this time are stored. */
-  readonly consoleUntilMs: number;
+  readonly consoleStoredUntilMs: number;
 }
 
 export class SessionLog {
@@ -63,7 +63,7 @@ export class SessionLog {
   pageOf: ((targetId: string) => number | undefined) | undefined;
   readonly #parts: SessionLogParts;
   readonly #used: Record<LogKind, { entries: number; bytes: number }>;
-  readonly #dropped = new Map<LogKind, Dropped>();
+  readonly #dropped = new Map<LogKind, DroppedEntries>();
   #pending: Line[] = [];
   #pendingBytes = 0;
   /** Numbered chunks that are not stored yet, or that may still grow. */
@@ -74,9 +74,9 @@ export class SessionLog {
   /** True if the last write failed. */
   #lastWriteFailed = false;
 
-  constructor(parts: SessionLogParts, stored: StoredState = { last: 0, kinds: {}, consoleUntilMs: 0 }) {
+  constructor(parts: SessionLogParts, stored: StoredState = { last: 0, kinds: {}, consoleStoredUntilMs: 0 }) {
     this.#parts = parts;
-    this.consoleUntilMs = stored.consoleUntilMs;
+    this.consoleUntilMs = stored.consoleStoredUntilMs;
     this.#next = stored.last + 1;
     this.#used = usedOf(stored.kinds);
   }
@@ -186,7 +186,7 @@ export class SessionLog {
     for (const [kind, dropped] of this.#dropped) if (now >= dropped.nextMarkerMs) this.#writeMarker(kind, dropped);
   }
 
-  #writeMarker(kind: LogKind, dropped: Dropped): void {
+  #writeMarker(kind: LogKind, dropped: DroppedEntries): void {
     const { reason, count, fromMs } = dropped;
     if (count === 0) return;
     const now = this.#nowMs();
@@ -197,7 +197,7 @@ export class SessionLog {
 
   #marker(kind: EntryKind, params: { readonly reason: DropReason; readonly [name: string]: string | number }): void {
     const at = this.#nowMs();
-    this.#push({ at, kind, text: lineOf({ at, kind, method: DROPPED, params: { type: kind, ...params } }) });
+    this.#push({ at, kind, text: lineOf({ at, kind, method: ENTRIES_DROPPED, params: { type: kind, ...params } }) });
   }
 
   #push(line: Line): void {

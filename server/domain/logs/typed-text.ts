@@ -6,7 +6,7 @@ import { REDACTED } from './redact.ts';
 
 const TYPED_MAX = 100;
 const LINES_MAX = 20;
-const PASSED_MAX = 200;
+const PASSED_TEXTS_MAX = 200;
 const CHARS_MIN = 6;
 const CHARS_MAX = 512;
 const LEAVES_MAX = 200;
@@ -15,12 +15,12 @@ const ADDRESS = /^[a-z][a-z0-9+.-]*:\/\/|^(?:[a-z0-9-]+\.)+[a-z]{2,}(?:[:/]|$)/i
  * Matches passed text that is redacted. Selectors, paths and code are also passed to functions, and must not be
  * redacted in URLs.
  */
-const PASSED = /^(?=.*[\d!@$%^&*+?~])[^/<>{}[\]();=#.\s][^/<>{}[\]();]*$/u;
+const PASSED_SECRET = /^(?=.*[\d!@$%^&*+?~])[^/<>{}[\]();=#.\s][^/<>{}[\]();]*$/u;
 const ORDINARY = /^[\p{L}\s.,'’-]*$/u;
 
 export class TypedText {
   readonly #typed = new TextMemory(TYPED_MAX, isDistinctive);
-  readonly #passed = new TextMemory(PASSED_MAX, text => isDistinctive(text) && PASSED.test(text));
+  readonly #passed = new TextMemory(PASSED_TEXTS_MAX, text => isDistinctive(text) && PASSED_SECRET.test(text));
   /** Lines that were typed with other commands in between. */
   readonly #lines = new TextMemory(LINES_MAX, isDistinctive);
   /** Characters typed so far, by channel. */

@@ -24,7 +24,7 @@ const GIVE_UP_MS = 24 * 3_600_000;
 const KEPT_MS = 31 * 24 * 3_600_000;
 const HOUR_MS = 3_600_000;
 const FORGET_EVERY_MS = 3_600_000;
-const PER_RECIPIENT_AND_HOUR_MAX = 20;
+const PER_RECIPIENT_PER_HOUR_MAX = 20;
 const SUBJECT_CHARACTERS_MAX = 200;
 const TEXT_CHARACTERS_MAX = 20_000;
 const FAILURE_CHARACTERS_MAX = 300;
@@ -56,7 +56,7 @@ export class Mail {
   constructor(parts: MailParts) {
     this.#parts = parts;
     const forget: Task = { name: 'forget_mails', everyMs: FORGET_EVERY_MS, run: () => this.#forget() };
-    this.tasks = [...(parts.sender ? [this.#sending(parts.sender)] : []), forget];
+    this.tasks = [...(parts.sender ? [this.#sendTask(parts.sender)] : []), forget];
   }
 
   /**
@@ -79,7 +79,7 @@ export class Mail {
     const { clock, sender } = this.#parts;
     if (/[\r\n]/.test(to + subject)) throw new Error('an address or subject of a mail contains a line break');
     const now = clock.now();
-    if ((await mails.count(to, plus(now, -HOUR_MS))) >= PER_RECIPIENT_AND_HOUR_MAX) throw tooMany();
+    if ((await mails.count(to, plus(now, -HOUR_MS))) >= PER_RECIPIENT_PER_HOUR_MAX) throw tooMany();
     await mails.insert({
       ...{ id: id ?? newId<MailId>(now), recipient: to, attempts: 0, createdAt: now },
       subject: boundedText(subject, SUBJECT_CHARACTERS_MAX),
@@ -94,7 +94,7 @@ export class Mail {
     if (this.#parts.sender) this.#parts.prompt('send_mails');
   }
 
-  #sending(sender: MailSender): Task {
+  #sendTask(sender: MailSender): Task {
     const run = async (): Promise<Record<string, number>> => {
       const { store, clock } = this.#parts;
       let sent = 0;

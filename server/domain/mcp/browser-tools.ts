@@ -23,8 +23,8 @@ import { type PersonAnswer, refusedResult, type ToolResult } from './tool-result
 const OPENED_BY = 'mcpKey';
 const SESSIONS_SHOWN = 100;
 /** How long to wait for the end of the session after the connection was lost. */
-const END_SEEN_MS = 3_000;
-const END_LOOK_MS = 100;
+const END_WAIT_MS = 3_000;
+const END_POLL_MS = 100;
 const FILE_BYTES_MAX = 50 * 1024 ** 2;
 
 export interface BrowserToolsParts {
@@ -61,7 +61,7 @@ export class BrowserTools {
    * model.
    */
   async call(caller: AgentCaller, name: BrowserToolName, input: unknown, options: ToolOptions): Promise<ToolResult> {
-    return this.#shownRefusals(() => {
+    return this.#refusalsAsResults(() => {
       assertScope(caller, name);
       return this.#call(caller, name, input, options);
     });
@@ -70,7 +70,7 @@ export class BrowserTools {
   /** Continues a call after the person was shown the address of a hand-off. */
   resume(caller: AgentCaller, id: string, answer: PersonAnswer, signal: AbortSignal): Promise<ToolResult> {
     const { handOvers } = this.#parts;
-    return this.#shownRefusals(async () => {
+    return this.#refusalsAsResults(async () => {
       if (answer === 'accept') return handOvers.wait(caller, { id }, PERSON_WAIT_SECONDS_MAX, signal);
       const cancelled = await handOvers.cancel(caller, { id });
       return { ...cancelled, text: `The person did not open the page. ${cancelled.text}`, isError: true };
@@ -86,7 +86,7 @@ export class BrowserTools {
     return more.length === 0 ? only?.id : undefined;
   }
 
-  async #shownRefusals(work: () => Promise<ToolResult>): Promise<ToolResult> {
+  async #refusalsAsResults(work: () => Promise<ToolResult>): Promise<ToolResult> {
     try {
       return await work();
     } catch (error) {
@@ -162,7 +162,7 @@ export class BrowserTools {
       const result = await this.#parts.driver.run({ session: id, address: this.#parts.addressOf(caller, id) }, command);
       return { text: described(result), ...(result.image ? { image: result.image } : {}) };
     } catch (error) {
-      if (this.#parts.isDriveFailed(error) && error.why === 'connection') await this.#reportEnd(caller, id);
+      if (this.#parts.isDriveFailed(error) && error.why === 'connection') await this.#throwIfEnded(caller, id);
       throw error;
     }
   }
@@ -179,10 +179,10 @@ export class BrowserTools {
         'invalid_request',
         `This key has ${opened.length} open sessions. Select one of them with sessionId.\n${listed(opened)}`,
       );
-    throw await this.#noneOpen(caller);
+    throw await this.#noOpenSession(caller);
   }
 
-  async #noneOpen(caller: AgentCaller) {
+  async #noOpenSession(caller: AgentCaller) {
     const { sessions } = await this.#parts.sessions.list(caller, { q: openedBy(caller), limit: 1 });
     const [last] = sessions;
     const lost = last ? ` The last session, ${ended(last)}` : '';
@@ -199,9 +199,9 @@ export class BrowserTools {
   }
 
   /** Throws if the session has ended. The browser ends slightly before the status of the session changes. */
-  async #reportEnd(caller: AgentCaller, id: string): Promise<void> {
+  async #throwIfEnded(caller: AgentCaller, id: string): Promise<void> {
     const running = async (): Promise<undefined> => void (await this.#assertRunning(caller, id));
-    await until(END_SEEN_MS, `session ${id} to end`, running, END_LOOK_MS).catch(error => {
+    await until(END_WAIT_MS, `session ${id} to end`, running, END_POLL_MS).catch(error => {
       if (!(error instanceof WaitExpired)) throw error;
     });
   }

@@ -104,7 +104,7 @@ export class HandOvers {
     const row = await this.#find(caller, of);
     const waitMs = 1000 * Math.min(seconds, PERSON_WAIT_SECONDS_MAX);
     const now = await this.#parts.following.ended(row, signal, waitMs);
-    if (!isOpen(now)) this.#reported(now);
+    if (!isOpen(now)) this.#markReported(now);
     return described(now);
   }
 
@@ -112,12 +112,12 @@ export class HandOvers {
     const row = await this.#find(caller, of);
     const { id, applicationId, sessionId } = row;
     const { source } = caller;
-    this.#reported(row);
+    this.#markReported(row);
     await this.#parts.handoffs.cancel({ caller, source, bearer: undefined, browser: undefined }, applicationId, id);
     return { text: `Hand-off ${id} is cancelled. You have control.`, sessionId };
   }
 
-  #reported({ sessionId, id }: HandoffRow): void {
+  #markReported({ sessionId, id }: HandoffRow): void {
     if (this.#unreported.get(sessionId) === id) this.#unreported.delete(sessionId);
   }
 
@@ -133,7 +133,7 @@ export class HandOvers {
       return row;
     }
     const of = session === undefined ? {} : { session };
-    const newest = await rows.list(applicationId, { ...of, limit: NEWEST_LOOKED_AT });
+    const newest = await rows.list(applicationId, { ...of, limit: NEWEST_SEARCHED });
     const own = newest.find(({ requesterId }) => requesterId === keyId);
     if (!own) throw fault('not_found', 'This session was not handed over. Call browser_hand_over first.');
     return own;
@@ -141,7 +141,7 @@ export class HandOvers {
 }
 
 /** How many of the newest hand-offs are searched. More than one, because a viewer may have taken control since then. */
-const NEWEST_LOOKED_AT = 20;
+const NEWEST_SEARCHED = 20;
 
 function described(row: HandoffRow): ToolResult {
   const { id, sessionId, status, note, evidence, url, expiresAt, claimedAt } = row;

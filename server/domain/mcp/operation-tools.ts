@@ -20,9 +20,9 @@ import { type Pending, type PersonAnswer, refusedResult, type ToolImage, type To
 /** How long to wait for a call. Longer than most calls take. */
 const CALL_WAIT_SECONDS = 55;
 /** A hand-off that a step requests is noticed within this time. */
-const LOOK_SECONDS = 2;
+const POLL_SECONDS = 2;
 /** How long to wait for the end of a call whose hand-off was cancelled. */
-const END_SECONDS = 5;
+const END_WAIT_SECONDS = 5;
 const IMAGE_BYTES_MAX = 8 * 1024 ** 2;
 
 export interface OperationCall {
@@ -38,7 +38,7 @@ export interface OperationToolsParts {
   readonly invocations: Pick<Invocations, 'callable' | 'invoke' | 'read' | 'file'>;
   readonly actions: Pick<AgentActions, 'prepare' | 'read' | 'execute' | 'cancel'>;
   readonly handoffs: Pick<Handoffs, 'cancel'>;
-  readonly rows: Pick<HandoffRows, 'openOf'>;
+  readonly rows: Pick<HandoffRows, 'findOpen'>;
   readonly publicUrl: string;
 }
 
@@ -55,26 +55,26 @@ export class OperationTools {
 
   /** Calls an operation. A refusal is returned as a result that describes it for the model. */
   call(caller: AgentCaller, operation: AgentOperation, call: OperationCall): Promise<ToolResult> {
-    return refusalsShown(async () => {
+    return refusalsAsResults(async () => {
       if (operation.approval !== 'none') return this.#prepare(caller, operation, call);
       const { input, signal } = call;
       const key = call.idempotencyKey ?? (operation.effect === 'read' ? undefined : randomUUID());
       const options = { signal, ...(key === undefined ? {} : { idempotencyKey: key }) };
-      const mayAsk = operation.effect !== 'read';
+      const mayAskPerson = operation.effect !== 'read';
       const { invocation } = await this.#parts.invocations.invoke(
         caller,
         caller.applicationId,
         operation.id,
         { input },
-        { ...options, waitSeconds: mayAsk ? LOOK_SECONDS : CALL_WAIT_SECONDS },
+        { ...options, waitSeconds: mayAskPerson ? POLL_SECONDS : CALL_WAIT_SECONDS },
       );
-      return this.#shown(caller, mayAsk ? await this.#untilAsked(caller, invocation, signal) : invocation);
+      return this.#shown(caller, mayAskPerson ? await this.#waitForOutcome(caller, invocation, signal) : invocation);
     });
   }
 
   /** Continues a call after the person was shown the address. */
   resume(caller: AgentCaller, { kind, id }: Pending, answer: PersonAnswer, signal: AbortSignal): Promise<ToolResult> {
-    return refusalsShown(async () => {
+    return refusalsAsResults(async () => {
       if (answer === 'accept') return this.#result(caller, kind, id, PERSON_WAIT_SECONDS_MAX, signal);
       if (kind === 'action') {
         await this.#parts.actions.cancel(caller, caller.applicationId, id);
@@ -89,7 +89,7 @@ export class OperationTools {
         const shown = { caller, source: caller.source, bearer: undefined, browser: undefined };
         await this.#parts.handoffs.cancel(shown, caller.applicationId, open.id);
       }
-      return this.#shown(caller, await this.#read(caller, id, END_SECONDS, signal));
+      return this.#shown(caller, await this.#read(caller, id, END_WAIT_SECONDS, signal));
     });
   }
 
@@ -99,7 +99,7 @@ export class OperationTools {
     { jobId, invocationId, seconds = PERSON_WAIT_SECONDS_MAX }: ResultInput,
     signal: AbortSignal,
   ): Promise<ToolResult> {
-    return refusalsShown(async () => {
+    return refusalsAsResults(async () => {
       if (jobId !== undefined && invocationId === undefined)
         return this.#result(caller, 'action', jobId.toLowerCase(), seconds, signal);
       if (invocationId !== undefined && jobId === undefined)
@@ -129,7 +129,7 @@ export class OperationTools {
     const { actions } = this.#parts;
     try {
       const { action } = await actions.prepare(caller, caller.applicationId, id, request, idempotencyKey);
-      return awaiting(action);
+      return awaitingApproval(action);
     } catch (error) {
       // The call was repeated, by a client that was asked to open the address or by a model.
       const jobId = isFault(error, 'already_prepared') ? Object(error.details).jobId : undefined;
@@ -143,7 +143,7 @@ export class OperationTools {
     const { actions } = this.#parts;
     const query = { wait: Math.min(seconds, PERSON_WAIT_SECONDS_MAX), since: 'awaiting_approval' } as const;
     const action = await actions.read(caller, caller.applicationId, jobId, query, signal);
-    if (action.status === 'awaiting_approval') return { text: awaiting(action).text };
+    if (action.status === 'awaiting_approval') return { text: awaitingApproval(action).text };
     if (!caller.scopes.has('actions:execute')) throw scopeMissing(['actions:execute']);
     const { digest } = action;
     const options = { waitSeconds: CALL_WAIT_SECONDS, signal };
@@ -158,18 +158,18 @@ export class OperationTools {
   }
 
   /** Returns the invocation when it has ended, when a person is asked, or when the time is up. */
-  async #untilAsked(caller: AgentCaller, started: Invocation, signal: AbortSignal): Promise<Invocation> {
+  async #waitForOutcome(caller: AgentCaller, started: Invocation, signal: AbortSignal): Promise<Invocation> {
     let now = started;
-    for (let waited = 0; waited < CALL_WAIT_SECONDS && !now.endedAt && !signal.aborted; waited += LOOK_SECONDS) {
+    for (let waited = 0; waited < CALL_WAIT_SECONDS && !now.endedAt && !signal.aborted; waited += POLL_SECONDS) {
       if (now.sessionId !== undefined && (await this.#handoffOf(now.sessionId, caller))) return now;
-      now = await this.#read(caller, now.id, LOOK_SECONDS, signal);
+      now = await this.#read(caller, now.id, POLL_SECONDS, signal);
     }
     return now;
   }
 
   /** The open hand-off that a call of this key requested. */
   async #handoffOf(session: string, { keyId }: AgentCaller) {
-    const open = await this.#parts.rows.openOf(session as SessionId);
+    const open = await this.#parts.rows.findOpen(session as SessionId);
     return open?.origin === 'operation' && open.requesterId === keyId ? open : undefined;
   }
 
@@ -211,7 +211,7 @@ export interface ResultInput {
 const HAND_OFF_MESSAGE =
   'An agent asks a member of the application to take control of its browser. Open the page to see the reason.';
 
-function awaiting({ jobId, status, approver, approvalUrl, expiresAt }: Action): ToolResult {
+function awaitingApproval({ jobId, status, approver, approvalUrl, expiresAt }: Action): ToolResult {
   const facts = JSON.stringify({ jobId, status, approver, approvalUrl, expiresAt }, null, 2);
   const message =
     'An agent requests your approval for a call. Open the page to read the call, and to approve or refuse it.';
@@ -221,7 +221,7 @@ function awaiting({ jobId, status, approver, approvalUrl, expiresAt }: Action): 
   };
 }
 
-async function refusalsShown(work: () => Promise<ToolResult>): Promise<ToolResult> {
+async function refusalsAsResults(work: () => Promise<ToolResult>): Promise<ToolResult> {
   try {
     return await work();
   } catch (error) {

@@ -1,5 +1,5 @@
 // The result of a tool.
-import { noteRefused, refusedHere } from '../fleet/not-here.ts';
+import { notedRefusal, noteRefusal } from '../fleet/not-here.ts';
 
 export interface ToolImage {
   readonly bytes: Uint8Array;
@@ -13,7 +13,7 @@ export type Pending =
   | { readonly kind: 'invocation'; readonly id: string };
 
 /** An address that a person must open before there is a result. */
-export interface AskedPerson {
+export interface PersonRequest {
   readonly url: string;
   /** Shown to the person. Contains nothing that a page or a model wrote. */
   readonly message: string;
@@ -28,7 +28,7 @@ export interface ToolResult {
   readonly sessionId?: string;
   readonly addresses?: Readonly<Record<string, string>>;
   /** For clients that can open addresses. `text` is for those that cannot. */
-  readonly person?: AskedPerson;
+  readonly person?: PersonRequest;
 }
 
 /**
@@ -37,8 +37,8 @@ export interface ToolResult {
  */
 export function refusedResult(error: Error): ToolResult {
   const result: ToolResult = { text: error.message, isError: true };
-  const refused = refusedHere(error);
-  return refused ? noteRefused(refused, result) : result;
+  const refused = notedRefusal(error);
+  return refused ? noteRefusal(refused, result) : result;
 }
 
 /** What the client did with the address. */

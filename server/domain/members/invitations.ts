@@ -11,7 +11,7 @@ import {
   type IssuedInvitation,
   PENDING_INVITATIONS_MAX,
 } from '../../../contract/invitations.ts';
-import { isAtLeast, ROLE_NEEDED, type Role } from '../../../contract/roles.ts';
+import { isAtLeast, REQUIRED_ROLE, type Role } from '../../../contract/roles.ts';
 import type { InvitationRow, InvitingState } from '../../engines/store/rows/invitations.ts';
 import type { Store } from '../../engines/store/store.ts';
 import { type Clock, plus } from '../../kit/clock.ts';
@@ -29,7 +29,7 @@ import type { SharedTallies, SharedTally } from '../limits/shared-tally.ts';
 import type { Mail } from '../mail/mail.ts';
 import { cleanEmail } from '../people/email.ts';
 import { acceptAddress, invitationMail } from './invitation-mail.ts';
-import { mayGive } from './membership-rules.ts';
+import { mayAssign } from './membership-rules.ts';
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
@@ -146,10 +146,10 @@ export class Invitations {
     const row = await this.#find(token);
     const account = await store.accounts.get(caller.accountId);
     if (!row || !account) throw unknown();
-    const isTheirs = account.email === row.email && account.emailVerifiedAt !== undefined;
-    const role = isTheirs ? await this.#accept(caller, row) : undefined;
+    const isInvitee = account.email === row.email && account.emailVerifiedAt !== undefined;
+    const role = isInvitee ? await this.#accept(caller, row) : undefined;
     if (!role) {
-      const reason = isTheirs ? 'not_pending' : account.email === row.email ? 'email_not_verified' : 'other_email';
+      const reason = isInvitee ? 'not_pending' : account.email === row.email ? 'email_not_verified' : 'other_email';
       await this.#record('invitation.refused', caller, row, { reason });
       throw unknown();
     }
@@ -223,13 +223,13 @@ export class Invitations {
  */
 function assertMayInvite({ role, pending, recent }: InvitingState, row: InvitationRow): void {
   if (!role) throw notFound('Application', row.applicationId);
-  if (!mayGive(role, row.role)) throw roleMissing(ROLE_NEEDED[row.role === 'owner' ? 'owners' : 'members']);
+  if (!mayAssign(role, row.role)) throw roleMissing(REQUIRED_ROLE[row.role === 'owner' ? 'owners' : 'members']);
   if (pending >= PENDING_INVITATIONS_MAX)
     throw limitReached('pending invitations in this application', PENDING_INVITATIONS_MAX);
   const [oldest] = recent;
   if (oldest && recent.length >= INVITATIONS_PER_HOUR_MAX) {
-    const freeMs = oldest.getTime() + HOUR_MS - row.createdAt.getTime();
-    throw tooManyInAnHour(Math.max(1, Math.ceil(freeMs / 1000)));
+    const waitMs = oldest.getTime() + HOUR_MS - row.createdAt.getTime();
+    throw tooManyInAnHour(Math.max(1, Math.ceil(waitMs / 1000)));
   }
 }
 

@@ -14,7 +14,7 @@ import type { Applications } from '../identity/applications.ts';
 import type { AccountCaller, HumanCaller } from '../identity/caller.ts';
 import { type Cursors, type ListName, pageOf } from '../identity/cursors.ts';
 import { assertSteppedUp } from '../identity/step-up.ts';
-import { assertMayChange, givableBy } from './membership-rules.ts';
+import { assertMayChange, assignableRoles } from './membership-rules.ts';
 
 export interface MembersParts {
   readonly store: Pick<Store, 'members' | 'atomically'>;
@@ -97,7 +97,7 @@ export class Members {
     const fields = role === undefined ? {} : { role };
     const isOwn = account === caller.accountId;
     const revoked = await within.members.change(application, {
-      ...{ by: caller.accountId, account, ...fields, mayInviteTo: givableBy(role), now },
+      ...{ by: caller.accountId, account, ...fields, mayInviteTo: assignableRoles(role), now },
       decide: state => {
         had.state = state;
         assertMayChange(state, { account, ...fields, isOwn, assertSteppedUp: () => assertSteppedUp(caller, now) });

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ROLES, type Role } from '../../../contract/roles.ts';
 import { isFault } from '../../kit/fault.ts';
-import { assertMayChange, givableBy } from './membership-rules.ts';
+import { assertMayChange, assignableRoles } from './membership-rules.ts';
 
 /** `stepped up` means that the change is allowed only with a step-up. */
 function outcome(
@@ -53,6 +53,6 @@ test('returns not_found if the caller or the member has been removed in the mean
 });
 
 test('only admins and owners can invite, and only to their own role or a lower role', () => {
-  assert.deepEqual(ROLES.map(givableBy), [[], [], ['viewer', 'developer', 'admin'], [...ROLES]]);
-  assert.deepEqual(givableBy(undefined), []);
+  assert.deepEqual(ROLES.map(assignableRoles), [[], [], ['viewer', 'developer', 'admin'], [...ROLES]]);
+  assert.deepEqual(assignableRoles(undefined), []);
 });

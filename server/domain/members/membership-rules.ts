@@ -1,9 +1,9 @@
 // Rules for changing roles: no member gives or takes a role above their own, and an application always has an owner.
-import { hasRight, ROLE_NEEDED, ROLES, type Role } from '../../../contract/roles.ts';
+import { hasRight, REQUIRED_ROLE, ROLES, type Role } from '../../../contract/roles.ts';
 import type { MembershipState } from '../../engines/store/rows/members.ts';
 import { fault, notFound, roleMissing } from '../faults.ts';
 
-export interface AskedChange {
+export interface RequestedChange {
   readonly account: string;
   /** If absent, the member is removed. */
   readonly role?: Role;
@@ -18,25 +18,25 @@ export interface AskedChange {
  */
 export function assertMayChange(
   { by, member, owners }: MembershipState,
-  { account, role, isOwn, assertSteppedUp }: AskedChange,
+  { account, role, isOwn, assertSteppedUp }: RequestedChange,
 ): void {
   const isLeaving = isOwn && role === undefined;
   if (!by || !member) throw notFound('Member', account);
-  if (!isLeaving && !hasRight(by, 'members')) throw roleMissing(ROLE_NEEDED.members);
+  if (!isLeaving && !hasRight(by, 'members')) throw roleMissing(REQUIRED_ROLE.members);
   const isAboutOwner = member === 'owner' || role === 'owner';
   if (isAboutOwner && !isLeaving) {
-    if (!hasRight(by, 'owners')) throw roleMissing(ROLE_NEEDED.owners);
+    if (!hasRight(by, 'owners')) throw roleMissing(REQUIRED_ROLE.owners);
     assertSteppedUp();
   }
   if (member === 'owner' && role !== 'owner' && owners === 1) throw lastOwner();
 }
 
 /** Whether a member with this role may give the other role. */
-export const mayGive = (role: Role, given: Role): boolean => hasRight(role, given === 'owner' ? 'owners' : 'members');
+export const mayAssign = (role: Role, given: Role): boolean => hasRight(role, given === 'owner' ? 'owners' : 'members');
 
 /** The roles that a member with this role may give. */
-export const givableBy = (role: Role | undefined): Role[] =>
-  role === undefined ? [] : ROLES.filter(given => mayGive(role, given));
+export const assignableRoles = (role: Role | undefined): Role[] =>
+  role === undefined ? [] : ROLES.filter(given => mayAssign(role, given));
 
 const lastOwner = (): Error =>
   fault('last_owner', 'This member is the only owner of the application.', {

@@ -24,7 +24,7 @@ class Scene {
     this.egress = new DailyEgress({
       clock: { now: () => this.now, monotonicMs: () => 0, sleep: async () => {} },
       log: silentLog,
-      usedUp: USED_UP,
+      usedUpPolicy: USED_UP,
       end: async (id, end) => void this.ended.push([id, end]),
       rows: {
         add: async (day, moved) => {

@@ -17,7 +17,7 @@ export const EGRESS_COUNT_MS = 5_000;
 export interface DailyEgressParts extends Pick<Runtime, 'clock' | 'log'> {
   readonly rows: Pick<EgressDays, 'add'>;
   /** Refuses every connection, giving as the reason that the bytes are used up. */
-  readonly usedUp: EgressPolicy;
+  readonly usedUpPolicy: EgressPolicy;
   readonly end: (id: SessionId, end: SessionEnd) => Promise<unknown>;
 }
 
@@ -83,7 +83,7 @@ export class DailyEgress implements Watcher {
     const over = [...this.#sessions.values()].filter(({ application }) => application === total.applicationId);
     const detail = `the application used up its egressBytesPerDay (${egressBytesPerDay})`;
     for (const { id, egress } of over) {
-      egress.replacePolicy(this.#parts.usedUp);
+      egress.replacePolicy(this.#parts.usedUpPolicy);
       void this.#parts.end(id, { status: 'ERROR', reason: 'egress_limit', detail }).catch(() => {});
     }
     return over.length;

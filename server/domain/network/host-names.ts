@@ -3,7 +3,7 @@ import type { Issue } from '../../../contract/common.ts';
 import { invalidRequest } from '../faults.ts';
 
 /** Letters of any script, digits, marks, dots, dashes, and underscores, which some names contain. */
-const WRITTEN = /^[\p{L}\p{N}\p{M}._-]+$/u;
+const HOST_CHARACTERS = /^[\p{L}\p{N}\p{M}._-]+$/u;
 const NAME_CHARACTERS_MAX = 253;
 
 /**
@@ -12,7 +12,7 @@ const NAME_CHARACTERS_MAX = 253;
  */
 export function hostName(entry: string): string | undefined {
   const text = entry.replace(/^\*\./, '').replace(/\.$/, '');
-  const url = WRITTEN.test(text) ? URL.parse(`http://${text}/`) : undefined;
+  const url = HOST_CHARACTERS.test(text) ? URL.parse(`http://${text}/`) : undefined;
   const name = url?.hostname.replace(/\.$/, '');
   if (!name || name.length > NAME_CHARACTERS_MAX || name.split('.').includes('')) return undefined;
   return name;

@@ -9,7 +9,7 @@ import type { SecretTexts } from '../../kit/secret-texts.ts';
 
 const REPORT_MS = 1_000;
 /** Distinct refusals that are counted separately; further ones are counted as OTHERS. */
-const KINDS_MAX = 500;
+const ENTRIES_MAX = 500;
 /** Maximum number of events per session. Beyond it, nothing is reported until the end. */
 const EVENTS_MAX = 300;
 const OTHERS = '(others)';
@@ -62,7 +62,7 @@ export class Ledger {
     const key = JSON.stringify([type, facts]);
     const known = this.#entries.get(key);
     if (known) return known;
-    if (this.#entries.size >= KINDS_MAX && facts.hostname !== OTHERS) return this.#entry(type, { hostname: OTHERS });
+    if (this.#entries.size >= ENTRIES_MAX && facts.hostname !== OTHERS) return this.#entry(type, { hostname: OTHERS });
     const entry = { type, facts, at: this.#parts.clock.now(), total: 0, unreported: 0 };
     this.#entries.set(key, entry);
     return entry;

@@ -16,11 +16,11 @@ import type { BlockedNavigation } from '../logs/log-book.ts';
 import type { SessionRequest, SessionView } from '../sessions/api.ts';
 import type { Attendance, Preparation } from '../sessions/attendance.ts';
 import type { LiveSession } from '../sessions/live.ts';
-import type { Checked, Watcher } from '../sessions/watchers.ts';
+import type { CheckResult, Watcher } from '../sessions/watchers.ts';
 import { hostNames } from './host-names.ts';
 import { Ledger } from './ledger.ts';
 import { Meter } from './meter.ts';
-import type { ProxyPool, RouteBy } from './pools.ts';
+import type { ProxyPool, StoredProxy } from './pools.ts';
 import { type Route, type Routes, routesOf } from './proxies.ts';
 
 export interface HostRules {
@@ -49,7 +49,7 @@ export interface NetworkEngine {
   patternError(pattern: string): string | undefined;
   /** Tests a proxy. Resolves with the problem, or with undefined if the proxy works. */
   probe(
-    by: RouteBy,
+    by: StoredProxy,
     signal: AbortSignal,
   ): Promise<{ trouble: ProxyFailureKind | 'address_refused'; words: string } | undefined>;
 }
@@ -59,11 +59,11 @@ export interface NetworkEngine {
  * for another.
  */
 export interface RouteSeal {
-  close(text: string, session: SealedFor): Promise<string>;
-  open(sealed: string, session: SealedFor): Promise<string>;
+  close(text: string, session: SealOwner): Promise<string>;
+  open(sealed: string, session: SealOwner): Promise<string>;
 }
 
-interface SealedFor {
+interface SealOwner {
   readonly id: SessionId;
   readonly applicationId: ApplicationId;
 }
@@ -100,16 +100,16 @@ export class Network implements Watcher {
 
   async check(
     { applicationId }: AgentCaller,
-    { forWatchers, settings }: SessionRequest,
+    { watcherSettings, settings }: SessionRequest,
     id: SessionId,
     signal: AbortSignal,
-  ): Promise<Checked | undefined> {
+  ): Promise<CheckResult | undefined> {
     const { engine, seal } = this.#parts;
     if (settings.blockAds && !engine.blocksAds) throw unavailable('browserSettings.blockAds', 'has no list of hosts');
     const domains =
-      forWatchers.allowedDomains && hostNames(forWatchers.allowedDomains, 'browserSettings.allowedDomains');
-    const rules = forWatchers.networkPolicy && this.#hostRules(forWatchers.networkPolicy);
-    const asked: Routes = forWatchers.proxies ? routesOf(forWatchers.proxies, id, engine) : { routes: [] };
+      watcherSettings.allowedDomains && hostNames(watcherSettings.allowedDomains, 'browserSettings.allowedDomains');
+    const rules = watcherSettings.networkPolicy && this.#hostRules(watcherSettings.networkPolicy);
+    const asked: Routes = watcherSettings.proxies ? routesOf(watcherSettings.proxies, id, engine) : { routes: [] };
     await this.#assertProxiesReachable(asked.routes, signal);
     const { routes, timeZone } = asked;
     if (!rules && !domains && routes.length === 0) return undefined;
@@ -202,13 +202,13 @@ export class Network implements Watcher {
 
   #guard(live: LiveSession, { domains, documents }: StoredNetwork, ledger: Ledger): Promise<void> {
     const { hostMatcher } = this.#parts.engine;
-    const everywhere = (): boolean => true;
-    const inPages = domains ? hostMatcher({ allow: domains, deny: [], default: 'deny' }) : everywhere;
-    const inAll = documents ? hostMatcher(documents) : everywhere;
+    const anyHost = (): boolean => true;
+    const matchesDomains = domains ? hostMatcher({ allow: domains, deny: [], default: 'deny' }) : anyHost;
+    const matchesDocuments = documents ? hostMatcher(documents) : anyHost;
     return live.browser.guardNavigations({
-      allows: (hostname, frame) => inAll(hostname) && (frame === 'inner' || inPages(hostname)),
+      allows: (hostname, frame) => matchesDocuments(hostname) && (frame === 'inner' || matchesDomains(hostname)),
       onRefused: (hostname, { url = hostname, targetId }) => {
-        const rule = inAll(hostname) ? 'allowed_domains' : 'network_policy';
+        const rule = matchesDocuments(hostname) ? 'allowed_domains' : 'network_policy';
         ledger.count(rule === 'network_policy' ? 'network.refused' : 'navigation.refused', { hostname, rule });
         this.#parts.blocked(live.id, { url, reason: rule, targetId });
       },

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { SessionId } from '../../kit/ids.ts';
-import type { RouteBy } from './pools.ts';
+import type { StoredProxy } from './pools.ts';
 import { memberFor, type Place, type ProxyPool, poolFor } from './pools.ts';
 
-const member = (hostname: string): RouteBy => ({ name: 'p', scheme: 'http', hostname, port: 3128, trusted: true });
+const member = (hostname: string): StoredProxy => ({ name: 'p', scheme: 'http', hostname, port: 3128, trusted: true });
 
 const pool = (name: string, place: Place): ProxyPool => ({ name, ...place, proxies: [member(name)] });
 

@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import type { SessionId } from '../../kit/ids.ts';
 
 /** A proxy as it is stored, encrypted, with the session. */
-export interface RouteBy {
+export interface StoredProxy {
   readonly name: string;
   readonly scheme: 'http' | 'https' | 'socks5';
   readonly hostname: string;
@@ -22,7 +22,7 @@ export interface ProxyPool {
   readonly state?: string | undefined;
   readonly city?: string | undefined;
   /** One of them is chosen for each session, and the choice does not change. */
-  readonly proxies: readonly [RouteBy, ...RouteBy[]];
+  readonly proxies: readonly [StoredProxy, ...StoredProxy[]];
   /** The time zone of sessions whose connections all go through this pool, unless they set their own. */
   readonly timeZone?: string | undefined;
 }
@@ -54,7 +54,7 @@ const same = (stated: string | undefined, asked: string): boolean =>
 const plainWords = (text: string): string => text.toLowerCase().replaceAll(/[_\s-]+/g, ' ');
 
 /** Chooses a member of the pool by the session id only, so that all rules of a session use the same member. */
-export function memberFor(pool: ProxyPool, session: SessionId): RouteBy {
+export function memberFor(pool: ProxyPool, session: SessionId): StoredProxy {
   const index = createHash('sha256').update(session).digest().readUInt32BE() % pool.proxies.length;
   return pool.proxies[index] ?? pool.proxies[0];
 }

@@ -2,11 +2,11 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { isFault } from '../../kit/fault.ts';
 import type { SessionId } from '../../kit/ids.ts';
-import type { ProxyPool, RouteBy } from './pools.ts';
-import { type RequestedProxies, type Routes, readServer, routesOf } from './proxies.ts';
+import type { ProxyPool, StoredProxy } from './pools.ts';
+import { parseProxyAddress, type RequestedProxies, type Routes, routesOf } from './proxies.ts';
 
 const session = 'session' as SessionId;
-const tokyo: RouteBy = { name: 'tokyo', scheme: 'http', hostname: '10.0.0.7', port: 3128, trusted: true };
+const tokyo: StoredProxy = { name: 'tokyo', scheme: 'http', hostname: '10.0.0.7', port: 3128, trusted: true };
 const pools: readonly ProxyPool[] = [{ name: 'tokyo', country: 'JP', timeZone: 'Asia/Tokyo', proxies: [tokyo] }];
 
 const read = (asked: RequestedProxies, given = pools): Routes =>
@@ -87,7 +87,7 @@ test('parses proxy addresses as URLs, with the default port of each scheme', () 
     ['http://2130706433:3128', 'http', '127.0.0.1', 3128],
     ['http://münchen.test:1', 'http', 'xn--mnchen-3ya.test', 1],
   ] as const)
-    assert.deepEqual(readServer(text), { scheme, hostname, port }, text);
+    assert.deepEqual(parseProxyAddress(text), { scheme, hostname, port }, text);
 });
 
 test('refuses a string that is not a proxy address, and does not include it in the message', () => {
@@ -106,7 +106,7 @@ test('refuses a string that is not a proxy address, and does not include it in t
     'http://a b',
     'http://[::1',
   ]) {
-    const said = readServer(text);
+    const said = parseProxyAddress(text);
     assert.equal(typeof said, 'string', text);
     assert.doesNotMatch(String(said), /hush/);
   }

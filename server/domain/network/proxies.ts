@@ -4,11 +4,11 @@ import type { Issue } from '../../../contract/common.ts';
 import type { CreateSession } from '../../../contract/sessions.ts';
 import type { SessionId } from '../../kit/ids.ts';
 import { fault, invalidRequest } from '../faults.ts';
-import { memberFor, type Place, type ProxyPool, poolFor, type RouteBy } from './pools.ts';
+import { memberFor, type Place, type ProxyPool, poolFor, type StoredProxy } from './pools.ts';
 
 export interface Route {
   readonly pattern?: string | undefined;
-  readonly by: RouteBy | 'direct';
+  readonly by: StoredProxy | 'direct';
 }
 
 export type RequestedProxies = NonNullable<CreateSession['proxies']>;
@@ -30,16 +30,16 @@ export interface Routes {
 export function routesOf(asked: RequestedProxies, session: SessionId, parts: ProxyParts): Routes {
   const rules: readonly Rule[] = asked === true ? [{ type: 'browserbase' }] : asked === false ? [] : asked;
   refuseBadPatterns(rules, parts);
-  const pooled = rules.map((rule, index) =>
+  const poolByRule = rules.map((rule, index) =>
     rule.type === 'browserbase' ? requirePool(rule, index, parts) : undefined,
   );
   const routes = rules.map((rule, index): Route => {
-    const pool = pooled[index];
+    const pool = poolByRule[index];
     const pattern = rule.domainPattern === undefined ? {} : { pattern: rule.domainPattern };
     if (pool) return { ...pattern, by: memberFor(pool, session) };
     return { ...pattern, by: rule.type === 'external' ? external(rule, index) : 'direct' };
   });
-  const first = rules[0]?.domainPattern === undefined ? pooled[0] : undefined;
+  const first = rules[0]?.domainPattern === undefined ? poolByRule[0] : undefined;
   return { routes, timeZone: first?.timeZone };
 }
 
@@ -72,8 +72,8 @@ const placeText = ({ country, state, city }: Place): string =>
 const PORTS = { http: 80, https: 443, socks5: 1080 } as const;
 const SOCKS_BYTES_MAX = 255;
 
-function external({ server, username, password }: External, index: number): RouteBy {
-  const read = readServer(server);
+function external({ server, username, password }: External, index: number): StoredProxy {
+  const read = parseProxyAddress(server);
   if (typeof read === 'string') throw invalidRequest([{ path: `proxies.${index}.server`, message: read }]);
   if (read.scheme === 'socks5' && [username, password].some(text => Buffer.byteLength(text ?? '') > SOCKS_BYTES_MAX))
     throw invalidRequest([
@@ -84,7 +84,7 @@ function external({ server, username, password }: External, index: number): Rout
 }
 
 /** Parses a proxy address. Returns a description of the problem if it is not valid. */
-export function readServer(text: string): Pick<RouteBy, 'scheme' | 'hostname' | 'port'> | string {
+export function parseProxyAddress(text: string): Pick<StoredProxy, 'scheme' | 'hostname' | 'port'> | string {
   const [, scheme, rest] = /^(https?|socks5):\/\/([^/?#\s]+)\/?$/i.exec(text) ?? [];
   if (!scheme || !rest)
     return 'is not a proxy address; expected http://host:port, https://host:port or socks5://host:port';

@@ -8,7 +8,7 @@ import type { FileFinder, ServedFile } from '../files/served-file.ts';
 import type { RecordingKeys } from './storage.ts';
 
 export const RECORDING_OBJECT = 'recording';
-const OBJECT = /^([0-9a-f-]{36})\.(\d{1,3})\.(init|part|file)\.([0-9a-f-]{1,36})$/;
+const OBJECT_ID = /^([0-9a-f-]{36})\.(\d{1,3})\.(init|part|file)\.([0-9a-f-]{1,36})$/;
 const VIDEO = 'video/mp4';
 
 /** A stored part of a page: the init segment of a run, a segment, or an assembled file. */
@@ -71,7 +71,7 @@ export class Addresses {
 }
 
 function storedOf(id: string): Stored | undefined {
-  const [, session, page, kind, name] = OBJECT.exec(id) ?? [];
+  const [, session, page, kind, name] = OBJECT_ID.exec(id) ?? [];
   if (!session || !name || (kind !== 'init' && kind !== 'part' && kind !== 'file')) return undefined;
   return { session: session as SessionId, page: Number(page), kind, name }; // Signed by this service.
 }

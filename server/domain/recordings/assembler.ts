@@ -109,8 +109,10 @@ export class Assembler {
       shared ??= fragment.init;
       fragments.set(segment.sequence, fragment);
     }
-    const agree = [...fragments.values()].every(fragment => shared !== undefined && fragment.init.equals(shared));
-    if (!agree)
+    const haveSameInit = [...fragments.values()].every(
+      fragment => shared !== undefined && fragment.init.equals(shared),
+    );
+    if (!haveSameInit)
       for (const segment of film.segments) fragments.set(segment.sequence, await this.#enlarge(film, segment));
     const [one] = fragments.values();
     return { init: one?.init ?? Buffer.alloc(0), fragments };
@@ -130,8 +132,8 @@ export class Assembler {
     yield head;
     for (const segment of film.segments) {
       const fragment = fragments?.get(segment.sequence);
-      const coded = { first: segment.payloadAt, last: segment.bytes - 1 };
-      yield fragment ? fragment.payload : await this.#bytes(this.#keyOf(film.app, segment), coded);
+      const codedRange = { first: segment.payloadAt, last: segment.bytes - 1 };
+      yield fragment ? fragment.payload : await this.#bytes(this.#keyOf(film.app, segment), codedRange);
     }
   }
 

@@ -30,10 +30,10 @@ export function playlist({ segments, segmentMs, startedAt, isWhole, initUrl, seg
   ];
   for (const [index, segment] of segments.entries()) {
     const before = segments[index - 1];
-    const continues = before?.run === segment.run && before.startMs + before.durationMs === segment.startMs;
-    if (before && !continues) lines.push('#EXT-X-DISCONTINUITY');
+    const isContinuous = before?.run === segment.run && before.startMs + before.durationMs === segment.startMs;
+    if (before && !isContinuous) lines.push('#EXT-X-DISCONTINUITY');
     if (before?.run !== segment.run) lines.push(`#EXT-X-MAP:URI="${initUrl(segment.run)}"`);
-    if (!continues) lines.push(`#EXT-X-PROGRAM-DATE-TIME:${at(startedAt, segment.startMs)}`);
+    if (!isContinuous) lines.push(`#EXT-X-PROGRAM-DATE-TIME:${at(startedAt, segment.startMs)}`);
     lines.push(`#EXTINF:${(segment.durationMs / 1000).toFixed(3)},`, segmentUrl(segment.sequence));
   }
   if (isWhole) lines.push('#EXT-X-ENDLIST');

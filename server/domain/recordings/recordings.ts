@@ -22,7 +22,7 @@ import { isRecorded } from './watcher.ts';
 const DAY_MS = 86_400_000;
 const LINK_MS = 6 * 3_600_000;
 /** Addresses in a playlist stay the same for this long, and are valid for six more hours. */
-const STEADY_MS = 1_800_000;
+const LINK_PERIOD_MS = 1_800_000;
 const PAGE_ID = /^\d{1,3}$/;
 const STORE_MS = 5_000;
 /** How long the first request for the recording of a running session waits for segments that are not encoded yet. */
@@ -79,8 +79,8 @@ export class RecordingService implements Recordings {
 
   async replays(caller: AgentCaller, sessionId: string): ReturnType<Recordings['replays']> {
     const session = await this.#session(caller, sessionId);
-    const isSettled = await this.#lookAt(session);
-    const pages = await this.#watchable(session);
+    const isSettled = await this.#waitForSegments(session);
+    const pages = await this.#watchablePages(session);
     if (pages.length === 0 && isSettled) throw noReplay('none');
     const spans = await this.#parts.rows.spans(session.id);
     const notRecorded = await this.#parts.rows.omissions(session.id);
@@ -107,17 +107,17 @@ export class RecordingService implements Recordings {
       throw invalidRequest([{ path: 'pageId', message: 'must be a page number with 1 to 3 digits' }]);
     await this.#playlists.take(caller.applicationId);
     const session = await this.#session(caller, sessionId);
-    await this.#lookAt(session);
-    const page = (await this.#watchable(session)).find(one => one.page === Number(pageId));
+    await this.#waitForSegments(session);
+    const page = (await this.#watchablePages(session)).find(one => one.page === Number(pageId));
     if (!page) throw noReplay('none');
     const segments = await this.#parts.rows.segments(session.id, page.page);
     const { addresses, clock } = this.#parts;
-    const expiresAt = new Date(Math.ceil(clock.now().getTime() / STEADY_MS) * STEADY_MS + LINK_MS);
+    const expiresAt = new Date(Math.ceil(clock.now().getTime() / LINK_PERIOD_MS) * LINK_PERIOD_MS + LINK_MS);
     const address = (kind: 'init' | 'part') => (name: number) =>
       addresses.of(session.applicationId, { session: session.id, page: page.page, kind, name }, expiresAt);
     const runs = [...new Set(segments.map(({ run }) => run))];
-    const inits = await mapped(runs, address('init'));
-    const media = await mapped(
+    const initUrls = await mapOf(runs, address('init'));
+    const segmentUrls = await mapOf(
       segments.map(({ sequence }) => sequence),
       address('part'),
     );
@@ -127,8 +127,8 @@ export class RecordingService implements Recordings {
       startedAt: page.startedAt,
       // Segments that a lost host had not stored may never arrive.
       isWhole: page.stored || session.end?.reason === 'host_lost',
-      initUrl: run => inits.get(run) ?? '',
-      segmentUrl: sequence => media.get(sequence) ?? '',
+      initUrl: run => initUrls.get(run) ?? '',
+      segmentUrl: sequence => segmentUrls.get(sequence) ?? '',
     });
   }
 
@@ -194,7 +194,7 @@ export class RecordingService implements Recordings {
    * Waits for the segments of the session. Segments that are not encoded in time follow in a later response. Returns
    * false if an ended session still has segments to store.
    */
-  async #lookAt(session: SessionRow): Promise<boolean> {
+  async #waitForSegments(session: SessionRow): Promise<boolean> {
     if (hasEnded(session)) return !this.#isKept(session) || this.#isSettled(session);
     await within(ENCODED_MS, 'the recording to be encoded', () => this.#parts.markWatched(session.id)).catch(() => {});
     return true;
@@ -219,7 +219,7 @@ export class RecordingService implements Recordings {
     });
   }
 
-  async #watchable(session: SessionRow): Promise<Shown[]> {
+  async #watchablePages(session: SessionRow): Promise<Shown[]> {
     if (!isRecorded(session)) throw noReplay('disabled');
     if (this.#isExpired(session)) throw noReplay('expired');
     return this.#pages(session);
@@ -280,6 +280,6 @@ const gapsOf = (spans: readonly SpanRow[], { page, lengthMs }: Shown, startTimeM
       return { startTimeMs: startTimeMs + fromMs, endTimeMs: startTimeMs + endMs, why: kind };
     });
 
-async function mapped<T>(keys: readonly T[], value: (key: T) => Promise<string>): Promise<Map<T, string>> {
+async function mapOf<T>(keys: readonly T[], value: (key: T) => Promise<string>): Promise<Map<T, string>> {
   return new Map(await Promise.all(keys.map(async key => [key, await value(key)] as const)));
 }

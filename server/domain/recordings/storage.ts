@@ -21,7 +21,7 @@ export interface RecordingKeys {
 
 export interface RecordingStorageParts extends Pick<Runtime, 'clock'> {
   readonly rows: RecordingRows;
-  readonly retention: Pick<RetentionRows, 'applicationKeeping'>;
+  readonly retention: Pick<RetentionRows, 'applicationIfKept'>;
   readonly artifacts: Artifacts;
   readonly keys: RecordingKeys;
 }
@@ -42,7 +42,7 @@ export class RecordingStorage implements RecordingSink {
    */
   applicationOf(session: string): Promise<ApplicationId | undefined> {
     const { retention, clock } = this.#parts;
-    return retention.applicationKeeping(session as SessionId, clock.now());
+    return retention.applicationIfKept(session as SessionId, clock.now());
   }
 
   async began({ session, page }: RecordedPage, startedAt: Date): Promise<void> {

@@ -19,7 +19,7 @@ import type { Watchers } from './watchers.ts';
 const AT_ONCE = 8;
 
 /** Why an exclusive session is not adopted: a new process has no record of what was typed, so it could not mask it. */
-const NOT_MASKED = 'the service had typed credentials into pages of the session';
+const TYPED_CREDENTIALS = 'the service had typed credentials into pages of the session';
 
 export interface AdoptParts extends Pick<Runtime, 'clock' | 'log' | 'host'> {
   readonly rows: SessionRows;
@@ -33,7 +33,9 @@ export interface AdoptParts extends Pick<Runtime, 'clock' | 'log' | 'host'> {
 
 export async function adoptSessions(parts: AdoptParts): Promise<{ adopted: number; ended: number; swept: number }> {
   const rows = await parts.rows.ofHost(parts.host);
-  const refused = new Map(rows.map(row => [row.id, isExclusive(row) ? NOT_MASKED : parts.notes.refusal(row.id)]));
+  const refused = new Map(
+    rows.map(row => [row.id, isExclusive(row) ? TYPED_CREDENTIALS : parts.notes.refusal(row.id)]),
+  );
   const adopted = new Set<SessionId>();
   const queue = [...rows];
   const adoptNext = async (): Promise<void> => {
@@ -43,7 +45,7 @@ export async function adoptSessions(parts: AdoptParts): Promise<{ adopted: numbe
   await Promise.all(Array.from({ length: AT_ONCE }, adoptNext));
   const boxes = new Set(rows.filter(row => adopted.has(row.id)).map(boxIdOf));
   const lost = rows.filter(row => !adopted.has(row.id));
-  const endOf = (row: SessionRow): SessionEnd => row.end ?? endOfLost(row, refused.get(row.id));
+  const endOf = (row: SessionRow): SessionEnd => row.end ?? endOfLostSession(row, refused.get(row.id));
   const byBox = new Map<string, SessionRow>();
   for (const row of lost) {
     const decided = await parts.rows.decideEnd(row.id, endOf(row), parts.clock.now());
@@ -78,7 +80,7 @@ async function adopt(parts: AdoptParts, row: SessionRow): Promise<boolean> {
   }
 }
 
-const endOfLost = (row: SessionRow, refused: string | undefined): SessionEnd => ({
+const endOfLostSession = (row: SessionRow, refused: string | undefined): SessionEnd => ({
   status: 'ERROR',
   reason: 'service_restart',
   detail:

@@ -28,7 +28,7 @@ export class AdoptionNotes {
   readonly #folder: string;
   readonly #clock: Clock;
   readonly #open = new Map<SessionId, Note>();
-  readonly #handled = new AsyncLocalStorage<SessionId>();
+  readonly #currentSession = new AsyncLocalStorage<SessionId>();
   readonly #closing = new AbortController();
 
   constructor(folder: string, clock: Clock) {
@@ -49,7 +49,7 @@ export class AdoptionNotes {
     const note = { attempts: this.#read(id).attempts + 1 };
     this.#open.set(id, note);
     this.#write(id, note);
-    const taken = await this.#handled.run(id, takeOver);
+    const taken = await this.#currentSession.run(id, takeOver);
     this.#clock.sleep(STABLE_MS, this.#closing.signal).then(
       () => this.settle(id),
       () => {}, // close() has settled it
@@ -68,7 +68,7 @@ export class AdoptionNotes {
    * threw it.
    */
   processEnds(error: unknown): void {
-    const id = this.#handled.getStore();
+    const id = this.#currentSession.getStore();
     const note = id === undefined ? undefined : this.#open.get(id);
     if (id && note) this.#write(id, { ...note, ended: boundedText(reason(error), REASON_CHARS_MAX) });
   }
@@ -80,7 +80,7 @@ export class AdoptionNotes {
   }
 
   #read(id: SessionId): Note {
-    const note = parseJson(readIfThere(this.#pathOf(id)));
+    const note = parseJson(readIfExists(this.#pathOf(id)));
     const { attempts, ended }: Record<string, unknown> = Object(note);
     return {
       attempts: typeof attempts === 'number' ? attempts : 0,
@@ -101,7 +101,7 @@ export class AdoptionNotes {
   }
 }
 
-function readIfThere(path: string): string {
+function readIfExists(path: string): string {
   try {
     return readFileSync(path, 'utf8');
   } catch {

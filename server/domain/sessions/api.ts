@@ -24,7 +24,7 @@ export interface SessionRequest {
   readonly regionAsked?: string;
   readonly userMetadata: JsonObject;
   readonly settings: KeptSettings;
-  readonly forWatchers: WatcherSettings;
+  readonly watcherSettings: WatcherSettings;
   /** Placed first in the response's `warnings`; the domain appends its own. */
   readonly warnings: readonly Warning[];
 }

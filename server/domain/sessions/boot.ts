@@ -8,7 +8,7 @@ import type { Preparation } from './attendance.ts';
 import type { Browser, BrowserHost, SessionEgress } from './browser-host.ts';
 import type { LaunchSettings } from './settings.ts';
 
-export interface Booted {
+export interface BootedBrowser {
   readonly box: Box;
   readonly egress: SessionEgress;
   readonly browser: Browser;
@@ -23,31 +23,35 @@ export interface BootRequest {
   readonly background: boolean;
   readonly preparation?: Preparation;
   /** Called when the box is running, before anything is sent to the browser, so that the box can be recorded. */
-  readonly boxRuns?: (box: Box) => Promise<void>;
+  readonly onBoxRunning?: (box: Box) => Promise<void>;
 }
 
 /** What a session's row contains about its box, so that a later process can find it. */
 export const noteOf = (box: Box): BoxJson => ({ ...box.record, id: box.session });
 
-export async function boot(browserHost: BrowserHost, request: BootRequest, signal: AbortSignal): Promise<Booted> {
+export async function boot(
+  browserHost: BrowserHost,
+  request: BootRequest,
+  signal: AbortSignal,
+): Promise<BootedBrowser> {
   const box = await browserHost.startBox(request, signal);
   return equip(browserHost, box, async () => {
-    await request.boxRuns?.(box);
+    await request.onBoxRunning?.(box);
     return browserHost.connectBrowser(box, signal);
   });
 }
 
 /** Like `equip`, for a box of a previous process. */
-export function equipAdopted(browserHost: BrowserHost, box: Box, signal: AbortSignal): Promise<Booted> {
+export function equipAdopted(browserHost: BrowserHost, box: Box, signal: AbortSignal): Promise<BootedBrowser> {
   return equip(browserHost, box, () => browserHost.adoptBrowser(box, signal));
 }
 
-async function equip(browserHost: BrowserHost, box: Box, reach: () => Promise<Browser>): Promise<Booted> {
+async function equip(browserHost: BrowserHost, box: Box, reach: () => Promise<Browser>): Promise<BootedBrowser> {
   const scope = new Scope();
   scope.own(box);
   try {
     const egress = scope.own(browserHost.openEgress(box));
-    const browser = scope.own(await Promise.race([reach(), startFailed(box)]));
+    const browser = scope.own(await Promise.race([reach(), rejectWhenGone(box)]));
     return { box, egress, browser, scope };
   } catch (error) {
     await scope.close();
@@ -55,7 +59,7 @@ async function equip(browserHost: BrowserHost, box: Box, reach: () => Promise<Br
   }
 }
 
-async function startFailed(box: Box): Promise<never> {
+async function rejectWhenGone(box: Box): Promise<never> {
   const end = await box.gone;
   throw new Error(`the browser ended while starting (${end.why}: ${end.detail}): ${box.stderrTail()}`);
 }

@@ -6,7 +6,7 @@ import type { SessionId } from '../../kit/ids.ts';
 import type { Runtime } from '../../kit/runtime.ts';
 import { WaitExpired, withDeadline } from '../../kit/wait.ts';
 import { diskFull } from '../faults.ts';
-import { type Booted, boot, equipAdopted, noteOf } from './boot.ts';
+import { type BootedBrowser, boot, equipAdopted, noteOf } from './boot.ts';
 import type { BrowserHost } from './browser-host.ts';
 import { LiveSession } from './live.ts';
 import { Presence, type PresenceParts } from './presence.ts';
@@ -38,7 +38,7 @@ export class BringUp {
    * Refuses a create if little disk space is left, while there is still enough for the sessions that are already
    * running.
    */
-  async demandDiskRoom(): Promise<void> {
+  async assertDiskRoom(): Promise<void> {
     const refused = diskFull(await this.#parts.browserHost.slots.diskRoom());
     if (refused) throw refused;
   }
@@ -66,15 +66,15 @@ export class BringUp {
     });
   }
 
-  async #boot(row: SessionRow, signal: AbortSignal): Promise<Booted> {
+  async #boot(row: SessionRow, signal: AbortSignal): Promise<BootedBrowser> {
     const { browserHost, pool, trace, watchers } = this.#parts;
     const preparation = await trace.during('session.prepare', () => watchers.prepare(row, signal));
     const launch = launchSettings(row.settings, preparation);
-    const isItsOwn = preparation?.mounts || preparation?.fill;
-    const warm = isItsOwn ? undefined : await trace.during('session.claim', () => pool.claim(launch, signal));
+    const needsOwnBrowser = preparation?.mounts || preparation?.fill;
+    const warm = needsOwnBrowser ? undefined : await trace.during('session.claim', () => pool.claim(launch, signal));
     if (warm) return this.#claimed(row, warm);
-    const boxRuns = (box: Box): Promise<void> => this.#note(row, box);
-    const request = { id: row.id, launch, background: false, boxRuns, ...(preparation ? { preparation } : {}) };
+    const onBoxRunning = (box: Box): Promise<void> => this.#note(row, box);
+    const request = { id: row.id, launch, background: false, onBoxRunning, ...(preparation ? { preparation } : {}) };
     return trace.during('session.launch', async () => {
       try {
         const booted = await boot(browserHost, request, signal);
@@ -82,7 +82,7 @@ export class BringUp {
         return booted;
       } catch (error) {
         // Something that the caller has put into the browser, such as an extension, may have kept it from starting.
-        if (!isItsOwn && !isCallerGone(signal)) pool.noteStart(false);
+        if (!needsOwnBrowser && !isCallerGone(signal)) pool.noteStart(false);
         throw error;
       }
     });
@@ -92,28 +92,28 @@ export class BringUp {
    * The box is written to the row in the same statement as RUNNING. Until then, a later process removes the box instead
    * of adopting it.
    */
-  #claimed(row: SessionRow, warm: Booted): Booted {
+  #claimed(row: SessionRow, warm: BootedBrowser): BootedBrowser {
     warm.box.raisePriority();
-    this.#tellOf(row, warm.box);
+    this.#logBox(row, warm.box);
     return warm;
   }
 
   /** Records the box in the row. Called before anything is sent to a browser that was started for the session. */
   #note(row: SessionRow, box: Box): Promise<void> {
-    this.#tellOf(row, box);
+    this.#logBox(row, box);
     return this.#parts.rows.setBox(row.id, noteOf(box), this.#parts.clock.now());
   }
 
-  #tellOf(row: SessionRow, box: Box): void {
+  #logBox(row: SessionRow, box: Box): void {
     this.#parts.log.info('session.boxed', { sessionId: row.id, box: box.session, pid: box.record.pid });
   }
 
-  async #settle(row: SessionRow, booted: Booted, signal: AbortSignal): Promise<LiveSession> {
+  async #settle(row: SessionRow, booted: BootedBrowser, signal: AbortSignal): Promise<LiveSession> {
     await this.#parts.trace.during('browser.take', () => booted.browser.applySettings(claimSettings(row.settings)));
     return this.#live(row, booted, signal);
   }
 
-  async #live(row: SessionRow, booted: Booted, signal: AbortSignal): Promise<LiveSession> {
+  async #live(row: SessionRow, booted: BootedBrowser, signal: AbortSignal): Promise<LiveSession> {
     const { watchers, presence, log, trace } = this.#parts;
     booted.egress.assign(row.id);
     const live = new LiveSession(row, booted, new Presence(row.id, row.keepAlive, presence), log, trace);
@@ -121,12 +121,12 @@ export class BringUp {
       await trace.during('session.attend', () => watchers.attend(live, row, signal));
       return live;
     } catch (error) {
-      await live.partWatchers();
+      await live.endAttendances();
       throw error;
     }
   }
 
-  async #finish<T>(booted: Booted, work: () => Promise<T>): Promise<T> {
+  async #finish<T>(booted: BootedBrowser, work: () => Promise<T>): Promise<T> {
     try {
       return await work();
     } catch (error) {

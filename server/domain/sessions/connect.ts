@@ -15,7 +15,7 @@ import { CONNECT_SCOPE, type Signing } from './signing.ts';
 import type { Starting } from './starting.ts';
 
 /** What a connecting client presents: the signing key in the address, or an agent key in the headers. */
-export interface PresentedToConnect extends Presented {
+export interface ConnectCredentials extends Presented {
   readonly signingKey?: string | undefined;
   /** The pass of the service itself, for an exclusive session. */
   readonly pass?: string | undefined;
@@ -48,7 +48,7 @@ export class Connect {
    * Returns the live session. Throws 401 for a bad key, 403 if the session is exclusive, 404 if it is unknown, 410 if
    * it has ended, 503 if it is not ready.
    */
-  async open(id: string, presented: PresentedToConnect): Promise<Opened> {
+  async open(id: string, presented: ConnectCredentials): Promise<Opened> {
     const { row, keyId } = await this.#authorized(id, presented);
     if (hasEnded(row) || row.end) throw sessionEnded(row);
     if (isExclusive(row) && !this.#parts.signing.isPass(row.id, presented.pass ?? '')) throw sessionExclusive(row.id);
@@ -72,7 +72,7 @@ export class Connect {
   /** The response of `/json/version`, with the address to connect to. */
   async discover(
     id: string,
-    presented: PresentedToConnect,
+    presented: ConnectCredentials,
   ): Promise<{ Browser: string; 'Protocol-Version': string; webSocketDebuggerUrl: string }> {
     const { live, keyId } = await this.open(id, presented);
     return {
@@ -82,7 +82,7 @@ export class Connect {
     };
   }
 
-  async #authorized(id: string, presented: PresentedToConnect): Promise<{ row: SessionRow; keyId: KeyId }> {
+  async #authorized(id: string, presented: ConnectCredentials): Promise<{ row: SessionRow; keyId: KeyId }> {
     const sessionId = isUuid(id) ? (id as SessionId) : undefined;
     if (presented.signingKey !== undefined) {
       if (!sessionId) throw notFound('Session', id);

@@ -16,7 +16,7 @@ import { until, WaitExpired, within } from '../../kit/wait.ts';
 import { insufficientCredit } from '../credits/insufficient.ts';
 import { sessionHold } from '../credits/terms.ts';
 import { assertProject, capacity, fault } from '../faults.ts';
-import { notHere } from '../fleet/not-here.ts';
+import { refusalError } from '../fleet/not-here.ts';
 import type { AgentCaller } from '../identity/caller.ts';
 import { CREATES_WINDOW_MS, type Quota, quotaOf, refusalOf, termsOf } from '../limits/admission.ts';
 import { configuredLimits, effectiveLimits } from '../limits/browser-limits.ts';
@@ -40,7 +40,7 @@ const FIRST_CONNECT_MS = 300_000;
 /** A stopping service must exit within ten seconds. Most browsers start within one second. */
 const FINISH_MS = 3_000;
 
-const STOPPED = {
+const SERVICE_STOPPED = {
   status: 'ERROR',
   reason: 'service_restart',
   detail: 'the service stopped while the browser was starting',
@@ -73,7 +73,7 @@ export interface CreatesParts extends Runtime {
   /** Whether other hosts share the database, so that their callers may wait for a slot of this host. */
   readonly isInFleet: () => boolean;
   /** Called when a create that waited in the line of the fleet was placed. */
-  readonly leftLine: () => void;
+  readonly onLeftLine: () => void;
   readonly defaultRegion: string;
   /** What sessions cost. */
   readonly rates: CreditRates;
@@ -94,10 +94,12 @@ export class Creates {
 
   async create(caller: AgentCaller, request: SessionRequest, options: CreateOptions): Promise<CreatedSession> {
     if (this.#isStopping)
-      throw options.line || this.#parts.hasRoomElsewhere() ? notHere(refusal('host', 0, 0), stopping()) : stopping();
+      throw options.line || this.#parts.hasRoomElsewhere()
+        ? refusalError(refusal('host', 0, 0), stopping())
+        : stopping();
     assertProject(caller.applicationId, request.projectId);
     const { warnings } = request;
-    const lost = options.delivery && (await this.#findLost(caller, options.delivery));
+    const lost = options.delivery && (await this.#findUndelivered(caller, options.delivery));
     if (lost) return { session: lost, warnings, waitedMs: 0 };
     const running = this.#run(caller, request, options);
     this.#running.add(running);
@@ -109,7 +111,7 @@ export class Creates {
     const { bringUp, watchers, deliveries, clock, started } = this.#parts;
     const beganMs = clock.monotonicMs();
     const id = newId<SessionId>(clock.now());
-    await bringUp.demandDiskRoom();
+    await bringUp.assertDiskRoom();
     const { kept, undo } = await watchers.check(caller, request, id, options.signal);
     const place = () => this.#place({ ...this.#newRow(caller, request, options, kept), id }, request, options);
     const { got, waitedMs } = await this.#admit(caller, options, place).catch(async error => {
@@ -138,7 +140,7 @@ export class Creates {
       signal,
     });
     if ('got' in outcome) return outcome;
-    if (line) throw notHere(outcome.refused);
+    if (line) throw refusalError(outcome.refused);
     refused(outcome.refused.why);
     throw refusalFault(outcome.refused, outcome.waited);
   }
@@ -149,7 +151,7 @@ export class Creates {
     { timeout }: SessionRequest,
     { run, isPaid, line }: CreateOptions,
   ): Promise<Attempt<PlacedSession>> {
-    const { rows, trace, refused, rates, hasRoomElsewhere, isInFleet, leftLine } = this.#parts;
+    const { rows, trace, refused, rates, hasRoomElsewhere, isInFleet, onLeftLine } = this.#parts;
     const { id, createdAt, hostId } = row;
     trace.share({ 'berth.session_id': id });
     const place = () =>
@@ -164,7 +166,7 @@ export class Creates {
     const result = await trace.during('session.place', place).catch(async error => {
       // The database may have committed the row before the error. A fault is our own refusal, so in that case there is
       // no row.
-      if (!isFault(error, 'invalid_request')) await this.#endFailed(id, reason(error));
+      if (!isFault(error, 'invalid_request')) await this.#endFailedStart(id, reason(error));
       throw error;
     });
     if ('short' in result) throw insufficientCredit(result.short); // Waiting does not help.
@@ -177,10 +179,10 @@ export class Creates {
     if ('behind' in result) return { refused: refusalFrom(result.behind) ?? refusal('concurrent', 0, 0) };
     if ('full' in result) {
       const full = refusal('host', result.full.slots, result.full.used);
-      if (!line && hasRoomElsewhere()) throw notHere(full);
+      if (!line && hasRoomElsewhere()) throw refusalError(full);
       return { refused: full };
     }
-    if (line?.place !== undefined) leftLine();
+    if (line?.place !== undefined) onLeftLine();
     const { placed, use } = result;
     return { got: { row: placed, ...(use ? { quota: quotaOf(limitsIn(use), use, createdAt) } : {}) } };
   }
@@ -236,7 +238,7 @@ export class Creates {
       if (!(error instanceof StartCancelled)) throw await this.#startFailed(row, error);
     }
     const ended = await endings.end(row.id, { status: 'COMPLETED', reason: 'released' });
-    if (ended?.end?.reason === STOPPED.reason) throw stopping();
+    if (ended?.end?.reason === SERVICE_STOPPED.reason) throw stopping();
     return ended ?? row;
   }
 
@@ -244,7 +246,7 @@ export class Creates {
     const { lives, log } = this.#parts;
     const detail = reason(error);
     log.error('session.start_failed', { sessionId: id, reason: detail });
-    await this.#endFailed(id, detail);
+    await this.#endFailedStart(id, detail);
     if (isFault(error, 'no_free_slot')) return capacity(lives.all.length, lives.all.length);
     if (isRefusal(error)) return error;
     const code = error instanceof WaitExpired ? 'browser_start_timeout' : 'internal';
@@ -256,7 +258,7 @@ export class Creates {
   }
 
   /** Ends a session that failed to start. If the end cannot be written now, it is written later: see Endings. */
-  async #endFailed(id: SessionId, detail: string): Promise<void> {
+  async #endFailedStart(id: SessionId, detail: string): Promise<void> {
     const end = { status: 'ERROR', reason: 'start_failed', detail } as const;
     await this.#parts.endings.end(id, end).catch(() => {});
   }
@@ -276,7 +278,7 @@ export class Creates {
   }
 
   /** The session of a create whose response was not delivered. Undefined if no such session is running. */
-  async #findLost(caller: AgentCaller, delivery: Delivery): Promise<SessionView | undefined> {
+  async #findUndelivered(caller: AgentCaller, delivery: Delivery): Promise<SessionView | undefined> {
     const row = await this.#parts.deliveries.claim(caller.keyId, delivery);
     if (!row) return undefined;
     this.#parts.deliveries.follow(row.id, delivery);
@@ -304,7 +306,7 @@ export class Creates {
     const { starting, endings } = this.#parts;
     const all = (): Promise<unknown> => Promise.allSettled(this.#running);
     await within(FINISH_MS, 'creates to finish', all).catch(() => {});
-    await Promise.allSettled(starting.ids.map(id => endings.end(id, STOPPED)));
+    await Promise.allSettled(starting.ids.map(id => endings.end(id, SERVICE_STOPPED)));
     await all();
   }
 }

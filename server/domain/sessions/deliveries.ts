@@ -19,7 +19,7 @@ export interface Delivery {
 }
 
 export interface DeliveriesParts extends Pick<Runtime, 'clock' | 'log' | 'host'> {
-  readonly rows: Pick<SessionRows, 'answered' | 'claimLost' | 'loseAnswers'>;
+  readonly rows: Pick<SessionRows, 'answered' | 'claimLostResponse' | 'markResponsesLost'>;
 }
 
 export class Deliveries {
@@ -32,7 +32,7 @@ export class Deliveries {
 
   /** Called before the first request. Marks the responses that the previous process had not sent as lost. */
   async recover(): Promise<void> {
-    const lost = await this.#parts.rows.loseAnswers(this.#parts.host);
+    const lost = await this.#parts.rows.markResponsesLost(this.#parts.host);
     if (lost > 0) this.#parts.log.info('session.answers_lost', { lost });
   }
 
@@ -47,7 +47,7 @@ export class Deliveries {
   async claim(key: KeyId, { digest, isResend }: Delivery): Promise<SessionRow | undefined> {
     if (!isResend) return undefined;
     await Promise.all(this.#writing);
-    return this.#parts.rows.claimLost(key, digest, plus(this.#parts.clock.now(), -RESEND_MS));
+    return this.#parts.rows.claimLostResponse(key, digest, plus(this.#parts.clock.now(), -RESEND_MS));
   }
 
   /**

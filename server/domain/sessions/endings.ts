@@ -13,10 +13,10 @@ import { hasEnded } from './session.ts';
 import type { Starting } from './starting.ts';
 import type { Watchers } from './watchers.ts';
 
-const BOX_VERDICT_MS = 1_000;
+const BOX_END_WAIT_MS = 1_000;
 /** How long an end waits for the host of the session to carry it out. */
-const ELSEWHERE_MS = 20_000;
-const ELSEWHERE_LOOK_MS = 250;
+const OTHER_HOST_MS = 20_000;
+const OTHER_HOST_POLL_MS = 250;
 
 export interface EndingsParts extends Pick<Runtime, 'clock' | 'log' | 'trace'> {
   readonly rows: SessionRows;
@@ -58,7 +58,7 @@ export class Endings {
   }
 
   /** Whether there are ends that have not been written yet. */
-  get areOwed(): boolean {
+  get hasOwedEnds(): boolean {
     return this.#owed.size > 0;
   }
 
@@ -89,7 +89,7 @@ export class Endings {
     );
     if (!decided) return this.#endedBefore(id);
     const standing = decided.end ?? end;
-    if (isElsewhere(decided)) return this.#carriedOutElsewhere(id);
+    if (isElsewhere(decided)) return this.#waitForOtherHost(id);
     await starting.cancel(id);
     const live = lives.get(id);
     if (live)
@@ -132,13 +132,13 @@ export class Endings {
   }
 
   /** Waits until the host of the session, which finds the decision in the row, has carried it out. */
-  #carriedOutElsewhere(id: SessionId): Promise<SessionRow | undefined> {
+  #waitForOtherHost(id: SessionId): Promise<SessionRow | undefined> {
     const { rows } = this.#parts;
     const look = async (): Promise<SessionRow | undefined> => {
       const row = await rows.byId(id);
       return row === undefined || hasEnded(row) ? row : undefined;
     };
-    return until(ELSEWHERE_MS, `session ${id} to be ended by its host`, look, ELSEWHERE_LOOK_MS).catch(() =>
+    return until(OTHER_HOST_MS, `session ${id} to be ended by its host`, look, OTHER_HOST_POLL_MS).catch(() =>
       rows.byId(id),
     );
   }
@@ -149,7 +149,7 @@ export class Endings {
  * the reason.
  */
 async function endOfBox(live: LiveSession, seen: Pick<BoxEnd, 'why' | 'detail'>): Promise<SessionEnd> {
-  const box = await within(BOX_VERDICT_MS, 'the box to report its end', () => live.box.gone).catch(() => undefined);
+  const box = await within(BOX_END_WAIT_MS, 'the box to report its end', () => live.box.gone).catch(() => undefined);
   const { why, detail } = box ?? seen;
   if (why === 'out_of_memory') return { status: 'ERROR', reason: 'out_of_memory', detail };
   if (why === 'disk_limit') return { status: 'ERROR', reason: 'disk_limit', detail };

@@ -10,7 +10,7 @@ import type { Tracer } from '../../kit/trace.ts';
 import { within } from '../../kit/wait.ts';
 import { fault } from '../faults.ts';
 import { type Attendance, BEFORE_SHUT_DOWN_MS, type Remains, SHUT_DOWN_MS } from './attendance.ts';
-import type { Booted } from './boot.ts';
+import type { BootedBrowser } from './boot.ts';
 import type { Browser, CommandTap, SessionEgress } from './browser-host.ts';
 import type { Presence } from './presence.ts';
 import { ResponseTypes } from './response-types.ts';
@@ -47,7 +47,7 @@ export function clientCloseOf(end: SessionEnd): ClientClose {
 /** What is hidden while a person has control: the content of the pages is masked, or nothing is recorded at all. */
 export type Cover = 'mask' | 'pause';
 
-interface Attending {
+interface NamedAttendance {
   readonly name: string;
   readonly attendance: Attendance;
 }
@@ -82,12 +82,12 @@ export class LiveSession {
   readonly #log: Log;
   readonly #scope: Scope;
   readonly #trace: Tracer;
-  readonly #attendances: Attending[] = [];
+  readonly #attendances: NamedAttendance[] = [];
   readonly #clients = new Set<AttachedClient>();
   #leaving = false;
-  #browserIsDead = false;
+  #isBrowserDead = false;
 
-  constructor(row: SessionRow, parts: Booted, presence: Presence, log: Log, trace: Tracer) {
+  constructor(row: SessionRow, parts: BootedBrowser, presence: Presence, log: Log, trace: Tracer) {
     this.id = row.id;
     this.applicationId = row.applicationId;
     this.keepAlive = row.keepAlive;
@@ -100,7 +100,7 @@ export class LiveSession {
     this.#trace = trace;
     this.#scope = parts.scope;
     void Promise.race([this.box.gone, this.browser.failed]).then(() => {
-      this.#browserIsDead = true;
+      this.#isBrowserDead = true;
     });
   }
 
@@ -140,7 +140,7 @@ export class LiveSession {
         if (!isHeld) return;
         isHeld = false;
         this.#holds--;
-        this.#heldUntilMs = this.presence.graceFromNow();
+        this.#heldUntilMs = this.presence.startGrace();
       },
     };
   }
@@ -157,7 +157,7 @@ export class LiveSession {
         details: { limit: CLIENTS_MAX, used: this.#clients.size },
       });
     this.#clients.add(client);
-    if (client.counts) this.presence.came();
+    if (client.counts) this.presence.connected();
   }
 
   /** `why` describes the reason if the client did not disconnect by itself. */
@@ -166,7 +166,7 @@ export class LiveSession {
     if (client.counts && !this.#leaving) this.presence.left(why);
   }
 
-  attendedBy(name: string, attendance: Attendance): void {
+  addAttendance(name: string, attendance: Attendance): void {
     this.#attendances.push({ name, attendance });
   }
 
@@ -175,14 +175,14 @@ export class LiveSession {
     const trace = this.#trace;
     await trace.during('session.close_clients', () => this.#closeClients(clientCloseOf(end)));
     // A dead browser does not respond, so pending calls are rejected at once.
-    if (this.#browserIsDead) await this.browser.close();
+    if (this.#isBrowserDead) await this.browser.close();
     else
       await trace.during('session.last_words', () =>
         this.#eachWatcher('last_words', BEFORE_SHUT_DOWN_MS, attendance => attendance.beforeShutDown?.(end)),
       );
     const shutDowns = this.#attendances.filter(({ attendance }) => attendance.shutDown);
-    await trace.during('session.leave', () => this.partWatchers(end));
-    if (!this.#browserIsDead)
+    await trace.during('session.leave', () => this.endAttendances(end));
+    if (!this.#isBrowserDead)
       await trace.during('session.shut_down', () =>
         this.#each(shutDowns, 'shut_down', SHUT_DOWN_MS, attendance => attendance.shutDown?.(end)),
       );
@@ -196,7 +196,7 @@ export class LiveSession {
     }
   }
 
-  async partWatchers(end?: SessionEnd): Promise<void> {
+  async endAttendances(end?: SessionEnd): Promise<void> {
     await this.#eachWatcher('leave', LEAVE_MS, attendance => attendance.leave?.(end));
     this.#attendances.length = 0;
   }
@@ -204,7 +204,7 @@ export class LiveSession {
   /** Disconnects the clients without ending the browser, which the next process adopts. */
   async abandon(): Promise<void> {
     await this.#closeClients(CLIENT_CLOSES.restart);
-    await this.partWatchers();
+    await this.endAttendances();
     await this.browser.close();
     await this.egress.close();
     await this.box.abandon();
@@ -221,7 +221,7 @@ export class LiveSession {
     return this.#each(this.#attendances, what, ms, call);
   }
 
-  async #each(attendances: readonly Attending[], what: string, ms: number, call: Call): Promise<void> {
+  async #each(attendances: readonly NamedAttendance[], what: string, ms: number, call: Call): Promise<void> {
     await Promise.all(
       attendances.map(({ name, attendance }) =>
         within(ms, `${name} (${what})`, async () => call(attendance)).catch(error =>

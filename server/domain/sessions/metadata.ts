@@ -7,7 +7,7 @@ import { invalidRequest } from '../faults.ts';
 
 /** Returns the metadata, or throws `invalid_request`. */
 export function checkedMetadata(metadata: JsonObject): JsonObject {
-  const issues = [...listsIn(metadata, 'userMetadata')];
+  const issues = [...listIssues(metadata, 'userMetadata')];
   const text = JSON.stringify(metadata);
   const { length } = text;
   // JSON.stringify writes lone surrogates as \ud8xx; PostgreSQL can store neither these nor NUL.
@@ -25,8 +25,8 @@ export function checkedMetadata(metadata: JsonObject): JsonObject {
   return metadata;
 }
 
-function* listsIn(value: Json, path: string): Generator<Issue> {
+function* listIssues(value: Json, path: string): Generator<Issue> {
   if (Array.isArray(value)) yield { path, message: 'is a list; expected strings, numbers, booleans or objects' };
   else if (typeof value === 'object' && value !== null)
-    for (const [name, inner] of Object.entries(value)) yield* listsIn(inner, `${path}.${name}`);
+    for (const [name, inner] of Object.entries(value)) yield* listIssues(inner, `${path}.${name}`);
 }

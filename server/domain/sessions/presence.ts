@@ -10,7 +10,7 @@ export interface PresenceParts extends Pick<Runtime, 'clock' | 'log'> {
   readonly rows: SessionRows;
   readonly graceMs: number;
   /** Makes the task that ends due sessions run after this many milliseconds. */
-  readonly lookIn: (ms: number) => void;
+  readonly scheduleExpiry: (ms: number) => void;
 }
 
 export class Presence {
@@ -32,29 +32,29 @@ export class Presence {
     return this.#count;
   }
 
-  came(): void {
+  connected(): void {
     this.#count++;
     const [now, clients] = [this.#parts.clock.now(), this.#count];
-    this.#write(() => this.#parts.rows.clientCame(this.#id, now, clients));
+    this.#write(() => this.#parts.rows.clientConnected(this.#id, now, clients));
   }
 
   /** `why` describes the reason if the client did not disconnect by itself. */
   left(why?: string): void {
     this.#count--;
     const [now, clients] = [this.#parts.clock.now(), this.#count];
-    if (clients > 0) return this.#write(() => this.#parts.rows.clientLeft(this.#id, now, clients, why));
+    if (clients > 0) return this.#write(() => this.#parts.rows.clientDisconnected(this.#id, now, clients, why));
     const releaseAt = this.#keepAlive ? undefined : plus(now, this.#parts.graceMs);
-    this.#write(() => this.#parts.rows.clientsGone(this.#id, releaseAt, now, why));
-    if (releaseAt) void this.#written.then(() => this.#parts.lookIn(this.#parts.graceMs));
+    this.#write(() => this.#parts.rows.lastClientDisconnected(this.#id, releaseAt, now, why));
+    if (releaseAt) void this.#written.then(() => this.#parts.scheduleExpiry(this.#parts.graceMs));
   }
 
   /**
    * Called when a hold is closed. Starts the grace period of a session without clients, and returns when it ends, in
    * milliseconds since the epoch.
    */
-  graceFromNow(): number {
-    const { clock, graceMs, lookIn } = this.#parts;
-    if (!this.#keepAlive && this.#count === 0) lookIn(graceMs);
+  startGrace(): number {
+    const { clock, graceMs, scheduleExpiry } = this.#parts;
+    if (!this.#keepAlive && this.#count === 0) scheduleExpiry(graceMs);
     return clock.now().getTime() + graceMs;
   }
 

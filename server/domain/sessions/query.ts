@@ -16,11 +16,11 @@ export interface SessionSearch {
 }
 
 /** `user_metadata[` and likely misspellings of it, such as `metadata[`. */
-const LIKE_A_TERM = /^\s*(user_metadata|\w+\[)/;
+const TERM_START = /^\s*(user_metadata|\w+\[)/;
 
 /** Parses metadata terms or words. A text that begins like a term is parsed as terms. */
 export function parseSessionQuery(text: string): SessionSearch {
-  if (LIKE_A_TERM.test(text)) return { metadata: parseMetadataQuery(text) };
+  if (TERM_START.test(text)) return { metadata: parseMetadataQuery(text) };
   const words = [...new Set(text.trim().split(/\s+/))].filter(word => word !== '');
   if (words.length > WORDS_MAX)
     throw fault('invalid_query', `q has ${words.length} words; a search can have at most ${WORDS_MAX} words.`, {
@@ -56,13 +56,13 @@ class Reader {
   term(): MetadataTerm {
     this.expect(NAMESPACE, EXAMPLE);
     const path = [this.#key()];
-    while (this.#sees('[')) path.push(this.#key());
+    while (this.#isAt('[')) path.push(this.#key());
     this.expect(':', "a colon and a quoted value, or another key in ['…']");
     return { path, value: this.#quoted() };
   }
 
   expect(word: string, expected: string): void {
-    if (!this.#sees(word)) this.fail(expected);
+    if (!this.#isAt(word)) this.fail(expected);
     this.#at += word.length;
   }
 
@@ -84,9 +84,9 @@ class Reader {
   #quoted(): string {
     this.expect("'", 'a single quote');
     let value = '';
-    while (!this.#sees("'")) {
+    while (!this.#isAt("'")) {
       if (this.atEnd) this.fail('a closing single quote');
-      if (this.#sees('\\')) this.#escape();
+      if (this.#isAt('\\')) this.#escape();
       value += this.#text.charAt(this.#at);
       this.#at += 1;
     }
@@ -97,10 +97,10 @@ class Reader {
   /** Skips a backslash; the character after it is taken literally. */
   #escape(): void {
     this.#at += 1;
-    if (!this.#sees("'") && !this.#sees('\\')) this.fail("\\' or \\\\ after a backslash");
+    if (!this.#isAt("'") && !this.#isAt('\\')) this.fail("\\' or \\\\ after a backslash");
   }
 
-  #sees(word: string): boolean {
+  #isAt(word: string): boolean {
     return this.#text.startsWith(word, this.#at);
   }
 }

@@ -7,7 +7,7 @@ const KEPT_MAX = 100;
 const URL_CHARACTERS_MAX = 4096;
 const TYPE = /^[a-z0-9][a-z0-9!#$&^_.+-]{0,63}\/[a-z0-9][a-z0-9!#$&^_.+-]{0,126}$/;
 /** Types that servers send for unknown content, or to make the browser save the file. */
-const SAYS_NOTHING = new Set([
+const GENERIC_TYPES = new Set([
   ...['application/octet-stream', 'binary/octet-stream', 'application/binary', 'application/unknown'],
   ...['application/download', 'application/force-download', 'application/x-download', 'application/x-force-download'],
 ]);
@@ -22,7 +22,7 @@ export class ResponseTypes {
     const url = textAt(response, 'url');
     if (url === undefined || url.length > URL_CHARACTERS_MAX) return;
     this.#types.delete(url);
-    const type = plausible(headerOf(objectAt(response, 'headers') ?? {}));
+    const type = plausibleType(headerOf(objectAt(response, 'headers') ?? {}));
     if (type === undefined) return;
     this.#types.set(url, type);
     const [oldest] = this.#types.keys();
@@ -40,7 +40,7 @@ function headerOf(headers: UntrustedObject): string {
   return (name && textAt(headers, name)) ?? '';
 }
 
-function plausible(header: string): string | undefined {
+function plausibleType(header: string): string | undefined {
   const type = header.split(';', 1)[0]?.trim().toLowerCase() ?? '';
-  return TYPE.test(type) && !SAYS_NOTHING.has(type) ? type : undefined;
+  return TYPE.test(type) && !GENERIC_TYPES.has(type) ? type : undefined;
 }

@@ -11,7 +11,7 @@ import type { SessionView } from './api.ts';
 /**
  * The possible transitions from each status. There are none from a final status. The database enforces the same rule.
  */
-export const MOVES = {
+export const TRANSITIONS = {
   PENDING: ['RUNNING', 'COMPLETED', 'TIMED_OUT', 'ERROR'],
   RUNNING: ['COMPLETED', 'TIMED_OUT', 'ERROR'],
   COMPLETED: [],
@@ -30,7 +30,7 @@ export async function requireSession(
   return row;
 }
 
-export const hasEnded = (row: SessionRow): boolean => MOVES[row.status].length === 0;
+export const hasEnded = (row: SessionRow): boolean => TRANSITIONS[row.status].length === 0;
 
 /**
  * The connection fields, included only in responses to callers who may connect, and only until the session has ended.

@@ -64,7 +64,7 @@ export class SessionService implements Sessions {
     const nextBefore =
       rows.length > limit
         ? shown.at(-1)?.id
-        : filter.words && (await this.#parts.rows.searchedTo(caller.applicationId, filter));
+        : filter.words && (await this.#parts.rows.lastSearched(caller.applicationId, filter));
     return nextBefore ? { sessions, nextBefore } : { sessions };
   }
 
@@ -120,7 +120,7 @@ export class SessionService implements Sessions {
     const values = {
       by,
       ...(change.userMetadata === undefined ? {} : { userMetadata: checkedMetadata(change.userMetadata) }),
-      ...(change.timeout === undefined ? {} : { expiresAt: await this.#newEnd(row, change.timeout, now) }),
+      ...(change.timeout === undefined ? {} : { expiresAt: await this.#newExpiry(row, change.timeout, now) }),
     };
     const changed = await rows.change(row.applicationId, row.id, values, now);
     if (changed) return changed;
@@ -129,7 +129,7 @@ export class SessionService implements Sessions {
   }
 
   /** Returns the new end of the session. `timeout` counts from the creation, as in a create. */
-  async #newEnd(row: SessionRow, timeout: number, now: Date): Promise<Date> {
+  async #newExpiry(row: SessionRow, timeout: number, now: Date): Promise<Date> {
     const limits = await this.#parts.limits.effective(row.applicationId);
     const expiresAt = plus(row.createdAt, 1000 * timeoutSeconds(limits, timeout));
     if (expiresAt <= now)

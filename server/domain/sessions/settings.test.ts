@@ -8,7 +8,7 @@ import {
   fingerprint,
   launchSettings,
   settingsAt,
-  settingsThatEngineLacks,
+  unsupportedSettings,
 } from './settings.ts';
 
 test('merges launch settings with the settings that watchers prepared', () =>
@@ -52,11 +52,11 @@ test('passes the viewport size to headless shell as the window size', () => {
 test('lists requested settings that an engine does not support', () => {
   const asked: BrowserSettings = { enablePdfViewer: true, extensionIds: ['x'], locale: 'de-DE' };
   assert.deepEqual(
-    settingsThatEngineLacks(asked, 'headless-shell').map(({ name }) => name),
+    unsupportedSettings(asked, 'headless-shell').map(({ name }) => name),
     ['enablePdfViewer', 'extensionIds'],
   );
-  assert.deepEqual(settingsThatEngineLacks(asked, 'chromium'), []);
-  assert.deepEqual(settingsThatEngineLacks({ enablePdfViewer: false, extensionIds: [] }, 'headless-shell'), []);
+  assert.deepEqual(unsupportedSettings(asked, 'chromium'), []);
+  assert.deepEqual(unsupportedSettings({ enablePdfViewer: false, extensionIds: [] }, 'headless-shell'), []);
 });
 
 test('uses the default for an omitted viewport dimension', () => {

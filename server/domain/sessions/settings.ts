@@ -25,8 +25,8 @@ type ClaimSettings = Parameters<Browser['applySettings']>[0];
 type WarningCode = 'captcha_not_supported' | 'ignored';
 
 /** Where a setting takes effect, and which engines do not support it, each with the reason. */
-type Setting<Value> = Effect<Value> & { readonly lacks?: Lacks };
-export type Lacks = Readonly<Partial<Record<Engine, string>>>;
+type Setting<Value> = Effect<Value> & { readonly unsupportedBy?: UnsupportedEngines };
+export type UnsupportedEngines = Readonly<Partial<Record<Engine, string>>>;
 
 type Effect<Value> =
   /** Passed to Chromium when it starts, so that the setting applies to every page and worker. */
@@ -59,7 +59,7 @@ const SETTINGS = {
   enablePdfViewer: {
     at: 'launch',
     launch: enable => (enable ? { policies: { AlwaysOpenPdfExternally: false } } : {}),
-    lacks: { 'headless-shell': 'cannot show PDF files' },
+    unsupportedBy: { 'headless-shell': 'cannot show PDF files' },
   },
 
   viewport: { at: 'claim', claim: viewport => ({ viewport: { ...VIEWPORT_DEFAULT, ...viewport } }) },
@@ -75,7 +75,7 @@ const SETTINGS = {
   networkPolicy: { at: 'check' },
   allowedDomains: { at: 'check' },
   context: { at: 'check' },
-  extensionIds: { at: 'check', lacks: { 'headless-shell': 'cannot load extensions' } },
+  extensionIds: { at: 'check', unsupportedBy: { 'headless-shell': 'cannot load extensions' } },
   extensionId: { at: 'alias' },
 
   solveCaptchas: { at: 'nowhere', warning: 'captcha_not_supported' },
@@ -105,7 +105,7 @@ interface AnySetting<Value> {
   readonly launch?: (value: Value) => LaunchSettings;
   readonly claim?: (value: Value) => Partial<ClaimSettings>;
   readonly warning?: WarningCode;
-  readonly lacks?: Lacks;
+  readonly lacks?: UnsupportedEngines;
 }
 
 /** Returns the given settings that take effect in one of these places. */
@@ -140,7 +140,7 @@ export const settingsWithoutEffect = (settings: BrowserSettings) =>
   });
 
 /** Returns the given settings that this engine does not support. `false` and an empty list count as not given. */
-export const settingsThatEngineLacks = (settings: BrowserSettings, engine: Engine) =>
+export const unsupportedSettings = (settings: BrowserSettings, engine: Engine) =>
   NAMES.flatMap(name => {
     const [value, why] = [settings[name], TABLE[name].lacks?.[engine]];
     const isAsked = value !== undefined && value !== false && !(Array.isArray(value) && value.length === 0);

@@ -14,11 +14,11 @@ interface Start {
 
 export class Starting {
   readonly #starts = new Map<SessionId, Start>();
-  readonly #onOver: () => void;
+  readonly #onSettled: () => void;
 
-  /** `onOver` is called when a start is over, whether it succeeded or not. */
+  /** `onSettled` is called when a start is over, whether it succeeded or not. */
   constructor(onOver: () => void) {
-    this.#onOver = onOver;
+    this.#onSettled = onOver;
   }
 
   /** Runs the start. Waiting clients get the same result. */
@@ -32,7 +32,7 @@ export class Starting {
 
   #over(id: SessionId): void {
     this.#starts.delete(id);
-    this.#onOver();
+    this.#onSettled();
   }
 
   get size(): number {

@@ -6,7 +6,7 @@ import { reason } from '../../kit/fault.ts';
 import { newId, type SessionId } from '../../kit/ids.ts';
 import type { Runtime } from '../../kit/runtime.ts';
 import { within } from '../../kit/wait.ts';
-import { type Booted, boot } from './boot.ts';
+import { type BootedBrowser, boot } from './boot.ts';
 import type { BrowserHost } from './browser-host.ts';
 import type { RecentClaims } from './recent-claims.ts';
 import { claimSettings, fingerprint, type LaunchSettings } from './settings.ts';
@@ -16,26 +16,26 @@ const WAIT_MAX_MS = 30 * 60_000;
 /** Browsers with settings that have not been requested for this long are no longer started ahead. */
 const RECENT_MS = 10 * 60_000;
 const START_MS = 30_000;
-const BACKOFF_LEAST_MS = 1_000;
-const BACKOFF_MOST_MS = 60_000;
+const BACKOFF_MIN_MS = 1_000;
+const BACKOFF_MAX_MS = 60_000;
 /** Consecutive failed starts after which /readyz reports that browsers do not start. */
-const FAILURES_SICK = 3;
+const UNHEALTHY_FAILURES = 3;
 /** How long failed starts count if nothing is started ahead: only a create can then show that browsers start again. */
-const FAILED_MS = 60_000;
+const FAILURE_MEMORY_MS = 60_000;
 
 interface Waiting {
   readonly print: string;
   readonly launch: LaunchSettings;
-  readonly booted: Booted;
+  readonly booted: BootedBrowser;
   /** The Chromium edition from which the browser was started. */
   readonly edition: string | undefined;
   readonly replaceAt: Date;
 }
 
 /** A browser that is being started. A create that finds no warm browser may claim it. */
-interface Coming {
+interface PendingBrowser {
   readonly print: string;
-  readonly arrived: PromiseWithResolvers<Booted | undefined>;
+  readonly arrived: PromiseWithResolvers<BootedBrowser | undefined>;
   /** True if the box has low priority, which can be raised only once the box is running. */
   readonly background: boolean;
   box?: Box;
@@ -49,7 +49,7 @@ export interface WarmPoolParts extends Pick<Runtime, 'clock' | 'log'> {
    */
   readonly size: number;
   /** The launch settings of an empty create. */
-  readonly usual: LaunchSettings;
+  readonly defaultSettings: LaunchSettings;
   readonly browserHost: BrowserHost;
   /** The number of sessions that are being started; tend() is called when one has started. */
   readonly starting: () => number;
@@ -61,12 +61,12 @@ export interface WarmPoolParts extends Pick<Runtime, 'clock' | 'log'> {
 
 export class WarmPool {
   readonly #parts: WarmPoolParts;
-  readonly #usualPrint: string;
+  readonly #defaultFingerprint: string;
   readonly #waiting: Waiting[] = [];
   readonly #recent = new Map<string, { launch: LaunchSettings; until: Date }>();
   readonly #closing = new AbortController();
   /** Oldest first. */
-  readonly #coming: Coming[] = [];
+  readonly #pending: PendingBrowser[] = [];
   readonly #starts = new Set<Promise<void>>();
   #failures = 0;
   #failedAt: Date | undefined;
@@ -74,7 +74,7 @@ export class WarmPool {
 
   constructor(parts: WarmPoolParts) {
     this.#parts = parts;
-    this.#usualPrint = fingerprint(parts.usual);
+    this.#defaultFingerprint = fingerprint(parts.defaultSettings);
   }
 
   get size(): number {
@@ -82,20 +82,20 @@ export class WarmPool {
   }
 
   /** The number of browsers that are being started ahead, including those that a create is already waiting for. */
-  get coming(): number {
-    return this.#coming.length;
+  get pending(): number {
+    return this.#pending.length;
   }
 
   /** Whether browsers are started ahead on every processor. */
-  get isPressed(): boolean {
+  get isUnderPressure(): boolean {
     return this.#parts.claims.areContinuous;
   }
 
   /** Whether browsers start, with a description. */
   get health(): { ok: boolean; detail: string } {
     const { size, clock } = this.#parts;
-    const isPast = size === 0 && (!this.#failedAt || plus(this.#failedAt, FAILED_MS) < clock.now());
-    const ok = isPast || this.#failures < FAILURES_SICK;
+    const areFailuresPast = size === 0 && (!this.#failedAt || plus(this.#failedAt, FAILURE_MEMORY_MS) < clock.now());
+    const ok = areFailuresPast || this.#failures < UNHEALTHY_FAILURES;
     return {
       ok,
       detail: ok ? `${this.#waiting.length} warm browsers` : `${this.#failures} browsers in a row did not start`,
@@ -109,12 +109,12 @@ export class WarmPool {
   }
 
   /** A browser with these settings, which the caller then owns. Undefined if there is none. */
-  async claim(launch: LaunchSettings, signal: AbortSignal): Promise<Booted | undefined> {
+  async claim(launch: LaunchSettings, signal: AbortSignal): Promise<BootedBrowser | undefined> {
     if (this.#parts.size === 0) return undefined;
     this.#parts.claims.add();
     const print = fingerprint(launch);
     this.#remember(print, launch);
-    const taken = this.#takeWaiting(print) ?? (await this.#takeComing(print, signal));
+    const taken = this.#takeWaiting(print) ?? (await this.#takePending(print, signal));
     this.#parts.counted(taken ? 'hit' : 'miss');
     return taken;
   }
@@ -145,7 +145,7 @@ export class WarmPool {
     return started;
   }
 
-  #takeWaiting(print: string): Booted | undefined {
+  #takeWaiting(print: string): BootedBrowser | undefined {
     const index = this.#waiting.findIndex(one => one.print === print && this.#isCurrent(one));
     return index < 0 ? undefined : this.#waiting.splice(index, 1)[0]?.booted;
   }
@@ -155,24 +155,24 @@ export class WarmPool {
    * priority can be claimed only when its box is running, because its priority cannot be raised earlier. Undefined if
    * there is no such browser, or if the start fails.
    */
-  async #takeComing(print: string, signal: AbortSignal): Promise<Booted | undefined> {
-    const coming = this.#coming.find(one => one.print === print && !one.isPromised && (one.box || !one.background));
-    if (!coming) return undefined;
-    coming.isPromised = true;
-    coming.box?.raisePriority();
+  async #takePending(print: string, signal: AbortSignal): Promise<BootedBrowser | undefined> {
+    const pending = this.#pending.find(one => one.print === print && !one.isPromised && (one.box || !one.background));
+    if (!pending) return undefined;
+    pending.isPromised = true;
+    pending.box?.raisePriority();
     this.#fill();
     try {
-      return await within(START_MS, 'a browser that is being started', () => coming.arrived.promise, signal);
+      return await within(START_MS, 'a browser that is being started', () => pending.arrived.promise, signal);
     } catch (error) {
-      coming.isPromised = false;
+      pending.isPromised = false;
       // Closes the browser, which may have started in the meantime.
-      void coming.arrived.promise.then(booted => booted?.scope.close());
+      void pending.arrived.promise.then(booted => booted?.scope.close());
       throw error;
     }
   }
 
   #next(): LaunchSettings | undefined {
-    if (this.#closing.signal.aborted || !this.#hasProcessor() || this.#backingOff()) return undefined;
+    if (this.#closing.signal.aborted || !this.#hasFreeProcessor() || this.#isBackingOff()) return undefined;
     return this.#missing();
   }
 
@@ -181,11 +181,11 @@ export class WarmPool {
    * started, because the session needs the processor time. Under continuous demand, every create would then have to
    * start its own browser, so each processor starts one instead, including browsers for creates.
    */
-  #hasProcessor(): boolean {
+  #hasFreeProcessor(): boolean {
     const { starting, claims, processors } = this.#parts;
-    if (!claims.areContinuous) return this.#coming.length === 0 && starting() === 0;
-    const promised = this.#coming.filter(({ isPromised }) => isPromised).length;
-    return this.#coming.length + Math.max(0, starting() - promised) < processors;
+    if (!claims.areContinuous) return this.#pending.length === 0 && starting() === 0;
+    const promised = this.#pending.filter(({ isPromised }) => isPromised).length;
+    return this.#pending.length + Math.max(0, starting() - promised) < processors;
   }
 
   async #start(launch: LaunchSettings): Promise<void> {
@@ -193,32 +193,32 @@ export class WarmPool {
     const signal = AbortSignal.any([this.#closing.signal, AbortSignal.timeout(START_MS)]);
     const edition = browserHost.edition(launch);
     const background = !this.#parts.claims.areContinuous;
-    const arrived = Promise.withResolvers<Booted | undefined>();
-    const coming: Coming = { print: fingerprint(launch), arrived, background, isPromised: false };
-    this.#coming.push(coming);
-    const boxRuns = async (box: Box): Promise<void> => {
-      coming.box = box;
+    const arrived = Promise.withResolvers<BootedBrowser | undefined>();
+    const pending: PendingBrowser = { print: fingerprint(launch), arrived, background, isPromised: false };
+    this.#pending.push(pending);
+    const onBoxRunning = async (box: Box): Promise<void> => {
+      pending.box = box;
     };
     try {
-      const request = { id: newId<SessionId>(clock.now()), launch, background, boxRuns };
+      const request = { id: newId<SessionId>(clock.now()), launch, background, onBoxRunning };
       const booted = await boot(browserHost, request, signal);
       await this.#prepare(booted);
       this.noteStart(true);
-      if (coming.isPromised) coming.arrived.resolve(booted);
-      else this.#keep({ print: coming.print, launch, booted, edition, replaceAt: plus(clock.now(), WAIT_MAX_MS) });
+      if (pending.isPromised) pending.arrived.resolve(booted);
+      else this.#keep({ print: pending.print, launch, booted, edition, replaceAt: plus(clock.now(), WAIT_MAX_MS) });
     } catch (error) {
-      coming.arrived.resolve(undefined);
+      pending.arrived.resolve(undefined);
       if (this.#closing.signal.aborted) return;
       this.noteStart(false);
-      this.#notBefore = plus(clock.now(), Math.min(BACKOFF_MOST_MS, BACKOFF_LEAST_MS * 2 ** (this.#failures - 1)));
+      this.#notBefore = plus(clock.now(), Math.min(BACKOFF_MAX_MS, BACKOFF_MIN_MS * 2 ** (this.#failures - 1)));
       log.warn('warm.start_failed', { failures: this.#failures, reason: reason(error) });
     } finally {
-      this.#coming.splice(this.#coming.indexOf(coming), 1);
+      this.#pending.splice(this.#pending.indexOf(pending), 1);
     }
   }
 
   /** Applies the default settings, so that they do not have to be applied when the browser is claimed. */
-  async #prepare({ browser, scope }: Booted): Promise<void> {
+  async #prepare({ browser, scope }: BootedBrowser): Promise<void> {
     try {
       await browser.applySettings(claimSettings({}));
     } catch (error) {
@@ -241,7 +241,7 @@ export class WarmPool {
   }
 
   #remember(print: string, launch: LaunchSettings): void {
-    if (print === this.#usualPrint) return;
+    if (print === this.#defaultFingerprint) return;
     this.#recent.delete(print);
     this.#recent.set(print, { launch, until: plus(this.#parts.clock.now(), RECENT_MS) });
     const [oldest] = this.#recent.keys();
@@ -249,9 +249,9 @@ export class WarmPool {
   }
 
   #missing(): LaunchSettings | undefined {
-    const unclaimed = [...this.#waiting, ...this.#coming.filter(({ isPromised }) => !isPromised)];
+    const unclaimed = [...this.#waiting, ...this.#pending.filter(({ isPromised }) => !isPromised)];
     const has = (print: string): number => unclaimed.filter(one => one.print === print).length;
-    if (has(this.#usualPrint) < this.#parts.size) return this.#parts.usual;
+    if (has(this.#defaultFingerprint) < this.#parts.size) return this.#parts.defaultSettings;
     for (const [print, { launch }] of this.#recent) if (has(print) === 0) return launch;
     return undefined;
   }
@@ -260,7 +260,9 @@ export class WarmPool {
     const now = this.#parts.clock.now();
     for (const [print, { until }] of this.#recent) if (until <= now) this.#recent.delete(print);
     const wanted = (one: Waiting): boolean =>
-      this.#isCurrent(one) && one.replaceAt > now && (one.print === this.#usualPrint || this.#recent.has(one.print));
+      this.#isCurrent(one) &&
+      one.replaceAt > now &&
+      (one.print === this.#defaultFingerprint || this.#recent.has(one.print));
     const unwanted = this.#waiting.filter(one => !wanted(one));
     for (const one of unwanted) this.#waiting.splice(this.#waiting.indexOf(one), 1);
     await Promise.all(unwanted.map(one => one.booted.scope.close()));
@@ -276,7 +278,7 @@ export class WarmPool {
     return installed === undefined || edition === installed;
   }
 
-  #backingOff(): boolean {
+  #isBackingOff(): boolean {
     return this.#notBefore !== undefined && this.#notBefore > this.#parts.clock.now();
   }
 }

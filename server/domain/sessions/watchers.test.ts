@@ -9,7 +9,7 @@ import { type Watcher, Watchers } from './watchers.ts';
 
 const id = '0192f7c2-6a64-7a0e-9a53-0f1c3a2f7d10' as SessionId;
 const caller: AgentCaller = Object.create(null);
-const request: SessionRequest = { keepAlive: false, userMetadata: {}, settings: {}, forWatchers: {}, warnings: [] };
+const request: SessionRequest = { keepAlive: false, userMetadata: {}, settings: {}, watcherSettings: {}, warnings: [] };
 const row: SessionRow = Object.create(null);
 const signal = new AbortController().signal;
 const remains = { folder: '/nowhere', uploads: '/nowhere', uid: undefined };

@@ -32,7 +32,7 @@ export interface Watcher {
     request: SessionRequest,
     id: SessionId,
     signal: AbortSignal,
-  ): Promise<Checked | undefined>;
+  ): Promise<CheckResult | undefined>;
   /**
    * What the browser of this session needs when it starts. Undefined if any warm browser will do. If the preparation
    * consists of launch settings only, a warm browser that was started with the same settings can be used.
@@ -59,7 +59,7 @@ export interface Watcher {
   describe?(row: SessionRow): Promise<Partial<SessionView>>;
 }
 
-export interface Checked {
+export interface CheckResult {
   /** Stored in the settings of the row under the name of the watcher. Must not contain an unencrypted secret. */
   readonly kept?: JsonObject;
   /** Called if the session is not created after all. */
@@ -82,18 +82,18 @@ export class Watchers {
     request: SessionRequest,
     id: SessionId,
     signal: AbortSignal,
-  ): Promise<Required<Checked>> {
+  ): Promise<Required<CheckResult>> {
     const kept: Record<string, JsonObject> = {};
-    const undoes: Array<() => Promise<void>> = [];
+    const undoSteps: Array<() => Promise<void>> = [];
     const undo = async (): Promise<void> => {
-      for (const one of undoes.splice(0).reverse())
+      for (const one of undoSteps.splice(0).reverse())
         await one().catch(error => this.#log.error('session.not_undone', { sessionId: id, reason: reason(error) }));
     };
     try {
       for (const watcher of this.#list) {
         const checked = await watcher.check?.(caller, request, id, signal);
         if (checked?.kept) kept[watcher.name] = checked.kept;
-        if (checked?.undo) undoes.push(() => checked.undo?.() ?? Promise.resolve());
+        if (checked?.undo) undoSteps.push(() => checked.undo?.() ?? Promise.resolve());
       }
       return { kept, undo };
     } catch (error) {
@@ -118,7 +118,7 @@ export class Watchers {
   async attend(live: LiveSession, row: SessionRow, signal: AbortSignal): Promise<void> {
     const attend = async (watcher: Watcher): Promise<void> => {
       const attendance = await watcher.attend?.(live, row, signal);
-      if (attendance) live.attendedBy(watcher.name, attendance);
+      if (attendance) live.addAttendance(watcher.name, attendance);
     };
     for (const watcher of this.#list) if (watcher.attendsFirst) await attend(watcher);
     await Promise.all(this.#list.filter(({ attendsFirst }) => !attendsFirst).map(attend));

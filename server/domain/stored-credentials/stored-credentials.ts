@@ -26,7 +26,7 @@ import { byCaller } from '../audit/by-caller.ts';
 import { fault, invalidRequest, limitReached, notFound, preconditionFailed } from '../faults.ts';
 import type { Applications } from '../identity/applications.ts';
 import type { AccountCaller } from '../identity/caller.ts';
-import { futureEnd } from '../identity/credential-rules.ts';
+import { futureExpiry } from '../identity/credential-rules.ts';
 import type { Cursors } from '../identity/cursors.ts';
 import { pageById } from '../identity/page-by-id.ts';
 import { revisionFrom } from '../identity/revisions.ts';
@@ -52,7 +52,7 @@ export interface StoredCredentialsParts {
   readonly clock: Clock;
 }
 
-export interface Written {
+export interface WrittenCredential {
   readonly credential: StoredCredential;
   readonly isNew: boolean;
 }
@@ -91,7 +91,7 @@ export class StoredCredentials {
     credentialId: string,
     ifMatch: string | undefined,
     request: WriteStoredCredential,
-  ): Promise<Written> {
+  ): Promise<WrittenCredential> {
     const { applications, store } = this.#parts;
     const { id } = await applications.require(caller, appId, 'credentials');
     if (!ID.test(credentialId))
@@ -155,7 +155,7 @@ export class StoredCredentials {
     if (label !== undefined && /[\p{Cc}]/u.test(label))
       issues.push({ path: 'label', message: 'contains a control character' });
     if (issues.length > 0) throw invalidRequest(issues);
-    const until = futureEnd(expiresAt, this.#parts.clock.now());
+    const until = futureExpiry(expiresAt, this.#parts.clock.now());
     return {
       type,
       hosts: [...new Set(hosts.flatMap(host => hostIn(host) ?? []))],

@@ -40,9 +40,10 @@ export const credentialsIn = (steps: readonly Fill[]): readonly string[] => [
 export function fillIssues(step: Fill, path: string): Issue[] {
   const { value, credential, field, totp } = step;
   if (step.do !== 'fill') return [];
-  const ways = [value, credential ?? field, totp].filter(way => way !== undefined).length;
-  if (ways === 0) return [{ path: `${path}.value`, message: 'is required by fill, unless a credential is typed' }];
-  if (ways > 1) return [{ path, message: 'requires exactly one of value, credential with field, and totp' }];
+  const sourceCount = [value, credential ?? field, totp].filter(way => way !== undefined).length;
+  if (sourceCount === 0)
+    return [{ path: `${path}.value`, message: 'is required by fill, unless a credential is typed' }];
+  if (sourceCount > 1) return [{ path, message: 'requires exactly one of value, credential with field, and totp' }];
   if (credential === undefined && field !== undefined)
     return [{ path: `${path}.credential`, message: 'is required with field' }];
   if (credential !== undefined && field === undefined)
@@ -98,7 +99,7 @@ export class TypedCredentials {
         opened.set(id, { value: await seal.open(row.current, row.current.sealed), origins: row.current.origins });
       if (part !== 'totp') continue;
       const { totpSeed } = opened.get(id)?.value ?? {};
-      if (totpSeed === undefined || !hasCode(() => codeOf(new Secret(totpSeed), clock.now())))
+      if (totpSeed === undefined || !canMakeCode(() => codeOf(new Secret(totpSeed), clock.now())))
         throw missing(`requires a one-time code of the credential ${id}, which has no usable totpSeed`);
     }
     return {
@@ -121,7 +122,7 @@ export class TypedCredentials {
   }
 }
 
-function hasCode(code: () => Secret): boolean {
+function canMakeCode(code: () => Secret): boolean {
   try {
     return code().reveal() !== '';
   } catch {

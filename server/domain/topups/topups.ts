@@ -77,7 +77,7 @@ export class TopUps {
   /** Opens a checkout. `hasKey` tells whether the request has an Idempotency-Key. A token can never buy. */
   async open(caller: AccountCaller, request: OpenCheckout, hasKey: boolean): Promise<Checkout> {
     const { store, audit, clock, packs, secret } = this.#parts;
-    const application = await this.#owned(caller, request.applicationId);
+    const application = await this.#requireOwned(caller, request.applicationId);
     assertSteppedUp(caller, clock.now());
     if (!hasKey) throw keyRequired();
     const now = clock.now();
@@ -95,7 +95,7 @@ export class TopUps {
 
   async list(caller: AccountCaller, query: CheckoutListQuery): Promise<CheckoutPage> {
     const { store, cursors } = this.#parts;
-    const { id } = await this.#owned(caller, query.applicationId);
+    const { id } = await this.#requireOwned(caller, query.applicationId);
     const { limit = PAGE_LIMIT_DEFAULT, cursor } = query;
     const name: ListName = { list: 'checkouts', owner: id };
     const before = cursor === undefined ? undefined : cursors.read<CheckoutId>(name, cursor);
@@ -139,7 +139,7 @@ export class TopUps {
 
   /** Always refused, because the operator is paid manually. */
   async replaceAuto(caller: AccountCaller, { applicationId }: AutoTopUp): Promise<AutoTopUp> {
-    await this.#owned(caller, applicationId);
+    await this.#requireOwned(caller, applicationId);
     throw fault('feature_unavailable', 'The provider manual does not support automatic payment.', {
       advice: 'Order a pack with a checkout.',
     });
@@ -151,11 +151,11 @@ export class TopUps {
     const { applications } = this.#parts;
     const application = await applications.require(caller, row.applicationId, 'read').catch(() => undefined);
     if (!application) throw notFound('Checkout', id);
-    await this.#owned(caller, row.applicationId);
+    await this.#requireOwned(caller, row.applicationId);
     return row;
   }
 
-  #owned(caller: AccountCaller, appId: string): Promise<MemberApplication> {
+  #requireOwned(caller: AccountCaller, appId: string): Promise<MemberApplication> {
     return this.#parts.applications.require(caller, appId.toLowerCase(), 'topUps');
   }
 

@@ -52,7 +52,7 @@ export class Usage {
       from: period.from.toISOString(),
       to: period.to.toISOString(),
       step,
-      total: this.#together(hours),
+      total: this.#totalOf(hours),
       steps: this.#steps(hours, period, stepMs),
       keys: keys.map(({ keyId, name, ...sums }): KeyUsage => ({ keyId, ...(name ? { name } : {}), ...shown(sums) })),
     };
@@ -81,11 +81,11 @@ export class Usage {
     const count = (to.getTime() - from.getTime()) / stepMs;
     return Array.from({ length: count }, (_, at) => {
       const begin = plus(from, at * stepMs);
-      return { from: begin.toISOString(), ...this.#together(byStep.get(begin.getTime()) ?? []) };
+      return { from: begin.toISOString(), ...this.#totalOf(byStep.get(begin.getTime()) ?? []) };
     });
   }
 
-  #together(hours: readonly UsageHour[]): ApplicationUsage['total'] {
+  #totalOf(hours: readonly UsageHour[]): ApplicationUsage['total'] {
     const bounds = this.#parts.rows.startBoundsMs;
     const starts = Array.from({ length: bounds.length + 1 }, (_, at) => sumOf(hours, hour => hour.starts[at] ?? 0));
     const [half, most] = [quantile(bounds, starts, 0.5), quantile(bounds, starts, 0.95)];

@@ -30,7 +30,7 @@ const DELIVERIES_PER_LANE = 50;
 const DUE_AT_ONCE = 500;
 const GONE = 410;
 
-export interface SendingParts extends Pick<Runtime, 'clock' | 'log'> {
+export interface DeliverySenderParts extends Pick<Runtime, 'clock' | 'log'> {
   readonly rows: Store['webhooks'];
   readonly outbound: Pick<OutboundCalls, 'send'>;
   readonly keys: Pick<WebhookKeys, 'signatures'>;
@@ -45,15 +45,15 @@ interface Lane {
   readonly ended: Promise<void>;
 }
 
-export class Sending implements Closeable {
-  readonly #parts: SendingParts;
+export class DeliverySender implements Closeable {
+  readonly #parts: DeliverySenderParts;
   readonly #lanes = new Map<WebhookId, Lane>();
   /** The number of the last turn of each webhook with deliveries that are due, or 0 before its first turn. */
   #turns = new Map<WebhookId, number>();
   #turn = 0;
   readonly #closing = new AbortController();
 
-  constructor(parts: SendingParts) {
+  constructor(parts: DeliverySenderParts) {
     this.#parts = parts;
   }
 

@@ -7,7 +7,7 @@ import type { EventFilter, SessionEventRow } from '../../engines/store/rows/even
 import type { DeliveryRow, WebhookRow } from '../../engines/store/rows/webhooks.ts';
 import { systemClock } from '../../kit/clock.ts';
 import { type ApplicationId, newId, type SessionId, type WebhookId } from '../../kit/ids.ts';
-import { SEND_TASK, WRITE_TASK, Writing, type WritingParts } from './writing.ts';
+import { DeliveryWriter, type DeliveryWriterParts, SEND_TASK, WRITE_TASK } from './writing.ts';
 
 const now = new Date('2026-11-23T10:00:00.000Z');
 const webhook: WebhookRow = {
@@ -42,8 +42,12 @@ async function ran(waiting: number, isMoved = true) {
         return { events, through: filter.after + filter.limit, full: true };
       },
     },
-  } as unknown as WritingParts['store']; // The methods that it calls.
-  const result = await new Writing({ store, clock: systemClock, prompt: task => void prompted.push(task) }).run();
+  } as unknown as DeliveryWriterParts['store']; // The methods that it calls.
+  const result = await new DeliveryWriter({
+    store,
+    clock: systemClock,
+    prompt: task => void prompted.push(task),
+  }).run();
   return { filters, prompted, written, result };
 }
 

@@ -16,16 +16,16 @@ export const SEND_TASK = 'send_webhooks';
 const WEBHOOKS_AT_ONCE = 100;
 const EVENTS_AT_ONCE = 100;
 
-export interface WritingParts {
+export interface DeliveryWriterParts {
   readonly store: Pick<Store, 'webhooks' | 'events'>;
   readonly clock: Clock;
   readonly prompt: (task: string) => void;
 }
 
-export class Writing {
-  readonly #parts: WritingParts;
+export class DeliveryWriter {
+  readonly #parts: DeliveryWriterParts;
 
-  constructor(parts: WritingParts) {
+  constructor(parts: DeliveryWriterParts) {
     this.#parts = parts;
   }
 

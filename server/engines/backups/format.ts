@@ -15,7 +15,7 @@ const PATH_BYTES_MAX = 1024;
 const DEPTH_MAX = 16;
 
 /** The top-level names in a data folder that a backup may contain. Sessions, sockets and locks are not included. */
-const TOPS = new Set([
+const TOP_LEVEL_NAMES = new Set([
   ...['pg', 'artifacts', 'staging', 'recordings'],
   ...['secret', 'host-id', 'master-key', 'audit-heads'],
 ]);
@@ -77,7 +77,7 @@ export function readManifest(text: string): Manifest {
  */
 export function isSafePath(path: string): boolean {
   const parts = path.split('/');
-  return parts.length <= DEPTH_MAX && TOPS.has(parts[0] ?? '') && parts.every(part => PART.test(part));
+  return parts.length <= DEPTH_MAX && TOP_LEVEL_NAMES.has(parts[0] ?? '') && parts.every(part => PART.test(part));
 }
 
 export const comment = (digest: string): string => `berth-backup ${FORMAT_VERSION} ${digest}`;

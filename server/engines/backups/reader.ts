@@ -37,13 +37,13 @@ export interface OpenedBackup {
 
 /** @throws Fault `backup_foreign`, `backup_newer` or `backup_damaged`. */
 export async function openBackup(path: string): Promise<OpenedBackup> {
-  await checkWhole(path);
+  await assertComplete(path);
   const zip = await openZip(path);
   try {
     const entries = await entriesOf(zip);
     const manifest = readManifest(await textOf(zip, entries.get(MANIFEST)));
     entries.delete(MANIFEST);
-    demandSame(manifest, entries);
+    assertSameFiles(manifest, entries);
     return {
       manifest,
       unpackInto: (folder, how) => unpack(zip, entries, manifest, folder, how),
@@ -51,11 +51,11 @@ export async function openBackup(path: string): Promise<OpenedBackup> {
     };
   } catch (error) {
     zip.close();
-    throw asDamage(error);
+    throw toDamagedFault(error);
   }
 }
 
-async function checkWhole(path: string): Promise<void> {
+async function assertComplete(path: string): Promise<void> {
   const file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK);
   try {
     const found = await file.stat();
@@ -131,7 +131,7 @@ async function bytesOf(zip: ZipFile, entry: Entry): Promise<Readable> {
 }
 
 /** Checks that the archive contains exactly the files that the manifest lists, with the same sizes. */
-function demandSame(manifest: Manifest, entries: ReadonlyMap<string, Entry>): void {
+function assertSameFiles(manifest: Manifest, entries: ReadonlyMap<string, Entry>): void {
   for (const { path, size } of manifest.entries) {
     const entry = entries.get(path);
     if (!entry) throw damaged(`${path} is missing`);
@@ -160,7 +160,7 @@ async function unpack(
       await chmod(join(folder, path), mode);
     }
   } catch (error) {
-    throw asDamage(error);
+    throw toDamagedFault(error);
   }
 }
 
@@ -178,7 +178,7 @@ async function writeEntry(
 }
 
 /** Errors from the zip reader mean that the backup is damaged. Disk errors do not. */
-function asDamage(error: unknown): unknown {
-  const isOfDisk = error instanceof Error && 'syscall' in error;
-  return error instanceof Fault || isOfDisk ? error : damaged(reason(error));
+function toDamagedFault(error: unknown): unknown {
+  const isDiskError = error instanceof Error && 'syscall' in error;
+  return error instanceof Fault || isDiskError ? error : damaged(reason(error));
 }

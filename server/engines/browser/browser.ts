@@ -86,7 +86,7 @@ export interface BrowserClient {
   /** Sends the client one of our own events. */
   announce(method: string, params: JsonObject): void;
   /** Sends the events that the client's policy has withheld. */
-  tellKept(): void;
+  sendWithheld(): void;
   /** Bytes of messages that are buffered here, in both directions. */
   readonly bufferedBytes: number;
   close(): Promise<void>;
@@ -252,11 +252,11 @@ export class Browser implements Closeable {
   async openPageClient(
     targetId: string,
     policy: Policy,
-    listener: ClientListener & { readonly pageGone: () => void },
+    listener: ClientListener & { readonly onPageGone: () => void },
   ): Promise<BrowserClient | undefined> {
     if (!this.#control.pages.some(page => page.targetId === targetId)) return undefined;
     const client = new MuxClient(this.#mux, this.#holds, policy, listener);
-    const attachment = new PageAttachment(this.#mux, targetId, client, listener.pageGone);
+    const attachment = new PageAttachment(this.#mux, targetId, client, listener.onPageGone);
     try {
       client.openOnPage(await attachment.open(id => this.#appendNote(`+${id}`)));
     } catch (error) {
@@ -330,7 +330,7 @@ export class Browser implements Closeable {
   }
 
   /** Guards navigations like `guardNavigations`, but only until the result is closed. */
-  async guardNavigationsForNow(rule: NavigationRule): Promise<Closeable> {
+  async restrictNavigations(rule: NavigationRule): Promise<Closeable> {
     const guard = new NavigationGuard(this.#mux, rule);
     await guard.open(id => this.#appendNote(`+${id}`));
     return {
@@ -426,17 +426,17 @@ export class Browser implements Closeable {
    * after connecting.
    */
   async #ensurePage(stuck: readonly Page[]): Promise<void> {
-    const inDefault = this.#control.pages.some(
+    const hasDefaultPage = this.#control.pages.some(
       page => page.contextId === this.#defaultContextId && !stuck.includes(page),
     );
-    if (!inDefault) await this.#control.send('Target.createTarget', { url: 'about:blank' });
+    if (!hasDefaultPage) await this.#control.send('Target.createTarget', { url: 'about:blank' });
   }
 
   #clientHandle(client: MuxClient, rootOf: () => string | undefined = () => client.channelId): BrowserClient {
     return {
       receive: message => client.receive(message),
       announce: (method, params) => client.announce(method, params),
-      tellKept: () => client.tellKept(),
+      sendWithheld: () => client.tellKept(),
       get bufferedBytes() {
         return client.bufferedBytes;
       },

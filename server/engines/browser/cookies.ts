@@ -31,6 +31,6 @@ export function cookieToSet(cookie: Cookie): JsonObject | undefined {
   const taken = Object.fromEntries(
     SETTABLE_FIELDS.flatMap(name => (cookie[name] === undefined ? [] : [[name, cookie[name]]])),
   );
-  const lasts = cookie.session !== true && typeof cookie.expires === 'number' && cookie.expires >= 0;
-  return { ...taken, ...(lasts ? { expires: cookie.expires ?? -1 } : {}) };
+  const isPersistent = cookie.session !== true && typeof cookie.expires === 'number' && cookie.expires >= 0;
+  return { ...taken, ...(isPersistent ? { expires: cookie.expires ?? -1 } : {}) };
 }

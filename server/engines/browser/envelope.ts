@@ -137,7 +137,7 @@ function stringEnd(message: Buffer, at: number): number {
   if (message[at] !== QUOTE) throw new BadEnvelope('a string was expected');
   let quote = at;
   for (let index = at + 1; ; ) {
-    for (const stretch = index + BYTEWISE_MAX; index < stretch && index < message.length; ) {
+    for (const bytewiseEnd = index + BYTEWISE_MAX; index < bytewiseEnd && index < message.length; ) {
       if (message[index] === QUOTE) return index + 1;
       index = message[index] === BACKSLASH ? escapeEnd(message, index) : index + 1;
     }

@@ -52,13 +52,13 @@ export class Extensions {
   }
 
   async #isWorkerRunning(id: string): Promise<boolean> {
-    const isIt = (info: unknown): boolean =>
+    const isWorker = (info: unknown): boolean =>
       isObject(info) &&
       info.type === 'service_worker' &&
       textAt(info, 'url')?.startsWith(`chrome-extension://${id}/`) === true;
     const look = async (): Promise<true | undefined> => {
       const { targetInfos } = await this.#control.send('Target.getTargets');
-      return Array.isArray(targetInfos) && targetInfos.some(isIt) ? true : undefined;
+      return Array.isArray(targetInfos) && targetInfos.some(isWorker) ? true : undefined;
     };
     try {
       return await until(WORKER_MS, `the service worker of ${id}`, look, POLL_MS);

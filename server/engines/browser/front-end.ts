@@ -66,8 +66,8 @@ async function openInertPage(control: Control): Promise<Page> {
 
 async function read(control: Control, page: Page, paths: readonly string[]): Promise<Array<[string, Buffer]>> {
   const expression = `(${READ_FILES_SCRIPT})(${JSON.stringify(paths)})`;
-  const question = { expression, awaitPromise: true, returnByValue: true };
-  const answer = await control.send('Runtime.evaluate', question, page.channel, BATCH_MS);
+  const params = { expression, awaitPromise: true, returnByValue: true };
+  const answer = await control.send('Runtime.evaluate', params, page.channel, BATCH_MS);
   const contents: Json | undefined = isObject(answer.result) ? answer.result.value : undefined;
   if (!Array.isArray(contents)) throw new Error('the DevTools files could not be read');
   return paths.flatMap((path, index) => {

@@ -79,7 +79,7 @@ export interface Policy {
    */
   filterEvent?(event: Buffer): Buffer | undefined;
   /** Removes and returns the events that were withheld from the client, in the form in which it now receives them. */
-  takeKept?(): readonly Buffer[];
+  takeWithheld?(): readonly Buffer[];
 }
 
 export interface ClientListener {
@@ -262,7 +262,7 @@ export class MuxClient implements ChannelOwner {
 
   /** Sends what was kept from the client, on channels that are still open. */
   tellKept(): void {
-    for (const event of this.#policy.takeKept?.() ?? []) {
+    for (const event of this.#policy.takeWithheld?.() ?? []) {
       const channel = this.#channels.get(channelOf(event) ?? '');
       if (channel) this.#deliver(channel, event, channel.targetId);
     }

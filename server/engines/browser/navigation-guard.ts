@@ -22,9 +22,9 @@ export interface NavigationRule {
 }
 
 /** Schemes whose host is checked. `about:`, `data:` and others have none. */
-const WITH_HOST = new Set(['http:', 'https:', 'blob:', 'filesystem:']);
+const SCHEMES_WITH_HOST = new Set(['http:', 'https:', 'blob:', 'filesystem:']);
 const FRAME_TYPES = new Set(['iframe', 'fencedframe']);
-const DOCUMENTS: JsonObject = { patterns: [{ urlPattern: '*', resourceType: 'Document' }] };
+const DOCUMENT_REQUESTS: JsonObject = { patterns: [{ urlPattern: '*', resourceType: 'Document' }] };
 /** A page that does not answer within this time is treated as not allowed. */
 const FRAME_TREE_MS = 2_000;
 
@@ -45,7 +45,7 @@ export class NavigationGuard implements ChannelOwner {
   async open(beforeUse: (channelId: string) => void): Promise<void> {
     const root = await this.#mux.attachToBrowser(this, beforeUse);
     this.#root = root;
-    await this.#asker.send(root, 'Fetch.enable', DOCUMENTS);
+    await this.#asker.send(root, 'Fetch.enable', DOCUMENT_REQUESTS);
     await this.#asker.send(root, 'Target.setDiscoverTargets', { discover: true });
   }
 
@@ -160,7 +160,7 @@ export class NavigationGuard implements ChannelOwner {
 /** Returns the host in the format that rules use. Undefined for a URL without a host. */
 function hostOf(address: string | undefined): string | undefined {
   const url = URL.parse(address ?? '');
-  if (!url || !WITH_HOST.has(url.protocol)) return undefined;
+  if (!url || !SCHEMES_WITH_HOST.has(url.protocol)) return undefined;
   const { hostname } = url.hostname === '' ? (URL.parse(url.origin) ?? url) : url;
   return hostname.replace(/^\[|\]$/g, '').replace(/\.$/, '');
 }

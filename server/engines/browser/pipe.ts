@@ -13,7 +13,7 @@ export const INCOMING_BYTES_MAX = 256 * 1024 ** 2;
  * one message.
  */
 export const OUTGOING_WAITING_BYTES_MAX = 128 * 1024 ** 2;
-const WAITING_BYTES_FULL = 4 * 1024 ** 2;
+const HIGH_WATER_BYTES = 4 * 1024 ** 2;
 const READ_BUFFER_BYTES = 1024 ** 2;
 const COPY_BYTES_MAX = 64 * 1024;
 const NUL = Buffer.from([0]);
@@ -39,7 +39,7 @@ export class Pipe {
   #tail: Buffer = NUL;
   #unsent: Buffer[] = [];
   #unsentBytes = 0;
-  #flushPlanned = false;
+  #isFlushPlanned = false;
   #closed = false;
   #work: Work = { what: 'messages of a browser' };
   readonly #listener: PipeListener;
@@ -75,7 +75,7 @@ export class Pipe {
 
   /** Whether so many bytes are waiting to be sent to Chromium that clients should pause. */
   get isFull(): boolean {
-    return this.#outgoing.writableLength > WAITING_BYTES_FULL;
+    return this.#outgoing.writableLength > HIGH_WATER_BYTES;
   }
 
   /** Sets the session that is named in reports about slow handling. */
@@ -94,8 +94,8 @@ export class Pipe {
   /** Sends the parts as one message. The parts must not contain a NUL. All messages of one turn are written at once. */
   send(parts: readonly Buffer[]): void {
     if (this.#closed) return;
-    if (!this.#flushPlanned) {
-      this.#flushPlanned = true;
+    if (!this.#isFlushPlanned) {
+      this.#isFlushPlanned = true;
       process.nextTick(this.#flush);
     }
     for (const part of parts) this.#queue(part);
@@ -119,7 +119,7 @@ export class Pipe {
 
   /** Small messages are joined, so that one turn of the event loop needs one system call. */
   readonly #flush = (): void => {
-    this.#flushPlanned = false;
+    this.#isFlushPlanned = false;
     const unsent = this.#unsent;
     const bytes = this.#unsentBytes;
     this.#unsent = [];

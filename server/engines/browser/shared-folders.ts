@@ -80,7 +80,7 @@ export class SharedFolders {
     let count = 0;
     const surplus: string[] = [];
     for (const one of folders.sort((left, right) => right.usedMs - left.usedMs)) {
-      if (this.#mayBeOfFormerProcess(one.usedMs)) continue;
+      if (this.#mayBelongToFormerProcess(one.usedMs)) continue;
       bytes += one.bytes;
       count++;
       if (count > unusedMax || bytes > unusedBytesMax) surplus.push(one.name);
@@ -106,7 +106,7 @@ export class SharedFolders {
     });
   }
 
-  #mayBeOfFormerProcess(usedMs: number): boolean {
+  #mayBelongToFormerProcess(usedMs: number): boolean {
     return usedMs < this.#countedSinceMs && this.#options.clock.now().getTime() - usedMs < this.#options.lifetimeMs;
   }
 }

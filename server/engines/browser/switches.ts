@@ -23,7 +23,7 @@ const DISABLED_FEATURES = [
   SPARE_RENDERER, // a twelfth of the processor time of a start, and pages open no later without it
 ];
 
-const ALWAYS = [
+const COMMON_SWITCHES = [
   '--headless=new',
   '--remote-debugging-pipe', // no debugging port: a page inside could reach it
   '--no-first-run',
@@ -79,7 +79,7 @@ export function switches(options: SwitchOptions): readonly string[] {
   const isShell = options.engine === 'headless-shell';
   const locale = options.locale ?? (isShell ? LOCALE_DEFAULT : undefined);
   return [
-    ...ALWAYS,
+    ...COMMON_SWITCHES,
     ...(isShell ? SHELL_ONLY : []),
     ...(options.sandbox ? [] : ['--no-sandbox']),
     ...(locale === undefined ? [] : [`--accept-lang=${acceptedLanguages(locale)}`]),

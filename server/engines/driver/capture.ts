@@ -6,7 +6,7 @@ import { type Capture, type Captured, DriveFailed, type Wanted } from './command
 /** Playwright's own default, for the commands after a capture. */
 export const PLAYWRIGHT_DEFAULT_MS = 30_000;
 /** Playwright's own timeouts expire first, because their messages state what was waited for. */
-const SPARE_MS = 1_000;
+const TIMEOUT_MARGIN_MS = 1_000;
 const LOAD_STATES = ['load', 'domcontentloaded', 'networkidle'] as const;
 const TITLE_CHARACTERS_MAX = 300;
 const URL_CHARACTERS_MAX = 8_192;
@@ -24,7 +24,7 @@ const VALUE_CHARACTERS_MAX = 20_000;
 export async function capture(page: Page, order: Capture): Promise<Captured> {
   page.setDefaultTimeout(order.timeoutMs);
   try {
-    return await within(order.timeoutMs + SPARE_MS, openAndTake(page, order));
+    return await within(order.timeoutMs + TIMEOUT_MARGIN_MS, openAndTake(page, order));
   } finally {
     page.setDefaultTimeout(PLAYWRIGHT_DEFAULT_MS);
   }
@@ -102,9 +102,9 @@ async function open(page: Page, url: string, waitUntil: string, timeout: number)
   }
 }
 
-export type Taken = Omit<Captured, 'url' | 'title' | 'status'>;
+export type CapturedContent = Omit<Captured, 'url' | 'title' | 'status'>;
 
-export async function take(page: Page, wanted: Wanted): Promise<Taken> {
+export async function take(page: Page, wanted: Wanted): Promise<CapturedContent> {
   switch (wanted.kind) {
     case 'screenshot':
       return picture(page, wanted);
@@ -120,7 +120,7 @@ export async function take(page: Page, wanted: Wanted): Promise<Taken> {
   }
 }
 
-async function picture(page: Page, wanted: Extract<Wanted, { kind: 'screenshot' }>): Promise<Taken> {
+async function picture(page: Page, wanted: Extract<Wanted, { kind: 'screenshot' }>): Promise<CapturedContent> {
   const { fullPage, selector, format, quality } = wanted;
   const options = { type: format, ...(format === 'jpeg' ? { quality } : {}), scale: 'css' } as const;
   const bytes =
@@ -130,7 +130,7 @@ async function picture(page: Page, wanted: Extract<Wanted, { kind: 'screenshot' 
   return { ...fileOf(bytes, `image/${format}`), ...sizeOf(bytes, format) };
 }
 
-async function pdf(page: Page, wanted: Extract<Wanted, { kind: 'pdf' }>): Promise<Taken> {
+async function pdf(page: Page, wanted: Extract<Wanted, { kind: 'pdf' }>): Promise<CapturedContent> {
   const { paper, landscape, background, pages } = wanted;
   const bytes = await page.pdf({
     ...{ format: paper, landscape, printBackground: background },
@@ -146,16 +146,16 @@ async function pdf(page: Page, wanted: Extract<Wanted, { kind: 'pdf' }>): Promis
 async function text(
   page: Page,
   { kind, selector }: Extract<Wanted, { kind: 'html' | 'text' | 'links' }>,
-): Promise<Taken> {
+): Promise<CapturedContent> {
   const element = page.locator(selector ?? (kind === 'html' ? 'html' : 'body')).first();
   const all = await read(kind, element);
   return { text: all.slice(0, TEXT_CHARACTERS_MAX).toWellFormed(), isCut: all.length > TEXT_CHARACTERS_MAX };
 }
 
-type Located = ReturnType<Page['locator']>;
+type PageLocator = ReturnType<Page['locator']>;
 
 /** Text is cut in the page. A page may replace the functions that do it, so the caller cuts the result again. */
-async function read(kind: 'html' | 'text' | 'links', element: Located): Promise<string> {
+async function read(kind: 'html' | 'text' | 'links', element: PageLocator): Promise<string> {
   if (kind !== 'links') {
     const wanted = { name: kind === 'text' ? 'innerText' : 'outerHTML', most: TEXT_CHARACTERS_MAX + 1 };
     return textOf(

@@ -2,11 +2,11 @@
 // from pages and can be long.
 import { withoutSecrets } from '../../kit/without-secrets.ts';
 import type { Job } from '../../kit/worker-pool.ts';
-import type { Stepped, StepResult } from './command.ts';
+import type { StepResult, StepsOutcome } from './command.ts';
 
 export interface CleanInput {
   /** Does not include the bytes of files. */
-  readonly stepped: Stepped;
+  readonly stepsOutcome: StepsOutcome;
   readonly secrets: readonly string[];
 }
 
@@ -14,14 +14,14 @@ const LIMIT_MS = 20_000;
 /** The lowest limit at which text is cut when it is read. A text of at least this length may have been cut. */
 const CUT_CHARACTERS = 300;
 
-export const CLEAN_STEPS: Job<CleanInput, Stepped> = {
+export const CLEAN_STEPS: Job<CleanInput, StepsOutcome> = {
   name: 'remove typed credentials from the results of steps',
   module: import.meta.url,
   limitMs: LIMIT_MS,
   isLong: true,
 };
 
-export function work({ stepped, secrets }: CleanInput): Stepped {
+export function work({ stepsOutcome, secrets }: CleanInput): StepsOutcome {
   const without = withoutSecrets(secrets);
   const clean = (text: string): string => without(text, text.length >= CUT_CHARACTERS);
   const cleanResult = ({ text, values, ...rest }: StepResult): StepResult => ({
@@ -33,6 +33,6 @@ export function work({ stepped, secrets }: CleanInput): Stepped {
   });
   const cleanValue = (value: string | null | readonly string[]): string | null | readonly string[] =>
     typeof value === 'string' ? clean(value) : (value?.map(clean) ?? null);
-  const { url, title, results, ...rest } = stepped;
+  const { url, title, results, ...rest } = stepsOutcome;
   return { ...rest, url: clean(url), title: clean(title), results: results.map(cleanResult) };
 }

@@ -102,7 +102,7 @@ export interface StepResult extends Omit<Captured, 'url' | 'title' | 'status'> {
   readonly do: Step['do'] | 'person';
 }
 
-export interface Stepped extends Pick<Captured, 'url' | 'title' | 'status'> {
+export interface StepsOutcome extends Pick<Captured, 'url' | 'title' | 'status'> {
   /** One result for each step. */
   readonly results: readonly StepResult[];
 }
@@ -174,7 +174,7 @@ export interface CommandResult {
   /** Set only for `capture`. */
   readonly captured?: Captured;
   /** Set only for `steps`. */
-  readonly stepped?: Stepped;
+  readonly stepsOutcome?: StepsOutcome;
 }
 
 /**

@@ -10,7 +10,7 @@ import {
   type Request,
 } from 'playwright-core';
 import { type Command, type CommandResult, DriveFailed, type Helper, type PageState, type Tab } from './command.ts';
-import { type Acting, perform } from './perform.ts';
+import { type CommandTarget, perform } from './perform.ts';
 
 const CONNECT_MS = 30_000;
 const TITLE_MS = 1_000;
@@ -47,23 +47,23 @@ const WITH_SNAPSHOT: ReadonlySet<Command['do']> = new Set<Command['do']>([
   ...(['select', 'files', 'wait', 'dialog', 'resize'] as const),
 ]);
 /** Commands that may change the page. */
-const SETTLED: ReadonlySet<Command['do']> = new Set<Command['do']>([
+const PAGE_CHANGING: ReadonlySet<Command['do']> = new Set<Command['do']>([
   ...(['click', 'hover', 'drag', 'type', 'fill', 'press', 'select', 'files', 'dialog', 'evaluate'] as const),
 ]);
 
-export class DrivenBrowser implements Acting {
+export class DrivenBrowser implements CommandTarget {
   readonly #browser: Browser;
   readonly #context: BrowserContext;
   #page: Page | undefined;
   #dialog: Dialog | undefined;
   #chooser: FileChooser | undefined;
-  #onDialog = Promise.withResolvers<void>();
+  #dialogOpened = Promise.withResolvers<void>();
   #isCapturing = false;
   /**
    * Set when the page requests another document during a command. The promise resolves when that document has arrived
    * or failed.
    */
-  #leading: PromiseWithResolvers<void> | undefined;
+  #pendingDocument: PromiseWithResolvers<void> | undefined;
 
   private constructor(browser: Browser, context: BrowserContext) {
     this.#browser = browser;
@@ -105,12 +105,12 @@ export class DrivenBrowser implements Acting {
   async #run(command: Command, help: Helper): Promise<CommandResult> {
     if (command.do === 'capture' || command.do === 'steps') return this.#capture(command, help);
     this.#assertFree(command);
-    this.#leading = undefined;
+    this.#pendingDocument = undefined;
     const done = perform(this, command, help);
-    const first = await Promise.race([done, this.#onDialog.promise.then(() => 'dialog' as const)]);
+    const first = await Promise.race([done, this.#dialogOpened.promise.then(() => 'dialog' as const)]);
     if (first === 'dialog') done.catch(() => {}); // The command continues, or fails, when the dialog is answered.
     const said = first === 'dialog' ? {} : first;
-    if (!this.#dialog && SETTLED.has(command.do)) await this.#settle();
+    if (!this.#dialog && PAGE_CHANGING.has(command.do)) await this.#settle();
     const blockedBy = this.#blockedBy();
     const current = this.#dialog ? undefined : await this.page();
     const [tabs, snapshot] = await Promise.all([
@@ -157,7 +157,7 @@ export class DrivenBrowser implements Acting {
   takeDialog(): Dialog | undefined {
     const dialog = this.#dialog;
     this.#dialog = undefined;
-    this.#onDialog = Promise.withResolvers<void>();
+    this.#dialogOpened = Promise.withResolvers<void>();
     return dialog;
   }
 
@@ -186,22 +186,22 @@ export class DrivenBrowser implements Acting {
     page.on('dialog', dialog => {
       if (this.#isCapturing) return void dialog.dismiss().catch(() => {});
       this.#dialog = dialog;
-      this.#onDialog.resolve();
+      this.#dialogOpened.resolve();
     });
     page.on('filechooser', chooser => {
       this.#chooser = chooser;
     });
     page.on('request', request => {
-      if (page === this.#page && isOfPage(page, request)) this.#leading ??= Promise.withResolvers<void>();
+      if (page === this.#page && isNavigationOf(page, request)) this.#pendingDocument ??= Promise.withResolvers<void>();
     });
     const arrived = (): void => {
-      if (page === this.#page) this.#leading?.resolve();
+      if (page === this.#page) this.#pendingDocument?.resolve();
     };
     page.on('framenavigated', frame => {
       if (frame === page.mainFrame()) arrived();
     });
     const answered = (request: Request): void => {
-      if (isOfPage(page, request)) arrived();
+      if (isNavigationOf(page, request)) arrived();
     };
     page.on('requestfinished', answered);
     page.on('requestfailed', answered);
@@ -227,10 +227,10 @@ export class DrivenBrowser implements Acting {
   /** Waits until the page has drawn once and, if the action leads to another page, until that page is loaded. */
   async #settle(): Promise<void> {
     const page = await this.page();
-    const dialog = this.#onDialog.promise;
+    const dialog = this.#dialogOpened.promise;
     await Promise.race([drawn(page), dialog, wait(SETTLE_MS)]);
-    if (!this.#leading) return;
-    await Promise.race([this.#leading.promise, dialog, wait(LOAD_MS)]);
+    if (!this.#pendingDocument) return;
+    await Promise.race([this.#pendingDocument.promise, dialog, wait(LOAD_MS)]);
     await Promise.race([page.waitForLoadState('load', { timeout: LOAD_MS }).catch(() => {}), dialog]);
   }
 
@@ -238,7 +238,7 @@ export class DrivenBrowser implements Acting {
   async #snapshot(page: Page): Promise<Pick<PageState, 'snapshot' | 'isCut'> | undefined> {
     const taken = await Promise.race([
       page.ariaSnapshot({ mode: 'ai', timeout: SNAPSHOT_MS }),
-      this.#onDialog.promise.then(() => undefined),
+      this.#dialogOpened.promise.then(() => undefined),
     ]);
     if (taken === undefined) return undefined;
     return { snapshot: cut(taken, SNAPSHOT_CHARACTERS_MAX), isCut: taken.length > SNAPSHOT_CHARACTERS_MAX };
@@ -254,7 +254,7 @@ async function placeOf(page: Page, tabs: readonly Tab[]): Promise<Pick<PageState
 const cut = (text: string, characters: number): string => text.slice(0, characters).toWellFormed();
 
 /** Whether the request loads another document into the page. Reading the frame of some requests throws. */
-function isOfPage(page: Page, request: Request): boolean {
+function isNavigationOf(page: Page, request: Request): boolean {
   try {
     return request.isNavigationRequest() && request.frame() === page.mainFrame();
   } catch {

@@ -16,11 +16,11 @@ const browsers = new Map<string, Promise<DrivenBrowser>>();
 const say = (message: ThreadMessage, moved: ArrayBuffer[] = []): void => port.postMessage(message, moved);
 
 const asked = new Map<number, PromiseWithResolvers<void>>();
-let lastAsked = 0;
+let lastAskId = 0;
 
 port.on('message', (message: Order | Leave | Reply) => {
   if ('leave' in message) void leave(message.leave);
-  else if ('reply' in message) replied(message);
+  else if ('reply' in message) onReply(message);
   else void perform(message);
 });
 
@@ -37,14 +37,14 @@ async function perform({ id, session, address, command }: Order): Promise<void> 
 
 /** Asks the main thread for help. Rejects if the main thread fails to help. */
 function ask(of: number, help: Help): Promise<void> {
-  lastAsked += 1;
+  lastAskId += 1;
   const answer = Promise.withResolvers<void>();
-  asked.set(lastAsked, answer);
-  say({ asks: lastAsked, of, help });
+  asked.set(lastAskId, answer);
+  say({ asks: lastAskId, of, help });
   return answer.promise;
 }
 
-function replied({ reply, failed }: Reply): void {
+function onReply({ reply, failed }: Reply): void {
   const answer = asked.get(reply);
   asked.delete(reply);
   if (failed) answer?.reject(new DriveFailed(failed.why, failed.message, failed.details));
@@ -71,8 +71,8 @@ async function leave(session: string): Promise<void> {
 }
 
 /** The buffers to move to the main thread instead of copying them. */
-const buffersOf = ({ image, captured, stepped }: CommandResult): ArrayBuffer[] =>
-  [image?.bytes, captured?.bytes, ...(stepped?.results ?? []).map(({ bytes }) => bytes)].flatMap(bytes =>
+const buffersOf = ({ image, captured, stepsOutcome }: CommandResult): ArrayBuffer[] =>
+  [image?.bytes, captured?.bytes, ...(stepsOutcome?.results ?? []).map(({ bytes }) => bytes)].flatMap(bytes =>
     bytes && bytes.buffer instanceof ArrayBuffer && bytes.byteLength === bytes.buffer.byteLength ? [bytes.buffer] : [],
   );
 

@@ -19,7 +19,7 @@ export interface DriverLimits {
   /** A thread with Playwright uses about 95 MiB. */
   readonly threads: number;
   /** Maximum number of queued commands per session. */
-  readonly waitingOfOne: number;
+  readonly waitingPerSession: number;
   readonly heapMb: number;
   /**
    * A command that takes longer ends its thread. Most commands have a shorter limit of their own in perform.ts,
@@ -34,7 +34,7 @@ export interface DriverLimits {
 
 export const DRIVER_LIMITS: DriverLimits = {
   threads: 2,
-  waitingOfOne: 16,
+  waitingPerSession: 16,
   heapMb: 512,
   commandMs: 150_000,
   idleMs: 300_000,
@@ -57,7 +57,7 @@ interface Thread {
   idle: NodeJS.Timeout | undefined;
 }
 
-interface Driven {
+interface DrivenSession {
   readonly thread: Thread;
   /** Resolves when the last queued command is done. */
   last: Promise<unknown>;
@@ -74,7 +74,7 @@ export class Driver implements Closeable {
   readonly #log: Log;
   readonly #limits: DriverLimits;
   readonly #threads = new Set<Thread>();
-  readonly #driven = new Map<string, Driven>();
+  readonly #driven = new Map<string, DrivenSession>();
   #nextId = 0;
   #isClosed = false;
 
@@ -90,8 +90,11 @@ export class Driver implements Closeable {
   async run(target: Target, command: Command, help: Helper = noHelp): Promise<CommandResult> {
     if (this.#isClosed) throw new DriveFailed('connection', 'The service is stopping.');
     const driven = this.#drivenOf(target.session);
-    if (driven.waiting >= this.#limits.waitingOfOne)
-      throw new DriveFailed('too_many', `${this.#limits.waitingOfOne} commands of this session are already waiting.`);
+    if (driven.waiting >= this.#limits.waitingPerSession)
+      throw new DriveFailed(
+        'too_many',
+        `${this.#limits.waitingPerSession} commands of this session are already waiting.`,
+      );
     driven.waiting += 1;
     clearTimeout(driven.idle);
     const before = driven.last;
@@ -126,13 +129,13 @@ export class Driver implements Closeable {
     await Promise.all([...this.#threads].map(thread => this.#end(thread, 'connection', 'The service is stopping.')));
   }
 
-  #drivenOf(session: string): Driven {
+  #drivenOf(session: string): DrivenSession {
     const known = this.#driven.get(session);
     if (known) return known;
     const thread = this.#threadFor();
     clearTimeout(thread.idle);
     thread.sessions.add(session);
-    const driven: Driven = { thread, last: Promise.resolve(), waiting: 0, idle: undefined };
+    const driven: DrivenSession = { thread, last: Promise.resolve(), waiting: 0, idle: undefined };
     this.#driven.set(session, driven);
     return driven;
   }

@@ -17,7 +17,7 @@ const VALUE_CHARACTERS_MAX = 4_000_000;
 const WAIT_FOR_TEXT_MS = 30_000;
 
 /** What the commands need from the browser in which they run. */
-export interface Acting {
+export interface CommandTarget {
   readonly pages: readonly Page[];
   page(): Promise<Page>;
   /** Opens a tab, which becomes the current one. */
@@ -27,27 +27,28 @@ export interface Acting {
   takeChooser(): FileChooser | undefined;
 }
 
-type Said = Pick<CommandResult, 'text' | 'image' | 'captured' | 'stepped'>;
+type Said = Pick<CommandResult, 'text' | 'image' | 'captured' | 'stepsOutcome'>;
 type Performers = {
   readonly [Name in Command['do']]: (
-    on: Acting,
+    on: CommandTarget,
     command: Extract<Command, { do: Name }>,
     help: Helper,
   ) => Promise<Said>;
 };
 
-export const perform = (on: Acting, command: Command, help: Helper): Promise<Said> =>
+export const perform = (on: CommandTarget, command: Command, help: Helper): Promise<Said> =>
   // Each function in PERFORMERS accepts only the command after which it is named.
-  (PERFORMERS[command.do] as (on: Acting, command: Command, help: Helper) => Promise<Said>)(on, command, help);
+  (PERFORMERS[command.do] as (on: CommandTarget, command: Command, help: Helper) => Promise<Said>)(on, command, help);
 
 const PERFORMERS: Performers = {
   navigate: async (on, { url }) => {
     await goTo(await on.page(), url);
     return {};
   },
-  back: async on => inHistory(await on.page(), page => page.goBack(LOADED), 'There is no earlier page in the history.'),
+  back: async on =>
+    navigateHistory(await on.page(), page => page.goBack(LOADED), 'There is no earlier page in the history.'),
   forward: async on =>
-    inHistory(await on.page(), page => page.goForward(LOADED), 'There is no later page in the history.'),
+    navigateHistory(await on.page(), page => page.goForward(LOADED), 'There is no later page in the history.'),
   reload: async on => {
     await (await on.page()).reload(LOADED);
     return {};
@@ -176,7 +177,7 @@ const PERFORMERS: Performers = {
     };
   },
   capture: async (on, command) => ({ captured: await capture(await on.page(), command.capture) }),
-  steps: async (on, command, help) => ({ stepped: await runSteps(await on.page(), command.steps, help) }),
+  steps: async (on, command, help) => ({ stepsOutcome: await runSteps(await on.page(), command.steps, help) }),
   resize: async (on, { width, height }) => {
     await (await on.page()).setViewportSize({ width, height });
     return {};
@@ -199,12 +200,12 @@ async function goTo(page: Page, url: string): Promise<void> {
   await page.waitForLoadState('load', { timeout: ACTION_MS }).catch(() => {});
 }
 
-async function inHistory(page: Page, go: (page: Page) => Promise<Response | null>, none: string): Promise<Said> {
+async function navigateHistory(page: Page, go: (page: Page) => Promise<Response | null>, none: string): Promise<Said> {
   const before = page.url();
   return (await go(page)) === null && page.url() === before ? { text: none } : {};
 }
 
-async function at(on: Acting, ref: Ref): Promise<Locator> {
+async function at(on: CommandTarget, ref: Ref): Promise<Locator> {
   const element = (await on.page()).getByRef(ref);
   if ((await element.count()) === 0)
     throw new DriveFailed(
@@ -214,7 +215,7 @@ async function at(on: Acting, ref: Ref): Promise<Locator> {
   return element;
 }
 
-async function fill(on: Acting, field: Field): Promise<void> {
+async function fill(on: CommandTarget, field: Field): Promise<void> {
   const element = await at(on, field.ref);
   const limit = { timeout: ACTION_MS };
   if (field.type === 'checkbox') await element.setChecked(field.checked, limit);
@@ -247,15 +248,15 @@ async function onElement(locator: Locator, code: string): Promise<unknown> {
   const element = await locator.elementHandle({ timeout: ACTION_MS });
   const frame = await element?.ownerFrame();
   if (!element || !frame) throw new DriveFailed('command', 'The element no longer exists. Take a browser_snapshot.');
-  const called = await frame.evaluateHandle<(node: unknown) => unknown>(`(${evaluation(code)})`);
+  const functionHandle = await frame.evaluateHandle<(node: unknown) => unknown>(`(${evaluation(code)})`);
   try {
-    return await element.evaluate((node, run) => run(node), called);
+    return await element.evaluate((node, run) => run(node), functionHandle);
   } finally {
-    await Promise.all([called.dispose(), element.dispose()]);
+    await Promise.all([functionHandle.dispose(), element.dispose()]);
   }
 }
 
-function tabAt(on: Acting, index: number): Page {
+function tabAt(on: CommandTarget, index: number): Page {
   const page = on.pages[index];
   if (!page)
     throw new DriveFailed('command', `There is no tab ${index} (open tabs: ${on.pages.length}, numbered from 0).`);

@@ -8,16 +8,16 @@ import {
   type FileContent,
   type Helper,
   type Step,
-  type Stepped,
   type StepResult,
   type Steps,
+  type StepsOutcome,
 } from './command.ts';
 
 /** Failures that are reported with the number of the step that failed. */
-const BLAMED = new Set<unknown>(['command', 'page', 'timeout', 'refused']);
+const STEP_FAILURES = new Set<unknown>(['command', 'page', 'timeout', 'refused']);
 
 /** Lets Playwright's own timeouts come first, because they say what was waited for. */
-const SPARE_MS = 500;
+const TIMEOUT_MARGIN_MS = 500;
 
 /** Maximum total size of the screenshots and PDF files of one call. */
 const BYTES_MAX = 100 * 1024 ** 2;
@@ -49,19 +49,19 @@ class Progress {
  * timeout and a page can hang.
  * Throws DriveFailed. If a step failed, `details.step` is its number, from 0.
  */
-export async function runSteps(page: Page, order: Steps, help: Helper): Promise<Stepped> {
+export async function runSteps(page: Page, order: Steps, help: Helper): Promise<StepsOutcome> {
   const progress = new Progress(order.timeoutMs);
   try {
-    return await within(order.timeoutMs + SPARE_MS, run(page, order, progress, help));
+    return await within(order.timeoutMs + TIMEOUT_MARGIN_MS, run(page, order, progress, help));
   } catch (error) {
     const { step } = progress;
-    throw step < 0 ? error : blamed(error, step + (order.before ?? NOTHING).steps, order.steps[step]);
+    throw step < 0 ? error : withStepNumber(error, step + (order.before ?? NOTHING).steps, order.steps[step]);
   } finally {
     page.setDefaultTimeout(PLAYWRIGHT_DEFAULT_MS);
   }
 }
 
-async function run(page: Page, order: Steps, progress: Progress, help: Helper): Promise<Stepped> {
+async function run(page: Page, order: Steps, progress: Progress, help: Helper): Promise<StepsOutcome> {
   const { url, waitUntil, acceptStatus, steps, before = NOTHING } = order;
   const open = (to: string, until: string) =>
     visit(page, { url: to, waitUntil: until, timeoutMs: progress.leftMs(), acceptStatus });
@@ -78,7 +78,7 @@ async function run(page: Page, order: Steps, progress: Progress, help: Helper): 
     } else if (step.do === 'type') {
       hasTyped = true;
       results.push(await type(page, step.selector, mark => help({ do: 'type', step: before.steps + index, mark })));
-    } else if (isPicture(step) && hasTyped) results.push(await covered(help, () => perform(page, step)));
+    } else if (isPicture(step) && hasTyped) results.push(await whileCovered(help, () => perform(page, step)));
     else results.push(await perform(page, step));
     bytes += results.at(-1)?.bytes?.byteLength ?? 0;
     if (bytes > BYTES_MAX)
@@ -101,7 +101,7 @@ const isPicture = (step: Step): step is Extract<Step, { do: 'take' }> =>
   step.do === 'take' && (step.wanted.kind === 'screenshot' || step.wanted.kind === 'pdf');
 
 /** Hides what was typed while a screenshot or PDF file is taken. */
-async function covered(help: Helper, take: () => Promise<StepResult>): Promise<StepResult> {
+async function whileCovered(help: Helper, take: () => Promise<StepResult>): Promise<StepResult> {
   await help({ do: 'cover' });
   const taken = await take().catch(async error => {
     await help({ do: 'uncover' }).catch(() => {}); // The error of the step matters.
@@ -159,9 +159,9 @@ const payloadOf = ({ name, mimeType, bytes }: FileContent) => ({ name, mimeType,
 /**
  * Adds the number of the step to its failure. Other failures, such as a lost connection, may not be caused by the step.
  */
-function blamed(error: unknown, step: number, order: Step | undefined): unknown {
+function withStepNumber(error: unknown, step: number, order: Step | undefined): unknown {
   const why = error instanceof DriveFailed ? error.why : 'command';
-  if (!BLAMED.has(why)) return error;
+  if (!STEP_FAILURES.has(why)) return error;
   const text = error instanceof Error ? error.message : 'It threw no error.';
   const details = error instanceof DriveFailed ? error.details : {};
   const isTimeout = why === 'timeout' || text.includes('Timeout');

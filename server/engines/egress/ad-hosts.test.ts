@@ -30,9 +30,9 @@ test('reads hosts from every list format, with subdomains and exceptions', async
 });
 
 test('skips and counts rules that do not apply to a whole host', async () => {
-  const { blocks, rules, leftOut } = await readAdHosts(LIST);
+  const { blocks, rules, skippedLines } = await readAdHosts(LIST);
   for (const host of ['paths.test', 'third.test', 'wild.test', 'example.test']) assert.ok(!blocks(host), host);
-  assert.deepEqual({ rules, leftOut }, { rules: 7, leftOut: 5 });
+  assert.deepEqual({ rules, skippedLines }, { rules: 7, skippedLines: 5 });
 });
 
 test('accepts a rule only if it has no restrictions', async () => {

@@ -10,7 +10,7 @@ export interface AdHosts {
   readonly blocks: HostMatcher;
   readonly rules: number;
   /** The number of lines that were skipped because they do not concern whole hosts. */
-  readonly leftOut: number;
+  readonly skippedLines: number;
 }
 
 const COMMENT = /^\s*(?:[!#[]|$)/;
@@ -31,15 +31,15 @@ export async function readAdHosts(text: string): Promise<AdHosts> {
   const readRule = await ruleReader();
   const deny: string[] = [];
   const allow: string[] = [];
-  let leftOut = 0;
+  let skippedLines = 0;
   for (const line of text.split('\n')) {
     if (COMMENT.test(line)) continue;
     const found = parseLine(line.trim().replace(TRAILING_COMMENT, ''), readRule);
-    if (!found) leftOut += 1;
+    if (!found) skippedLines += 1;
     else for (const name of found.names) (found.except ? allow : deny).push(name);
   }
   const isAllowed = hostMatcher({ allow, deny, default: 'allow' });
-  return { blocks: hostname => !isAllowed(hostname), rules: deny.length + allow.length, leftOut };
+  return { blocks: hostname => !isAllowed(hostname), rules: deny.length + allow.length, skippedLines };
 }
 
 function parseLine(line: string, readRule: ReadRule): HostRuleLine | undefined {

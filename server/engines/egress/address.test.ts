@@ -1,7 +1,7 @@
 // All spellings of an address are equal, and ranges cover exactly their prefix.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { covers, namesExactly, parseAddress, range, rangeOf } from './address.ts';
+import { covers, matchesExactly, parseAddress, range, rangeOf } from './address.ts';
 
 const textOf = (text: string): string | undefined => parseAddress(text)?.text;
 const bytesOf = (text: string): number[] => [...(parseAddress(text)?.bytes ?? [])];
@@ -71,9 +71,12 @@ test('restricts a range to its port and its address family', () => {
   assert.equal(covers(opened, loopback, 9100), true);
   assert.equal(covers(opened, loopback, 9101), false);
   assert.equal(covers(range({ address: '127.0.0.1', prefix: 0, family: 4 }), six, 9100), false);
-  assert.equal(namesExactly(opened, loopback, 9100), true);
-  assert.equal(namesExactly(range({ address: '127.0.0.1', prefix: 32, family: 4 }), loopback, 9100), false);
-  assert.equal(namesExactly(range({ address: '127.0.0.0', prefix: 8, family: 4, port: 9100 }), loopback, 9100), false);
+  assert.equal(matchesExactly(opened, loopback, 9100), true);
+  assert.equal(matchesExactly(range({ address: '127.0.0.1', prefix: 32, family: 4 }), loopback, 9100), false);
+  assert.equal(
+    matchesExactly(range({ address: '127.0.0.0', prefix: 8, family: 4, port: 9100 }), loopback, 9100),
+    false,
+  );
 });
 
 test('treats a range of IPv4-mapped addresses as the range of IPv4 addresses', () => {

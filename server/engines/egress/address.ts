@@ -64,7 +64,7 @@ export const covers = (outer: Range, address: Address, port: number): boolean =>
   startsWith(address.bytes, outer.bytes, outer.prefix);
 
 /** Whether the range is exactly this address and this port. */
-export const namesExactly = (outer: Range, address: Address, port: number): boolean =>
+export const matchesExactly = (outer: Range, address: Address, port: number): boolean =>
   outer.port !== undefined && outer.prefix === address.bytes.length * 8 && covers(outer, address, port);
 
 function startsWith(bytes: Uint8Array, start: Uint8Array, bits: number): boolean {

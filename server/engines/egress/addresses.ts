@@ -13,14 +13,14 @@ export async function addressesOf(
 ): Promise<readonly Address[]> {
   const itself = parseAddress(hostname);
   if (itself) return [itself];
-  const texts = await resolved(hostname, resolve, limits, signal);
+  const texts = await resolveName(hostname, resolve, limits, signal);
   const addresses = texts.map(parseAddress).filter(address => address !== undefined);
   // An address that cannot be parsed cannot be checked, so the whole answer is rejected.
   if (addresses.length === 0 || addresses.length !== texts.length) throw new Failed('name_not_resolved');
   return addresses;
 }
 
-async function resolved(
+async function resolveName(
   hostname: string,
   resolve: Resolve,
   limits: EgressLimits,

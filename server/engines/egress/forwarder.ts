@@ -180,7 +180,7 @@ function sendResponse(proxied: ProxiedResponse, proxy: Upstream | undefined, fai
       throw proxy ? new ProxyFailed('proxy_refused_user', proxy.name) : new Failed('bad_answer');
     response.sendDate = false;
     const headers = endToEnd(incoming.rawHeaders);
-    if (inChunks(proxied)) headers.push('Transfer-Encoding', 'chunked');
+    if (isChunked(proxied)) headers.push('Transfer-Encoding', 'chunked');
     response.writeHead(status, incoming.statusMessage, headers);
   } catch (error) {
     incoming.destroy();
@@ -194,7 +194,7 @@ function sendResponse(proxied: ProxiedResponse, proxy: Upstream | undefined, fai
 }
 
 /** Chunked responses stay chunked. A chunk keeps its size unless it arrived in several reads. */
-const inChunks = ({ incoming, response }: ProxiedResponse): boolean =>
+const isChunked = ({ incoming, response }: ProxiedResponse): boolean =>
   incoming.headers['transfer-encoding'] === 'chunked' && response.req.httpVersion === '1.1';
 
 function sendChunks({ incoming, response }: ProxiedResponse): void {
@@ -211,7 +211,7 @@ function sendResponseBody(proxied: ProxiedResponse): void {
   const { incoming, response } = proxied;
   // A complete body is sent in one write, because each write wakes the browser.
   if (incoming.complete) {
-    if (inChunks(proxied)) sendChunks(proxied);
+    if (isChunked(proxied)) sendChunks(proxied);
     else response.end(incoming.read());
     return;
   }

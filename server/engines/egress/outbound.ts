@@ -27,9 +27,9 @@ interface Watched extends OutboundConnection {
 export class OutboundConnections {
   readonly #open = new Set<Watched>();
   #opened = 0;
-  #closedUp = 0;
-  #closedDown = 0;
-  #closedByProxy = 0;
+  #closedBytesUp = 0;
+  #closedBytesDown = 0;
+  #closedProxyBytes = 0;
   readonly #departures: Departures | undefined;
 
   constructor(departures?: Departures) {
@@ -43,9 +43,9 @@ export class OutboundConnections {
     this.#departures?.add(connection.socket);
     connection.socket.once('close', () => {
       this.#open.delete(watched);
-      this.#closedUp += connection.socket.bytesWritten;
-      this.#closedDown += connection.socket.bytesRead;
-      if (connection.upstream) this.#closedByProxy += bytesOf(connection);
+      this.#closedBytesUp += connection.socket.bytesWritten;
+      this.#closedBytesDown += connection.socket.bytesRead;
+      if (connection.upstream) this.#closedProxyBytes += bytesOf(connection);
     });
   }
 
@@ -59,16 +59,16 @@ export class OutboundConnections {
 
   /** Bytes sent from the session to the outside, including the overhead of HTTP and TLS. */
   get bytesUp(): number {
-    return sum(this.#open, connection => connection.socket.bytesWritten, this.#closedUp);
+    return sum(this.#open, connection => connection.socket.bytesWritten, this.#closedBytesUp);
   }
 
   get bytesDown(): number {
-    return sum(this.#open, connection => connection.socket.bytesRead, this.#closedDown);
+    return sum(this.#open, connection => connection.socket.bytesRead, this.#closedBytesDown);
   }
 
   /** Bytes in both directions through upstream proxies. */
   get bytesByProxy(): number {
-    return sum(this.#open, connection => (connection.upstream ? bytesOf(connection) : 0), this.#closedByProxy);
+    return sum(this.#open, connection => (connection.upstream ? bytesOf(connection) : 0), this.#closedProxyBytes);
   }
 
   closeIdle(nowMs: number, { idleMs, halfClosedIdleMs }: EgressLimits): void {

@@ -14,7 +14,7 @@ const PROBE_MS = 8_000;
 /** RFC 6761: `.invalid` never resolves. */
 const UNRESOLVABLE = { hostname: 'berth-probe.invalid', port: 443 };
 /** Statuses with which web servers respond to CONNECT. Proxies respond with other statuses. */
-const NOT_A_PROXY: ReadonlySet<number> = new Set([400, 405, 501]);
+const WEB_SERVER_STATUSES: ReadonlySet<number> = new Set([400, 405, 501]);
 
 /** Rejects with ProxyFailed, or with Refused if the session may not reach the proxy's address. */
 export async function probeUpstream(upstream: Upstream, options: UpstreamOptions, signal: AbortSignal): Promise<void> {
@@ -62,7 +62,7 @@ async function ask(upstream: Upstream, target: Target, { socket }: UpstreamConne
   }
   const status = await connectStatus(socket, upstream, target).catch(ignoreHangUp);
   if (status === 407) throw new ProxyFailed('proxy_refused_user', upstream.name);
-  if (status !== undefined && NOT_A_PROXY.has(status)) throw new ProxyFailed('not_a_proxy', upstream.name);
+  if (status !== undefined && WEB_SERVER_STATUSES.has(status)) throw new ProxyFailed('not_a_proxy', upstream.name);
   return status !== undefined;
 }
 

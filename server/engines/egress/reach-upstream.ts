@@ -37,7 +37,7 @@ export async function reachUpstream(
   upstream: Upstream,
   { resolve, check, limits }: UpstreamOptions,
   signal: AbortSignal,
-  make = ordinary,
+  make = plainSocket,
 ): Promise<UpstreamConnection> {
   try {
     const addresses = await addressesOf(upstream, resolve, limits, signal);
@@ -45,7 +45,7 @@ export async function reachUpstream(
     const { socket: raw, address } = await dial(
       addresses,
       upstream.port,
-      upstream.scheme === 'https' ? ordinary : make,
+      upstream.scheme === 'https' ? plainSocket : make,
       limits,
       signal,
     );
@@ -56,7 +56,7 @@ export async function reachUpstream(
   }
 }
 
-const ordinary = (): Socket => new Socket({ allowHalfOpen: true });
+const plainSocket = (): Socket => new Socket({ allowHalfOpen: true });
 
 /** Opens a tunnel through the proxy. Resolves when the socket is connected to the target. */
 export async function tunnelThrough(

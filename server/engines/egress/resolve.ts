@@ -17,17 +17,17 @@ export interface ResolverOptions {
   /** `address:port` of name servers. Absent: those of the machine. */
   readonly servers?: readonly string[];
   /** Only tests override them. */
-  readonly waits?: Partial<ResolveWaits>;
+  readonly waits?: Partial<ResolveTimeouts>;
 }
 
-export interface ResolveWaits {
+export interface ResolveTimeouts {
   /** How long to wait for a response before the query is repeated. */
   readonly queryMs: number;
   /** How long to wait for the second address family after the first has been resolved (resolution delay of RFC 8305). */
   readonly otherFamilyMs: number;
 }
 
-const WAITS: ResolveWaits = { queryMs: 2000, otherFamilyMs: 250 };
+const DEFAULT_TIMEOUTS: ResolveTimeouts = { queryMs: 2000, otherFamilyMs: 250 };
 const QUERY_TRIES = 3;
 const CACHED_NAMES_MAX = 512;
 const CACHED_SECONDS_MAX = 60;
@@ -43,7 +43,7 @@ interface Found {
  * session.
  */
 export function createResolver({ hosts, clock, servers, waits }: ResolverOptions): Resolve {
-  const { queryMs, otherFamilyMs } = { ...WAITS, ...waits };
+  const { queryMs, otherFamilyMs } = { ...DEFAULT_TIMEOUTS, ...waits };
   const resolver = new Resolver({ timeout: queryMs, tries: QUERY_TRIES });
   if (servers) resolver.setServers([...servers]);
   const cache = new NameCache(clock);

@@ -5,7 +5,7 @@ import {
   type AddressRange,
   address4,
   covers,
-  namesExactly,
+  matchesExactly,
   type Range,
   range,
   rangeOf,
@@ -113,7 +113,7 @@ export function addressRules(allow: readonly AddressRange[], machine: ThisMachin
         allowed.some(entry => matches(entry, candidate, port));
       if (
         candidates.some(
-          candidate => machine.listens(candidate, port) && !isAllowed(connectedAddress(candidate), namesExactly),
+          candidate => machine.listens(candidate, port) && !isAllowed(connectedAddress(candidate), matchesExactly),
         )
       )
         return { allowed: false, rule: 'own_service' };
@@ -125,7 +125,8 @@ export function addressRules(allow: readonly AddressRange[], machine: ThisMachin
       }
       if (
         candidates.some(
-          candidate => machine.has(candidate, port, local) && !isAllowed(connectedAddress(candidate), namesThisMachine),
+          candidate =>
+            machine.has(candidate, port, local) && !isAllowed(connectedAddress(candidate), matchesThisMachine),
         )
       )
         return { allowed: false, rule: 'own_address' };
@@ -175,6 +176,6 @@ function connectedAddress(address: Address): Address {
  * Whether the range covers this address and only addresses of this machine: it is a single address, or a range within
  * loopback.
  */
-const namesThisMachine = (outer: Range, address: Address, port: number): boolean =>
+const matchesThisMachine = (outer: Range, address: Address, port: number): boolean =>
   (outer.prefix === address.bytes.length * 8 || (isLoopback(address) && outer.prefix >= LOOPBACK_4_BITS)) &&
   covers(outer, address, port);

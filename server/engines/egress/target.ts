@@ -24,8 +24,8 @@ const AUTHORITY = /^(\[[^\]]*\]|[^[\]:]+):(\d{1,5})$/;
  * Characters that end the host in a URL, or that URL parsing drops or changes, are rejected. So are bytes above 127,
  * which Node decodes as Latin-1. Names in other scripts arrive as punycode or percent-encoded.
  */
-const IN_A_HOST = /^[!-~]+$/;
-const NOT_IN_A_HOST = /[/\\?#@]/;
+const PRINTABLE_ASCII = /^[!-~]+$/;
+const URL_DELIMITERS = /[/\\?#@]/;
 
 /** The `host:port` of CONNECT. */
 export function authorityTarget(authority: string): Target | undefined {
@@ -49,7 +49,7 @@ export function absoluteTarget(requestTarget: string): AbsoluteTarget | undefine
   return target && { target, host: url.host, path: rest.startsWith('/') ? rest : `/${rest}` };
 }
 
-const isPlain = (authority: string): boolean => IN_A_HOST.test(authority) && !NOT_IN_A_HOST.test(authority);
+const isPlain = (authority: string): boolean => PRINTABLE_ASCII.test(authority) && !URL_DELIMITERS.test(authority);
 
 const parse = (text: string): URL | undefined => URL.parse(text) ?? undefined;
 

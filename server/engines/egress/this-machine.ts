@@ -36,10 +36,10 @@ export function thisMachine({
   interfaces = networkInterfaces,
 }: ThisMachineOptions): ThisMachine {
   let known: ReadonlySet<string> = new Set();
-  let readAgainMs = Number.NEGATIVE_INFINITY;
+  let nextReadMs = Number.NEGATIVE_INFINITY;
   const isOwn = (address: Address): boolean => {
-    if (clock.monotonicMs() >= readAgainMs) {
-      readAgainMs = clock.monotonicMs() + INTERFACES_MS;
+    if (clock.monotonicMs() >= nextReadMs) {
+      nextReadMs = clock.monotonicMs() + INTERFACES_MS;
       const texts = Object.values(interfaces()).flatMap(entries => entries?.map(entry => entry.address) ?? []);
       known = new Set(texts.map(keyOfText));
     }

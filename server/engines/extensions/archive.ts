@@ -131,22 +131,22 @@ async function inflate(zip: ZipFile, entry: Entry, bounds: SizeLimit): Promise<R
 /** Limits the number of inflated bytes of an archive, both in total and relative to the size of the archive. */
 class SizeLimit {
   readonly #ratioBytesMax: number;
-  #announced = 0;
-  #inflated = 0;
+  #declaredBytes = 0;
+  #inflatedBytes = 0;
 
   constructor(archiveBytes: number) {
     this.#ratioBytesMax = Math.max(RATIO_FREE_BYTES, RATIO_MAX * archiveBytes);
   }
 
   addDeclared(bytes: number): void {
-    this.#announced += bytes;
-    const refused = this.#refusal(this.#announced);
+    this.#declaredBytes += bytes;
+    const refused = this.#refusal(this.#declaredBytes);
     if (refused) throw refused;
   }
 
   addInflated(bytes: number): Error | null {
-    this.#inflated += bytes;
-    return this.#refusal(this.#inflated);
+    this.#inflatedBytes += bytes;
+    return this.#refusal(this.#inflatedBytes);
   }
 
   #refusal(bytes: number): Error | null {
@@ -175,8 +175,8 @@ const tooManyEntries = (count: number) =>
 
 /** Returns a refusal for an error of the zip reader, which means a damaged archive, but not for a disk error. */
 function asRefusal(error: unknown): unknown {
-  const isOfDisk = error instanceof Error && 'syscall' in error;
-  if (!(error instanceof Error) || error.name === 'Fault' || isOfDisk) return error;
+  const isDiskError = error instanceof Error && 'syscall' in error;
+  if (!(error instanceof Error) || error.name === 'Fault' || isDiskError) return error;
   return refusal('damaged', `the archive is damaged (${textOf(error)})`, 'Pack it again.');
 }
 

@@ -2,7 +2,7 @@
 import { type JsonObject, textAt } from '../../kit/json.ts';
 import { isLoopback } from '../../kit/loopback.ts';
 import { fetchJson, type Send } from './fetch-json.ts';
-import { OpenIdTrouble, type Outcome, outcomeOf } from './trouble.ts';
+import { OpenIdError, type Outcome, outcomeOf } from './trouble.ts';
 
 /** Signature algorithms that need no shared secret. `none` is not one of them. */
 const ALGORITHMS = ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512', 'ES256', 'ES384', 'ES512', 'EdDSA'] as const;
@@ -27,10 +27,9 @@ export const discover = (send: Send, check: CheckAddress, issuer: string): Promi
   outcomeOf(async () => {
     const url = `${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`;
     const { status, json } = await fetchJson(send, 'The discovery document', { method: 'GET', url });
-    if (status !== 200)
-      throw new OpenIdTrouble(`The request for the discovery document returned the status ${status}.`);
+    if (status !== 200) throw new OpenIdError(`The request for the discovery document returned the status ${status}.`);
     if (textAt(json, 'issuer') !== issuer)
-      throw new OpenIdTrouble('The issuer in the discovery document differs from the configured issuer.');
+      throw new OpenIdError('The issuer in the discovery document differs from the configured issuer.');
     const endSessionEndpoint =
       'end_session_endpoint' in json ? await endpoint(json, 'end_session_endpoint', check) : undefined;
     return {
@@ -50,9 +49,9 @@ async function endpoint(json: JsonObject, name: string, check: CheckAddress): Pr
   const url = text.length <= URL_CHARACTERS_MAX ? URL.parse(text) : null;
   const isSafe = url && (url.protocol === 'https:' || (url.protocol === 'http:' && isLoopback(url.hostname)));
   if (!isSafe || url.username || url.password || text.includes('#'))
-    throw new OpenIdTrouble(`${name} in the discovery document is not an https address.`);
+    throw new OpenIdError(`${name} in the discovery document is not an https address.`);
   const refused = await check(text);
-  if (refused) throw new OpenIdTrouble(`${name} in the discovery document is refused. ${refused.words}`);
+  if (refused) throw new OpenIdError(`${name} in the discovery document is refused. ${refused.words}`);
   return text;
 }
 
@@ -60,7 +59,7 @@ function algorithmsIn(json: JsonObject): readonly string[] {
   const named = json.id_token_signing_alg_values_supported;
   const known = ALGORITHMS.filter(one => Array.isArray(named) && named.includes(one));
   if (known.length > 0) return known;
-  throw new OpenIdTrouble('The provider does not sign ID tokens with a supported public-key algorithm.');
+  throw new OpenIdError('The provider does not sign ID tokens with a supported public-key algorithm.');
 }
 
 /** Reads metadata that Berth has stored. */

@@ -2,7 +2,7 @@
 // object is refused.
 import { parseJson } from '../../kit/foreign.ts';
 import { isObject, type JsonObject } from '../../kit/json.ts';
-import { OpenIdTrouble } from './trouble.ts';
+import { OpenIdError } from './trouble.ts';
 
 const DEADLINE_MS = 10_000;
 const BYTES_MAX = 262_144;
@@ -30,8 +30,8 @@ export async function fetchJson(
 ): Promise<{ readonly status: number; readonly json: JsonObject }> {
   const headers = { accept: 'application/json', ...call.headers };
   const answer = await send({ ...call, headers, deadlineMs: DEADLINE_MS, maxResponseBytes: BYTES_MAX });
-  if (answer.kind === 'failed') throw new OpenIdTrouble(`${what} could not be read. ${answer.words}`);
+  if (answer.kind === 'failed') throw new OpenIdError(`${what} could not be read. ${answer.words}`);
   const json = parseJson(answer.body);
-  if (!isObject(json)) throw new OpenIdTrouble(`${what} is not a JSON object.`);
+  if (!isObject(json)) throw new OpenIdError(`${what} is not a JSON object.`);
   return { status: answer.status, json };
 }

@@ -4,10 +4,10 @@ import { createLocalJWKSet, errors, type JSONWebKeySet, type JWTVerifyGetKey } f
 import type { Clock } from '../../kit/clock.ts';
 import type { JsonObject } from '../../kit/json.ts';
 import { fetchJson, type Send } from './fetch-json.ts';
-import { OpenIdTrouble } from './trouble.ts';
+import { OpenIdError } from './trouble.ts';
 
 const KEPT_MS = 600_000;
-const AGAIN_MS = 30_000;
+const REFETCH_AFTER_MS = 30_000;
 const SETS_MAX = 1_000;
 const KEYS_MAX = 100;
 
@@ -34,7 +34,7 @@ export class KeySets {
         return await known.get(header, token);
       } catch (error) {
         if (!(error instanceof errors.JWKSNoMatchingKey)) throw error;
-        const fresh = await this.#set(jwksUri, AGAIN_MS);
+        const fresh = await this.#set(jwksUri, REFETCH_AFTER_MS);
         return fresh.get(header, token);
       }
     };
@@ -46,7 +46,7 @@ export class KeySets {
     if (known && nowMs - known.readAtMs < notOlderMs) return known;
     const { status, json } = await fetchJson(this.#send, 'The keys of the provider', { method: 'GET', url: jwksUri });
     if (status !== 200)
-      throw new OpenIdTrouble(`The request for the keys of the provider returned the status ${status}.`);
+      throw new OpenIdError(`The request for the keys of the provider returned the status ${status}.`);
     const set = { get: createLocalJWKSet(keySetIn(json)), readAtMs: nowMs };
     this.#sets.delete(jwksUri);
     this.#sets.set(jwksUri, set);
@@ -59,7 +59,7 @@ export class KeySets {
 function keySetIn(json: JsonObject): JSONWebKeySet {
   const { keys } = json;
   if (!Array.isArray(keys) || keys.length > KEYS_MAX)
-    throw new OpenIdTrouble(`The keys of the provider are not a list of at most ${KEYS_MAX} keys.`);
+    throw new OpenIdError(`The keys of the provider are not a list of at most ${KEYS_MAX} keys.`);
   // The library checks each key when a token names it.
   return { keys: keys.filter(key => typeof key === 'object' && key !== null && !Array.isArray(key)) };
 }

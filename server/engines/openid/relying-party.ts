@@ -7,7 +7,7 @@ import { textAt } from '../../kit/json.ts';
 import type { ProviderMetadata } from './discovery.ts';
 import { fetchJson, type Send } from './fetch-json.ts';
 import { KeySets } from './key-sets.ts';
-import { OpenIdTrouble, type Outcome, outcomeOf } from './trouble.ts';
+import { OpenIdError, type Outcome, outcomeOf } from './trouble.ts';
 
 /** Clocks may differ by this much. */
 const TOLERANCE_SECONDS = 60;
@@ -28,7 +28,7 @@ export interface CodeGrant {
   readonly maxAge?: number;
 }
 
-export interface Identified {
+export interface IdentifiedSubject {
   readonly subject: string;
   readonly name?: string;
   readonly authTime: Date;
@@ -46,7 +46,7 @@ export class RelyingParty {
     this.#keys = new KeySets(send, clock);
   }
 
-  identify(provider: ProviderMetadata, client: Client, grant: CodeGrant): Promise<Outcome<Identified>> {
+  identify(provider: ProviderMetadata, client: Client, grant: CodeGrant): Promise<Outcome<IdentifiedSubject>> {
     return outcomeOf(async () => {
       const { idToken, accessToken } = await this.#exchange(provider, client, grant);
       const { payload, algorithm } = await this.#verified(provider, client, idToken);
@@ -78,13 +78,13 @@ export class RelyingParty {
       url: tokenEndpoint,
       headers: {
         'content-type': 'application/x-www-form-urlencoded',
-        ...(isBasic ? { authorization: basic(id, secret) } : {}),
+        ...(isBasic ? { authorization: basicAuthorization(id, secret) } : {}),
       },
       body: Buffer.from(form.toString()),
     });
-    if (status !== 200) throw new OpenIdTrouble(`The provider refused the code with the status ${status}.`);
+    if (status !== 200) throw new OpenIdError(`The provider refused the code with the status ${status}.`);
     const idToken = textAt(json, 'id_token');
-    if (idToken === undefined) throw new OpenIdTrouble('The provider returned no ID token.');
+    if (idToken === undefined) throw new OpenIdError('The provider returned no ID token.');
     return { idToken, accessToken: textAt(json, 'access_token') };
   }
 
@@ -111,8 +111,8 @@ export class RelyingParty {
   #check(payload: JWTPayload, { id }: Client, { nonce, maxAge }: CodeGrant): void {
     const now = this.#clock.now().getTime() / 1000;
     if (payload.nonce !== nonce) throw refused('nonce');
-    const isForOthers = Array.isArray(payload.aud) && payload.aud.length > 1;
-    if (payload.azp === undefined ? isForOthers : payload.azp !== id) throw refused('azp');
+    const hasOtherAudiences = Array.isArray(payload.aud) && payload.aud.length > 1;
+    if (payload.azp === undefined ? hasOtherAudiences : payload.azp !== id) throw refused('azp');
     if (payload.iat === undefined || Math.abs(now - payload.iat) > TOLERANCE_SECONDS) throw refused('iat');
     const { auth_time: authTime } = payload;
     if (authTime !== undefined && !isPast(authTime, now)) throw refused('auth_time');
@@ -124,7 +124,7 @@ export class RelyingParty {
 const isPast = (time: unknown, now: number): boolean =>
   typeof time === 'number' && Number.isSafeInteger(time) && time >= 0 && time <= now + TOLERANCE_SECONDS;
 
-const refused = (claim: string): OpenIdTrouble => new OpenIdTrouble(`The ID token is not valid: ${claim}.`);
+const refused = (claim: string): OpenIdError => new OpenIdError(`The ID token is not valid: ${claim}.`);
 
 /** Checks `at_hash` (OpenID Connect Core, 3.1.3.8). The hash function is that of the signature algorithm. */
 function checkAccessToken({ at_hash: hash }: JWTPayload, algorithm: string, accessToken: string | undefined): void {
@@ -136,7 +136,7 @@ function checkAccessToken({ at_hash: hash }: JWTPayload, algorithm: string, acce
   if (hash !== whole.subarray(0, whole.length / 2).toString('base64url')) throw refused('at_hash');
 }
 
-const basic = (id: string, secret: string): string =>
+const basicAuthorization = (id: string, secret: string): string =>
   `Basic ${Buffer.from(`${encoded(id)}:${encoded(secret)}`).toString('base64')}`;
 
 /** Encodes a client id or secret (RFC 6749, 2.3.1). */

@@ -149,7 +149,7 @@ function problemOf({ name, kind }: TarEntry): string | undefined {
   if (segments.length > DEPTH_MAX) return `is nested more than ${DEPTH_MAX} levels deep`;
   if (segments.some(step => step === '' || step === '.' || step === '..')) return 'has an invalid path';
   const [profile, kept] = segments;
-  const belongs =
+  const isStoredPart =
     profile === 'Default' && STORED_ENTRIES.some(known => known === kept) && (kept !== 'Network' || isCookieFile(name));
-  return belongs ? undefined : 'is not one of the stored parts of a profile';
+  return isStoredPart ? undefined : 'is not one of the stored parts of a profile';
 }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { crc32c } from './leveldb/crc32c.ts';
-import { unsnap } from './leveldb/snappy.ts';
+import { decompressSnappy } from './leveldb/snappy.ts';
 import { LOCAL_STORAGE, readLocalStorage, writeLocalStorage } from './local-storage.ts';
 
 const NOW = new Date('2026-11-20T10:00:00Z');
@@ -42,7 +42,7 @@ test('omits an incomplete record at the end of a truncated log', async () => {
 
 test('computes known checksums, decompresses known data, and refuses invalid data', async () => {
   assert.equal(crc32c(Buffer.from('123456789')), 0xe3069283);
-  assert.equal(unsnap(Buffer.from('09086162630903', 'hex')).toString(), 'abcabcabc');
+  assert.equal(decompressSnappy(Buffer.from('09086162630903', 'hex')).toString(), 'abcabcabc');
   for (const bad of ['ff', '09086162', '09086162630909', '09086162630900', '01f0ff', 'ffffffff7f00'])
-    assert.throws(() => unsnap(Buffer.from(bad, 'hex')), bad);
+    assert.throws(() => decompressSnappy(Buffer.from(bad, 'hex')), bad);
 });

@@ -62,9 +62,9 @@ export class Staging {
   /** Moves the profile out of the box if it is complete. The box's folder is trusted; its content is not. */
   async moveProfile(boxFolder: string): Promise<void> {
     if (!(await this.#has('clean')) || (await this.#has('profile'))) return;
-    const inBox = join(boxFolder, 'profile');
-    if (!(await isFolder(inBox))) return;
-    await moveDurably(inBox, this.profile);
+    const boxProfile = join(boxFolder, 'profile');
+    if (!(await isFolder(boxProfile))) return;
+    await moveDurably(boxProfile, this.profile);
   }
 
   async hasProfile(): Promise<boolean> {

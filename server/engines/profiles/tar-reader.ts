@@ -77,7 +77,7 @@ class Blocks {
    * must be zeros too.
    */
   async header(): Promise<{ name: string; kind: string; size: number } | undefined> {
-    const block = await this.#exactly(BLOCK_BYTES);
+    const block = await this.#readExactly(BLOCK_BYTES);
     if (!block.every(byte => byte === 0)) return parseHeader(block);
     do {
       const behind = this.#waiting.read(this.#waiting.length);
@@ -88,7 +88,7 @@ class Blocks {
 
   async readSmall(size: number): Promise<Buffer> {
     if (size > PAX_BYTES_MAX) throw new TarError(`a tar header has ${size} bytes; the limit is ${PAX_BYTES_MAX}`);
-    const bytes = await this.#exactly(size);
+    const bytes = await this.#readExactly(size);
     await this.skip(padding(size));
     return bytes;
   }
@@ -103,10 +103,10 @@ class Blocks {
   }
 
   async skip(bytes: number): Promise<void> {
-    await this.#exactly(bytes);
+    await this.#readExactly(bytes);
   }
 
-  async #exactly(length: number): Promise<Buffer> {
+  async #readExactly(length: number): Promise<Buffer> {
     while (this.#waiting.length < length) if (!(await this.#readMore())) throw new TarError('the tar is truncated');
     return this.#waiting.read(length);
   }

@@ -8,9 +8,9 @@ const HOST_BYTES_MAX = 8 * 1024 ** 3;
  * A paused session continues when it is below this share of the limit, so that slow storage does not turn every segment
  * into a gap.
  */
-const RESUMED_AT = 0.75;
+const RESUME_BELOW = 0.75;
 /** Below this share of the limits, segments may be held back. */
-const EASY_BELOW = 0.125;
+const HOLD_BACK_BELOW = 0.125;
 
 export interface BacklogLimits {
   readonly sessionBytes?: number;
@@ -46,9 +46,9 @@ export class Backlog {
   }
 
   /** Whether segments of the session may be held back. */
-  isEasyFor(session: string): boolean {
+  mayHoldBack(session: string): boolean {
     const waitingBytes = this.#sessions.get(session) ?? 0;
-    return waitingBytes < this.#sessionMax * EASY_BELOW && this.#bytes < this.#hostMax * EASY_BELOW;
+    return waitingBytes < this.#sessionMax * HOLD_BACK_BELOW && this.#bytes < this.#hostMax * HOLD_BACK_BELOW;
   }
 
   isFullFor(session: string): boolean {
@@ -57,4 +57,4 @@ export class Backlog {
 }
 
 const isFull = (before: boolean, bytes: number, max: number): boolean =>
-  before ? bytes > max * RESUMED_AT : bytes >= max;
+  before ? bytes > max * RESUME_BELOW : bytes >= max;

@@ -37,7 +37,7 @@ const SETTLE_WATCHED_MS = 50;
 const RESTART_MIN_MS = 100;
 const RESTART_MAX_MS = 2_000;
 /** An acknowledgement certainly reaches the browser within this time. */
-const ARRIVES_MS = 20;
+const ARRIVAL_MAX_MS = 20;
 /**
  * A page that has painted nothing is captured after this time at the latest. The time is shorter than a gap that would
  * be reported in the recording.
@@ -93,20 +93,20 @@ export class Capture implements Closeable {
   #frames = 0;
   #inFlight = IN_FLIGHT;
   /** Resolves when the last frame has been handled. Frames are handled in order. */
-  #taking: Promise<unknown> = Promise.resolve();
-  #begunWith = 0;
-  #doneWith = 0;
+  #handling: Promise<unknown> = Promise.resolve();
+  #framesBegun = 0;
+  #framesDone = 0;
   /** Chromium numbers the runs of a screencast. Frames of earlier runs are ignored. */
-  #runSeen = -1;
-  #runEnded = -1;
+  #lastRun = -1;
+  #lastEndedRun = -1;
   /** Whether no frame has come since the last start. */
-  #isUnseen = false;
-  #doneAtStart = 0;
+  #isAwaitingFrame = false;
+  #framesDoneAtStart = 0;
   /** When the last frames of this run were acknowledged, and how many frames were handled then; newest last. */
   #acknowledged: Array<{ readonly atMs: number; readonly done: number }> = [];
   #dueMs = Number.NEGATIVE_INFINITY;
   /** The number of frames received before the last navigation. */
-  #framesBefore: number | undefined;
+  #framesBeforeNavigation: number | undefined;
   #starts = 0;
   #restartMs = RESTART_MIN_MS;
   #frameMs = Number.NEGATIVE_INFINITY;
@@ -123,7 +123,7 @@ export class Capture implements Closeable {
       else if (method === 'Page.lifecycleEvent' && params.name === 'firstPaint') this.#begin();
       else if (method === 'Page.loadEventFired') void this.#loaded();
     });
-    if (options.isUnpainted) void this.#beginLater();
+    if (options.isUnpainted) void this.#beginAtFirstPaint();
     else this.#begin();
   }
 
@@ -136,7 +136,7 @@ export class Capture implements Closeable {
 
   /** Call when the first viewer has arrived or the last one has left. */
   viewersChanged(): void {
-    if (this.#closing.signal.aborted || this.#inFlight === this.#inFlightWanted) return;
+    if (this.#closing.signal.aborted || this.#inFlight === this.#inFlightTarget) return;
     if (this.#running) this.#stop();
     this.#start();
   }
@@ -153,7 +153,7 @@ export class Capture implements Closeable {
 
   /** Resolves when the frames that have arrived so far are handled. */
   async handled(): Promise<void> {
-    await this.#taking;
+    await this.#handling;
   }
 
   get #hasBegun(): boolean {
@@ -168,7 +168,7 @@ export class Capture implements Closeable {
   /**
    * Starts the screencast at the first paint, which Chromium reports once for each document, or after UNPAINTED_MAX_MS.
    */
-  async #beginLater(): Promise<void> {
+  async #beginAtFirstPaint(): Promise<void> {
     this.#options.channel.post('Page.enable');
     this.#options.channel.post('Page.setLifecycleEventsEnabled', { enabled: true });
     await this.#sleep(UNPAINTED_MAX_MS);
@@ -179,16 +179,16 @@ export class Capture implements Closeable {
     this.#running = true;
     this.#acknowledgedMs = this.#options.clock.monotonicMs();
     this.#acknowledged = [];
-    if (!this.#isUnseen) this.#doneAtStart = this.#doneWith;
-    this.#isUnseen = true;
-    this.#inFlight = this.#inFlightWanted;
+    if (!this.#isAwaitingFrame) this.#framesDoneAtStart = this.#framesDone;
+    this.#isAwaitingFrame = true;
+    this.#inFlight = this.#inFlightTarget;
     const start = ++this.#starts;
     const asked = { ...SCREENCAST, maxFramesInFlight: this.#inFlight };
-    this.#options.channel.send('Page.startScreencast', asked).catch(() => this.#startLater(start));
+    this.#options.channel.send('Page.startScreencast', asked).catch(() => this.#retryStart(start));
   }
 
   /** Tries a failed start again. Chromium refuses to start while a page is being created or replaced (measured). */
-  async #startLater(start: number): Promise<void> {
+  async #retryStart(start: number): Promise<void> {
     await this.#sleep(this.#restartMs);
     this.#restartMs = Math.min(this.#restartMs * 2, RESTART_MAX_MS);
     const isOver = this.#closing.signal.aborted || this.#options.channel.isGone;
@@ -197,7 +197,7 @@ export class Capture implements Closeable {
 
   #navigated({ frame }: JsonObject): void {
     if (!isObject(frame) || frame.parentId !== undefined) return;
-    this.#framesBefore = this.#frames;
+    this.#framesBeforeNavigation = this.#frames;
   }
 
   /**
@@ -205,17 +205,17 @@ export class Capture implements Closeable {
    * enabled it.
    */
   async #loaded(): Promise<void> {
-    if (this.#framesBefore === this.#frames) await this.#settle();
+    if (this.#framesBeforeNavigation === this.#frames) await this.#settle();
   }
 
   async #frame(params: JsonObject, picture: Buffer | undefined): Promise<void> {
     const run = numberAt(params, 'sessionId');
-    if (run <= this.#runEnded) return;
-    if (run > this.#runSeen) this.#acknowledged = [];
+    if (run <= this.#lastEndedRun) return;
+    if (run > this.#lastRun) this.#acknowledged = [];
     const frame = readFrame(params, picture, this.#ahead);
     if (!frame || this.#closing.signal.aborted) return;
-    this.#runSeen = run;
-    this.#isUnseen = false;
+    this.#lastRun = run;
+    this.#isAwaitingFrame = false;
     // Chromium encodes several frames at a time, so an older one may arrive last (measured). It is acknowledged and not shown.
     const isOutdated = frame.browserMs < this.#newestMs;
     const isNew = !isOutdated && !this.#last?.equals(frame.jpeg);
@@ -232,7 +232,7 @@ export class Capture implements Closeable {
     if (!this.#running) return this.#start();
     if (start !== this.#starts) return;
     const gapMs = this.#acknowledge(run) - paintedMs;
-    if (result === 'overmasked' || gapMs > -ARRIVES_MS)
+    if (result === 'overmasked' || gapMs > -ARRIVAL_MAX_MS)
       await this.#settle(isNew && this.#isWatched ? SETTLE_WATCHED_MS : SETTLE_MS, result === 'overmasked');
   }
 
@@ -245,19 +245,19 @@ export class Capture implements Closeable {
   }
 
   async #handleFrame(frame: CapturedFrame): Promise<FrameResult> {
-    this.#begunWith++;
+    this.#framesBegun++;
     // The owner has already logged the error.
-    const done = this.#taking.then(() => this.#options.onFrame(frame)).catch((): FrameResult => 'kept');
-    this.#taking = done;
+    const done = this.#handling.then(() => this.#options.onFrame(frame)).catch((): FrameResult => 'kept');
+    this.#handling = done;
     const result = await done;
-    this.#doneWith++;
+    this.#framesDone++;
     return result;
   }
 
   /** The value of `ahead` for a frame that arrives now. */
   get #ahead(): number {
-    const done = this.#acknowledged.at(-this.#inFlight)?.done ?? this.#doneAtStart;
-    return this.#begunWith - done + 1;
+    const done = this.#acknowledged.at(-this.#inFlight)?.done ?? this.#framesDoneAtStart;
+    return this.#framesBegun - done + 1;
   }
 
   /** Returns the paint time by our clock, and sets when the next frame is due. */
@@ -284,7 +284,7 @@ export class Capture implements Closeable {
 
   #stop(): void {
     this.#running = false;
-    this.#runEnded = this.#runSeen;
+    this.#lastEndedRun = this.#lastRun;
     this.#options.channel.post('Page.stopScreencast');
   }
 
@@ -298,7 +298,7 @@ export class Capture implements Closeable {
   #acknowledge(run: number): number {
     this.#acknowledgedMs = this.#options.clock.monotonicMs();
     this.#options.channel.post('Page.screencastFrameAck', { sessionId: run });
-    const allowed = { atMs: this.#acknowledgedMs, done: this.#doneWith };
+    const allowed = { atMs: this.#acknowledgedMs, done: this.#framesDone };
     this.#acknowledged = [...this.#acknowledged, allowed].slice(-this.#inFlight);
     return this.#acknowledged.at(-this.#inFlight)?.atMs ?? Number.NEGATIVE_INFINITY;
   }
@@ -334,7 +334,7 @@ export class Capture implements Closeable {
     return this.#options.isWatched();
   }
 
-  get #inFlightWanted(): number {
+  get #inFlightTarget(): number {
     return this.#isWatched ? IN_FLIGHT_WATCHED : IN_FLIGHT;
   }
 

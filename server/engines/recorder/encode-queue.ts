@@ -10,7 +10,7 @@ import type { Fragment } from './fmp4.ts';
 /** How long segments are gathered for one process: segments that are released together arrive one after another. */
 const GATHER_MS = 50;
 /** Maximum number of segments in one process, which bounds the wait of the next segment. */
-const TOGETHER_MAX = 8;
+const SEGMENTS_PER_PROCESS_MAX = 8;
 
 export interface EncodeRequest {
   readonly session: string;
@@ -53,7 +53,7 @@ export class EncodeQueue {
   async #next(): Promise<void> {
     const together = this.#take();
     if (together.length === 0) return;
-    const closing = whenAll(together.map(({ signal }) => signal));
+    const closing = whenAllAborted(together.map(({ signal }) => signal));
     try {
       await this.#encode(together, closing.signal);
     } finally {
@@ -67,7 +67,7 @@ export class EncodeQueue {
     const first = this.#waiting.find(({ isUrgent }) => isUrgent) ?? this.#waiting[0];
     if (!first) return [];
     const others = this.#waiting.filter(one => one !== first && isSimilar(one, first));
-    const together = [first, ...others.slice(0, TOGETHER_MAX - 1)];
+    const together = [first, ...others.slice(0, SEGMENTS_PER_PROCESS_MAX - 1)];
     this.#waiting = this.#waiting.filter(one => !together.includes(one));
     return together;
   }
@@ -96,7 +96,7 @@ const isSimilar = (one: EncodeRequest, other: EncodeRequest): boolean =>
  * Returns a signal that aborts when all signals have aborted, so that the work continues as long as any result is
  * wanted.
  */
-function whenAll(signals: readonly AbortSignal[]): Closeable & { readonly signal: AbortSignal } {
+function whenAllAborted(signals: readonly AbortSignal[]): Closeable & { readonly signal: AbortSignal } {
   const control = new AbortController();
   const onAbort = (): void => {
     if (signals.every(({ aborted }) => aborted)) control.abort(signals[0]?.reason);

@@ -55,13 +55,13 @@ export class EndedRecordings implements Closeable {
     this.#release(this.#waiting.filter(one => one.session === session));
   }
 
-  askAll(): void {
+  releaseAll(): void {
     this.#release(this.#waiting);
   }
 
   async close(): Promise<void> {
     this.#closing.abort(new Error('the recorder is closed'));
-    this.askAll();
+    this.releaseAll();
     await this.#ticking;
   }
 

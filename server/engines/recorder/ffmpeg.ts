@@ -17,7 +17,7 @@ const OUTPUT_BYTES_MAX = 128 * 1024 ** 2;
 const STDERR_BYTES_MAX = 1024 ** 2;
 const ENCODE_MS = 60_000;
 /** Added to ENCODE_MS for each further segment in the process. */
-const ENCODE_EACH_MORE_MS = 10_000;
+const ENCODE_EXTRA_SEGMENT_MS = 10_000;
 /**
  * Time between two segments that are encoded in one process, and the minimum length of such a segment. In this time the
  * rate control buffer refills completely, so it is as long even if full segments are shorter.
@@ -77,7 +77,7 @@ const FROM_FRAMES = [
   ...['-threads', '1', '-protocol_whitelist', 'pipe', '-format_whitelist', 'concat,matroska,webm'],
   ...['-codec_whitelist', 'mjpeg', '-max_pixels', String(PICTURE_PIXELS_MAX)],
 ];
-const FROM_FRAMES_OF_ONE = [...FROM_FRAMES, '-f', 'matroska', '-i', 'pipe:0'];
+const FROM_SINGLE_FILE = [...FROM_FRAMES, '-f', 'matroska', '-i', 'pipe:0'];
 const FROM_LIST = [...FROM_FRAMES, '-f', 'concat', '-safe', '0', '-i', 'pipe:0'];
 const FROM_SEGMENT = ['-threads', '1', '-protocol_whitelist', 'pipe', '-f', 'mp4', '-i', 'pipe:0'];
 /** The first descriptor that a confined process does not use itself. */
@@ -145,11 +145,11 @@ export class Ffmpeg {
       const [one] = opened;
       const isAlone = one !== undefined && all.length === 1;
       const input = isAlone ? { stdin: one, files: [] } : { stdin: [Buffer.from(listOf(all))], files: opened };
-      const [from, keys] = isAlone ? [FROM_FRAMES_OF_ONE, []] : [FROM_LIST, ['-force_key_frames', keyTimes(all)]];
+      const [from, keys] = isAlone ? [FROM_SINGLE_FILE, []] : [FROM_LIST, ['-force_key_frames', keyTimes(all)]];
       const args = [...from, ...TIMES, '-vf', COLOURS, ...keys, ...rateLimits(first.size), ...ENCODE];
       const counts = all.map(({ times }) => times.length);
       const samples = counts.reduce((sum, count) => sum + count, 0);
-      const deadlineMs = ENCODE_MS + ENCODE_EACH_MORE_MS * (all.length - 1);
+      const deadlineMs = ENCODE_MS + ENCODE_EXTRA_SEGMENT_MS * (all.length - 1);
       const fragment = await this.#fragment(args, input, samples, deadlineMs, signal);
       return isAlone ? [fragment] : splitAtKeyFrames(fragment, counts);
     } finally {

@@ -104,9 +104,9 @@ function readTables(content: Buffer, tables: Map<number, Uint16Array>): void {
 function readQuantizers(content: Buffer, quantizers: Map<number, number>): void {
   for (let at = 0; at < content.length; ) {
     const kind = content[at] ?? 0;
-    const isOvermasked = kind >> 4 === 1;
-    quantizers.set(kind & 15, isOvermasked ? content.readUInt16BE(at + 1) : (content[at + 1] ?? 1));
-    at += 1 + COEFFICIENTS * (isOvermasked ? 2 : 1);
+    const is16Bit = kind >> 4 === 1;
+    quantizers.set(kind & 15, is16Bit ? content.readUInt16BE(at + 1) : (content[at + 1] ?? 1));
+    at += 1 + COEFFICIENTS * (is16Bit ? 2 : 1);
   }
 }
 

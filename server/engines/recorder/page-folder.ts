@@ -47,7 +47,7 @@ const NOTE = 'page.json';
 /**
  * Append mode: after an incomplete frame was cut off, the next frame is written directly after the last complete frame.
  */
-const NEW_TO_APPEND = constants.O_WRONLY | constants.O_CREAT | constants.O_TRUNC | constants.O_APPEND;
+const CREATE_FOR_APPEND = constants.O_WRONLY | constants.O_CREAT | constants.O_TRUNC | constants.O_APPEND;
 const SEGMENT_FILE = /^(\d+)\.(\d+)(?:\.(\d+))?\.mkv$/;
 
 export class PageFolder {
@@ -95,7 +95,7 @@ export class PageFolder {
   }
 
   async begin(segment: RawSegment, size: Size): Promise<SegmentWriter> {
-    const file = await open(this.pathOf(segment), NEW_TO_APPEND, 0o600);
+    const file = await open(this.pathOf(segment), CREATE_FOR_APPEND, 0o600);
     return new SegmentWriter(file, journalHead(size), 0, bytes => this.#count(segment.sequence, bytes));
   }
 

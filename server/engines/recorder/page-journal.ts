@@ -11,7 +11,7 @@ export const SEGMENT_MS = 6_000;
 /** A frame may arrive this long after it was painted. Segments are not closed earlier. */
 const LATE_MS = 300;
 /** If a frame seems to be delayed for longer, its time comes from a calendar clock that differs from the server's. */
-const CLOCKS_AGREE_MS = 10_000;
+const CLOCK_SKEW_MAX_MS = 10_000;
 /** Delay before writing is tried again after the disk refused a frame. */
 const RETRY_MS = 2_000;
 /** The first picture is shown from the beginning of the page on, but at most for this long before it was painted. */
@@ -24,7 +24,7 @@ export interface JournalListener {
   lost(fromMs: number, toMs: number, why: string): void;
 }
 
-interface Open {
+interface OpenSegment {
   readonly segment: RawSegment;
   readonly size: Size;
   readonly writer: SegmentWriter;
@@ -36,13 +36,13 @@ export class PageJournal {
   readonly note: PageNote;
   readonly #clock: Clock;
   readonly #listener: JournalListener;
-  #open: Open | undefined;
+  #open: OpenSegment | undefined;
   #last: { readonly frame: TimedFrame; readonly size: Size } | undefined;
   #next = 1;
   /** How far the clock of the browser is ahead of the server's clock. Unknown before the first frame of this process. */
   #aheadMs: number | undefined;
   /** The lower bound of `#aheadMs`: no frame arrives before it was painted. */
-  #aheadLeastMs = Number.NEGATIVE_INFINITY;
+  #aheadMinMs = Number.NEGATIVE_INFINITY;
   #lostSinceMs: number | undefined;
   #retryAtMs = 0;
   /** End of the segment that was closed last. */
@@ -111,11 +111,11 @@ export class PageJournal {
    * calendar clock shows how late.
    */
   #compareClocks({ browserMs, at }: CapturedFrame): void {
-    const leastMs = browserMs - this.#clock.monotonicMs();
-    const onItsWayMs = this.#clock.now().getTime() - at.getTime();
-    const isKnown = onItsWayMs >= 0 && onItsWayMs <= CLOCKS_AGREE_MS;
-    this.#aheadLeastMs = Math.max(this.#aheadLeastMs, leastMs);
-    this.#aheadMs = Math.max(this.#aheadLeastMs, isKnown ? leastMs + onItsWayMs : leastMs);
+    const minAheadMs = browserMs - this.#clock.monotonicMs();
+    const delayMs = this.#clock.now().getTime() - at.getTime();
+    const isKnown = delayMs >= 0 && delayMs <= CLOCK_SKEW_MAX_MS;
+    this.#aheadMinMs = Math.max(this.#aheadMinMs, minAheadMs);
+    this.#aheadMs = Math.max(this.#aheadMinMs, isKnown ? minAheadMs + delayMs : minAheadMs);
   }
 
   /** Closes segments that are six seconds long, even if nothing has changed. */
@@ -263,7 +263,7 @@ export class PageJournal {
     if (full) await this.#finish(full, endMs);
   }
 
-  async #finish({ segment, size, writer, times }: Open, endMs: number): Promise<void> {
+  async #finish({ segment, size, writer, times }: OpenSegment, endMs: number): Promise<void> {
     this.#closedMs = Math.max(this.#closedMs, endMs);
     await writer.close();
     if (times.length === 0 || endMs <= segment.startMs) return this.folder.drop(segment);

@@ -76,7 +76,7 @@ export class PageMask {
 
   readonly mask: Mask = async frame => {
     if (this.#options.isCovered()) {
-      const jpeg = await blacked(frame.jpeg, this.#options.workers, this.#options.session);
+      const jpeg = await blackedOut(frame.jpeg, this.#options.workers, this.#options.session);
       return jpeg && { jpeg, isOvermasked: false };
     }
     const unchanged = { jpeg: frame.jpeg, isOvermasked: false };
@@ -95,7 +95,7 @@ export class PageMask {
   async still(take: () => Promise<Still>): Promise<MaskedStill | undefined> {
     if (this.#options.isCovered()) {
       const still = await take();
-      const jpeg = await blacked(still.jpeg, this.#options.workers, this.#options.session);
+      const jpeg = await blackedOut(still.jpeg, this.#options.workers, this.#options.session);
       return jpeg && { ...still, jpeg, unmasked: still.jpeg };
     }
     if (this.#options.kind === 'none') return unmasked(await take());
@@ -127,7 +127,7 @@ export class PageMask {
 
   /** Masks the rectangles in the picture. Also returns undefined if the workers are overloaded. */
   async #paint(frame: Still, rects: readonly Rect[]): Promise<Buffer | undefined> {
-    const shown = toPicture(frame, rects);
+    const shown = toPicturePixels(frame, rects);
     if (!shown) return undefined;
     const { workers, session } = this.#options;
     const input = { jpeg: frame.jpeg, rects: shown };
@@ -138,15 +138,15 @@ export class PageMask {
   /** Returns the positions of the fields in document coordinates. Each frame carries its own scroll offset. */
   async #fields(): Promise<readonly Rect[]> {
     const page = [...this.#targets.values()].find(({ channel }) => channel.kind === 'page');
-    if (!page || (await this.#inView()).length === 0) return [];
+    if (!page || (await this.#visibleRects()).length === 0) return [];
     const before = await scrollOf(page.channel);
-    const rects = await this.#inView();
+    const rects = await this.#visibleRects();
     const after = await scrollOf(page.channel);
     if (rects.length > FIELDS_MAX) return [EVERYTHING];
     return rects.map(rect => union(moved(rect, before), moved(rect, after)));
   }
 
-  async #inView(): Promise<readonly Rect[]> {
+  async #visibleRects(): Promise<readonly Rect[]> {
     const each = await Promise.all(
       [...this.#targets.values()].map(async target => {
         const rects = await target.fields();
@@ -178,14 +178,14 @@ class MaskedTarget {
   readonly #secrets: Pick<SecretTexts, 'forms'>;
   /** Execution contexts by frame id. */
   #worlds = new Map<string, number>();
-  #areKnown = false;
+  #areWorldsKnown = false;
 
   constructor(channel: TargetChannel, kind: 'password' | 'all', secrets: Pick<SecretTexts, 'forms'>) {
     this.channel = channel;
     this.#all = kind === 'all';
     this.#secrets = secrets;
     channel.on(method => {
-      if (method.startsWith('Page.frame')) this.#areKnown = false;
+      if (method.startsWith('Page.frame')) this.#areWorldsKnown = false;
     });
     channel.post('Page.enable');
     channel.post('Page.addScriptToEvaluateOnNewDocument', {
@@ -241,7 +241,7 @@ class MaskedTarget {
       return await this.#ask();
     } catch (error) {
       if (this.channel.isGone) return [];
-      this.#areKnown = false;
+      this.#areWorldsKnown = false;
       return this.#ask().catch(again => {
         throw again ?? error;
       });
@@ -249,13 +249,13 @@ class MaskedTarget {
   }
 
   async #ask(): Promise<readonly Rect[]> {
-    if (!this.#areKnown) await this.#findWorlds();
+    if (!this.#areWorldsKnown) await this.#findWorlds();
     const each = await Promise.all([...this.#worlds.values()].map(world => this.#fieldsIn(world)));
     return each.flat();
   }
 
   async #findWorlds(): Promise<void> {
-    this.#areKnown = true;
+    this.#areWorldsKnown = true;
     const { frameTree } = await ask(this.channel, 'Page.getFrameTree');
     const worlds = new Map<string, number>();
     for (const frameId of framesOf(frameTree)) {
@@ -297,7 +297,7 @@ class MaskedTarget {
 }
 
 /** Returns the picture in black. Undefined if the workers are overloaded. The picture must not be kept then. */
-export async function blacked(jpeg: Buffer, workers: Workers, session: string): Promise<Buffer | undefined> {
+export async function blackedOut(jpeg: Buffer, workers: Workers, session: string): Promise<Buffer | undefined> {
   const input = { jpeg, rects: [EVERYTHING] };
   const { jpeg: black } = await workers.run(BLACKOUT, input, { of: session }).catch(() => ({ jpeg: undefined }));
   return black && Buffer.from(black.buffer);
@@ -359,7 +359,7 @@ function union(a: Rect, b: Rect): Rect {
 }
 
 /** Converts CSS pixels of the page to pixels of the picture. */
-function toPicture({ jpeg, metadata }: Still, rects: readonly Rect[]): readonly Rect[] | undefined {
+function toPicturePixels({ jpeg, metadata }: Still, rects: readonly Rect[]): readonly Rect[] | undefined {
   const size = jpegSize(jpeg);
   if (!size) return undefined;
   const scale = (size.width / (metadata.deviceWidth || size.width)) * (metadata.pageScaleFactor || 1);

@@ -44,7 +44,7 @@ const UNPAINTED_MS = 1_000;
 const TOO_LARGE = `the picture has more than ${PICTURE_PIXELS_MAX} pixels`;
 
 /** Why recording of the page pauses. */
-export type NoRoom = 'disk_full' | 'backlog' | 'handoff';
+export type PauseReason = 'disk_full' | 'backlog' | 'handoff';
 
 export interface PageRecordingOptions extends Pick<Runtime, 'clock' | 'log'> {
   readonly id: RecordedPage;
@@ -56,7 +56,7 @@ export interface PageRecordingOptions extends Pick<Runtime, 'clock' | 'log'> {
   readonly due: () => Promise<void>;
   readonly sink: RecordingSink;
   /** Returns why recording must pause, or undefined if there is room for more on the disk. */
-  readonly noRoom: () => NoRoom | undefined;
+  readonly reasonToPause: () => PauseReason | undefined;
   /** While true, all pictures are black. */
   readonly isCovered: () => boolean;
   /** Called with the change in the number of bytes that are waiting to be stored. */
@@ -83,9 +83,9 @@ export class PageRecording {
   #journal: PageJournal | undefined;
   #beginning: Promise<PageJournal> | undefined;
   #span: Span | undefined;
-  #pausedFor: NoRoom | undefined;
+  #pauseReason: PauseReason | undefined;
   /** Why there is no picture for the time before the first picture. */
-  #unseen: { readonly kind: 'hidden' | 'missing'; readonly why: string } | undefined;
+  #initialGap: { readonly kind: 'hidden' | 'missing'; readonly why: string } | undefined;
   #isVisible = true;
   #ending = false;
   readonly #settled = Promise.withResolvers<void>();
@@ -103,7 +103,7 @@ export class PageRecording {
       folder: this.#folder,
       sink: {
         keep: segment => sink.keep(id, segment),
-        lose: (fromMs, toMs, why) => sink.span(id, { kind: 'missing', fromMs, toMs, why }),
+        reportGap: (fromMs, toMs, why) => sink.span(id, { kind: 'missing', fromMs, toMs, why }),
         done: async () => {
           await sink.done(id);
           unstored.delete(this);
@@ -124,17 +124,17 @@ export class PageRecording {
     recording.#pipeline.do(() => sink.began(id, note.startedAt));
     const journal = await PageJournal.resume(recording.#folder, note, clock, recording.#listener);
     recording.#journal = journal;
-    const blindMs = Math.max(journal.lastMs, aliveAt.getTime() - note.startedAt.getTime());
-    recording.#pipeline.do(() => sink.endSpans(id, blindMs));
+    const gapStartMs = Math.max(journal.lastMs, aliveAt.getTime() - note.startedAt.getTime());
+    recording.#pipeline.do(() => sink.endSpans(id, gapStartMs));
     return { recording, targetId: note.targetId };
   }
 
   /** Reports the time since `at` as a gap: the page is still open and was not observed. */
-  unseenSince(at: Date): void {
+  reportGapSince(at: Date): void {
     const journal = this.#journal;
     if (!journal?.isOpen) return;
-    const blindMs = Math.max(journal.lastMs, at.getTime() - journal.note.startedAt.getTime());
-    this.#openSpan('missing', blindMs, 'the service was down');
+    const gapStartMs = Math.max(journal.lastMs, at.getTime() - journal.note.startedAt.getTime());
+    this.#openSpan('missing', gapStartMs, 'the service was down');
   }
 
   capture(channel: TargetChannel, mask: Mask): void {
@@ -150,9 +150,9 @@ export class PageRecording {
   }
 
   tick(): void {
-    const why = this.#options.noRoom();
+    const why = this.#options.reasonToPause();
     if (why) this.#pause(why);
-    else if (this.#pausedFor) this.#unpause();
+    else if (this.#pauseReason) this.#unpause();
     void this.#journal?.tick();
   }
 
@@ -234,7 +234,7 @@ export class PageRecording {
 
   async #handleFrame(frame: CapturedFrame, channel: TargetChannel, mask: Mask): Promise<FrameResult> {
     const original = jpegSize(frame.jpeg);
-    if (original && isTooLarge(original)) return this.#tooLarge();
+    if (original && isTooLarge(original)) return this.#rejectTooLarge();
     const isCovered = this.#options.isCovered();
     const masked = await mask(frame);
     const size = masked && jpegSize(masked.jpeg);
@@ -244,9 +244,9 @@ export class PageRecording {
     if (this.#ending) return result;
     const shown = { ...frame, jpeg };
     this.hub.show({ jpeg, unmasked: frame.jpeg, at: frame.at, isCovered, ...size, metadata: frame.metadata });
-    const why = this.#options.noRoom();
+    const why = this.#options.reasonToPause();
     if (why) this.#pause(why);
-    if (this.#pausedFor) return result;
+    if (this.#pauseReason) return result;
     const journal = await this.#begun(shown, channel.id);
     if (journal && this.#span?.kind === 'missing') this.#closeSpan(frame.browserMs - journal.note.baseMs);
     await journal?.take(shown);
@@ -257,13 +257,13 @@ export class PageRecording {
    * Handles a frame that is too large. It is not decoded, so it cannot be masked either. There is a gap until a smaller
    * frame comes.
    */
-  #tooLarge(): FrameResult {
+  #rejectTooLarge(): FrameResult {
     const { id, log } = this.#options;
-    if (this.#ending || this.#pausedFor) return 'kept';
-    if (this.#span?.why === TOO_LARGE || this.#unseen?.why === TOO_LARGE) return 'kept';
+    if (this.#ending || this.#pauseReason) return 'kept';
+    if (this.#span?.why === TOO_LARGE || this.#initialGap?.why === TOO_LARGE) return 'kept';
     log.warn('recording.picture_too_large', { ...id });
     if (this.#journal) this.#openSpan('missing', this.#journal.nowMs, TOO_LARGE);
-    else this.#unseen ??= { kind: 'missing', why: TOO_LARGE };
+    else this.#initialGap ??= { kind: 'missing', why: TOO_LARGE };
     return 'kept';
   }
 
@@ -276,7 +276,7 @@ export class PageRecording {
       const journal = await this.#beginning;
       this.#journal = journal;
       this.#pipeline.do(() => sink.began(id, journal.note.startedAt));
-      this.#tellUnseen(leadMs);
+      this.#reportInitialGap(leadMs);
       return journal;
     } catch (error) {
       this.#beginning = undefined;
@@ -296,11 +296,11 @@ export class PageRecording {
   }
 
   /** The first frame is also shown for the time before it. If it came late, that time is reported as a gap. */
-  #tellUnseen(leadMs: number): void {
+  #reportInitialGap(leadMs: number): void {
     const { waited } = this.#appeared;
     const late = { kind: 'missing', why: waited ?? 'the page had not been painted yet' } as const;
-    if (waited || this.#unseen || leadMs >= UNPAINTED_MS)
-      this.#note({ ...(waited ? late : (this.#unseen ?? late)), fromMs: 0, toMs: leadMs });
+    if (waited || this.#initialGap || leadMs >= UNPAINTED_MS)
+      this.#note({ ...(waited ? late : (this.#initialGap ?? late)), fromMs: 0, toMs: leadMs });
   }
 
   #visible(isVisible: boolean): void {
@@ -308,15 +308,15 @@ export class PageRecording {
     if (this.#ending) return;
     if (isVisible) {
       if (this.#journal && this.#span?.kind === 'hidden') this.#closeSpan(this.#journal.nowMs);
-    } else if (!this.#journal) this.#unseen ??= { kind: 'hidden', why: 'another tab was in front' };
-    else if (this.#span?.kind !== 'hidden' && !this.#pausedFor) this.#openSpan('hidden', this.#journal.nowMs);
+    } else if (!this.#journal) this.#initialGap ??= { kind: 'hidden', why: 'another tab was in front' };
+    else if (this.#span?.kind !== 'hidden' && !this.#pauseReason) this.#openSpan('hidden', this.#journal.nowMs);
   }
 
-  #pause(why: NoRoom): void {
-    if (this.#pausedFor || this.#ending) return;
-    this.#pausedFor = why;
+  #pause(why: PauseReason): void {
+    if (this.#pauseReason || this.#ending) return;
+    this.#pauseReason = why;
     if (!this.#journal) {
-      this.#unseen ??= { kind: 'missing', why };
+      this.#initialGap ??= { kind: 'missing', why };
       return;
     }
     this.#openSpan('missing', this.#journal.nowMs, why);
@@ -325,7 +325,7 @@ export class PageRecording {
 
   /** Call when there is room again. Captures the page even if it has not changed. */
   #unpause(): void {
-    this.#pausedFor = undefined;
+    this.#pauseReason = undefined;
     if (!this.#isVisible && this.#journal) {
       this.#openSpan('hidden', this.#journal.nowMs);
       void this.#journal.unpause();

@@ -7,7 +7,7 @@ import type { Workers } from '../../kit/worker-pool.ts';
 import { Capture } from './capture.ts';
 import { numberAt, type TargetChannel } from './channel.ts';
 import { Hub } from './hub.ts';
-import { blacked, type PageMask, type Still, unmasked } from './page-mask.ts';
+import { blackedOut, type PageMask, type Still, unmasked } from './page-mask.ts';
 import type { Recorder } from './recorder.ts';
 
 /** Time limit for the screenshot that is taken of a background tab, because such a tab paints no frames. */
@@ -115,7 +115,7 @@ export class Pictures {
       isWatched: () => true,
       onFrame: async ({ jpeg, at, metadata }) => {
         const isCovered = this.#covered.has(session);
-        const shown = isCovered || isUnknown ? await blacked(jpeg, this.#workers, session) : jpeg;
+        const shown = isCovered || isUnknown ? await blackedOut(jpeg, this.#workers, session) : jpeg;
         if (!shown) return 'rejected';
         const { deviceWidth: width, deviceHeight: height } = metadata;
         hub.show({ jpeg: shown, unmasked: jpeg, isCovered, at, metadata, width, height });
@@ -146,7 +146,8 @@ export class Pictures {
       const wasCovered = this.#covered.has(session);
       const taken = mask ? await mask.still(take) : unmasked(await take());
       const isCovered = wasCovered || this.#covered.has(session);
-      const black = taken && (isCovered || isUnknown) ? await blacked(taken.jpeg, this.#workers, session) : taken?.jpeg;
+      const black =
+        taken && (isCovered || isUnknown) ? await blackedOut(taken.jpeg, this.#workers, session) : taken?.jpeg;
       if (!taken || !black || hub.newest) return;
       const still = { ...taken, jpeg: black };
       const { deviceWidth: width, deviceHeight: height } = still.metadata;

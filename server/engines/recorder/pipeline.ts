@@ -35,7 +35,7 @@ export interface PipelineSink {
   /** Stores a segment. Resolves when the segment is durable. Called again if that is not certain. */
   keep(segment: Segment): Promise<void>;
   /** Called for a period that cannot be shown. */
-  lose(fromMs: number, toMs: number, why: string): Promise<void>;
+  reportGap(fromMs: number, toMs: number, why: string): Promise<void>;
   /** Called when the whole page is stored. */
   done(): Promise<void>;
 }
@@ -163,7 +163,7 @@ export class Pipeline implements Closeable {
     const { segment, size } = job;
     const fragment = await this.#encoded(job);
     if (fragment) await sink.keep(segmentOf(segment, size, fragment));
-    else await sink.lose(segment.startMs, segment.endMs, 'the frames could not be encoded');
+    else await sink.reportGap(segment.startMs, segment.endMs, 'the frames could not be encoded');
     await folder.drop(segment);
   }
 
@@ -229,7 +229,7 @@ function segmentOf(
   const starts = times.map((atMs, index) => (index === 0 ? startMs : atMs));
   const durationsMs = starts.map((at, index) => (starts[index + 1] ?? endMs) - at);
   const { bytes, payloadAt } = segmentBytes({ sequence, startMs, durationsMs, sizes, payload });
-  return { sequence, startMs, durationsMs, sizes, size: even(size), init, bytes, payloadAt };
+  return { sequence, startMs, durationsMs, sizes, size: evenSize(size), init, bytes, payloadAt };
 }
 
-const even = ({ width, height }: Size): Size => ({ width: width + (width % 2), height: height + (height % 2) });
+const evenSize = ({ width, height }: Size): Size => ({ width: width + (width % 2), height: height + (height % 2) });

@@ -16,9 +16,9 @@ import type { Frame, Hub } from './hub.ts';
 import { type MaskKind, PageMask } from './page-mask.ts';
 import {
   type Appearance,
-  type NoRoom,
   PageRecording,
   type PageRecordingOptions,
+  type PauseReason,
   type RecordingSink,
 } from './page-recording.ts';
 import type { Typing, TypingOutcome } from './type-text.ts';
@@ -51,7 +51,7 @@ export interface RecorderOptions extends Pick<Runtime, 'clock' | 'log'> {
 }
 
 /** Why a part of a session is not recorded. */
-export type Shortfall = 'too_many_at_once' | Exclude<NoRoom, 'handoff'>;
+export type Shortfall = 'too_many_at_once' | Exclude<PauseReason, 'handoff'>;
 
 export interface RecordingOptions {
   readonly session: string;
@@ -75,7 +75,7 @@ export class Recorder implements Closeable {
   /** The last time that an earlier server wrote to the file `alive`. */
   #formerAliveAt: Date | undefined;
   readonly #backlog: Backlog;
-  #diskIsFull = false;
+  #isDiskFull = false;
   #alive: FileHandle | undefined;
   #ticks = 0;
   #ticking: Promise<void> | undefined;
@@ -166,8 +166,8 @@ export class Recorder implements Closeable {
   }
 
   /** Resolves when the recordings of all ended sessions are stored, or the recorder closes. */
-  async settledAll(): Promise<void> {
-    this.#ended.askAll();
+  async whenAllSettled(): Promise<void> {
+    this.#ended.releaseAll();
     await Promise.all([...this.#unstored].filter(page => page.hasEnded).map(page => page.settled));
   }
 
@@ -215,7 +215,7 @@ export class Recorder implements Closeable {
     const { folder, clock } = this.#options;
     if (this.#ticks++ % TICKS_PER_DISK_CHECK === 0) {
       const { bavail, bsize } = await statfs(folder);
-      this.#diskIsFull = bavail * bsize < MIN_FREE_BYTES;
+      this.#isDiskFull = bavail * bsize < MIN_FREE_BYTES;
     }
     // The time always has the same number of digits, so that a reader sees either the old time or the new one, never a
     // mix.
@@ -223,14 +223,14 @@ export class Recorder implements Closeable {
     await this.#alive.write(String(clock.now().getTime()), 0);
   }
 
-  #noRoomFor(session: string): Exclude<NoRoom, 'handoff'> | undefined {
-    if (this.#diskIsFull) return 'disk_full';
+  #shortageFor(session: string): Exclude<PauseReason, 'handoff'> | undefined {
+    if (this.#isDiskFull) return 'disk_full';
     return this.#backlog.isFullFor(session) ? 'backlog' : undefined;
   }
 
   #mayHold(session: string): boolean {
     const isWatched = this.#sessions.get(session)?.isWatchedNow ?? false;
-    return !isWatched && !this.#diskIsFull && this.#backlog.isEasyFor(session);
+    return !isWatched && !this.#isDiskFull && this.#backlog.mayHoldBack(session);
   }
 
   async #pagesOf(session: string): Promise<readonly number[]> {
@@ -250,9 +250,9 @@ export class Recorder implements Closeable {
       clock,
       log,
       isCovered: () => this.#sessions.get(session)?.isCovered ?? false,
-      noRoom: () => {
+      reasonToPause: () => {
         if (this.#sessions.get(session)?.isPausedForHandoff) return 'handoff';
-        const why = this.#noRoomFor(session);
+        const why = this.#shortageFor(session);
         if (why) short(why);
         return why;
       },
@@ -296,7 +296,7 @@ export class SessionRecording {
     for (const page of pages) {
       const resumed = await PageRecording.resume(this.#optionsOf(page), aliveAt);
       if (!resumed) continue;
-      resumed.recording.unseenSince(aliveAt);
+      resumed.recording.reportGapSince(aliveAt);
       this.#pages.set(resumed.targetId, resumed.recording);
       this.#numbers.set(page, resumed.recording);
     }
@@ -387,7 +387,7 @@ export class SessionRecording {
   /** The newest frame of all pages, including pages that have ended. */
   get newest(): Frame | undefined {
     const frames = [...this.#pages.values()].map(({ hub }) => hub.newest);
-    return [this.#last, ...frames].reduce(newer);
+    return [this.#last, ...frames].reduce(newerFrame);
   }
 
   /** Adds a frame that belongs to another site. Its fields are masked in the picture of the page that contains it. */
@@ -436,7 +436,7 @@ export class SessionRecording {
   }
 
   async #ended(targetId: string, recording: PageRecording): Promise<void> {
-    this.#last = newer(this.#last, recording.hub.newest);
+    this.#last = newerFrame(this.#last, recording.hub.newest);
     this.#pages.delete(targetId);
     this.#masks.delete(targetId);
     for (const [number, one] of this.#numbers) if (one === recording) this.#numbers.delete(number);
@@ -447,5 +447,5 @@ export class SessionRecording {
   }
 }
 
-const newer = (one: Frame | undefined, other: Frame | undefined): Frame | undefined =>
+const newerFrame = (one: Frame | undefined, other: Frame | undefined): Frame | undefined =>
   !one || (other && other.at > one.at) ? other : one;

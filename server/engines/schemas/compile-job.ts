@@ -23,7 +23,7 @@ export function work({ schemas }: CompileInput): CompileOutput {
     } catch (error) {
       return { path, message: error instanceof Error ? error.message.slice(0, 300) : 'cannot be compiled' };
     }
-    for (const pattern of patternsIn(schema as Json)) tryOut(pattern); // A schema is JSON.
+    for (const pattern of patternsIn(schema as Json)) tryPattern(pattern); // A schema is JSON.
   }
   return {};
 }
@@ -32,7 +32,7 @@ export function work({ schemas }: CompileInput): CompileOutput {
  * Tries a pattern on the sample texts. This ends in time for a pattern without nested repetition. For any other
  * pattern, the pool ends the thread.
  */
-function tryOut(pattern: string): void {
+function tryPattern(pattern: string): void {
   const expression = new RegExp(pattern, 'u');
   const own = [...new Set(pattern.replace(/[\\()[\]{}*+?^$|]/g, ''))].slice(0, SAMPLES_OF_PATTERN_MAX);
   for (const sample of [...SAMPLES, ...own]) {
@@ -47,7 +47,7 @@ function patternsIn(value: Json): string[] {
   if (!isObject(value)) return [];
   return Object.entries(value).flatMap(([name, member]) => {
     if (name === 'pattern' && typeof member === 'string') return [member];
-    const ofNames = name === 'patternProperties' && isObject(member) ? Object.keys(member) : [];
-    return [...ofNames, ...patternsIn(member)];
+    const namePatterns = name === 'patternProperties' && isObject(member) ? Object.keys(member) : [];
+    return [...namePatterns, ...patternsIn(member)];
   });
 }

@@ -15,7 +15,7 @@ export async function adoptBox(
   host: BoxHost,
   session: SessionId,
   record: BoxRecord,
-  onLeft: () => void,
+  releaseSlot: () => void,
   signal: AbortSignal,
 ): Promise<RunningBox | undefined> {
   const leader = { pid: record.pid, startTicks: record.startTicks };
@@ -46,7 +46,7 @@ export async function adoptBox(
       processes,
       cgroup,
       egress,
-      onLeft,
+      releaseSlot,
       clock,
       log,
     },

@@ -41,7 +41,7 @@ export class BoxHost {
   readonly sessionsDir: string;
   readonly listener = listenerCommand();
   readonly links: LinkCommands;
-  readonly openFilesMax = hardLimitOfOpenFiles();
+  readonly openFilesMax = openFilesHardLimit();
   readonly #firstUid: number | undefined;
   readonly #trash: Trash;
 
@@ -94,7 +94,7 @@ export class BoxHost {
 }
 
 /** Returns HARD from the line "Max open files  SOFT  HARD  files". */
-export function hardLimitOfOpenFiles(): number {
+export function openFilesHardLimit(): number {
   const hard = /^Max open files\s+\S+\s+(\S+)/m.exec(readFileSync('/proc/self/limits', 'utf8'))?.[1];
   return hard === undefined || hard === 'unlimited' ? Number.POSITIVE_INFINITY : Number(hard);
 }

@@ -69,7 +69,7 @@ export class BoxProcesses {
     });
   }
 
-  leaderIsAlive(): boolean {
+  isLeaderAlive(): boolean {
     return isAlive(this.leader);
   }
 
@@ -77,7 +77,7 @@ export class BoxProcesses {
     const known = [this.leader, this.init].filter(process => process !== undefined).filter(isAlive);
     const ofSession = this.#jailed
       ? []
-      : processesOfSession(this.leader.pid).filter(process => this.#isNotOlder(process));
+      : processesOfSession(this.leader.pid).filter(process => this.#startedAfterLeader(process));
     return [...known, ...this.#cgroup.processes(), ...ofSession, ...(search || !this.init ? this.#marked() : [])];
   }
 
@@ -103,7 +103,7 @@ export class BoxProcesses {
     // `init` is found through the children of the leader, so it must be known before the leader dies.
     if (!this.init) return;
     killProcess(this.init);
-    const left = () => (this.leaderIsAlive() ? undefined : true);
+    const left = () => (this.isLeaderAlive() ? undefined : true);
     await until(CHAIN_EXIT_WITHIN_MS, 'the process chain of a box to exit', left, CHECK_EVERY_MS).catch(() => {});
   }
 
@@ -119,7 +119,7 @@ export class BoxProcesses {
    * Whether a process is not older than the leader. Process session ids are reused, so an older process is not part of
    * the box.
    */
-  #isNotOlder(process: Process): boolean {
+  #startedAfterLeader(process: Process): boolean {
     return BigInt(process.startTicks) >= BigInt(this.leader.startTicks);
   }
 }

@@ -1,7 +1,7 @@
 // How many sessions a machine can hold, by engine.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { capacityInWords, capacityOf } from './capacity.ts';
+import { capacityOf, describeCapacity } from './capacity.ts';
 
 const GIB = 1024 ** 3;
 
@@ -12,4 +12,4 @@ test('a machine can hold and start more sessions with headless-shell than with C
 });
 
 test('a machine with too little memory holds no sessions', () =>
-  assert.match(capacityInWords('chromium', { memoryBytes: GIB / 2, processors: 1 }), /about 0 idle sessions/));
+  assert.match(describeCapacity('chromium', { memoryBytes: GIB / 2, processors: 1 }), /about 0 idle sessions/));

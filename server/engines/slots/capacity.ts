@@ -8,13 +8,13 @@ interface Figures {
   /** Private memory of an idle session with a page. */
   readonly idleBytes: number;
   /** Processor time of a cold create → title → release, with the server's part. */
-  readonly lifeCpuSeconds: number;
+  readonly cycleCpuSeconds: number;
 }
 
 /** Measured on AMD EPYC, Debian 12, Chromium 156.0.8078.79, 2026-11-23: docs/engines.md. */
 const FIGURES: Readonly<Record<Engine, Figures>> = {
-  chromium: { idleBytes: 101 * MIB, lifeCpuSeconds: 1.24 },
-  'headless-shell': { idleBytes: 61 * MIB, lifeCpuSeconds: 0.79 },
+  chromium: { idleBytes: 101 * MIB, cycleCpuSeconds: 1.24 },
+  'headless-shell': { idleBytes: 61 * MIB, cycleCpuSeconds: 0.79 },
 };
 /** Memory for the system, the server and its database. */
 const RESERVED_BYTES = 1024 * MIB;
@@ -41,14 +41,14 @@ export function thisMachine(): Machine {
 }
 
 export function capacityOf(engine: Engine, { memoryBytes, processors }: Machine): Capacity {
-  const { idleBytes, lifeCpuSeconds } = FIGURES[engine];
+  const { idleBytes, cycleCpuSeconds } = FIGURES[engine];
   return {
     idleSessions: Math.max(0, Math.floor((memoryBytes - RESERVED_BYTES) / idleBytes)),
-    startsPerMinute: Math.floor((processors * 60) / lifeCpuSeconds),
+    startsPerMinute: Math.floor((processors * 60) / cycleCpuSeconds),
   };
 }
 
-export function capacityInWords(engine: Engine, machine: Machine): string {
+export function describeCapacity(engine: Engine, machine: Machine): string {
   const { idleSessions, startsPerMinute } = capacityOf(engine, machine);
   return `${engine}: about ${idleSessions} idle sessions in memory, ${startsPerMinute} cold sessions a minute`;
 }

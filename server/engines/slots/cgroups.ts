@@ -42,7 +42,7 @@ export interface CgroupSources {
   readonly pid: number;
 }
 
-const sourcesOfThisProcess = (): CgroupSources => ({
+const readCgroupSources = (): CgroupSources => ({
   mountinfo: readFileSync('/proc/self/mountinfo', 'utf8'),
   membership: readFileSync('/proc/self/cgroup', 'utf8'),
   pid: process.pid,
@@ -53,7 +53,7 @@ export class Cgroups {
   readonly #sources: CgroupSources;
   #locations: ReadonlyMap<Controller | Counter, Location>;
 
-  constructor(install: string, sources = sourcesOfThisProcess()) {
+  constructor(install: string, sources = readCgroupSources()) {
     this.#base = `berth-${install}`;
     this.#sources = sources;
     this.#locations = this.#findLocations();
@@ -105,7 +105,7 @@ export class Cgroups {
 
 function limit(controller: Controller | Counter, { version }: Location, folder: string, limits: Limits): void {
   const write = (file: string, value: string | number): void => writeFileSync(join(folder, file), String(value));
-  const writeIfThere = (file: string, value: string | number): boolean => attempt(() => write(file, value));
+  const writeIfExists = (file: string, value: string | number): boolean => attempt(() => write(file, value));
   const quota = Math.round(limits.cpus * CPU_PERIOD_US);
   if (controller === 'pids') write('pids.max', limits.pids);
   if (controller === 'cpu' && version === 1) {
@@ -115,13 +115,13 @@ function limit(controller: Controller | Counter, { version }: Location, folder: 
   if (controller === 'cpu' && version === 2) write('cpu.max', `${quota} ${CPU_PERIOD_US}`);
   if (controller === 'memory' && version === 1) {
     write('memory.limit_in_bytes', limits.memoryBytes);
-    writeIfThere('memory.memsw.limit_in_bytes', limits.memoryBytes);
+    writeIfExists('memory.memsw.limit_in_bytes', limits.memoryBytes);
   }
   if (controller === 'memory' && version === 2) {
     write('memory.max', limits.memoryBytes);
-    writeIfThere('memory.swap.max', 0);
+    writeIfExists('memory.swap.max', 0);
     // Off, because the rest of the browser must survive when one renderer runs out of memory.
-    writeIfThere('memory.oom.group', 0);
+    writeIfExists('memory.oom.group', 0);
   }
 }
 

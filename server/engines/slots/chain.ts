@@ -99,7 +99,7 @@ function script(options: ChainOptions): string {
     // If the server dies before it sends the line, nothing starts.
     ...(options.gated ? ['read -r filled', 'test "$filled" = filled'] : []),
     ...(jailed ? [`exec ${FILTER_DESCRIPTOR}<${quoted(options.filter)}`] : []),
-    `exec ${quotedAll(lastCommand(options))} </dev/null ${CHANNEL_DESCRIPTOR}<&-`,
+    `exec ${quoteAll(lastCommand(options))} </dev/null ${CHANNEL_DESCRIPTOR}<&-`,
   ].join('\n');
 }
 
@@ -108,16 +108,16 @@ function script(options: ChainOptions): string {
  * page loads. It is orphaned, so that it leaves no zombie.
  */
 const network = (options: ChainOptions): readonly string[] => [
-  `printf '%s\\n' ${quotedAll(options.links)} | ip -batch -`,
+  `printf '%s\\n' ${quoteAll(options.links)} | ip -batch -`,
   // Even without an address, IPv6 would have a multicast route. It remains where /proc/sys is read-only.
   '{ echo 1 > /proc/sys/net/ipv6/conf/eth0/disable_ipv6; } 2>/dev/null || true',
-  `(${quotedAll(options.listener)} 3<&- 4<&- &)`,
+  `(${quoteAll(options.listener)} 3<&- 4<&- &)`,
 ];
 
 /** These mounts exist only in the box's private mount namespace. */
 const stage = (options: ChainOptions): readonly string[] => [
   `mount --bind ${quoted(options.session.path)} ${STAGED_SESSION}`,
-  ...options.staged.map(mount => `mount --bind ${quotedAll([mount.from, mount.stage])}`),
+  ...options.staged.map(mount => `mount --bind ${quoteAll([mount.from, mount.stage])}`),
 ];
 
 function lastCommand(options: ChainOptions): readonly string[] {
@@ -181,4 +181,4 @@ export function reenter(form: Form, pid: number, listener: readonly string[]): C
 }
 
 const quoted = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`;
-const quotedAll = (words: readonly string[]): string => words.map(quoted).join(' ');
+const quoteAll = (words: readonly string[]): string => words.map(quoted).join(' ');

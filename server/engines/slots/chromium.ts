@@ -37,24 +37,27 @@ export const ENGINES = Object.keys(INSTALLATIONS) as readonly Engine[]; // TypeS
 const VERSION_WITHIN_MS = 20_000;
 
 export const findBrowser = (engine: Engine, explicit?: string): string | undefined =>
-  placesOf(engine, explicit).find(path => isExecutable(path) && isFile(path));
+  candidatePaths(engine, explicit).find(path => isExecutable(path) && isFile(path));
 
 export const findChromium = (explicit?: string): string | undefined => findBrowser('chromium', explicit);
 
 /** Describes where the engine was searched for, and what the operator can do because it is absent. */
-export function absenceOf(engine: Engine, explicit?: string): { readonly why: string; readonly cure: string } {
+export function explainMissingEngine(
+  engine: Engine,
+  explicit?: string,
+): { readonly why: string; readonly cure: string } {
   const { package: name, setting } = INSTALLATIONS[engine];
   return {
-    why: `not found at ${placesOf(engine, explicit).join(', ')}`,
+    why: `not found at ${candidatePaths(engine, explicit).join(', ')}`,
     cure: `Install it: \`apt-get install ${name}\`. Or set ${setting} to the path of the binary, not of its launcher script.`,
   };
 }
 
-const placesOf = (engine: Engine, explicit?: string): readonly string[] =>
+const candidatePaths = (engine: Engine, explicit?: string): readonly string[] =>
   explicit === undefined ? INSTALLATIONS[engine].places : [explicit];
 
 /** Returns a text such as "Chromium 156.0.7200.0", or undefined if the binary does not run. */
-export async function versionOfChromium(path: string): Promise<string | undefined> {
+export async function readChromiumVersion(path: string): Promise<string | undefined> {
   return within(VERSION_WITHIN_MS, 'chromium --version', async signal => {
     const child = spawn(path, ['--version'], { stdio: ['ignore', 'pipe', 'ignore'], env: { PATH: TOOL_PATH }, signal });
     const [output] = await Promise.all([text(child.stdout), once(child, 'exit', { signal })]);

@@ -13,7 +13,7 @@ import { findTool } from './tools.ts';
 const FILTER = '/proc/self/coredump_filter';
 const LIMIT_MS = 5_000;
 
-export function forbidCoreFiles(log: Log): void {
+export function disableCoreDumps(log: Log): void {
   try {
     writeFileSync(FILTER, '0');
   } catch (error) {

@@ -2,14 +2,14 @@
 import { mkdirSync, readdirSync, statfsSync } from 'node:fs';
 import { freemem, totalmem } from 'node:os';
 import { reason } from '../../kit/fault.ts';
-import { hardLimitOfOpenFiles } from './box-host.ts';
-import { capacityInWords, capacityOf, thisMachine } from './capacity.ts';
+import { openFilesHardLimit } from './box-host.ts';
+import { capacityOf, describeCapacity, thisMachine } from './capacity.ts';
 import { Cgroups, CONTROLLERS } from './cgroups.ts';
-import { absenceOf, ENGINES, findBrowser, versionOfChromium } from './chromium.ts';
+import { ENGINES, explainMissingEngine, findBrowser, readChromiumVersion } from './chromium.ts';
 import { cureForUserNamespaces } from './cures.ts';
 import { readInstallId } from './install.ts';
-import { createBoxHost, jailedForm, type OpenSlotsOptions, pathSetFor, requiredEngine } from './open-slots.ts';
-import { type Probed, type ProbeResult, probe } from './probe.ts';
+import { configuredPath, createBoxHost, jailedForm, type OpenSlotsOptions, requiredEngine } from './open-slots.ts';
+import { type ProbedBrowser, type ProbeResult, probe } from './probe.ts';
 import type { Engine } from './slots.ts';
 import { absentTools, findTool, JAIL_TOOLS, TOOLS } from './tools.ts';
 import { userNamespacesRefusal } from './user-namespaces.ts';
@@ -38,7 +38,7 @@ export async function examine(options: OpenSlotsOptions, signal?: AbortSignal): 
   return [
     userNamespaces(jailWanted),
     tools(jailWanted),
-    ...(await Promise.all(engines.map(engine => engineLine(options, engine)))),
+    ...(await Promise.all(engines.map(engine => checkEngine(options, engine)))),
     tool('ffmpeg', false, 'recordings', 'ffmpeg'),
     tool('certutil', false, 'sessions with custom certificates', 'libnss3-tools'),
     fonts(),
@@ -79,13 +79,13 @@ function tools(required: boolean): Finding {
 }
 
 /** Checks one engine. Only the engine that a create with an empty body uses is required. */
-async function engineLine(options: OpenSlotsOptions, engine: Engine): Promise<Finding> {
+async function checkEngine(options: OpenSlotsOptions, engine: Engine): Promise<Finding> {
   const required = engine === requiredEngine(options);
-  const explicit = pathSetFor(options, engine);
+  const explicit = configuredPath(options, engine);
   const path = findBrowser(engine, explicit);
-  const { why, cure } = absenceOf(engine, explicit);
+  const { why, cure } = explainMissingEngine(engine, explicit);
   if (path === undefined) return bad(engine, required, why, cure);
-  const version = await versionOfChromium(path);
+  const version = await readChromiumVersion(path);
   return version
     ? good(engine, required, `${version} at ${path}`)
     : bad(engine, required, `${path} does not run`, cure);
@@ -138,8 +138,8 @@ function memory(): Finding {
 /** Reports the capacity for each engine that is installed. `size` includes warm browsers. */
 function capacity(options: OpenSlotsOptions, engines: readonly Engine[]): Finding {
   const machine = thisMachine();
-  const installed = engines.filter(engine => findBrowser(engine, pathSetFor(options, engine)) !== undefined);
-  const detail = installed.map(engine => capacityInWords(engine, machine)).join('; ');
+  const installed = engines.filter(engine => findBrowser(engine, configuredPath(options, engine)) !== undefined);
+  const detail = installed.map(engine => describeCapacity(engine, machine)).join('; ');
   const held = capacityOf(requiredEngine(options), machine).idleSessions;
   if (held >= options.size) return good('capacity', false, detail);
   const asked = `up to ${options.size} browsers are allowed, including warm browsers`;
@@ -164,7 +164,7 @@ function sharedMemory(): Finding {
 }
 
 function openFiles(): Finding {
-  const limit = hardLimitOfOpenFiles();
+  const limit = openFilesHardLimit();
   if (limit >= MIN_OPEN_FILES) return good('open files', false, `at most ${limit}`);
   return bad(
     'open files',
@@ -186,7 +186,7 @@ async function browsersInBox(
 ): Promise<readonly Finding[]> {
   const findings: Finding[] = [];
   for (const engine of engines) {
-    const path = findBrowser(engine, pathSetFor(options, engine));
+    const path = findBrowser(engine, configuredPath(options, engine));
     if (path !== undefined || engine === requiredEngine(options))
       findings.push(await browserInBox(options, jailWanted, engine, path, signal));
   }
@@ -214,7 +214,7 @@ async function browserInBox(
 async function tryProbe(
   options: OpenSlotsOptions,
   form: 'root' | 'rootless' | 'process',
-  browser: Probed,
+  browser: ProbedBrowser,
   signal?: AbortSignal,
 ): Promise<ProbeResult> {
   try {

@@ -20,7 +20,7 @@ export function listenerCommand(): readonly string[] {
   return ['perl', HELPER, String(EGRESS_PORT_IN_JAIL), String(sendmsg)];
 }
 
-const HANDED_OVER_WITHIN_MS = 10_000;
+const HANDOVER_WITHIN_MS = 10_000;
 const LOOPBACK = '127.0.0.1';
 
 /** Receives the socket over the channel of a child process whose descendant runs listener.pl, then tells listener.pl to exit. */
@@ -36,7 +36,7 @@ export async function takeListener(child: ChildProcess, signal: AbortSignal): Pr
 
 function takeBeforeTimeout(child: ChildProcess, signal: AbortSignal): Promise<Server> {
   return within(
-    HANDED_OVER_WITHIN_MS,
+    HANDOVER_WITHIN_MS,
     'the egress listener of a box',
     async waiting => {
       const [message, handle] = await nextMessage(child, waiting);

@@ -34,10 +34,10 @@ const COMMON_LIBRARIES = ['/usr/local/lib', '/etc/alternatives', '/etc/ld.so.cac
 
 export function helperChain(options: HelperChainOptions): HelperCommand {
   const isJailed = options.form !== 'process';
-  const inner = isJailed ? ['bwrap', ...jail(options), '--', inJail(options)] : [options.program];
+  const inner = isJailed ? ['bwrap', ...jail(options), '--', pathInJail(options)] : [options.program];
   const withFilter = isJailed ? ['sh', '-c', WITH_FILTER, filterPath()] : [];
-  const niced = ['nice', '-n', String(NICENESS), ...inner, ...options.args];
-  const [file = '', ...args] = [...withFilter, ...privileges(options), ...bounds(options), ...niced];
+  const niceCommand = ['nice', '-n', String(NICENESS), ...inner, ...options.args];
+  const [file = '', ...args] = [...withFilter, ...privileges(options), ...bounds(options), ...niceCommand];
   return { file, args };
 }
 
@@ -60,7 +60,7 @@ const bounds = ({ form, bounds: { memoryBytes, cpuSeconds } }: HelperChainOption
 const FILTER_DESCRIPTOR = 3;
 const WITH_FILTER = `exec ${FILTER_DESCRIPTOR}<"$0" "$@"`;
 
-const inJail = ({ program }: HelperChainOptions): string => `/usr/bin/${basename(program)}`;
+const pathInJail = ({ program }: HelperChainOptions): string => `/usr/bin/${basename(program)}`;
 
 const jail = (options: HelperChainOptions): readonly string[] => [
   ...['--unshare-user', '--uid', '1000', '--gid', '1000', '--unshare-pid', '--unshare-ipc', '--unshare-net'],
@@ -77,7 +77,7 @@ const jail = (options: HelperChainOptions): readonly string[] => [
     '/lib64',
     '--ro-bind',
     options.program,
-    inJail(options),
+    pathInJail(options),
   ],
   ...['--chdir', '/', '--remount-ro', '/', '--clearenv', '--seccomp', String(FILTER_DESCRIPTOR)],
 ];

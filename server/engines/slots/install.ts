@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { Fault } from '../../kit/fault.ts';
 
 /** User ids of boxes start here. Ordinary users, services and older subordinate ranges of containers are below. */
-const UIDS_FROM = 200_000;
+const FIRST_UID = 200_000;
 /** The number of user id ranges. A hash decides which of them a data folder uses. */
 const INSTALL_RANGES = 4000;
 /** The number of user ids per data folder; also the maximum number of its slots. */
@@ -36,7 +36,7 @@ export function readInstallId(dataDir: string): string {
  */
 export function firstUid(install: string, uidMap = readFileSync('/proc/self/uid_map', 'utf8')): number | undefined {
   const hash = createHash('sha256').update(install).digest().readUInt32BE(0);
-  const preferred = UIDS_FROM + (hash % INSTALL_RANGES) * UIDS_PER_INSTALL;
+  const preferred = FIRST_UID + (hash % INSTALL_RANGES) * UIDS_PER_INSTALL;
   const ranges = mappedRanges(uidMap);
   if (ranges.some(range => range.from <= preferred && preferred + UIDS_PER_INSTALL <= range.end)) return preferred;
   return ranges.map(range => withinRange(range, hash)).find(uid => uid !== undefined);

@@ -82,7 +82,7 @@ const namespaces = [
 const privateFolder = (path: string, bytes: number): readonly string[] => ['--size', String(bytes), '--tmpfs', path];
 
 /** Returns the mount for a browser's folder, which is needed if the browser is outside /usr/lib. */
-export function folderOfProgram(executable: string): readonly ReadOnlyMount[] {
+export function programMounts(executable: string): readonly ReadOnlyMount[] {
   const folder = dirname(executable);
   return folder.startsWith('/usr/lib/') ? [] : [{ from: folder, to: folder }];
 }

@@ -47,7 +47,7 @@ export class LimitWatch {
   }
 
   /** Whether there has just been an out-of-memory kill. Earlier kills hit a renderer, and the box survived. */
-  justRanOutOfMemory(): boolean {
+  hasRecentMemoryKill(): boolean {
     this.#countMemoryKills();
     return this.#options.clock.monotonicMs() - this.#memoryKillSeenMs < EXIT_SEEN_WITHIN_MS;
   }

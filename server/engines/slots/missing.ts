@@ -16,7 +16,7 @@ const WITHOUT_CGROUP: Record<Exclude<Form, 'process'>, Record<Controller, string
   },
 };
 
-const ONE_USER =
+const SHARED_USER =
   'All sessions run as the user of this server: only namespaces separate them. Start the server as root to give each session its own user id.';
 
 export const UNPROTECTED: readonly string[] = [
@@ -33,5 +33,5 @@ const OFFLINE =
 export function missingFeatures(form: Form, absent: readonly Controller[], hasLink: boolean): readonly string[] {
   if (form === 'process') return UNPROTECTED;
   const limits = absent.map(controller => WITHOUT_CGROUP[form][controller]);
-  return [...(form === 'rootless' ? [ONE_USER] : []), ...limits, ...(hasLink ? [] : [OFFLINE])];
+  return [...(form === 'rootless' ? [SHARED_USER] : []), ...limits, ...(hasLink ? [] : [OFFLINE])];
 }

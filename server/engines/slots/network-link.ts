@@ -18,7 +18,7 @@ const KINDS = [
  * An address from a block reserved for documentation (RFC 5737). A /32 adds no route. All boxes have the same address.
  */
 const ADDRESS = '192.0.2.1/32';
-const TRIED_WITHIN_MS = 5_000;
+const ATTEMPT_WITHIN_MS = 5_000;
 
 const LOOPBACK = 'link set lo up';
 
@@ -43,6 +43,6 @@ export function linkCommands(form: Form): LinkCommands {
 function works(form: Exclude<Form, 'process'>, commands: LinkCommands): boolean {
   const user = form === 'root' ? [] : ['--user', '--map-current-user', '--keep-caps'];
   const args = [...user, '--net', '--', 'ip', '-batch', '-'];
-  const options = { input: commands.join('\n'), env: { PATH: TOOL_PATH }, timeout: TRIED_WITHIN_MS };
+  const options = { input: commands.join('\n'), env: { PATH: TOOL_PATH }, timeout: ATTEMPT_WITHIN_MS };
   return spawnSync('unshare', args, options).status === 0;
 }

@@ -5,7 +5,7 @@ import { Fault, reason } from '../../kit/fault.ts';
 import type { Runtime } from '../../kit/runtime.ts';
 import { BoxHost } from './box-host.ts';
 import { Cgroups, type Limits } from './cgroups.ts';
-import { absenceOf, ENGINES, findBrowser } from './chromium.ts';
+import { ENGINES, explainMissingEngine, findBrowser } from './chromium.ts';
 import { firstUid, readInstallId } from './install.ts';
 import { missingFeatures, UNPROTECTED } from './missing.ts';
 import { LOOPBACK_ONLY } from './network-link.ts';
@@ -16,7 +16,7 @@ import type { Engine, Form, Slots } from './slots.ts';
 import { spreadFolders } from './spread-folders.ts';
 import { makeStage } from './stage.ts';
 import { absentTools, JAIL_TOOLS, PROCESS_TOOLS, TOOLS } from './tools.ts';
-import { userNamespacesWork } from './user-namespaces.ts';
+import { canUseUserNamespaces } from './user-namespaces.ts';
 
 export interface OpenSlotsOptions extends Pick<Runtime, 'clock' | 'log'> {
   readonly dataDir: string;
@@ -66,18 +66,18 @@ interface Browsers {
 
 export const requiredEngine = ({ engine = 'chromium' }: EngineOptions): Engine => engine;
 
-export const pathSetFor = (options: EngineOptions, engine: Engine): string | undefined =>
+export const configuredPath = (options: EngineOptions, engine: Engine): string | undefined =>
   engine === 'chromium' ? options.chromiumPath : options.headlessShellPath;
 
 function findBrowsers(options: EngineOptions): Browsers {
   const engine = requiredEngine(options);
-  const path = findBrowser(engine, pathSetFor(options, engine));
+  const path = findBrowser(engine, configuredPath(options, engine));
   if (path === undefined) {
-    const { why, cure } = absenceOf(engine, pathSetFor(options, engine));
+    const { why, cure } = explainMissingEngine(engine, configuredPath(options, engine));
     throw new Fault('box_start_failed', `The browser (${engine}) was ${why}.`, { advice: cure });
   }
   const found = ENGINES.filter(one => one !== engine).flatMap(one => {
-    const otherPath = findBrowser(one, pathSetFor(options, one));
+    const otherPath = findBrowser(one, configuredPath(options, one));
     return otherPath === undefined ? [] : [{ engine: one, path: otherPath }];
   });
   return { required: { engine, path }, ...(found[0] ? { other: found[0] } : {}) };
@@ -94,7 +94,7 @@ async function tryForm(
   signal?: AbortSignal,
 ): Promise<Attempt> {
   const absent = absentTools(form === 'process' ? PROCESS_TOOLS : JAIL_TOOLS);
-  if (absent.length > 0) return { failed: toolsAbsent(absent) };
+  if (absent.length > 0) return { failed: missingToolsResult(absent) };
   const host = boxHostOrFault(options, form);
   if (host instanceof Fault) return { failed: { ok: false, why: host.message, cure: '' } };
   const result = await probeOnce(options.dataDir, host, required, signal);
@@ -131,7 +131,7 @@ async function probeOnce(
   return result;
 }
 
-const toolsAbsent = (absent: readonly (keyof typeof TOOLS)[]): Exclude<ProbeResult, { ok: true }> => ({
+const missingToolsResult = (absent: readonly (keyof typeof TOOLS)[]): Exclude<ProbeResult, { ok: true }> => ({
   ok: false,
   why: `${absent.join(', ')} not found`,
   cure: `Install the missing packages: \`apt-get install ${[...new Set(absent.map(tool => TOOLS[tool]))].join(' ')}\`.`,
@@ -155,7 +155,7 @@ export function createBoxHost(options: OpenSlotsOptions, form: Form): BoxHost {
       advice: 'Run the server as an ordinary user, or map at least 12000 ids into this user namespace.',
     });
   if (form === 'root') makeStage();
-  const ownSandbox = form !== 'process' || (process.getuid?.() !== 0 && userNamespacesWork());
+  const ownSandbox = form !== 'process' || (process.getuid?.() !== 0 && canUseUserNamespaces());
   return new BoxHost({ ...options, form, install, firstUid: uid, ownSandbox, cgroups: new Cgroups(install) });
 }
 

@@ -29,12 +29,12 @@ const SANDBOXED = 'You are adequately sandboxed.';
 /** A name that does not resolve (RFC 2606), so that any response comes from the egress listener. */
 const PROBE_PAGE = 'http://berth-probe.invalid/';
 
-export interface Probed {
+export interface ProbedBrowser {
   readonly engine: Engine;
   readonly path: string;
 }
 
-export async function probe(host: BoxHost, browser: Probed, outer?: AbortSignal): Promise<ProbeResult> {
+export async function probe(host: BoxHost, browser: ProbedBrowser, outer?: AbortSignal): Promise<ProbeResult> {
   try {
     await within(PROBE_WITHIN_MS, 'the isolation probe', signal => runProbe(host, browser, signal), outer);
     return { ok: true };
@@ -45,15 +45,15 @@ export async function probe(host: BoxHost, browser: Probed, outer?: AbortSignal)
   }
 }
 
-async function runProbe(host: BoxHost, { engine, path }: Probed, signal: AbortSignal): Promise<void> {
+async function runProbe(host: BoxHost, { engine, path }: ProbedBrowser, signal: AbortSignal): Promise<void> {
   const session = newId<SessionId>(host.clock.now());
   const program = (layout: BoxLayout) => ({ executable: path, args: switches(layout), mounts: [] });
   const request = { session, program, lifetimeMs: PROBE_WITHIN_MS };
   const box = await tryStartBox(host, PROBE_SLOT, request, () => {}, signal);
   const finished = new AbortController();
-  const either = AbortSignal.any([signal, finished.signal]);
+  const eitherSignal = AbortSignal.any([signal, finished.signal]);
   try {
-    await Promise.race([checkBox(box, engine, host.form !== 'process', either), rejectOnEnd(box)]);
+    await Promise.race([checkBox(box, engine, host.form !== 'process', eitherSignal), rejectOnEnd(box)]);
   } finally {
     finished.abort();
     await box.close();

@@ -20,11 +20,11 @@ interface Stat {
 
 /** Returns undefined if there is no such process, or if it is a zombie. */
 function stat(pid: number): Stat | undefined {
-  const found = statWithDead(pid);
+  const found = statIncludingDead(pid);
   return found && found.state !== 'Z' && found.state !== 'X' ? found : undefined;
 }
 
-function statWithDead(pid: number): Stat | undefined {
+function statIncludingDead(pid: number): Stat | undefined {
   const text = readProc(`${pid}/stat`);
   if (text === undefined) return undefined;
   // The command's name is in parentheses, and may itself contain parentheses and spaces.
@@ -36,7 +36,7 @@ function statWithDead(pid: number): Stat | undefined {
 
 /** Finds a child that was just spawned, even if it is a zombie already. */
 export function findChild(pid: number): Process | undefined {
-  const startTicks = statWithDead(pid)?.startTicks;
+  const startTicks = statIncludingDead(pid)?.startTicks;
   return startTicks === undefined ? undefined : { pid, startTicks };
 }
 
@@ -105,13 +105,13 @@ export const processesOfSession = (leader: number): readonly Process[] =>
     return found?.session === leader ? [{ pid, startTicks: found.startTicks }] : [];
   });
 
-export interface Marked extends Process {
+export interface MarkedProcess extends Process {
   /** The value of `BERTH_BOX` in the environment of the process. */
   readonly mark: string;
 }
 
 /** Returns the running processes that have this variable in their environment, as far as the server may read it. */
-export const markedProcesses = (variable: string): readonly Marked[] =>
+export const markedProcesses = (variable: string): readonly MarkedProcess[] =>
   allPids().flatMap(pid => {
     const mark = environmentOf(pid)
       .find(entry => entry.startsWith(`${variable}=`))

@@ -11,7 +11,7 @@ import { StderrTail } from './stderr-tail.ts';
 import { tarChain } from './tar-chain.ts';
 import { findTool, TOOL_PATH } from './tools.ts';
 
-const WITHIN_MS = 300_000;
+const TAR_WITHIN_MS = 300_000;
 /** tar's exit code when some files changed or could not be read. */
 const EXIT_SOME_DIFFER = 1;
 
@@ -77,7 +77,7 @@ function outcomeOf(child: ChildProcess, kill: () => void, signal: AbortSignal): 
   if (!child.stderr) throw new Error('tar has no standard error');
   const stderr = new StderrTail(child.stderr);
   const exited: Promise<unknown[]> = once(child, 'exit');
-  const inTime = within(WITHIN_MS, 'tar to end', () => exited, signal);
+  const inTime = within(TAR_WITHIN_MS, 'tar to end', () => exited, signal);
   inTime.catch(kill);
   return async accepted => {
     const [code, killedBy] = await inTime.catch(error => {

@@ -12,7 +12,7 @@ import { LimitWatch } from './limit-watch.ts';
 import type { Measured } from './measure.ts';
 import type { SessionFolder } from './session-folder.ts';
 import type { Box, BoxEnd, BoxLayout, BoxRecord, BoxResources, Remains } from './slots.ts';
-import { type ExitCode, SIGNALLED, type SpawnedChain } from './spawn-chain.ts';
+import { type ExitCode, SIGNAL_EXIT_BASE, type SpawnedChain } from './spawn-chain.ts';
 
 /** How often an adopted box, which is not a child process, is checked for being alive. */
 const ADOPTED_CHECK_EVERY_MS = 250;
@@ -32,7 +32,7 @@ export interface RunningBoxOptions extends Pick<Runtime, 'clock' | 'log'> {
   /** Absent for an adopted box. */
   readonly child?: SpawnedChain;
   /** Gives the slot back. */
-  readonly onLeft: () => void;
+  readonly releaseSlot: () => void;
 }
 
 export class RunningBox implements Box {
@@ -122,33 +122,36 @@ export class RunningBox implements Box {
     this.egress.close();
     this.#options.child?.stderr.close();
     this.#options.child?.process.unref();
-    this.#options.onLeft();
+    this.#options.releaseSlot();
   }
 
   // ---- the end ---------------------------------------------------------------------------------------------------------
 
   /** Does not settle after `abandon`. */
   async #waitUntilGone(): Promise<BoxEnd> {
-    const code = await (this.#options.child?.exited ?? this.#adoptedEnded());
+    const code = await (this.#options.child?.exited ?? this.#waitForAdoptedEnd());
     const end = this.#ending ?? this.#classify(code);
     await this.#options.processes.end().catch(error => this.#logError('box.end_failed', error));
     return end;
   }
 
-  async #adoptedEnded(): Promise<undefined> {
-    while (this.#options.processes.leaderIsAlive() && !this.#abandoned.signal.aborted)
+  async #waitForAdoptedEnd(): Promise<undefined> {
+    while (this.#options.processes.isLeaderAlive() && !this.#abandoned.signal.aborted)
       await this.#options.clock.sleep(ADOPTED_CHECK_EVERY_MS, this.#abandoned.signal).catch(() => {});
     return this.#abandoned.signal.aborted ? new Promise(() => {}) : undefined;
   }
 
   #classify(code: ExitCode | undefined): BoxEnd {
-    if (this.#watch.justRanOutOfMemory() && (code === undefined || code === SIGNALLED + SIGKILL))
+    if (this.#watch.hasRecentMemoryKill() && (code === undefined || code === SIGNAL_EXIT_BASE + SIGKILL))
       return { why: 'out_of_memory', detail: 'the kernel killed the browser at the memory limit of the session' };
     if (code === undefined)
       return { why: 'exited', detail: 'ended; its exit code is unknown, because an earlier server process started it' };
-    if (code === SIGNALLED + SIGKILL || code === SIGNALLED + SIGTERM)
-      return { why: 'killed', detail: `killed by signal ${code - SIGNALLED} from outside, or at its maximum lifetime` };
-    const how = code > SIGNALLED ? `crashed with signal ${code - SIGNALLED}` : `exited with code ${code}`;
+    if (code === SIGNAL_EXIT_BASE + SIGKILL || code === SIGNAL_EXIT_BASE + SIGTERM)
+      return {
+        why: 'killed',
+        detail: `killed by signal ${code - SIGNAL_EXIT_BASE} from outside, or at its maximum lifetime`,
+      };
+    const how = code > SIGNAL_EXIT_BASE ? `crashed with signal ${code - SIGNAL_EXIT_BASE}` : `exited with code ${code}`;
     return { why: 'exited', detail: how };
   }
 
@@ -163,9 +166,9 @@ export class RunningBox implements Box {
 
   /** Runs every step even if one fails: a folder that cannot be removed must not block the slot. */
   async #cleanUp(): Promise<void> {
-    const { processes, cgroup, folder, child, onLeft } = this.#options;
+    const { processes, cgroup, folder, child, releaseSlot } = this.#options;
     const scope = new Scope();
-    scope.defer(onLeft);
+    scope.defer(releaseSlot);
     scope.defer(() => folder.remove());
     scope.defer(() => cgroup.remove());
     scope.defer(() => child?.stderr.close());

@@ -73,7 +73,7 @@ export class SessionFolder {
 
   async readNotes(): Promise<BoxNotes | undefined> {
     const text = await readFile(join(this.notes, 'box.json'), 'utf8').catch(() => undefined);
-    return text === undefined ? undefined : asNotes(text);
+    return text === undefined ? undefined : parseNotes(text);
   }
 
   /** Returns what is left of the box. The owner of the box's folder is the box's user. */
@@ -90,7 +90,7 @@ export class SessionFolder {
 
 export const sessionsOnDisk = (sessionsDir: string): Promise<readonly string[]> => readdir(sessionsDir).catch(() => []);
 
-function asNotes(text: string): BoxNotes | undefined {
+function parseNotes(text: string): BoxNotes | undefined {
   try {
     const value: unknown = JSON.parse(text);
     if (typeof value !== 'object' || value === null) return undefined;

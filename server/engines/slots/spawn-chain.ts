@@ -19,7 +19,7 @@ const CHECK_EVERY_MS = 5;
 /** How long to wait for the chain to exit after another failure. */
 const EXIT_SEEN_WITHIN_MS = 1000;
 /** As in a shell, exit code 128 + N means "ended by signal N". */
-export const SIGNALLED = 128;
+export const SIGNAL_EXIT_BASE = 128;
 
 /** 0 to 255; `SIGNALLED` + N if signal N ended it. */
 export type ExitCode = number;
@@ -64,7 +64,7 @@ function stderrOf(child: ChildProcess): Readable {
 function exitCode(code: unknown, signal: unknown): ExitCode {
   if (typeof code === 'number') return code;
   const number = Object.entries(constants.signals).find(([name]) => name === signal)?.[1];
-  return SIGNALLED + (number ?? 0);
+  return SIGNAL_EXIT_BASE + (number ?? 0);
 }
 
 /**
@@ -80,13 +80,13 @@ export async function waitUntilRunning(
 ): Promise<Server> {
   const exited = rejectOnExit(chain);
   const finished = new AbortController();
-  const either = AbortSignal.any([signal, finished.signal]);
+  const eitherSignal = AbortSignal.any([signal, finished.signal]);
   if (loopback) chain.process.disconnect();
   const isRunning = (): true | undefined => (processes.isRunning() ? true : undefined);
   const running = gateOpened.then(() =>
-    until(STARTED_WITHIN_MS, 'the program of a box to run', isRunning, CHECK_EVERY_MS, either),
+    until(STARTED_WITHIN_MS, 'the program of a box to run', isRunning, CHECK_EVERY_MS, eitherSignal),
   );
-  const taking = loopback ? Promise.resolve(loopback) : takeListener(chain.process, either);
+  const taking = loopback ? Promise.resolve(loopback) : takeListener(chain.process, eitherSignal);
   try {
     const [egress] = await Promise.race([Promise.all([taking, running]), exited]);
     return egress;

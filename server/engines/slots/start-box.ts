@@ -7,7 +7,7 @@ import { BoxProcesses } from './box-processes.ts';
 import { type ChainOptions, chain, EGRESS_PORT_IN_JAIL, layoutOf } from './chain.ts';
 import { openLoopbackListener, portOf } from './egress-listener.ts';
 import { filterPath } from './filter.ts';
-import { folderOfProgram } from './jail.ts';
+import { programMounts } from './jail.ts';
 import { bootId } from './process-table.ts';
 import { RunningBox } from './running-box.ts';
 import type { SessionFolder } from './session-folder.ts';
@@ -24,10 +24,10 @@ export async function startBox(
   host: BoxHost,
   slot: number,
   request: BoxRequest,
-  onLeft: () => void,
+  releaseSlot: () => void,
   signal: AbortSignal,
 ): Promise<RunningBox> {
-  return tryStartBox(host, slot, request, onLeft, signal).catch(error => {
+  return tryStartBox(host, slot, request, releaseSlot, signal).catch(error => {
     signal.throwIfAborted();
     throw new Fault('box_start_failed', `The box of the browser could not be started: ${reason(error)}.`, {
       advice: 'Run `berth doctor` to see what is missing on this machine.',
@@ -40,12 +40,12 @@ export async function tryStartBox(
   host: BoxHost,
   slot: number,
   request: BoxRequest,
-  onLeft: () => void,
+  releaseSlot: () => void,
   signal: AbortSignal,
 ): Promise<RunningBox> {
   const undo = new Scope();
   try {
-    return await start(host, slot, request, onLeft, signal, undo);
+    return await start(host, slot, request, releaseSlot, signal, undo);
   } catch (error) {
     await undo.close().catch(failure => host.log.error('box.undo_failed', { reason: reason(failure) }));
     throw error;
@@ -56,7 +56,7 @@ async function start(
   host: BoxHost,
   slot: number,
   request: BoxRequest,
-  onLeft: () => void,
+  releaseSlot: () => void,
   signal: AbortSignal,
   undo: Scope,
 ): Promise<RunningBox> {
@@ -90,7 +90,20 @@ async function start(
   const record = { form: host.form, slot, ...child.leader, bootId: bootId() };
   const { clock, log, limits } = host;
   return new RunningBox({
-    ...{ session: request.session, record, uid, layout, folder, processes, cgroup, egress, child, onLeft, clock, log },
+    ...{
+      session: request.session,
+      record,
+      uid,
+      layout,
+      folder,
+      processes,
+      cgroup,
+      egress,
+      child,
+      releaseSlot,
+      clock,
+      log,
+    },
     diskBytes: limits.diskBytes,
   });
 }
@@ -120,7 +133,7 @@ async function chainOptions(
   uid: number | undefined,
 ): Promise<ChainOptions> {
   const requested = request.program(layout);
-  const program = { ...requested, mounts: [...folderOfProgram(requested.executable), ...requested.mounts] };
+  const program = { ...requested, mounts: [...programMounts(requested.executable), ...requested.mounts] };
   const { path, box, uploads, notes } = folder;
   return {
     ...{ form: host.form, uid, session: { path, box, uploads, notes }, cgroupJoinFiles, program },

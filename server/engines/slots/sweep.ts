@@ -43,7 +43,7 @@ async function removeLeftover(host: BoxHost, session: string, salvage: Salvage):
 }
 
 function killAll(host: BoxHost, session: string, cgroup: Cgroup): true | undefined {
-  const left = [...processesMarked(host, session), ...cgroup.processes()];
+  const left = [...boxProcesses(host, session), ...cgroup.processes()];
   if (left.length === 0) return true;
   cgroup.killAtOnce();
   for (const process of left) killProcess(process);
@@ -54,7 +54,7 @@ function killAll(host: BoxHost, session: string, cgroup: Cgroup): true | undefin
  * Returns the processes of a session's box. The leader and bubblewrap carry the mark. Without a jail, the other
  * processes of their process session (setsid) belong to the box too.
  */
-function processesMarked(host: BoxHost, session: string): readonly Process[] {
+function boxProcesses(host: BoxHost, session: string): readonly Process[] {
   const marked = markedProcesses(MARK_VARIABLE).filter(({ mark }) => mark === host.markOf(session));
   const others = host.form === 'process' ? marked.flatMap(({ pid }) => processesOfSession(pid)) : [];
   return [...marked, ...others];

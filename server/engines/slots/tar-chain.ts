@@ -34,7 +34,7 @@ export interface TarCommand {
 }
 
 export function tarChain(options: TarChainOptions): TarCommand {
-  const command = quotedAll(lastCommand(options));
+  const command = quoteAll(lastCommand(options));
   const shell = ['sh', '-c', ['set -e', 'umask 077', ...stage(options), `exec ${command}`].join('\n')];
   const [file = '', ...args] =
     options.form === 'root' ? ['unshare', '--mount', '--propagation', 'private', '--', ...shell] : shell;
@@ -43,7 +43,7 @@ export function tarChain(options: TarChainOptions): TarCommand {
 
 /** The box's user cannot enter the data folder, so the folder is bind-mounted at a path that the user can enter. */
 const stage = ({ form, folder }: TarChainOptions): readonly string[] =>
-  form === 'root' ? [`mount --bind ${quotedAll([folder, STAGED_SESSION])}`] : [];
+  form === 'root' ? [`mount --bind ${quoteAll([folder, STAGED_SESSION])}`] : [];
 
 function lastCommand(options: TarChainOptions): readonly string[] {
   const { form, folder, names, tar } = options;
@@ -70,5 +70,5 @@ const jail = ({ form, folder, tar }: TarChainOptions): readonly string[] => [
   ...['--chdir', FOLDER_IN_JAIL, '--remount-ro', '/', '--clearenv', '--setenv', 'LANG', 'C.UTF-8'],
 ];
 
-const quotedAll = (words: readonly string[]): string =>
+const quoteAll = (words: readonly string[]): string =>
   words.map(word => `'${word.replaceAll("'", `'\\''`)}'`).join(' ');

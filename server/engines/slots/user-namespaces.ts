@@ -2,14 +2,14 @@
 import { spawnSync } from 'node:child_process';
 import { TOOL_PATH } from './tools.ts';
 
-const TRIED_WITHIN_MS = 5000;
+const ATTEMPT_WITHIN_MS = 5000;
 
 /** Returns the system's error message, or undefined if this user may create user namespaces. */
 export function userNamespacesRefusal(): string | undefined {
-  const options = { timeout: TRIED_WITHIN_MS, env: { PATH: TOOL_PATH }, encoding: 'utf8' as const };
+  const options = { timeout: ATTEMPT_WITHIN_MS, env: { PATH: TOOL_PATH }, encoding: 'utf8' as const };
   const tried = spawnSync('unshare', ['--user', '--map-current-user', 'true'], options);
   if (tried.status === 0) return undefined;
   return tried.stderr?.trim() || tried.error?.message || `unshare ended with ${tried.status ?? tried.signal}`;
 }
 
-export const userNamespacesWork = (): boolean => userNamespacesRefusal() === undefined;
+export const canUseUserNamespaces = (): boolean => userNamespacesRefusal() === undefined;

@@ -8,8 +8,8 @@ import type { BoxHost } from './box-host.ts';
 import type { NewFile } from './slots.ts';
 
 /** Small files are read into memory and written concurrently, at most this many. */
-const SMALL_AT_ONCE = 8;
-const SMALL_BYTES_MAX = 1024 ** 2;
+const SMALL_FILES_AT_ONCE = 8;
+const SMALL_FILE_BYTES_MAX = 1024 ** 2;
 const FOLDER_MODE = 0o700;
 const FILE_MODE = 0o600;
 const NEW_FILE = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW;
@@ -57,9 +57,9 @@ class FolderWriter {
     this.throwIfFailed();
     if (file.size > this.#host.limits.diskBytes)
       throw new Error(`${JSON.stringify(file.name)} is larger than the disk limit of a session`);
-    if (file.size > SMALL_BYTES_MAX) return this.#write(file.name, handle => this.#copy(file, handle));
+    if (file.size > SMALL_FILE_BYTES_MAX) return this.#write(file.name, handle => this.#copy(file, handle));
     const bytes = await readAll(file);
-    while (this.#writing.size >= SMALL_AT_ONCE) await Promise.race(this.#writing);
+    while (this.#writing.size >= SMALL_FILES_AT_ONCE) await Promise.race(this.#writing);
     this.#startWrite(this.#write(file.name, handle => handle.writeFile(bytes)));
   }
 

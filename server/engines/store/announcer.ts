@@ -27,10 +27,10 @@ export class Announcer {
   /** Returns before the notification is sent. */
   tell(rows: readonly { readonly applicationId: ApplicationId; readonly id?: SessionId }[]): void {
     for (const { applicationId, id = '' } of rows) this.#untold.add(`${applicationId} ${id}`);
-    if (!this.#telling && this.#untold.size > 0) void this.#tellAll();
+    if (!this.#telling && this.#untold.size > 0) void this.#announceAll();
   }
 
-  async #tellAll(): Promise<void> {
+  async #announceAll(): Promise<void> {
     this.#telling = true;
     try {
       while (this.#untold.size > 0) {

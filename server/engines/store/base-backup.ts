@@ -19,7 +19,8 @@ const SEGMENT = /^[0-9A-F]{24}$/;
  * exist.
  */
 const EMPTY_FOLDERS = /^(pg_wal|pg_replslot|pg_dynshmem|pg_notify|pg_serial|pg_snapshots|pg_stat_tmp|pg_subtrans)\/./;
-const LEFT_OUT = /(^|\/)(postmaster\.(pid|opts)|pg_internal\.init(\.\d+)?|pgsql_tmp[^/]*|backup_label|tablespace_map)$/;
+const EXCLUDED_FILES =
+  /(^|\/)(postmaster\.(pid|opts)|pg_internal\.init(\.\d+)?|pgsql_tmp[^/]*|backup_label|tablespace_map)$/;
 
 export interface BaseBackup extends Closeable {
   readonly cluster: string;
@@ -44,7 +45,7 @@ export async function startBaseBackup(options: Omit<StoreOptions, 'beside' | 'da
   const scope = new Scope();
   try {
     const major = clusterMajor(options.dataDir);
-    if (major === undefined) throw nothingThere(options.dataDir);
+    if (major === undefined) throw noInstallation(options.dataDir);
     const client = new pg.Client({
       ...connection(await openTarget({ ...options, beside: true }, scope)),
       query_timeout: STATEMENT_MS,
@@ -70,7 +71,7 @@ async function begin(client: pg.Client, dataDir: string): Promise<Omit<BaseBacku
   return {
     cluster,
     migration: String(name.rows[0]?.name ?? ''),
-    isCopied: path => !EMPTY_FOLDERS.test(path) && !LEFT_OUT.test(path),
+    isCopied: path => !EMPTY_FOLDERS.test(path) && !EXCLUDED_FILES.test(path),
     finish: async () => {
       // `false`: there is no archive to wait for.
       const stopped = await client.query(
@@ -85,7 +86,7 @@ async function begin(client: pg.Client, dataDir: string): Promise<Omit<BaseBacku
   };
 }
 
-const nothingThere = (dataDir: string): Fault =>
+const noInstallation = (dataDir: string): Fault =>
   new Fault('data_folder_unusable', `There is no installation in ${dataDir}.`, {
     advice: 'Set BERTH_DATA_DIR to the data folder of the installation.',
   });

@@ -5,9 +5,9 @@ import pg from 'pg';
 import type { Log } from '../../kit/log.ts';
 import { type Db, openDatabase, type Target } from './database.ts';
 
-const ADDED_ONLY = ['audit_entries', 'audit_seals', 'credit_entries'];
+const APPEND_ONLY_TABLES = ['audit_entries', 'audit_seals', 'credit_entries'];
 /** Only the login that runs the migrations may access these tables. */
-const WITHOUT_ACCESS = ['berth_migrations', 'berth_migrations_lock'];
+const MIGRATION_TABLES = ['berth_migrations', 'berth_migrations_lock'];
 const LOCK = 1_655_271_030;
 
 interface Named {
@@ -38,7 +38,7 @@ const isRefused = (error: unknown): error is pg.DatabaseError =>
 
 async function makeRole(trx: Db): Promise<string> {
   await sql`select pg_advisory_xact_lock(${LOCK})`.execute(trx);
-  const { role, exists } = await nameOfRole(trx);
+  const { role, exists } = await findRole(trx);
   if (!exists) await sql`create role ${sql.id(role)} nologin`.execute(trx);
   if (!exists) await sql`grant ${sql.id(role)} to current_user`.execute(trx);
   for (const { schema, name, wanted } of await tables(trx, role)) {
@@ -56,7 +56,7 @@ async function makeRole(trx: Db): Promise<string> {
 }
 
 /** Returns the role's name. Roles belong to the whole database server, rights to one database. */
-async function nameOfRole(trx: Db): Promise<{ role: string; exists: boolean }> {
+async function findRole(trx: Db): Promise<{ role: string; exists: boolean }> {
   const { rows } = await sql<{ role: string; exists: boolean }>`
     select 'berth_server_' || oid as role,
            exists (select from pg_roles where rolname = 'berth_server_' || pg_database.oid) as exists
@@ -71,11 +71,11 @@ async function tables(trx: Db, role: string): Promise<ReadonlyArray<Named & { wa
   const { rows } = await sql<Named & { wanted: string }>`
     with ours as (
       select relation.oid, nspname as schema, relname as name,
-             case when relname = any (${ADDED_ONLY}) then '{SELECT,INSERT}'::text[]
+             case when relname = any (${APPEND_ONLY_TABLES}) then '{SELECT,INSERT}'::text[]
                   else '{SELECT,INSERT,UPDATE,DELETE}'::text[] end as wanted
         from pg_class relation join pg_namespace on pg_namespace.oid = relnamespace
        where relkind in ('r', 'p') and relowner = current_user::regrole
-         and nspname not like 'pg\\_%' and nspname <> 'information_schema' and relname <> all (${WITHOUT_ACCESS})
+         and nspname not like 'pg\\_%' and nspname <> 'information_schema' and relname <> all (${MIGRATION_TABLES})
     )
     select schema, name, array_to_string(wanted, ', ') as wanted from ours
      where exists (

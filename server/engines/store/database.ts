@@ -49,7 +49,7 @@ const STATEMENT_MS = 10_000;
 /** The limit for waiting until a connection is free. Longer than a statement may take, which the wait may be for. */
 const FREE_CONNECTION_MS = 20_000;
 /** The database cancels a statement at STATEMENT_MS. This is for a database that fails to do so. */
-const UNANSWERED_MS = STATEMENT_MS + 3_000;
+const QUERY_TIMEOUT_MS = STATEMENT_MS + 3_000;
 const CLOSE_MS = 5_000;
 
 export interface DatabaseOptions {
@@ -67,7 +67,7 @@ export function openDatabase(target: Target, log: Log, options: DatabaseOptions 
     ...connection(target),
     statement_timeout: statementMs,
     idle_in_transaction_session_timeout: STATEMENT_MS,
-    ...(statementMs > 0 ? { query_timeout: UNANSWERED_MS } : {}),
+    ...(statementMs > 0 ? { query_timeout: QUERY_TIMEOUT_MS } : {}),
   };
   const pool = new pg.Pool({
     Client: clientWith(login),
@@ -227,11 +227,11 @@ function planNameOf(text: string): string | undefined {
  * SQLSTATE codes for shutdown, crash, startup, too many connections and connection failure, none of which is about the
  * statement.
  */
-const SERVER_TROUBLE = /^(57P0[1-5]|53300|08...)$/;
+const SERVER_FAILURE_CODES = /^(57P0[1-5]|53300|08...)$/;
 
 /** Whether the database responded, and the error is about the statement. */
 const isStatementError = (error: unknown): boolean =>
-  error instanceof pg.DatabaseError && !SERVER_TROUBLE.test(error.code ?? '');
+  error instanceof pg.DatabaseError && !SERVER_FAILURE_CODES.test(error.code ?? '');
 
 /**
  * Returns the reason of an error, or its code: the error of a refused connection to a host name with several addresses

@@ -63,7 +63,7 @@ export class Listener implements Closeable {
 
   async #begin(): Promise<void> {
     try {
-      void this.#keepUp(await this.#connect());
+      void this.#keepConnected(await this.#connect());
     } catch (error) {
       this.#connected = undefined;
       throw unreachable(error);
@@ -90,14 +90,14 @@ export class Listener implements Closeable {
     for (const subscriber of this.#subscribers) if (subscriber.channel === channel) subscriber.heard(payload);
   }
 
-  async #keepUp(first: pg.Client): Promise<void> {
+  async #keepConnected(first: pg.Client): Promise<void> {
     for (let client: pg.Client | undefined = first; client; client = await this.#again()) {
-      await this.#untilLost(client);
+      await this.#waitUntilLost(client);
       if (this.#closing.signal.aborted) return;
     }
   }
 
-  async #untilLost(client: pg.Client): Promise<void> {
+  async #waitUntilLost(client: pg.Client): Promise<void> {
     const lost = Promise.withResolvers<void>();
     client.once('end', () => lost.resolve());
     const probe = setInterval(() => client.query('select 1').catch(() => lost.resolve()), PROBE_EVERY_MS);

@@ -105,7 +105,7 @@ export async function openStore(options: StoreOptions): Promise<Store> {
     await migrate(target, options.log);
     const role = await confine(target, options.log);
     options.signal?.throwIfAborted();
-    return onDatabase(target, role, options, scope);
+    return createStore(target, role, options, scope);
   } catch (error) {
     await scope.close();
     throw error;
@@ -116,7 +116,7 @@ export async function openTarget(options: StoreOptions, scope: Scope): Promise<T
   if (options.databaseUrl) return { url: checked(options.databaseUrl) };
   const beside = options.beside ? await serverOrLock(options, scope) : await takeLock(options, scope);
   if (beside) return beside;
-  const embedded = scope.own(await runEmbedded({ ...options, endsAdopted: !options.beside }));
+  const embedded = scope.own(await runEmbedded({ ...options, endAdoptedOnClose: !options.beside }));
   return { socket: embedded.address };
 }
 
@@ -200,7 +200,7 @@ const cannotReach = (problem: unknown): Fault =>
     cause: problem,
   });
 
-function onDatabase(target: Target, role: string | undefined, { log, clock }: StoreOptions, scope: Scope): Store {
+function createStore(target: Target, role: string | undefined, { log, clock }: StoreOptions, scope: Scope): Store {
   const { db } = scope.own(openDatabase(target, log, role === undefined ? {} : { role }));
   const listener = scope.own(new Listener(target, log));
   const announcer = new Announcer(db, log);

@@ -60,11 +60,11 @@ export class Vault {
   }
 
   async seal(place: Place, plain: Uint8Array): Promise<Buffer> {
-    return seal(await this.#keyOf(place.owner), plain, besideOf(place));
+    return seal(await this.#keyOf(place.owner), plain, associatedData(place));
   }
 
   async open(place: Place, sealed: Buffer): Promise<Secret<Buffer>> {
-    return open(await this.#keyOf(place.owner), sealed, besideOf(place));
+    return open(await this.#keyOf(place.owner), sealed, associatedData(place));
   }
 
   /**
@@ -74,8 +74,8 @@ export class Vault {
   async of(owner: string): Promise<OwnerVault> {
     const key = await this.#keyOf(owner);
     return {
-      seal: (place, plain) => seal(key, plain, besideOf({ owner, ...place })),
-      open: (place, sealed) => open(key, sealed, besideOf({ owner, ...place })),
+      seal: (place, plain) => seal(key, plain, associatedData({ owner, ...place })),
+      open: (place, sealed) => open(key, sealed, associatedData({ owner, ...place })),
     };
   }
 
@@ -163,7 +163,7 @@ const unwrap = ({ owner, master, wrapped }: DataKeyRow, { key }: MasterKey): Key
   open(key, wrapped, `data key|${owner}|${master}`);
 
 /** Throws if a part contains the separator, because then two places could be equal. */
-function besideOf({ owner, kind, id, version }: Place): string {
+function associatedData({ owner, kind, id, version }: Place): string {
   if ([owner, kind, id].some(part => part.includes('|')))
     throw new Error('a place in the vault contains a vertical bar in its name');
   return [owner, kind, id, version].join('|');

@@ -21,7 +21,7 @@ function openPolicy(held: boolean, masks = false): Policy {
     judgeInput: () => ({ refuse: 'driven' }),
   };
   return devtoolsPolicy({
-    ...{ browser, keepAlive: true, closeAsked: () => assert.fail('nothing closes the browser'), page: 'PAGE' },
+    ...{ browser, keepAlive: true, onCloseRequest: () => assert.fail('nothing closes the browser'), page: 'PAGE' },
     lease: held ? lease : undefined,
   });
 }

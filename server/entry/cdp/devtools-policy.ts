@@ -50,7 +50,7 @@ const PAGE_DOMAINS: ReadonlySet<string> = new Set([
 ]);
 
 /** Commands in PAGE_DOMAINS that concern the whole browser. */
-const BROWSER_WIDE: ReadonlySet<string> = new Set([
+const BROWSER_WIDE_COMMANDS: ReadonlySet<string> = new Set([
   'Emulation.addScreen',
   'Emulation.removeScreen',
   'Emulation.setPrimaryScreen',
@@ -58,7 +58,7 @@ const BROWSER_WIDE: ReadonlySet<string> = new Set([
 ]);
 
 /** Commands that the front end always sends when it starts, and that can be answered without effect. */
-const ANSWERED_WITHOUT_EFFECT: ReadonlySet<string> = new Set([
+const NO_OP_COMMANDS: ReadonlySet<string> = new Set([
   'Runtime.runIfWaitingForDebugger',
   'Target.setDiscoverTargets',
   'Target.setRemoteLocations',
@@ -78,14 +78,14 @@ const PAGE_TARGETS: readonly JsonObject[] = [
   { exclude: true },
 ];
 
-const BY_RULE = 'Network.emulateNetworkConditionsByRule';
+const EMULATE_BY_RULE = 'Network.emulateNetworkConditionsByRule';
 /** Overrides outside the Emulation domain. Clearing an override clears it for all clients. */
 const NETWORK_OVERRIDES: ReadonlySet<string> = new Set([
   'Network.setBlockedURLs',
   'Network.setCacheDisabled',
   'Network.setBypassServiceWorker',
   'Network.emulateNetworkConditions',
-  BY_RULE,
+  EMULATE_BY_RULE,
   'Network.overrideNetworkState',
   'Page.setBypassCSP',
   'Page.setAdBlockingEnabled',
@@ -104,7 +104,7 @@ export function devtoolsPolicy(parts: DevtoolsPolicyParts): Policy {
   const overridden = new Set<string>();
   const judge = (command: Command): Verdict | Promise<Verdict> => {
     const { method, params } = command;
-    if (ANSWERED_WITHOUT_EFFECT.has(method)) return { answer: {} };
+    if (NO_OP_COMMANDS.has(method)) return { answer: {} };
     if (method === 'Target.setAutoAttach') return attachToPageTargets(params);
     if (method === 'Target.detachFromTarget') return PASS; // it can only name its own channels
     if (isWorkspaceLookup(command))
@@ -128,7 +128,7 @@ const overrides = (method: string): boolean =>
   /^Emulation\.(?:set|clear)/.test(method) || NETWORK_OVERRIDES.has(method);
 
 const isOfPage = (method: string): boolean =>
-  PAGE_DOMAINS.has(method.split('.', 1)[0] ?? '') && !BROWSER_WIDE.has(method);
+  PAGE_DOMAINS.has(method.split('.', 1)[0] ?? '') && !BROWSER_WIDE_COMMANDS.has(method);
 
 const isAboutPage = ({ targetId, browserContextId }: JsonObject, page: string): boolean =>
   browserContextId === undefined && (targetId === undefined || targetId === page);
@@ -153,7 +153,7 @@ function override({ method, params }: Command, overridden: Set<string>): Verdict
 }
 
 /** Responses to commands that return more than {}. */
-const CLEARED: Readonly<Record<string, JsonObject>> = { [BY_RULE]: { ruleIds: [] } };
+const CLEARED: Readonly<Record<string, JsonObject>> = { [EMULATE_BY_RULE]: { ruleIds: [] } };
 
 const NEUTRAL: ReadonlySet<unknown> = new Set([undefined, null, false, '', 'none', 'default', 0, -1]);
 /** Commands for which an empty value is an override too. */

@@ -24,15 +24,15 @@ const EVALUATE = 'Runtime.evaluate';
  * These pass in a masked hand-off, because the person's page would hang otherwise. They may change nothing: a changed
  * request, or a response with a redirect, could send what was typed elsewhere.
  */
-export const CONTINUES: ReadonlySet<string> = new Set(['Fetch.continueRequest', 'Fetch.continueResponse']);
+export const CONTINUE_COMMANDS: ReadonlySet<string> = new Set(['Fetch.continueRequest', 'Fetch.continueResponse']);
 /** Commands whose responses contain the titles of pages. */
-export const TITLED: ReadonlySet<string> = new Set(['Target.getTargets', 'Target.getTargetInfo']);
+export const TITLE_COMMANDS: ReadonlySet<string> = new Set(['Target.getTargets', 'Target.getTargetInfo']);
 
 /**
  * Commands that pass in a masked hand-off: they reveal nothing about the content of pages, and clients send them by
  * themselves when pages open. All other commands wait, including unknown ones.
  */
-const PASSING: ReadonlySet<string> = new Set([
+const PASSING_COMMANDS: ReadonlySet<string> = new Set([
   ...['Berth.handoff', 'Browser.close', 'Browser.getVersion', 'Browser.setDownloadBehavior', 'Schema.getDomains'],
   ...['Target.setAutoAttach', 'Target.setDiscoverTargets', 'Target.attachToTarget', 'Target.attachToBrowserTarget'],
   ...['Target.detachFromTarget', 'Target.getTargets', 'Target.getTargetInfo', 'Target.getBrowserContexts'],
@@ -53,13 +53,13 @@ const PASSING: ReadonlySet<string> = new Set([
     'Security.enable',
     'Fetch.disable',
     'Fetch.failRequest',
-    ...CONTINUES,
+    ...CONTINUE_COMMANDS,
   ],
   ...['Fetch.continueWithAuth', 'ServiceWorker.enable'],
 ]);
 const PASSING_DOMAIN = 'Emulation.';
 /** Passes if it has no script, because clients create their isolated world with it. */
-const NEW_DOCUMENT = 'Page.addScriptToEvaluateOnNewDocument';
+const NEW_DOCUMENT_SCRIPT = 'Page.addScriptToEvaluateOnNewDocument';
 
 const isInput = (method: string): boolean =>
   CONTROL_COMMANDS.has(method) || (method.startsWith('Input.') && !INPUT_SETTINGS.has(method));
@@ -68,14 +68,16 @@ const isInput = (method: string): boolean =>
 export const mayWait = (method: string, { isAsked, masks, allowedOrigins }: Control): boolean =>
   isInput(method) ||
   (isAsked && method === EVALUATE) ||
-  (allowedOrigins !== undefined && CONTINUES.has(method)) ||
+  (allowedOrigins !== undefined && CONTINUE_COMMANDS.has(method)) ||
   (masks &&
-    (CONTINUES.has(method) || TITLED.has(method) || !(PASSING.has(method) || method.startsWith(PASSING_DOMAIN))));
+    (CONTINUE_COMMANDS.has(method) ||
+      TITLE_COMMANDS.has(method) ||
+      !(PASSING_COMMANDS.has(method) || method.startsWith(PASSING_DOMAIN))));
 
 export function waits({ method, params }: Command, { isAsked, masks }: Control): boolean {
   if (isInput(method) || (isAsked && method === EVALUATE && params.userGesture === true)) return true;
-  if (!masks || PASSING.has(method) || method.startsWith(PASSING_DOMAIN)) return false;
-  return method !== NEW_DOCUMENT || params.source !== '';
+  if (!masks || PASSING_COMMANDS.has(method) || method.startsWith(PASSING_DOMAIN)) return false;
+  return method !== NEW_DOCUMENT_SCRIPT || params.source !== '';
 }
 
 /**
@@ -83,7 +85,7 @@ export function waits({ method, params }: Command, { isAsked, masks }: Control):
  * intercepts requests of the whole browser gets them after the guard, and could change their address.
  */
 export const passedGuard = ({ method, toBrowser }: Command, { allowedOrigins }: Control): boolean =>
-  allowedOrigins !== undefined && toBrowser && CONTINUES.has(method);
+  allowedOrigins !== undefined && toBrowser && CONTINUE_COMMANDS.has(method);
 
 /** The parameters that continue an intercepted request as the page sent it. */
 export const unchangedRequest = ({ requestId = null, interceptResponse }: JsonObject): JsonObject => ({

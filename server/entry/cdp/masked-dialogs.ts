@@ -3,13 +3,14 @@
 // that is still open when the hand-off ends, without its text.
 import { boundedText, parseJson } from '../../kit/foreign.ts';
 import { isObject, type JsonObject, textAt } from '../../kit/json.ts';
-import { CLEARED_BYTES_MAX } from './masked-events.ts';
+import { REDACTED_EVENT_BYTES_MAX } from './masked-events.ts';
 
-const HEAD = '{"method":"Page.javascriptDialog';
-const OPENING = 'Page.javascriptDialogOpening';
+const DIALOG_EVENT_PREFIX = '{"method":"Page.javascriptDialog';
+const DIALOG_OPENING = 'Page.javascriptDialogOpening';
 const URL_CHARS_MAX = 2_000;
 
-export const isOfDialog = (event: Buffer): boolean => event.toString('latin1', 0, HEAD.length) === HEAD;
+export const isDialogEvent = (event: Buffer): boolean =>
+  event.toString('latin1', 0, DIALOG_EVENT_PREFIX.length) === DIALOG_EVENT_PREFIX;
 
 export class MaskedDialogs {
   /** Dialogs that the client was not told of, by channel. A page shows one dialog at a time. */
@@ -20,11 +21,11 @@ export class MaskedDialogs {
    * of the dialog.
    */
   shown(event: Buffer): Buffer | undefined {
-    const message = event.length > CLEARED_BYTES_MAX ? undefined : parseJson(event);
+    const message = event.length > REDACTED_EVENT_BYTES_MAX ? undefined : parseJson(event);
     if (!isObject(message) || !isObject(message.params)) return undefined;
     const { method, params } = message;
     const channel = textAt(message, 'sessionId') ?? '';
-    if (method === OPENING) {
+    if (method === DIALOG_OPENING) {
       this.#untold.set(channel, encoded(message, withoutText(params)));
       return undefined;
     }

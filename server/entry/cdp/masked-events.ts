@@ -7,7 +7,7 @@ import { isObject, type JsonObject } from '../../kit/json.ts';
 const HEAD = /^\{"method":"([A-Za-z]+)\.([A-Za-z]+)"/;
 const HEAD_BYTES = 128;
 /** A longer event is not sent if a part of it would have to be removed. */
-export const CLEARED_BYTES_MAX = 4 * 1024 ** 2;
+export const REDACTED_EVENT_BYTES_MAX = 4 * 1024 ** 2;
 
 /** Events of other domains contain the content of pages, or may contain it. */
 const SHOWN_DOMAINS: ReadonlySet<string> = new Set([
@@ -47,7 +47,7 @@ export function shownEvent(event: Buffer): Buffer | undefined {
   if ((!SHOWN_DOMAINS.has(domain) && !SHOWN.has(method)) || HIDDEN.has(method)) return undefined;
   const cleared = CLEARED[method];
   if (!cleared) return event;
-  if (event.length > CLEARED_BYTES_MAX) return undefined;
+  if (event.length > REDACTED_EVENT_BYTES_MAX) return undefined;
   const message = parseJson(event);
   if (!isObject(message) || !isObject(message.params)) return undefined;
   return Buffer.from(JSON.stringify({ ...message, params: cleared(message.params) }));

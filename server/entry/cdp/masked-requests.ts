@@ -2,14 +2,14 @@
 // requests, so reading them is refused after the hand-off, too.
 
 /** Events whose first parameter is the request id. */
-const BEGUN =
+const REQUEST_STARTED =
   /^\{"method":"(?:Network\.requestWillBeSent|Fetch\.requestPaused)","params":\{"requestId":"([^"]{1,200})"/;
 const HEAD_BYTES = 300;
 /** The same limit as in the log of the session. */
 const REMEMBERED_MAX = 10_000;
 
 /** Commands that return the body of a request or of its response. */
-const READING: ReadonlySet<string> = new Set([
+const BODY_COMMANDS: ReadonlySet<string> = new Set([
   ...['Network.getRequestPostData', 'Network.getResponseBody', 'Network.searchInResponseBody'],
   ...['Network.streamResourceContent', 'Fetch.getResponseBody', 'Fetch.takeResponseBodyAsStream'],
 ]);
@@ -19,7 +19,7 @@ export class MaskedRequests {
 
   /** Must be called with each event of the hand-off. */
   heard(event: Buffer): void {
-    const id = BEGUN.exec(event.toString('latin1', 0, HEAD_BYTES))?.[1];
+    const id = REQUEST_STARTED.exec(event.toString('latin1', 0, HEAD_BYTES))?.[1];
     if (id === undefined) return;
     this.#ids.add(id);
     const [oldest] = this.#ids;
@@ -28,7 +28,7 @@ export class MaskedRequests {
 
   /** Whether a command with this method may read the body of one of these requests. */
   mayBeReadBy(method: string): boolean {
-    return this.#ids.size > 0 && READING.has(method);
+    return this.#ids.size > 0 && BODY_COMMANDS.has(method);
   }
 
   has(id: unknown): boolean {

@@ -7,7 +7,7 @@ import { clientPolicy } from './policy.ts';
 const DOWNLOADS = '/session/downloads';
 let contexts: string[] = [];
 const kept: string[] = [];
-let closeAsked = 0;
+let onCloseRequest = 0;
 const keptAgain: string[] = [];
 const browser = {
   downloadFolder: DOWNLOADS,
@@ -20,7 +20,7 @@ const browser = {
     loadedIds: async () => ['loaded'],
   },
 } as unknown as Browser;
-const policy = clientPolicy({ browser, keepAlive: false, closeAsked: () => closeAsked++ });
+const policy = clientPolicy({ browser, keepAlive: false, onCloseRequest: () => onCloseRequest++ });
 const judge = async (method: string, params: JsonObject = {}): Promise<Verdict> =>
   policy.judge({ method, params, toBrowser: false });
 
@@ -137,9 +137,9 @@ test('refuses the fifty-first browser context', async () => {
 });
 
 test('responds to Browser.close without sending it to the browser, and asks the session to close', async () => {
-  closeAsked = 0;
+  onCloseRequest = 0;
   assert.deepEqual(await judge('Browser.close'), { answer: {} });
-  assert.equal(closeAsked, 1);
+  assert.equal(onCloseRequest, 1);
 });
 
 test('restores the download behavior before it responds to Target.detachFromTarget', async () => {
@@ -154,7 +154,7 @@ test('maps paths of uploaded files to the upload folder if there is no jail', as
   const bare = clientPolicy({
     browser: { ...browser, uploadFolder: folder } as unknown as Browser,
     keepAlive: false,
-    closeAsked: () => {},
+    onCloseRequest: () => {},
   });
   const files = ['/tmp/.uploads/a$&b.pdf', `${DOWNLOADS}/x`];
   const attached = await bare.judge({
@@ -181,7 +181,7 @@ test('removes changes from a Fetch.continueRequest that is sent to the browser d
   const change = { requestId: 'r', url: 'https://evil.example' };
   const judged = (allowedOrigins: readonly string[] | undefined, toBrowser: boolean) => {
     const lease = { control: { ...control, allowedOrigins }, judgeInput: () => 'pass' } as never;
-    const { isWatched, judge } = clientPolicy({ browser, keepAlive: false, closeAsked: () => {}, lease });
+    const { isWatched, judge } = clientPolicy({ browser, keepAlive: false, onCloseRequest: () => {}, lease });
     const method = 'Fetch.continueRequest';
     return [isWatched?.(method), judge({ method, params: change, toBrowser })];
   };
@@ -193,7 +193,7 @@ test('removes changes from a Fetch.continueRequest that is sent to the browser d
 test('refuses commands that read the body of a request from a masked hand-off, even after the hand-off', async () => {
   const control = { handoffId: 'h', isAsked: true, holder: 'x', fence: 1, masks: true, allowedOrigins: undefined };
   const lease: { control: object | undefined } = { control: { ...control, expiresAt: new Date() } };
-  const policy = clientPolicy({ browser, keepAlive: false, closeAsked: () => {}, lease: lease as never });
+  const policy = clientPolicy({ browser, keepAlive: false, onCloseRequest: () => {}, lease: lease as never });
   const begins = (requestId: string) =>
     policy.filterEvent?.(Buffer.from(JSON.stringify({ method: 'Network.requestWillBeSent', params: { requestId } })));
   assert.ok(begins('typed'));
@@ -210,7 +210,7 @@ test('refuses commands that read the body of a request from a masked hand-off, e
 test('prevents changes to requests and responses during a masked hand-off, and hides page titles from the agent', async () => {
   const control = { handoffId: 'h', isAsked: true, holder: 'x', fence: 1, masks: true, allowedOrigins: undefined };
   const lease = { control: { ...control, expiresAt: new Date() }, judgeInput: () => ({ refuse: 'waits' }) } as never;
-  const masked = clientPolicy({ browser, keepAlive: false, closeAsked: () => {}, lease });
+  const masked = clientPolicy({ browser, keepAlive: false, onCloseRequest: () => {}, lease });
   const judged = (method: string, params: JsonObject) => masked.judge({ method, params, toBrowser: false });
   const change = { requestId: 'r', url: 'https://evil.example', responseCode: 307, responseHeaders: [], headers: [] };
   for (const method of ['Fetch.continueRequest', 'Fetch.continueResponse']) {
@@ -237,13 +237,13 @@ test('prevents changes to requests and responses during a masked hand-off, and h
   });
   const dialog = (text: string) => ({ url: 'https://a.example/', type: 'prompt', message: text, defaultPrompt: text });
   assert.equal(event('Page.javascriptDialogOpening', dialog('typed')), undefined);
-  const untold = masked.takeKept?.().map(one => JSON.parse(one.toString()).params);
+  const untold = masked.takeWithheld?.().map(one => JSON.parse(one.toString()).params);
   assert.deepEqual(untold, [{ ...dialog(''), hasBrowserHandler: false }], 'told at the end, without its text');
   const closed = { result: true, userInput: 'typed' };
   assert.deepEqual(event('Page.javascriptDialogClosed', closed), { result: true, userInput: '' }, 'one from before');
   event('Page.javascriptDialogOpening', dialog('typed'));
   assert.equal(event('Page.javascriptDialogClosed', closed), undefined, 'one that the client does not know');
-  assert.deepEqual(masked.takeKept?.(), []);
+  assert.deepEqual(masked.takeWithheld?.(), []);
   const hidden = ['Unknown.event', 'Network.responseReceivedExtraInfo', 'Network.unknown'];
   for (const method of hidden) assert.equal(event(method, { message: 'typed' }), undefined, method);
 });

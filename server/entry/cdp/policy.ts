@@ -6,8 +6,8 @@ import type { Lease } from '../../domain/handoffs/lease.ts';
 import type { Browser, Command, Policy, Verdict } from '../../domain/sessions/browser-host.ts';
 import { boundedText } from '../../kit/foreign.ts';
 import { isObject, type JsonObject } from '../../kit/json.ts';
-import { CONTINUES, mayWait, passedGuard, TITLED, unchangedRequest, waits } from './held-commands.ts';
-import { isOfDialog, MaskedDialogs } from './masked-dialogs.ts';
+import { CONTINUE_COMMANDS, mayWait, passedGuard, TITLE_COMMANDS, unchangedRequest, waits } from './held-commands.ts';
+import { isDialogEvent, MaskedDialogs } from './masked-dialogs.ts';
 import { shownEvent, withoutTitle } from './masked-events.ts';
 import { MaskedRequests } from './masked-requests.ts';
 import { TraceStreams } from './trace-streams.ts';
@@ -60,7 +60,7 @@ export interface PolicyParts {
   readonly browser: Browser;
   readonly keepAlive: boolean;
   /** Called on Browser.close. The session ends, or with `keepAlive` only the client is closed. */
-  readonly closeAsked: () => void;
+  readonly onCloseRequest: () => void;
   /** While a viewer has control, input from the agent is queued or refused. */
   readonly lease?: Pick<Lease, 'control' | 'judgeInput'> | undefined;
   /** Requests a hand-off, for the command `Berth.handoff`. */
@@ -73,7 +73,7 @@ export function clientPolicy(parts: PolicyParts): Policy {
   const rules: Readonly<Record<string, (params: JsonObject, toBrowser: boolean) => Verdict | Promise<Verdict>>> = {
     ...(browser.guardsNavigations ? { 'Fetch.enable': refuseBrowserLevelFetch } : {}),
     'Browser.close': () => {
-      parts.closeAsked();
+      parts.onCloseRequest();
       return { answer: {} };
     },
     'Browser.setDownloadBehavior': params => saveInSessionFolder(params, browser.downloadFolder),
@@ -81,8 +81,8 @@ export function clientPolicy(parts: PolicyParts): Policy {
     'DOM.setFileInputFiles': params => sessionFiles('DOM.setFileInputFiles', params, browser),
     'Input.dispatchDragEvent': params => draggedFiles(params, browser),
     'Input.setIgnoreInputEvents': refuseIgnoringInput,
-    'Page.navigate': params => openable(params, browser.downloadFolder),
-    'Network.loadNetworkResource': params => openable(params, browser.downloadFolder),
+    'Page.navigate': params => judgeNavigation(params, browser.downloadFolder),
+    'Network.loadNetworkResource': params => judgeNavigation(params, browser.downloadFolder),
     'Target.createTarget': params => newTarget(params, browser.downloadFolder),
     'Target.attachToTarget': requireFlat,
     'Target.setAutoAttach': requireFlat,
@@ -91,13 +91,15 @@ export function clientPolicy(parts: PolicyParts): Policy {
     'Tracing.start': params => traces.start(params),
     'IO.read': params => traces.read(params),
     'IO.close': params => traces.close(params),
-    'Extensions.loadUnpacked': params => ownExtension(params, browser),
+    'Extensions.loadUnpacked': params => requireOwnExtension(params, browser),
     ...(parts.requestHandoff ? { 'Berth.handoff': params => asked(parts.requestHandoff, params) } : {}),
-    ...Object.fromEntries(BY_EXTENSION_ID.map(method => [method, params => loadedExtension(method, params, browser)])),
+    ...Object.fromEntries(
+      BY_EXTENSION_ID.map(method => [method, params => requireLoadedExtension(method, params, browser)]),
+    ),
   };
   const watched = new Set([...Object.keys(REFUSED), ...Object.keys(rules)]);
   const requests = new MaskedRequests();
-  const judgeAlone = ({ method, params, toBrowser }: Command): Verdict | Promise<Verdict> => {
+  const judgeByRules = ({ method, params, toBrowser }: Command): Verdict | Promise<Verdict> => {
     const why = REFUSED[method];
     if (why) return { refuse: `${method} is refused: it ${why}.` };
     if (requests.mayBeReadBy(method) && requests.has(params.requestId))
@@ -109,25 +111,25 @@ export function clientPolicy(parts: PolicyParts): Policy {
     requests.mayBeReadBy(method) || (lease?.control !== undefined && mayWait(method, lease.control));
   const judge = (command: Command): Verdict | Promise<Verdict> => {
     const control = lease?.control;
-    if (!control) return judgeAlone(command);
-    if (waits(command, control)) return afterControl(lease.judgeInput(command.method), () => judgeAlone(command));
+    if (!control) return judgeByRules(command);
+    if (waits(command, control)) return afterControl(lease.judgeInput(command.method), () => judgeByRules(command));
     if (passedGuard(command, control)) return { rewrite: unchangedRequest(command.params) };
-    return (control.masks ? judgeMasked(command) : undefined) ?? judgeAlone(command);
+    return (control.masks ? judgeMasked(command) : undefined) ?? judgeByRules(command);
   };
   const dialogs = new MaskedDialogs();
   const filterEvent = (event: Buffer): Buffer | undefined => {
     if (!lease?.control?.masks) return event;
     requests.heard(event);
-    return isOfDialog(event) ? dialogs.shown(event) : shownEvent(event);
+    return isDialogEvent(event) ? dialogs.shown(event) : shownEvent(event);
   };
-  const takeKept = (): readonly Buffer[] => dialogs.take();
-  return { watched, isWatched, judge, onEvent: message => traces.heard(message), filterEvent, takeKept };
+  const takeWithheld = (): readonly Buffer[] => dialogs.take();
+  return { watched, isWatched, judge, onEvent: message => traces.heard(message), filterEvent, takeWithheld };
 }
 
 /** The verdict on a command that passes in a masked hand-off only after a change. */
 function judgeMasked({ method, params }: Command): Verdict | undefined {
-  if (CONTINUES.has(method)) return { rewrite: unchangedRequest(params) };
-  if (!TITLED.has(method)) return undefined;
+  if (CONTINUE_COMMANDS.has(method)) return { rewrite: unchangedRequest(params) };
+  if (!TITLE_COMMANDS.has(method)) return undefined;
   return {
     pass: true,
     onAnswer: answer => (answer.result ? { ...answer, result: withoutTitle(answer.result) } : answer),
@@ -187,7 +189,7 @@ function inBox(params: JsonObject, files: readonly string[], uploads: string): V
  */
 function newTarget(params: JsonObject, downloads: string): Verdict {
   const isScript = typeof params.url === 'string' && URL.parse(params.url)?.protocol === 'javascript:';
-  return isScript ? { rewrite: { ...params, url: 'about:blank' } } : openable(params, downloads);
+  return isScript ? { rewrite: { ...params, url: 'about:blank' } } : judgeNavigation(params, downloads);
 }
 
 function sessionFiles(method: string, params: JsonObject, browser: Browser): Verdict {
@@ -214,7 +216,7 @@ const isSessionFile = (path: string, downloads: string): boolean =>
   !path.split('/').includes('..') &&
   !path.includes('\0');
 
-function openable(params: JsonObject, downloads: string): Verdict {
+function judgeNavigation(params: JsonObject, downloads: string): Verdict {
   const url = typeof params.url === 'string' ? params.url : '';
   if (url.length > URL_CHARS_MAX)
     return { refuse: `This address has ${url.length} characters; Chromium accepts at most ${URL_CHARS_MAX}.` };
@@ -300,7 +302,7 @@ async function newContext(params: JsonObject, browser: Browser): Promise<Verdict
  * Accepts only folders of the session's own extensions. Any other folder was created by someone else, or is outside the
  * box.
  */
-function ownExtension(params: JsonObject, browser: Browser): Verdict {
+function requireOwnExtension(params: JsonObject, browser: Browser): Verdict {
   const folder = typeof params.path === 'string' ? browser.extensions.folderOf(params.path) : undefined;
   if (folder !== undefined) return { rewrite: { ...params, path: folder } };
   return {
@@ -309,7 +311,7 @@ function ownExtension(params: JsonObject, browser: Browser): Verdict {
   };
 }
 
-async function loadedExtension(method: string, params: JsonObject, browser: Browser): Promise<Verdict> {
+async function requireLoadedExtension(method: string, params: JsonObject, browser: Browser): Promise<Verdict> {
   const loaded = await browser.extensions.loadedIds();
   if (loaded.some(id => id === params.id)) return PASS;
   return { refuse: `${method} is refused: ${quoted(params.id)} is not an extension of this session.` };

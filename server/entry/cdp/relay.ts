@@ -17,13 +17,13 @@ import { frameHead, textFrames } from './frame.ts';
 import { clientPolicy } from './policy.ts';
 
 /** A client with more unread bytes than this is disconnected. A single message may be larger. */
-const BEHIND_BYTES_MAX = 64 * 1024 ** 2;
+const UNREAD_BYTES_MAX = 64 * 1024 ** 2;
 const COPY_BYTES_MAX = 64 * 1024;
 /**
  * The copy limit for a client with unread bytes. It is higher, because slices of a read buffer would keep the whole
  * buffer in memory.
  */
-const COPY_BEHIND_BYTES_MAX = 1024 ** 2;
+const UNREAD_COPY_BYTES_MAX = 1024 ** 2;
 /** An incomplete incoming message is counted from this size on. */
 const ARRIVING_BYTES_NOTED = 1024 ** 2;
 const PING_MS = 20_000;
@@ -91,7 +91,7 @@ export class Relay implements AttachedClient {
   #lastByteMs: number;
   #writtenBytes = 0;
   /** The number of bytes written before the last ping that the client answered. */
-  #answeredBytes = 0;
+  #acknowledgedBytes = 0;
   #commandMs: number;
   readonly #work: Work;
 
@@ -121,14 +121,14 @@ export class Relay implements AttachedClient {
       rest: () => this.#flush(),
       setPaused: (on: boolean) => (on ? socket.pause() : socket.resume()),
       failed: (error: unknown) => this.#failed(error),
-      pageGone: () => void this.disconnect(PAGE_GONE),
+      onPageGone: () => void this.disconnect(PAGE_GONE),
       readLong: (message: Buffer) => readLong(message, live.id),
       ...(longestResponse ? { longestResponse } : {}),
     };
     const rules = {
       browser: live.browser,
       keepAlive: live.keepAlive,
-      closeAsked: () => this.#closeAsked(),
+      onCloseRequest: () => this.#onCloseRequest(),
       lease: this.#parts.lease,
       ...(this.#parts.requestHandoff ? { requestHandoff: this.#parts.requestHandoff } : {}),
     };
@@ -151,7 +151,7 @@ export class Relay implements AttachedClient {
     const following = [
       lease.onNotice(({ method, params }) => this.#client?.announce(method, params)),
       lease.onChange(() => {
-        if (!lease.control?.masks) this.#client?.tellKept();
+        if (!lease.control?.masks) this.#client?.sendWithheld();
       }),
     ];
     this.#parts.socket.once('close', () => {
@@ -186,7 +186,7 @@ export class Relay implements AttachedClient {
     socket.on('message', receive);
     socket.on('pong', (data: Buffer) => {
       const bytes = Number(data.toString('latin1', 0, SAFE_DIGITS));
-      if (bytes >= this.#answeredBytes && bytes <= this.#writtenBytes) this.#answeredBytes = bytes;
+      if (bytes >= this.#acknowledgedBytes && bytes <= this.#writtenBytes) this.#acknowledgedBytes = bytes;
     });
     socket.on('error', error => log.debug('cdp.socket_error', { sessionId: live.id, reason: reason(error) }));
     socket.once('close', () => void this.#closed());
@@ -246,9 +246,9 @@ export class Relay implements AttachedClient {
     this.#unsentBytes = 0;
     this.#writtenBytes += bytes;
     if (socket.readyState !== socket.OPEN) return;
-    if (connection.writableLength > BEHIND_BYTES_MAX) return void this.disconnect(TOO_SLOW);
+    if (connection.writableLength > UNREAD_BYTES_MAX) return void this.disconnect(TOO_SLOW);
     const isBehind = connection.writableLength > 0;
-    if (bytes <= (isBehind ? COPY_BEHIND_BYTES_MAX : COPY_BYTES_MAX)) {
+    if (bytes <= (isBehind ? UNREAD_COPY_BYTES_MAX : COPY_BYTES_MAX)) {
       connection.write(textFrames(unsent));
       return;
     }
@@ -266,7 +266,7 @@ export class Relay implements AttachedClient {
   }
 
   /** Deferred, so that Browser.close is answered first. */
-  #closeAsked(): void {
+  #onCloseRequest(): void {
     setImmediate(() => {
       if (this.#parts.live.keepAlive) void this.disconnect(CLIENT_CLOSES.clientClosed);
       else void this.#parts.endSession();
@@ -286,7 +286,7 @@ export class Relay implements AttachedClient {
     const now = clock.monotonicMs();
     // While the socket is paused, nothing can be received from the client.
     if (socket.isPaused) this.#lastByteMs = now;
-    const slowMs = Math.min(SLOW_MS_MAX, (this.#writtenBytes - this.#answeredBytes) / SLOW_BYTES_PER_MS);
+    const slowMs = Math.min(SLOW_MS_MAX, (this.#writtenBytes - this.#acknowledgedBytes) / SLOW_BYTES_PER_MS);
     if (now - this.#lastByteMs > SILENCE_MS + slowMs) {
       this.#why = `the client sent nothing for ${Math.round((now - this.#lastByteMs) / 1000)} seconds`;
       return socket.terminate();

@@ -18,14 +18,14 @@ const PASS: Verdict = { pass: true };
 type OnAnswer = NonNullable<Extract<Verdict, { pass: true }>['onAnswer']>;
 
 export class TraceStreams {
-  static readonly #ofBrowsers = new WeakMap<Browser, TraceStreams>();
+  static readonly #byBrowser = new WeakMap<Browser, TraceStreams>();
   /** By stream handle. */
   readonly #open = new Map<string, TraceText>();
   #hasBegun = false;
 
   static of(browser: Browser): TraceStreams {
-    const streams = TraceStreams.#ofBrowsers.get(browser) ?? new TraceStreams();
-    TraceStreams.#ofBrowsers.set(browser, streams);
+    const streams = TraceStreams.#byBrowser.get(browser) ?? new TraceStreams();
+    TraceStreams.#byBrowser.set(browser, streams);
     return streams;
   }
 

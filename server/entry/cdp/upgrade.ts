@@ -14,7 +14,7 @@ import { presentedBy } from '../../domain/identity/presented.ts';
 import type { WaitingBytes } from '../../domain/limits/waiting-bytes.ts';
 import type { DirectClient, LiveView } from '../../domain/live/live-view.ts';
 import type { ReadLong } from '../../domain/sessions/browser-host.ts';
-import type { Connect, Opened, PresentedToConnect } from '../../domain/sessions/connect.ts';
+import type { Connect, ConnectCredentials, Opened } from '../../domain/sessions/connect.ts';
 import { CLIENT_CLOSES, type LiveSession } from '../../domain/sessions/live.ts';
 import { callAt } from '../../kit/clock.ts';
 import { Fault, isFault, reason } from '../../kit/fault.ts';
@@ -63,7 +63,7 @@ export interface CdpParts extends Pick<Runtime, 'clock' | 'log' | 'trace'> {
   readonly leaseOf: (id: SessionId) => Lease | undefined;
   readonly keyUses: Pick<KeyUses, 'hold'>;
   /** Resolves live view addresses with the right to control, which also admit CDP clients. */
-  readonly people: Pick<LiveView, 'resolveClient' | 'resolveInspector' | 'inspected' | 'onRevoked'>;
+  readonly people: Pick<LiveView, 'resolveClient' | 'resolveInspector' | 'recordInspection' | 'onRevoked'>;
   /** Handles upgrades at other addresses. Undefined if the address is unknown there too. */
   readonly elsewhere: (request: IncomingMessage, connection: Duplex, head: Buffer) => Promise<void> | undefined;
   readonly forwarding: Forwarding;
@@ -220,8 +220,8 @@ export class CdpEntry {
     });
     try {
       live.attach(relay);
-      this.#closeWithKey({ applicationId: live.applicationId, keyId }, socket, relay);
-      if (direct) this.#closeWithAddress(direct, socket, relay);
+      this.#closeOnKeyEnd({ applicationId: live.applicationId, keyId }, socket, relay);
+      if (direct) this.#closeOnAddressEnd(direct, socket, relay);
       log.info('cdp.connected', { sessionId: live.id, clients: live.clients, inside, devtools: page !== undefined });
       await relay.open();
     } catch (error) {
@@ -231,25 +231,25 @@ export class CdpEntry {
   }
 
   /** Closes the connection when its agent key becomes invalid. */
-  #closeWithKey(key: UsedKey, socket: WebSocket, relay: Relay): void {
+  #closeOnKeyEnd(key: UsedKey, socket: WebSocket, relay: Relay): void {
     const use = this.#parts.keyUses.hold(key, () => void relay.disconnect(CLIENT_CLOSES.keyEnded));
     socket.once('close', () => void use.close());
   }
 
   /** Closes the connection when its address expires or is revoked. */
-  #closeWithAddress({ live, page, expiresAt }: DirectClient, socket: WebSocket, relay: Relay): void {
+  #closeOnAddressEnd({ live, page, expiresAt }: DirectClient, socket: WebSocket, relay: Relay): void {
     const { people, clock } = this.#parts;
     const revoked = people.onRevoked(live.id, () => void relay.disconnect(REVOKED));
     const late = callAt(clock, expiresAt, () => void relay.disconnect(EXPIRED));
-    if (page !== undefined) people.inspected(live.id, page, 'opened');
+    if (page !== undefined) people.recordInspection(live.id, page, 'opened');
     socket.once('close', () => {
       revoked.close();
       late.close();
-      if (page !== undefined) people.inspected(live.id, page, 'closed');
+      if (page !== undefined) people.recordInspection(live.id, page, 'closed');
     });
   }
 
-  #presented(request: IncomingMessage, url: URL): PresentedToConnect {
+  #presented(request: IncomingMessage, url: URL): ConnectCredentials {
     const signingKey = url.searchParams.get('signingKey') ?? undefined;
     const pass = url.searchParams.get('pass') ?? undefined;
     return { ...presentedBy(request, this.#parts.trustedProxies), signingKey, pass };

@@ -56,9 +56,9 @@ export class Tasks implements Closeable {
     this.#noteActivity(task);
     while (!signal.aborted) {
       await this.#once(task);
-      const ranMs = this.#clock.monotonicMs();
+      const lastRunMs = this.#clock.monotonicMs();
       do await this.#clock.sleep(task.everyMs, signal).catch(() => {});
-      while (!signal.aborted && this.#isAtRest(task) && this.#clock.monotonicMs() - ranMs < (task.restMs ?? 0));
+      while (!signal.aborted && this.#isAtRest(task) && this.#clock.monotonicMs() - lastRunMs < (task.restMs ?? 0));
     }
   }
 

@@ -16,7 +16,7 @@ import { fault } from '../../domain/faults.ts';
 import type { PassOptions, PassOutcome, Peer } from '../../domain/fleet/forwarding.ts';
 import { HOST_TOKEN_HEADER, type HostTokens } from '../../domain/fleet/host-tokens.ts';
 import { LINE_HEADER, ticketText } from '../../domain/fleet/line-ticket.ts';
-import { NOT_HERE_HEADER, refusalIn } from '../../domain/fleet/not-here.ts';
+import { REFUSAL_HEADER, refusalIn } from '../../domain/fleet/not-here.ts';
 import { clientOf } from '../../domain/identity/presented.ts';
 import { reason } from '../../kit/fault.ts';
 import { guarded } from '../../kit/guard.ts';
@@ -56,7 +56,7 @@ export class Forwarder implements Closeable {
   readonly #http = new HttpAgent(agentOptions);
   readonly #https = new HttpsAgent(agentOptions);
   /** Requests that wait for a response, and sockets that are piped to a caller, each with the host that it goes to. */
-  readonly #underWay = new Map<ClientRequest | Duplex, Peer>();
+  readonly #inFlight = new Map<ClientRequest | Duplex, Peer>();
   readonly #goneSince = new Map<Peer['id'], number>();
 
   constructor(parts: ForwarderParts) {
@@ -79,12 +79,12 @@ export class Forwarder implements Closeable {
     const answered = answerOf(asked);
     const gone = (): void => void asked.destroy();
     request.socket.once('close', gone);
-    this.#underWay.set(asked, to);
+    this.#inFlight.set(asked, to);
     try {
       if (body === undefined) request.pipe(asked);
       else asked.end(body);
       const answer = await answered.catch(error => Promise.reject(unreachable(to, error)));
-      const refused = answer.headers[NOT_HERE_HEADER];
+      const refused = answer.headers[REFUSAL_HEADER];
       if (typeof refused === 'string') {
         answer.resume();
         return { refused: refusalIn(refused) };
@@ -98,7 +98,7 @@ export class Forwarder implements Closeable {
       return 'answered';
     } finally {
       request.socket.off('close', gone);
-      this.#underWay.delete(asked);
+      this.#inFlight.delete(asked);
     }
   }
 
@@ -108,7 +108,7 @@ export class Forwarder implements Closeable {
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     const gone = (): void => void asked.destroy();
     connection.once('close', gone);
-    this.#underWay.set(asked, to);
+    this.#inFlight.set(asked, to);
     asked.once('error', error => reject(unreachable(to, error)));
     const failed = (error: unknown): void => {
       asked.destroy();
@@ -130,7 +130,7 @@ export class Forwarder implements Closeable {
       }),
     );
     asked.end();
-    await promise.finally(() => this.#underWay.delete(asked));
+    await promise.finally(() => this.#inFlight.delete(asked));
   }
 
   /**
@@ -142,7 +142,7 @@ export class Forwarder implements Closeable {
     const { clock, isLiving } = this.#parts;
     const nowMs = clock.monotonicMs();
     for (const id of this.#goneSince.keys()) if (isLiving({ id })) this.#goneSince.delete(id);
-    for (const [connection, { id }] of this.#underWay) {
+    for (const [connection, { id }] of this.#inFlight) {
       if (isLiving({ id })) continue;
       const sinceMs = this.#goneSince.get(id) ?? nowMs;
       this.#goneSince.set(id, sinceMs);
@@ -151,18 +151,18 @@ export class Forwarder implements Closeable {
   }
 
   async close(): Promise<void> {
-    for (const connection of this.#underWay.keys()) connection.destroy();
+    for (const connection of this.#inFlight.keys()) connection.destroy();
     this.#http.destroy();
     this.#https.destroy();
   }
 
   #join(to: Peer, answer: IncomingMessage, socket: Duplex, first: Buffer, connection: Duplex, head: Buffer): void {
     const end = (): void => {
-      this.#underWay.delete(socket);
+      this.#inFlight.delete(socket);
       socket.destroy();
       connection.destroy();
     };
-    this.#underWay.set(socket, to);
+    this.#inFlight.set(socket, to);
     for (const one of [socket, connection]) {
       if ('setNoDelay' in one) (one as Socket).setNoDelay(true);
       one.once('close', end);

@@ -39,7 +39,7 @@ export async function listenForPeers(
     sockets.add(socket);
     socket.once('close', () => sockets.delete(socket));
   });
-  if ('socket' in at) await makeWay(at.socket);
+  if ('socket' in at) await removeStaleSocket(at.socket);
   // Unlike the public address, this one is not shared by the processes.
   const options: ListenOptions = { ...('socket' in at ? { path: at.socket } : at), exclusive: true };
   await new Promise<void>((resolve, reject) => {
@@ -56,7 +56,7 @@ export async function listenForPeers(
 }
 
 /** Removes the socket of a process that was killed. The lock on the folder ensures that no such process is running. */
-async function makeWay(path: string): Promise<void> {
+async function removeStaleSocket(path: string): Promise<void> {
   if (Buffer.byteLength(path) > SOCKET_PATH_MAX_BYTES)
     throw new Fault('data_folder_unusable', `The path ${path} is too long for a socket.`, {
       advice: 'Set BERTH_DATA_DIR to a folder with a shorter path, or BERTH_PROCESSES to 1.',

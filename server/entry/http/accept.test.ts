@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { formWanted } from './accept.ts';
+import { preferredForm } from './accept.ts';
 
 describe('formWanted', () => {
   for (const [accept, form] of [
@@ -22,5 +22,5 @@ describe('formWanted', () => {
     ['application/json;q=0', undefined],
     ['text/html, application/xhtml+xml, */*;q=0.8', 'json'],
   ] as const)
-    it(`returns ${form} for Accept: ${accept}`, () => assert.equal(formWanted(accept), form));
+    it(`returns ${form} for Accept: ${accept}`, () => assert.equal(preferredForm(accept), form));
 });

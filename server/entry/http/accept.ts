@@ -7,7 +7,7 @@ const BYTES_TYPE = 'application/octet-stream';
  * Returns the form in which the caller wants the download. Undefined if neither is acceptable. JSON if both are equally
  * acceptable or there is no header, because bytes must be requested explicitly.
  */
-export function formWanted(accept: string | undefined): 'json' | 'bytes' | undefined {
+export function preferredForm(accept: string | undefined): 'json' | 'bytes' | undefined {
   if (accept === undefined || accept.trim() === '') return 'json';
   const ranges = accept.split(',').map(readRange);
   const json = quality(ranges, [JSON_TYPE, 'application/*', '*/*']);

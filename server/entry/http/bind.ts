@@ -27,7 +27,7 @@ import type {
   RequestSource,
 } from '../../domain/identity/caller.ts';
 import { type Callers, type Presented, sourceOf } from '../../domain/identity/callers.ts';
-import type { Accepted } from '../../domain/identity/credential-faults.ts';
+import type { AcceptedCredential } from '../../domain/identity/credential-faults.ts';
 import { presentedBy } from '../../domain/identity/presented.ts';
 import { assertSteppedUp } from '../../domain/identity/step-up.ts';
 import type { RateLimiter } from '../../domain/limits/request-rates.ts';
@@ -59,7 +59,7 @@ export type MountName = 'native' | 'compat';
 /**
  * The caller for each kind of credential. An operation that also accepts credentials of a hand-off may have no caller.
  */
-interface CallerBy {
+interface CallerByCredential {
   agentKey: AgentCaller;
   account: AccountCaller;
   human: HumanCaller;
@@ -69,8 +69,9 @@ interface CallerBy {
   handoffClaimer: HumanCaller | undefined;
 }
 
-type CallerFor<Id extends OperationId> = (typeof OPERATIONS)[Id]['credential'] extends infer Kind extends keyof CallerBy
-  ? CallerBy[Kind]
+type CallerFor<Id extends OperationId> = (typeof OPERATIONS)[Id]['credential'] extends infer Kind extends
+  keyof CallerByCredential
+  ? CallerByCredential[Kind]
   : undefined;
 
 type UploadFor<Id extends OperationId> = (typeof OPERATIONS)[Id] extends { readonly upload: object }
@@ -150,10 +151,10 @@ export function bindOperations(app: FastifyInstance, parts: BindParts): Readonly
   for (const id of OPERATION_IDS)
     for (const { path, mount } of pathsOf(id, parts.compat)) {
       const plain = path.replace(/\{(\w+)\}/g, ':$1');
-      for (const url of operation(id).alsoWithSlash ? [plain, `${plain}/`] : [plain]) {
+      for (const url of operation(id).allowsTrailingSlash ? [plain, `${plain}/`] : [plain]) {
         bind(app, id, url, mount, parts);
         methods.set(url, (methods.get(url) ?? new Set()).add(operation(id).method));
-        if (!operation(id).forOrigins) continue;
+        if (!operation(id).allowsRegisteredOrigins) continue;
         parts.origins.answerPreflights(app, url);
         methods.get(url)?.add('OPTIONS');
       }
@@ -170,7 +171,7 @@ function bind(app: FastifyInstance, id: OperationId, url: string, mount: MountNa
     url,
     config: { operation: id, upload: upload !== undefined },
     onRequest: async (request, reply) => {
-      if (operation(id).forOrigins) await parts.origins.admit(request, reply);
+      if (operation(id).allowsRegisteredOrigins) await parts.origins.admit(request, reply);
       await identify(id, request, parts);
       await passToOwner(id, request, reply, parts.tracker.of(request).caller, parts.toOwner);
     },
@@ -218,7 +219,7 @@ function performerOf(id: OperationId, mount: MountName, parts: BindParts) {
     const handle = (options: CreateOptions): Promise<Answer> =>
       parts.tracker.inSpan(request, () => handler({ ...asked, options } as never));
     const work =
-      isResent(request) && operation(id).method === 'DELETE' ? () => removedBefore(handle(asked.options)) : handle;
+      isResent(request) && operation(id).method === 'DELETE' ? () => ignoreNotFound(handle(asked.options)) : handle;
     const key = parts.repeats.keyOf(id, request.headers['idempotency-key']);
     const answered = (answer: Answer): FastifyReply =>
       parts.tracker.attribute(request, () => send(reply, status, answer));
@@ -231,7 +232,7 @@ function performerOf(id: OperationId, mount: MountName, parts: BindParts) {
 }
 
 /** Official clients resend a DELETE whose response was lost. On such a retry, a missing resource counts as deleted. */
-const removedBefore = (removing: Promise<Answer>): Promise<Answer> =>
+const ignoreNotFound = (removing: Promise<Answer>): Promise<Answer> =>
   removing.catch(error => {
     if (isFault(error, 'not_found')) return nothing();
     throw error;
@@ -292,7 +293,7 @@ function presentedIn(
 function acceptedFor(
   credential: Exclude<Credential, 'public' | 'connect' | 'deviceCode'>,
   bearer: string | undefined,
-): Accepted | undefined {
+): AcceptedCredential | undefined {
   if (credential === 'handoffLease') {
     if (bearer === undefined) throw leaseMissing();
     return undefined;
@@ -332,7 +333,7 @@ function readerOf(id: OperationId, mount: MountName) {
   const bodyPaths = body && protectingFields ? fieldPaths(body) : [];
   const queryNames = query ? Object.keys(propertiesOf(query)) : [];
   return (request: FastifyRequest) => {
-    if (request.isMultipart() && !operation(id).upload) throw onlyJson();
+    if (request.isMultipart() && !operation(id).upload) throw unsupportedMediaType();
     const named = params ? withIds(tag, ids, Object(request.params)) : request.params;
     if (refusesUnknown) refuseUnknownQuery(Object(request.query), queryNames);
     const asked = query ? readQuery(query, request.query) : undefined;
@@ -356,7 +357,7 @@ function readerOf(id: OperationId, mount: MountName) {
   };
 }
 
-const onlyJson = () =>
+const unsupportedMediaType = () =>
   fault('unsupported_media_type', 'The operation does not accept the content type of the body.', {
     advice: 'Send Content-Type: application/json.',
   });
@@ -388,7 +389,8 @@ function refuse(issues: readonly Issue[], unknownNames: readonly string[]): void
 
 function refuseUnprotected(fields: readonly RefusedField[]): void {
   if (fields.length === 0) return;
-  const question = ({ meant }: RefusedField): string => (meant === undefined ? '' : `; did you mean ${meant}?`);
+  const question = ({ suggestion }: RefusedField): string =>
+    suggestion === undefined ? '' : `; did you mean ${suggestion}?`;
   const said = fields.map(field => `There is no field ${field.path}${question(field) || '.'}`);
   throw fault('invalid_request', said.join(' '), {
     advice: 'Correct or remove it. Nothing was created, because the field would restrict what is created.',
@@ -396,7 +398,7 @@ function refuseUnprotected(fields: readonly RefusedField[]): void {
       issues: fields.map(field => ({
         path: field.path,
         message: `is not a field of this operation${question(field)}`,
-        ...(field.meant === undefined ? {} : { nearest: field.meant }),
+        ...(field.suggestion === undefined ? {} : { nearest: field.suggestion }),
       })),
     },
   });

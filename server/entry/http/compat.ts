@@ -11,7 +11,7 @@ import type { JsonObject } from '../../kit/json.ts';
 import { type Answer, answer } from './answer.ts';
 import type { In } from './bind.ts';
 import { normaliseCreate, type Offered } from './normalise-create.ts';
-import { admittedHeaders, releaseAgain } from './sessions.ts';
+import { admittedHeaders, releaseIdempotently } from './sessions.ts';
 
 export interface CompatParts {
   readonly sessions: Sessions;
@@ -43,7 +43,7 @@ export const compatHandlers = ({ sessions, applications, limits, offered }: Comp
   },
 
   endSession: async ({ caller, params }: In<'endSession'>): Promise<Answer> => {
-    await releaseAgain(sessions, caller, params.id, { status: 'REQUEST_RELEASE' });
+    await releaseIdempotently(sessions, caller, params.id, { status: 'REQUEST_RELEASE' });
     return answer({ success: true });
   },
 

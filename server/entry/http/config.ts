@@ -5,7 +5,7 @@ import type { Identities } from '../../domain/consumers/identities.ts';
 import type { Answer } from './answer.ts';
 import type { In } from './bind.ts';
 
-const FOR_ANYONE = {
+const PUBLIC_HEADERS = {
   'cache-control': 'public, max-age=60',
   'access-control-allow-origin': '*',
   'access-control-expose-headers': 'etag',
@@ -23,7 +23,7 @@ export const configHandlers = (documents: ServiceDocuments, identities: Pick<Ide
 });
 
 /** A response with an ETag that pages of any origin may read. */
-export const cached = (body: object, known: string | undefined): Answer => conditional(body, known, FOR_ANYONE);
+export const cached = (body: object, known: string | undefined): Answer => conditional(body, known, PUBLIC_HEADERS);
 
 /** A response with an ETag of the content, or 304 if the caller already has the content. */
 export function conditional(body: object, known: string | undefined, more: Readonly<Record<string, string>>): Answer {

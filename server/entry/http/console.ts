@@ -14,8 +14,8 @@ const HANDOFF = '/handoffs/:id';
  * The pages of this kind that ask for a passkey. The page of a hand-off does so only after it has asked the person to
  * sign in.
  */
-const WITH_PASSKEY = ['/signin', '/device', '/approve/:jobId'];
-const SURFACES = [...WITH_PASSKEY, HANDOFF];
+const PASSKEY_PAGES = ['/signin', '/device', '/approve/:jobId'];
+const SURFACES = [...PASSKEY_PAGES, HANDOFF];
 
 /**
  * `linkOrigins` are other origins of signed links to recordings and downloads, such as the object store. All of them
@@ -67,7 +67,7 @@ export function serveConsole(
   for (const url of ['/console', `${PREFIX}*`, ...SURFACES])
     app.get(url, async (request, reply) => {
       if (!files) throw notBuilt('console');
-      const named = WITH_PASSKEY.includes(url) ? atLocalhost(request) : undefined;
+      const named = PASSKEY_PAGES.includes(url) ? localhostAddress(request) : undefined;
       if (named) return reply.redirect(named);
       const path = SURFACES.includes(url) ? '' : pathOf(request).slice(PREFIX.length);
       const own = SURFACES.includes(url) ? SURFACE_HEADERS : headers;
@@ -83,7 +83,7 @@ export function serveConsole(
  * Returns the address on localhost to redirect to, if any. A passkey is bound to a host name, so on a local machine
  * these pages and their cookie are at localhost. Browsers keep the fragment across a redirect.
  */
-export function atLocalhost({ headers: { host = '' }, url }: FastifyRequest): string | undefined {
+export function localhostAddress({ headers: { host = '' }, url }: FastifyRequest): string | undefined {
   const match = /^(?:127\.\d+\.\d+\.\d+|\[::1\])(:\d+)?$/.exec(host);
   return match ? `http://localhost${match[1] ?? ''}${url}` : undefined;
 }

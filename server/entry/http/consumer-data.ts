@@ -50,7 +50,7 @@ export const consumerDataHandlers = (
     answer(await sessions.list(caller)),
 
   endConsumerSessionNamed: async ({ caller, body }: In<'endConsumerSessionNamed'>): Promise<Answer> =>
-    answer(await sessions.endOne(caller, body.id)),
+    answer(await sessions.endSession(caller, body.id)),
 
   exportConsumerProfile: async ({ caller }: In<'exportConsumerProfile'>): Promise<Answer> => ({
     contentType: 'application/zip',
@@ -69,7 +69,7 @@ function zipOf(files: AsyncIterable<ExportedFile>): Readable {
     for await (const { name, text } of files) {
       if (sent.destroyed) return;
       zip.addBuffer(Buffer.from(text), name);
-      if (sent.writableNeedDrain) await drained(sent);
+      if (sent.writableNeedDrain) await waitForDrain(sent);
     }
     zip.end();
   };
@@ -78,7 +78,7 @@ function zipOf(files: AsyncIterable<ExportedFile>): Readable {
 }
 
 /** Also resolves when the caller has disconnected. */
-const drained = (stream: PassThrough): Promise<void> =>
+const waitForDrain = (stream: PassThrough): Promise<void> =>
   new Promise(resolve => {
     stream.once('drain', resolve);
     stream.once('close', resolve);

@@ -2,7 +2,7 @@
 // nothing from other origins.
 import type { FastifyInstance } from 'fastify';
 import { fault } from '../../domain/faults.ts';
-import { atLocalhost } from './console.ts';
+import { localhostAddress } from './console.ts';
 import { notBuilt, type WebFiles } from './web-files.ts';
 
 const PREFIX = '/consumer/';
@@ -36,7 +36,7 @@ export function serveConsumerPages(app: FastifyInstance, files: WebFiles | undef
   for (const [url, page] of Object.entries(PAGES))
     app.get(url, async (request, reply) => {
       if (!files) throw notBuilt('pages of consumers');
-      const named = atLocalhost(request);
+      const named = localhostAddress(request);
       if (named) return reply.redirect(named);
       reply.header('content-security-policy', url === HANDOFF ? policy("frame-src 'self'") : policy());
       return files.send(page, request, reply, false);

@@ -6,11 +6,16 @@ import type { ContextVerbs } from '../../domain/contexts/contexts.ts';
 import { type Answer, answer, nothing } from './answer.ts';
 import type { In, MountName } from './bind.ts';
 
-const INERT = { publicKey: '', cipherAlgorithm: 'AES-256-CBC', initializationVectorSize: 16, uploadUrl: '' } as const;
+const INERT_FIELDS = {
+  publicKey: '',
+  cipherAlgorithm: 'AES-256-CBC',
+  initializationVectorSize: 16,
+  uploadUrl: '',
+} as const;
 
 export const contextHandlers = (contexts: ContextVerbs) => ({
   createContext: async ({ caller, body, mount, warnings }: In<'createContext'>): Promise<Answer> =>
-    answer(warned(shown(await contexts.create(caller, body), mount), warnings)),
+    answer(withWarnings(shown(await contexts.create(caller, body), mount), warnings)),
 
   listContexts: async ({ caller, query, mount }: In<'listContexts'>): Promise<Answer> => {
     const page = await contexts.list(caller, query);
@@ -48,11 +53,11 @@ export const contextHandlers = (contexts: ContextVerbs) => ({
   },
 
   importContext: async ({ caller, params, body, signal, warnings }: In<'importContext'>): Promise<Answer> =>
-    answer(warned(await contexts.importState(caller, params.id, body, signal), warnings)),
+    answer(withWarnings(await contexts.importState(caller, params.id, body, signal), warnings)),
 });
 
-const warned = (context: Context, warnings: readonly Warning[]): Context =>
+const withWarnings = (context: Context, warnings: readonly Warning[]): Context =>
   warnings.length > 0 ? { ...context, warnings: [...warnings] } : context;
 
 const shown = (context: Context, mount: MountName): Context =>
-  mount === 'compat' ? { ...context, ...INERT } : context;
+  mount === 'compat' ? { ...context, ...INERT_FIELDS } : context;

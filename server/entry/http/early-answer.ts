@@ -17,14 +17,14 @@ export function keepReadingBody({ raw: request }: FastifyRequest, reply: Fastify
   const hasBody = encoding !== undefined || Number(length ?? 0) > 0;
   if (request.complete !== false || !hasBody) return;
   const { socket } = request;
-  const closes = !response.shouldKeepAlive;
+  const shouldClose = !response.shouldKeepAlive;
   // Fastify asks Node to close the connection after the response, which would be too early.
   reply.removeHeader('connection');
   response.shouldKeepAlive = true;
   const late = setTimeout(() => socket.destroy(), UNWANTED_BODY_MS).unref();
   request.once('end', () => {
     clearTimeout(late);
-    if (closes) whenSent(response, () => socket.destroySoon());
+    if (shouldClose) whenSent(response, () => socket.destroySoon());
   });
   request.once('close', () => clearTimeout(late));
 }

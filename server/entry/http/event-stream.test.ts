@@ -100,7 +100,7 @@ async function opened(checkCredential: () => Promise<unknown> = async () => {}) 
     rest,
     shown,
     checkCredential,
-    whileAllowed: () => ({ close: () => {} }),
+    watchCredential: () => ({ close: () => {} }),
     clock,
     log: silentLog,
   });

@@ -30,7 +30,7 @@ export interface EventStreamParts<Item> extends Pick<Runtime, 'clock' | 'log'> {
   /** Rejects if the reader's credential is no longer valid. */
   readonly checkCredential: () => Promise<unknown>;
   /** Calls `end` as soon as the reader's credential is no longer valid. */
-  readonly whileAllowed: (end: () => void) => Closeable;
+  readonly watchCredential: (end: () => void) => Closeable;
 }
 
 export function eventStream<Item>(parts: EventStreamParts<Item>): Readable {
@@ -40,7 +40,9 @@ export function eventStream<Item>(parts: EventStreamParts<Item>): Readable {
     highWaterMark: WAITING_BYTES_MAX,
   });
   stream.on('error', error => parts.log.info('events.stream_broken', { reason: reason(error) }));
-  const allowed = parts.whileAllowed(() => void stream.destroy(new Error('the agent key has expired or was revoked')));
+  const allowed = parts.watchCredential(
+    () => void stream.destroy(new Error('the agent key has expired or was revoked')),
+  );
   stream.once('close', () => void allowed.close());
   // A generator that was never started does not run its `finally` when the stream is destroyed.
   stream.once('close', () => void parts.rest.return());

@@ -37,7 +37,7 @@ const only = ({ after, type, from, to }: EventQuery): EventQuery => ({
 });
 
 async function events(parts: EventHandlerParts, asked: Asked, query: EventQuery): Promise<Answer> {
-  if (asked.stream) return streamed(parts, asked, { ...query, ...lastSeen(asked.stream.lastEventId) });
+  if (asked.stream) return streamed(parts, asked, { ...query, ...readLastEventId(asked.stream.lastEventId) });
   const { caller } = asked;
   const page = await parts.events.list(caller, { ...query, limit: asked.query.limit ?? EVENT_LIMIT_DEFAULT });
   return answer({ data: page.events, ...(page.nextAfter === undefined ? {} : { nextCursor: page.nextAfter }) });
@@ -53,9 +53,9 @@ async function streamed(
   const first = await rest.next();
   if (first.done) return { ...nothing(), status: 204 }; // With any other status, EventSource would reconnect forever.
   const checkCredential = () => callers.authenticate(asked.presented, 'agentKey');
-  const whileAllowed = (end: () => void) => keyUses.hold(asked.caller, end);
+  const watchCredential = (end: () => void) => keyUses.hold(asked.caller, end);
   return {
-    body: eventStream({ first: first.value, rest, shown, checkCredential, whileAllowed, clock, log }),
+    body: eventStream({ first: first.value, rest, shown, checkCredential, watchCredential, clock, log }),
     contentType: EVENT_STREAM,
     // Prevents a reverse proxy from buffering the stream.
     headers: { 'x-accel-buffering': 'no' },
@@ -64,7 +64,7 @@ async function streamed(
 
 const shown = (event: SessionEvent) => ({ id: event.id, type: event.type, data: event });
 
-function lastSeen(id: string | undefined): { after?: string } {
+function readLastEventId(id: string | undefined): { after?: string } {
   if (!id) return {};
   if (!EVENT_ID.test(id)) throw invalidRequest([{ path: 'last-event-id', message: 'is not the id of an event' }]);
   return { after: id };

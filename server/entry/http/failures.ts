@@ -59,10 +59,10 @@ const challengeOf = ({ acrValues, maxAge }: { acrValues?: string; maxAge?: numbe
 function asFault(thrown: unknown): Fault {
   if (isFault(thrown)) return thrown;
   if (thrown instanceof PlacesFull) return busy(thrown);
-  const limited = thrown instanceof WorkFailed ? WORK[thrown.why]?.(thrown) : undefined;
+  const limited = thrown instanceof WorkFailed ? WORK_FAULTS[thrown.why]?.(thrown) : undefined;
   if (limited) return limited;
   const code = thrown instanceof Error && 'code' in thrown ? thrown.code : undefined;
-  const known = typeof code === 'string' ? FRAMEWORK[code] : undefined;
+  const known = typeof code === 'string' ? FRAMEWORK_FAULTS[code] : undefined;
   return known?.() ?? fault('internal', 'The service failed unexpectedly.', { advice: ADVICE, cause: thrown });
 }
 
@@ -81,14 +81,14 @@ const tooCostly = (cause: WorkFailed): Fault =>
   });
 
 /** Failures that mean that a limit of the worker threads was reached. Other failures there are bugs. */
-const WORK: Readonly<Partial<Record<WorkFailure, (cause: WorkFailed) => Fault>>> = {
+const WORK_FAULTS: Readonly<Partial<Record<WorkFailure, (cause: WorkFailed) => Fault>>> = {
   too_many: busy,
   closed: busy,
   too_long: tooCostly,
   died: tooCostly,
 };
 
-const FRAMEWORK: Readonly<Record<string, () => Fault>> = {
+const FRAMEWORK_FAULTS: Readonly<Record<string, () => Fault>> = {
   FST_ERR_CTP_BODY_TOO_LARGE: () =>
     fault('payload_too_large', `The body is too large: at most ${BODY_BYTES_MAX} bytes are read.`, {
       advice: 'Send a smaller body.',

@@ -2,7 +2,7 @@
 import { fault } from '../../domain/faults.ts';
 import type { Downloads } from '../../domain/files/downloads.ts';
 import type { Uploads } from '../../domain/files/uploads.ts';
-import { formWanted } from './accept.ts';
+import { preferredForm } from './accept.ts';
 import { type Answer, answer, nothing } from './answer.ts';
 import { archiveOf } from './archive.ts';
 import type { In } from './bind.ts';
@@ -14,7 +14,7 @@ export interface FileVerbs {
 }
 
 /** A signed link may be used from pages of any origin. */
-const FOR_ANYONE = {
+const PUBLIC_HEADERS = {
   'access-control-allow-origin': '*',
   'access-control-expose-headers': 'accept-ranges, content-disposition, content-length, content-range, etag',
   'cross-origin-resource-policy': 'cross-origin',
@@ -28,7 +28,7 @@ export const fileHandlers = ({ uploads, downloads }: FileVerbs) => ({
     answer(await downloads.list(caller, query)),
 
   readDownload: async ({ caller, params, headers, accepts, isHead }: In<'readDownload'>): Promise<Answer> => {
-    const form = formWanted(accepts);
+    const form = preferredForm(accepts);
     const vary = { vary: 'accept' };
     if (form === 'json') return answer(await downloads.read(caller, params.id), vary);
     if (form === 'bytes') return fileAnswer(await downloads.bytes(caller, params.id), { headers, isHead, more: vary });
@@ -47,7 +47,7 @@ export const fileHandlers = ({ uploads, downloads }: FileVerbs) => ({
   },
 
   readLinkedFile: async ({ params, headers, isHead }: In<'readLinkedFile'>): Promise<Answer> =>
-    fileAnswer(await downloads.linked(params.token), { headers, isHead, more: FOR_ANYONE }),
+    fileAnswer(await downloads.linked(params.token), { headers, isHead, more: PUBLIC_HEADERS }),
 
   archiveDownloads: async ({ caller, params, isHead }: In<'archiveDownloads'>): Promise<Answer> => {
     const files = await downloads.archive(caller, params.id);

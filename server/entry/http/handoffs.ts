@@ -6,7 +6,7 @@ import type { In } from './bind.ts';
 
 export type HandoffVerbs = Pick<Handoffs, 'request' | 'list' | 'read' | 'claim' | 'renew' | 'complete' | 'cancel'>;
 
-type AboutOne = Pick<In<'readHandoff'>, 'caller' | 'bearer' | 'cookieNamed' | 'source' | 'params'>;
+type HandoffInput = Pick<In<'readHandoff'>, 'caller' | 'bearer' | 'cookieNamed' | 'source' | 'params'>;
 
 export interface LinkCookies {
   readonly publicUrl: string;
@@ -16,7 +16,7 @@ export interface LinkCookies {
 
 const cookieOf = (id: string): string => `berth-handoff-${id}`;
 
-const shown = ({ caller, bearer, cookieNamed, source, params }: AboutOne): Shown => ({
+const shown = ({ caller, bearer, cookieNamed, source, params }: HandoffInput): Shown => ({
   ...{ caller, source },
   ...{ bearer: caller ? undefined : bearer, browser: cookieNamed(cookieOf(params.id)) },
 });
@@ -48,13 +48,14 @@ export const handoffHandlers = (handoffs: HandoffVerbs, cookies: LinkCookies) =>
 
 /** The first browser that opens a claim link gets a cookie. From then on the link works only with this cookie. */
 async function opened(
-  { params: { appId, id } }: AboutOne,
+  { params: { appId, id } }: HandoffInput,
   { value, browser }: Opened<unknown>,
   { publicUrl, framersOf }: LinkCookies,
 ): Promise<Answer> {
   if (!browser) return answer(value);
   const path = `/v1/applications/${appId}/handoffs/${id}`;
-  const scope = (await framersOf(appId)).length > 0 && isSafe(publicUrl) ? IN_FRAMES : onlyHere(publicUrl);
+  const scope =
+    (await framersOf(appId)).length > 0 && isSafe(publicUrl) ? CROSS_SITE_ATTRIBUTES : sameSiteAttributes(publicUrl);
   const attributes = `Path=${path}; HttpOnly; ${scope}; Expires=${browser.until.toUTCString()}`;
   return answer(value, { 'set-cookie': `${cookieOf(id)}=${browser.secret.reveal()}; ${attributes}` });
 }
@@ -63,8 +64,9 @@ async function opened(
  * The attributes of cookies for a frame in another site. There, a browser sends only cookies with these attributes, and
  * each only on the site on which it was set.
  */
-const IN_FRAMES = 'SameSite=None; Secure; Partitioned';
-const onlyHere = (publicUrl: string): string => `SameSite=Strict${publicUrl.startsWith('https:') ? '; Secure' : ''}`;
+const CROSS_SITE_ATTRIBUTES = 'SameSite=None; Secure; Partitioned';
+const sameSiteAttributes = (publicUrl: string): string =>
+  `SameSite=Strict${publicUrl.startsWith('https:') ? '; Secure' : ''}`;
 
 /** Whether browsers accept a `Secure` cookie from this address, which they do from https and from loopback addresses. */
 function isSafe(publicUrl: string): boolean {

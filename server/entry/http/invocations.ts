@@ -65,7 +65,7 @@ export function invoked(appId: string, invocation: Invocation, headers: Readonly
 }
 
 export function waitOf(prefer: string | undefined): number {
-  const { waitSeconds, isAsync, isWithoutWait } = readPreferences(prefer);
-  if (isAsync || isWithoutWait) return 0;
+  const { waitSeconds, isAsync, hasZeroWait } = readPreferences(prefer);
+  if (isAsync || hasZeroWait) return 0;
   return waitSeconds ?? INVOKE_WAIT_SECONDS_DEFAULT;
 }

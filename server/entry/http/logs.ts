@@ -58,14 +58,14 @@ async function streamed(
   asked: In<'listSessionLogs'>,
   { lastEventId }: { readonly lastEventId?: string },
 ): Promise<Answer> {
-  const query = { ...only(asked.query), ...lastSeen(lastEventId) };
+  const query = { ...only(asked.query), ...readLastEventId(lastEventId) };
   const rest = logs.follow(asked.caller, asked.params.id, query, asked.signal);
   const first = await rest.next();
   if (first.done) return { ...nothing(), status: 204 }; // With any other status, EventSource would reconnect forever.
   const checkCredential = () => callers.authenticate(asked.presented, 'agentKey');
-  const whileAllowed = (end: () => void) => keyUses.hold(asked.caller, end);
+  const watchCredential = (end: () => void) => keyUses.hold(asked.caller, end);
   return {
-    body: eventStream({ first: first.value, rest, shown, checkCredential, whileAllowed, clock, log }),
+    body: eventStream({ first: first.value, rest, shown, checkCredential, watchCredential, clock, log }),
     contentType: EVENT_STREAM,
     // Prevents a reverse proxy from buffering the stream.
     headers: { 'x-accel-buffering': 'no' },
@@ -84,7 +84,7 @@ const only = ({ after, type, pageId, from, to }: LogQuery): LogQuery => ({
 
 const stateHeader = (state: LogState): Record<string, string> => (state === 'on' ? {} : { 'x-logging': state });
 
-function lastSeen(id: string | undefined): { after?: string } {
+function readLastEventId(id: string | undefined): { after?: string } {
   if (!id) return {};
   if (!ENTRY_ID.test(id)) throw invalidRequest([{ path: 'last-event-id', message: 'is not the id of an entry' }]);
   return { after: id };

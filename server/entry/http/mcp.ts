@@ -9,7 +9,7 @@ import type { Issue } from '../../../contract/common.ts';
 import type { AgentOperation } from '../../../contract/invocations.ts';
 import { notFound } from '../../domain/faults.ts';
 import type { LineTicket } from '../../domain/fleet/line-ticket.ts';
-import { notHere, refusedHere } from '../../domain/fleet/not-here.ts';
+import { notedRefusal, refusalError } from '../../domain/fleet/not-here.ts';
 import type { AgentCaller } from '../../domain/identity/caller.ts';
 import { type Refusal, refusalFault } from '../../domain/limits/refusals.ts';
 import type { BrowserTools } from '../../domain/mcp/browser-tools.ts';
@@ -43,16 +43,16 @@ export const mcpHandlers = (parts: McpParts) => ({
   callMcp: async ({ caller, params, body, headers, options }: In<'callMcp'>): Promise<Answer> => {
     if (params.appId !== caller.applicationId) throw notFound('Application', params.appId);
     const { createMcpHandler } = await library();
-    const opensAddresses = String(Object(headers)['mcp-session-id'] ?? '').startsWith(URL_SESSION);
+    const canOpenUrls = String(Object(headers)['mcp-session-id'] ?? '').startsWith(URL_SESSION_PREFIX);
     const { signal, line } = options;
-    const exchange: Exchange = { caller, opensAddresses, signal, ...(line ? { line } : {}) };
+    const exchange: Exchange = { caller, canOpenUrls, signal, ...(line ? { line } : {}) };
     const handler = createMcpHandler(() => serverFor(parts, exchange), {
       ...{ keepAliveMs: 0, maxSubscriptions: 1 },
       onerror: error => parts.log.debug('mcp.refused', { reason: error.message }),
     });
     try {
       const answer = await answered(handler, requestFrom(parts.publicUrl, headers, body, signal), body);
-      if (exchange.refused) throw notHere(exchange.refused);
+      if (exchange.refused) throw refusalError(exchange.refused);
       return answer;
     } finally {
       await handler.close();
@@ -76,7 +76,7 @@ function requestFrom(origin: string, headers: object, body: unknown, signal: Abo
 /**
  * The statuses of the library that are passed on. All others also mean a bad request. The body states what was wrong.
  */
-const DESCRIBED: ReadonlySet<number> = new Set([200, 202, 400, 404]);
+const FORWARDED_STATUSES: ReadonlySet<number> = new Set([200, 202, 400, 404]);
 
 async function answered(handler: McpHttpHandler, request: Request, parsedBody: unknown): Promise<Answer> {
   const response = await handler.fetch(request, { parsedBody });
@@ -84,7 +84,7 @@ async function answered(handler: McpHttpHandler, request: Request, parsedBody: u
   const contentType = response.headers.get('content-type');
   const body = await response.text();
   return {
-    status: DESCRIBED.has(response.status) ? response.status : 400,
+    status: FORWARDED_STATUSES.has(response.status) ? response.status : 400,
     ...(body === '' ? {} : { body }),
     ...(contentType === null ? {} : { contentType }),
     // A message that the protocol refuses would be refused again.
@@ -96,7 +96,7 @@ async function answered(handler: McpHttpHandler, request: Request, parsedBody: u
 interface Exchange {
   readonly caller: AgentCaller;
   /** Whether this is a client of the 2025 protocol that declared during initialization that it can open addresses. */
-  readonly opensAddresses: boolean;
+  readonly canOpenUrls: boolean;
   readonly signal: AbortSignal;
   readonly line?: LineTicket;
   /** Set when another host may be able to do what the message requests. */
@@ -104,7 +104,7 @@ interface Exchange {
 }
 
 async function serverFor(parts: McpParts, exchange: Exchange): Promise<Server> {
-  const { caller, opensAddresses, signal, line } = exchange;
+  const { caller, canOpenUrls, signal, line } = exchange;
   const { tools, operations, stateKey, version } = parts;
   const mcp = await library();
   const about = { name: 'berth', title: 'Berth', version };
@@ -116,18 +116,18 @@ async function serverFor(parts: McpParts, exchange: Exchange): Promise<Server> {
     ...{ capabilities: { tools: {} }, instructions: INSTRUCTIONS },
     requestState: { verify: (state, ctx) => states.verify(state, ctx) },
   });
-  const drives = caller.scopes.has('browsers:connect');
+  const canDrive = caller.scopes.has('browsers:connect');
   server.setRequestHandler('tools/list', async () => {
     const granted = await operations.granted(caller);
     const waits = granted.some(mayNeedPerson) ? [LISTED_RESULT] : [];
-    return { tools: [...(drives ? LISTED : []), ...granted.map(listedOperation), ...waits] };
+    return { tools: [...(canDrive ? LISTED : []), ...granted.map(listedOperation), ...waits] };
   });
   server.setRequestHandler('tools/call', async ({ params }, ctx) => {
     const { name, arguments: input = {}, _meta } = params;
     const call = { name, input: input as JsonObject, meta: _meta };
     const state = ctx.mcpReq.requestState<RequestState>();
     const result = state?.tool === name ? await resumed(state.pending) : await called(call);
-    const elsewhere = line && refusedHere(result);
+    const elsewhere = line && notedRefusal(result);
     if (elsewhere) exchange.refused = elsewhere;
     const { person } = result;
     if (!person) return shown(result);
@@ -138,7 +138,7 @@ async function serverFor(parts: McpParts, exchange: Exchange): Promise<Server> {
         requestState: await states.mint({ tool: name, pending: person.pending }, ctx),
       });
     }
-    if (!opensAddresses) return shown(result);
+    if (!canOpenUrls) return shown(result);
     const { message, url, pending } = person;
     throw new mcp.UrlElicitationRequiredError([{ mode: 'url', elicitationId: pending.id, message, url }], message);
 
@@ -160,9 +160,9 @@ async function serverFor(parts: McpParts, exchange: Exchange): Promise<Server> {
         return issues.length > 0 ? refused(issues) : operations.result(caller, input, signal);
       }
       const operation = granted.find(({ id }) => toolName(id) === name);
-      if (operation) return operations.call(caller, operation, { input, signal, ...namedIn(meta) });
+      if (operation) return operations.call(caller, operation, { input, signal, ...readCallMeta(meta) });
     }
-    if (!isBrowserTool(name) || !drives)
+    if (!isBrowserTool(name) || !canDrive)
       throw new mcp.ProtocolError(mcp.ProtocolErrorCode.InvalidParams, `There is no tool ${name.slice(0, 100)}.`);
     const issues = CHECKS[name](input);
     return issues.length > 0 ? refused(issues) : tools.call(caller, name, input, { signal, ...(line ? { line } : {}) });
@@ -206,7 +206,7 @@ const STATE_SECONDS = 3_600;
  * The prefix of session ids in the 2025 protocol. It states what the client declared during initialization. Nothing
  * else is stored about a session.
  */
-const URL_SESSION = 'elicits-url-';
+const URL_SESSION_PREFIX = 'elicits-url-';
 
 const isUrlMode = (capabilities: unknown): boolean =>
   isObject(capabilities) && isObject(capabilities.elicitation) && isObject(capabilities.elicitation.url);
@@ -215,7 +215,7 @@ const isUrlMode = (capabilities: unknown): boolean =>
 function sessionHeader(body: unknown): Readonly<Record<string, string>> {
   const isFirst = isObject(body) && body.method === 'initialize' && isObject(body.params);
   if (!isFirst || !isUrlMode(Object(body.params).capabilities)) return {};
-  return { 'mcp-session-id': `${URL_SESSION}${randomUUID()}` };
+  return { 'mcp-session-id': `${URL_SESSION_PREFIX}${randomUUID()}` };
 }
 
 // ---- operations ----------------------------------------------------------------------------------------------------
@@ -241,7 +241,7 @@ const KEY = /^[\x20-\x7e]{1,255}$/;
  * Reads what a program adds to a call: an idempotency key if the client may send the call again, and the end user for
  * whom the call is made.
  */
-function namedIn(meta: unknown): { readonly idempotencyKey?: string; readonly endUser?: EndUser } {
+function readCallMeta(meta: unknown): { readonly idempotencyKey?: string; readonly endUser?: EndUser } {
   if (!isObject(meta)) return {};
   const [key, user]: unknown[] = [meta[`${META_PREFIX}idempotencyKey`], meta[`${META_PREFIX}endUser`]];
   const { providerId, subject } = Object(user);

@@ -12,7 +12,7 @@ import { newId } from '../../kit/ids.ts';
 const FIELD = 'file';
 /** Allowance for boundaries and part headers. */
 const FRAME_BYTES_MAX = 16 * 1024;
-const MANY = 'Send exactly one part, a file named `file`.';
+const ONE_PART_ADVICE = 'Send exactly one part, a file named `file`.';
 
 export interface UploadedFile {
   /** As sent by the caller; not checked, and may contain slashes. */
@@ -74,7 +74,7 @@ async function receive(request: FastifyRequest, path: string, bounds: UploadBoun
     for await (const part of request.parts({ limits: { fileSize: bounds.maxBytes + 1 } })) {
       if (part.type !== 'file' || part.fieldname !== FIELD || !part.filename)
         throw fault('missing_file', `The part ${JSON.stringify(part.fieldname)} is not a file named ${FIELD}.`, {
-          advice: MANY,
+          advice: ONE_PART_ADVICE,
         });
       const body = reserved(part.file, bounds);
       received = { fileName: part.filename, path, ...(await writeSynced(path, file => writeHashed(file, body))) };
@@ -85,7 +85,7 @@ async function receive(request: FastifyRequest, path: string, bounds: UploadBoun
     request.raw.unpipe().resume();
     throw faultOf(error);
   }
-  if (!received) throw fault('missing_file', `The upload has no part named ${FIELD}.`, { advice: MANY });
+  if (!received) throw fault('missing_file', `The upload has no part named ${FIELD}.`, { advice: ONE_PART_ADVICE });
   return received;
 }
 
@@ -109,10 +109,10 @@ const tooLarge = ({ maxBytes, advice = 'Send a smaller file.' }: UploadBounds) =
 function faultOf(error: unknown): unknown {
   const code = error instanceof Error && 'code' in error ? String(error.code) : '';
   if (/^FST_(PARTS|FILES|FIELDS)_LIMIT$/.test(code))
-    return fault('invalid_file', 'The upload has more than one part.', { advice: MANY });
+    return fault('invalid_file', 'The upload has more than one part.', { advice: ONE_PART_ADVICE });
   if (code.startsWith('FST_') || code === 'ECONNRESET' || (error instanceof Error && /multipart/i.test(error.message)))
     return fault('invalid_file', 'The body is not well-formed multipart/form-data, or it ended early.', {
-      advice: MANY,
+      advice: ONE_PART_ADVICE,
     });
   return error;
 }

@@ -90,7 +90,7 @@ for (const [code, name, browserSettings] of WARNED)
 
 test('passes on settings that watchers check, and removes empty lists', () => {
   const networkPolicy = { deny: ['a.test'] };
-  const { settings, forWatchers } = normaliseCreate(
+  const { settings, watcherSettings } = normaliseCreate(
     {
       extensionId: ID,
       proxySettings: { caCertificates: [OTHER_ID, OTHER_ID] },
@@ -99,7 +99,7 @@ test('passes on settings that watchers check, and removes empty lists', () => {
     NATIVE,
   );
   assert.deepEqual(settings, { engine: 'chromium' });
-  assert.deepEqual(forWatchers, {
+  assert.deepEqual(watcherSettings, {
     extensionIds: [ID, OTHER_ID],
     caCertificates: [OTHER_ID],
     networkPolicy,

@@ -4,16 +4,16 @@ import { isDeepStrictEqual } from 'node:util';
 import type { Warning } from '../../../contract/common.ts';
 import {
   type BrowserSettings,
+  COMPAT_REGIONS,
   type CreateSession,
   ENGINES,
   type Engine,
-  FOREIGN_REGIONS,
   VIEWPORT_DEFAULT,
 } from '../../../contract/sessions.ts';
 import { fault, invalidRequest } from '../../domain/faults.ts';
 import type { SessionRequest, WatcherSettings } from '../../domain/sessions/api.ts';
 import { checkedMetadata } from '../../domain/sessions/metadata.ts';
-import { settingsAt, settingsThatEngineLacks, settingsWithoutEffect } from '../../domain/sessions/settings.ts';
+import { settingsAt, settingsWithoutEffect, unsupportedSettings } from '../../domain/sessions/settings.ts';
 
 /** The regions and engines that creates can choose from on this installation. */
 export interface Offered {
@@ -43,7 +43,7 @@ export function normaliseCreate(body: CreateSession, where: Where): SessionReque
     ...region.chosen,
     userMetadata,
     settings: settingsAt(settings, 'launch', 'claim', 'watcher'),
-    forWatchers: watcherSettingsOf(body, settings),
+    watcherSettings: watcherSettingsOf(body, settings),
     warnings: [...region.warnings, ...warningsFor(settings)],
   };
 }
@@ -128,12 +128,12 @@ function isKnown(ask: () => unknown): boolean {
 function chooseRegion(asked: string | undefined, regions: readonly string[]) {
   if (asked === undefined) return { chosen: {}, warnings: [] };
   if (regions.includes(asked)) return { chosen: { region: asked }, warnings: [] };
-  if (FOREIGN_REGIONS.some(region => region === asked))
+  if (COMPAT_REGIONS.some(region => region === asked))
     return { chosen: { regionAsked: asked }, warnings: [regionNotLocal(asked, regions)] };
   throw invalidRequest([
     {
       path: 'region',
-      message: `is ${JSON.stringify(asked)}; expected one of ${[...regions, ...FOREIGN_REGIONS].join(', ')}`,
+      message: `is ${JSON.stringify(asked)}; expected one of ${[...regions, ...COMPAT_REGIONS].join(', ')}`,
     },
   ]);
 }
@@ -179,7 +179,7 @@ function refuseWhatEngineLacks(body: CreateSession, settings: BrowserSettings, e
   const trusts = (body.proxySettings?.caCertificates?.length ?? 0) > 0;
   const certificates = { field: CERTIFICATES_FIELD, why: 'does not support additional certificate authorities' };
   const [lacking] = [
-    ...settingsThatEngineLacks(settings, engine).map(({ name, why }) => ({ field: `browserSettings.${name}`, why })),
+    ...unsupportedSettings(settings, engine).map(({ name, why }) => ({ field: `browserSettings.${name}`, why })),
     ...(trusts && engine === WITHOUT_CERTIFICATES ? [certificates] : []),
   ];
   if (!lacking) return;
@@ -209,8 +209,8 @@ const warningsFor = (settings: BrowserSettings): Warning[] =>
 /** The settings that watchers check. An empty list is omitted, because it requests nothing. */
 function watcherSettingsOf({ proxies, proxySettings }: CreateSession, settings: BrowserSettings): WatcherSettings {
   const caCertificates = [...new Set(proxySettings?.caCertificates)];
-  const forWatchers = { ...settingsAt(settings, 'check'), caCertificates, ...(proxies ? { proxies } : {}) };
+  const watcherSettings = { ...settingsAt(settings, 'check'), caCertificates, ...(proxies ? { proxies } : {}) };
   return Object.fromEntries(
-    Object.entries(forWatchers).filter(([, value]) => !Array.isArray(value) || value.length > 0),
+    Object.entries(watcherSettings).filter(([, value]) => !Array.isArray(value) || value.length > 0),
   );
 }

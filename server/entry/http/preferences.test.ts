@@ -11,9 +11,9 @@ test('reads both preferences from one or several headers, in any case, quoted or
 });
 
 test('distinguishes a wait of 0 seconds from a longer wait', () => {
-  assert.equal(readPreferences('wait=0').isWithoutWait, true);
-  assert.equal(readPreferences('wait=00').isWithoutWait, true);
-  assert.equal(readPreferences('wait=1').isWithoutWait, false);
+  assert.equal(readPreferences('wait=0').hasZeroWait, true);
+  assert.equal(readPreferences('wait=00').hasZeroWait, true);
+  assert.equal(readPreferences('wait=1').hasZeroWait, false);
 });
 
 test('ignores invalid preferences', () => {

@@ -9,7 +9,7 @@ export interface Preferences {
   /** `respond-async`: the request is answered before the work has ended. */
   readonly isAsync: boolean;
   /** `wait=0`. */
-  readonly isWithoutWait: boolean;
+  readonly hasZeroWait: boolean;
 }
 
 /**
@@ -30,7 +30,7 @@ export function readPreferences(header: string | readonly string[] | undefined):
   return {
     isStrict: stated.get('handling')?.toLowerCase() === 'strict',
     isAsync: stated.has('respond-async'),
-    isWithoutWait: wait !== '' && /^0+$/.test(wait),
+    hasZeroWait: wait !== '' && /^0+$/.test(wait),
     ...(seconds > 0 ? { waitSeconds: seconds } : {}),
   };
 }

@@ -29,6 +29,6 @@ test('does not compare a name that is longer than any field name', () => {
 
 test('suggests a known field for an unknown field inside a list', () => {
   assert.deepEqual(refusedFields(['proxies[3].sever'], protectingFields, known), [
-    { path: 'proxies[3].sever', meant: 'proxies.server' },
+    { path: 'proxies[3].sever', suggestion: 'proxies.server' },
   ]);
 });

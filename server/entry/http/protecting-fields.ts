@@ -1,6 +1,6 @@
 // Finds unknown fields of a body that are probably misspelt or misplaced restrictions. They are refused, because after
 // a mere warning the caller would rely on a restriction that is not applied.
-import { misspelt } from '../../kit/nearest.ts';
+import { correctionFor } from '../../kit/nearest.ts';
 
 /** Longer names are not compared, because they cannot be misspelt fields. */
 const NAME_CHARACTERS_MAX = 64;
@@ -11,7 +11,7 @@ export interface RefusedField {
    * The field that was probably meant. Absent if the unknown field is inside a protecting field and no field there has
    * a similar name.
    */
-  readonly meant?: string;
+  readonly suggestion?: string;
 }
 
 /**
@@ -30,10 +30,10 @@ export function refusedFields(
     if (name.length > NAME_CHARACTERS_MAX) return [];
     const isInside = fields.some(field => plain.startsWith(`${field}.`));
     const candidates = isInside ? known.filter(field => parentOf(field) === parentOf(plain)) : fields;
-    const right = misspelt(name, candidates.map(nameOf));
-    const meant = candidates.find(field => nameOf(field) === right || protecting[field]?.includes(name));
-    if (meant === undefined) return isInside ? [{ path }] : [];
-    return [{ path, meant }];
+    const right = correctionFor(name, candidates.map(nameOf));
+    const suggestion = candidates.find(field => nameOf(field) === right || protecting[field]?.includes(name));
+    if (suggestion === undefined) return isInside ? [{ path }] : [];
+    return [{ path, suggestion }];
   });
 }
 

@@ -9,8 +9,8 @@ export const recordingHandlers = ({ recordings }: { readonly recordings: Recordi
     const { pages, ...others } = await recordings.replays(caller, params.id);
     // Replay addresses use the mount that was requested.
     const at = path.replace(/\/$/, '');
-    const addressed = pages.map(page => ({ ...page, url: `${at}/${page.pageId}` }));
-    return answer({ pages: addressed, pageCount: pages.length, ...others });
+    const pagesWithUrls = pages.map(page => ({ ...page, url: `${at}/${page.pageId}` }));
+    return answer({ pages: pagesWithUrls, pageCount: pages.length, ...others });
   },
 
   readReplay: async ({ caller, params }: In<'readReplay'>): Promise<Answer> => ({

@@ -3,7 +3,7 @@
 import { catalogueEntry, type ErrorCode, isErrorCode } from '../../../contract/errors.ts';
 import { isRepeatable, type OperationId, operation } from '../../../contract/operations.ts';
 import { fault, invalidRequest } from '../../domain/faults.ts';
-import type { Again, Idempotency, IdempotencyRun, Run } from '../../domain/idempotency/idempotency.ts';
+import type { FirstRunResult, Idempotency, IdempotencyRun, Run } from '../../domain/idempotency/idempotency.ts';
 import type { Caller } from '../../domain/identity/caller.ts';
 import { isFault, reason } from '../../kit/fault.ts';
 import type { SessionId } from '../../kit/ids.ts';
@@ -101,7 +101,7 @@ export class Repeats {
     return { headers, ...(status === undefined ? {} : { status }), ...(body === undefined ? {} : { body: kept }) };
   }
 
-  async #repeat(id: OperationId, asked: Asked, { sessionId, kept = {} }: Again): Promise<Answer> {
+  async #repeat(id: OperationId, asked: Asked, { sessionId, kept = {} }: FirstRunResult): Promise<Answer> {
     const { failure, body, headers, status } = kept as StoredAnswer; // Written by #kept and #failed.
     if (failure) throw fault(failure.code, failure.message, { details: failure.details });
     const builder = this.#parts.builders[id];

@@ -20,7 +20,7 @@ export interface TrackedRequest {
   readonly beganMs: number;
   /** Attributes time during which the event loop is blocked to the operation. Absent for unknown paths. */
   readonly work?: { readonly what: string; applicationId?: string };
-  readonly workOver?: () => void;
+  readonly endWork?: () => void;
   /** Absent for unknown paths and for probes. */
   readonly span?: Span;
   caller?: Caller;
@@ -57,7 +57,7 @@ export class RequestTracker {
   begin(request: FastifyRequest, id: OperationId | undefined): TrackedRequest {
     const work = id && { what: id };
     const tracked: TrackedRequest = {
-      ...(work ? { work, workOver: loopWatch.begin(work) } : {}),
+      ...(work ? { work, endWork: loopWatch.begin(work) } : {}),
       requestId: request.id,
       operation: id,
       beganMs: this.#clock.monotonicMs(),
@@ -95,7 +95,7 @@ export class RequestTracker {
 
   end(request: FastifyRequest, status: number, delivered: boolean): void {
     const tracked = this.of(request);
-    tracked.workOver?.();
+    tracked.endWork?.();
     endSpan(tracked, status);
     const ms = this.#clock.monotonicMs() - tracked.beganMs;
     this.#seconds.observe({ operation: tracked.operation ?? 'none', status: String(status) }, ms / 1000);
@@ -107,7 +107,7 @@ export class RequestTracker {
     const span = this.#trace.begin(id, {
       kind: 'server',
       ...(typeof traceparent === 'string' ? { traceparent } : {}),
-      common: { 'berth.request_id': request.id, ...sessionNamed(id, request) },
+      common: { 'berth.request_id': request.id, ...sessionAttributes(id, request) },
     });
     span.set({ 'http.request.method': request.method, 'http.route': operation(id).path });
     return span;
@@ -131,7 +131,7 @@ export class RequestTracker {
 }
 
 /** The session id in the path, if any. */
-function sessionNamed(id: OperationId, { params }: FastifyRequest): { 'berth.session_id'?: string } {
+function sessionAttributes(id: OperationId, { params }: FastifyRequest): { 'berth.session_id'?: string } {
   if (!operation(id).path.includes('/sessions/{id}')) return {};
   const named = Object.entries(Object(params)).find(([name]) => name === 'id')?.[1];
   return isUuid(String(named)) ? { 'berth.session_id': String(named) } : {};

@@ -53,7 +53,7 @@ function firstOf<T>(found: Iterable<T>, most: number): T[] {
 export const hasIds = (schema: TSchema): boolean => containsIds(shapeOf(schema));
 
 /** A copy of a valid value in which ids are in lower case. */
-export const withLowerIds = (schema: TSchema, value: unknown): unknown => lowered(shapeOf(schema), value);
+export const withLowerIds = (schema: TSchema, value: unknown): unknown => lowercaseIds(shapeOf(schema), value);
 
 /** A schema is plain JSON; Shape declares the keywords that are used here. */
 const shapeOf = (schema: TSchema): Shape => schema as Shape;
@@ -136,18 +136,18 @@ function containsIds({ format, anyOf = [], items, properties = {} }: Shape): boo
   return format === 'uuid' || [...anyOf, ...(items ? [items] : []), ...Object.values(properties)].some(containsIds);
 }
 
-function lowered(shape: Shape, value: unknown): unknown {
+function lowercaseIds(shape: Shape, value: unknown): unknown {
   if (!containsIds(shape)) return value;
   if (shape.anyOf) {
     const intended = shape.anyOf.find(choice => isEmpty(problems(choice, value, '')));
-    return intended ? lowered(intended, value) : value;
+    return intended ? lowercaseIds(intended, value) : value;
   }
   if (typeof value === 'string') return value.toLowerCase();
   const { items, properties = {} } = shape;
-  if (Array.isArray(value) && items) return value.map(item => lowered(items, item));
+  if (Array.isArray(value) && items) return value.map(item => lowercaseIds(items, item));
   if (!isObject(value)) return value;
   const changed = Object.entries(properties).flatMap(([name, inner]) =>
-    Object.hasOwn(value, name) ? [[name, lowered(inner, value[name])] as const] : [],
+    Object.hasOwn(value, name) ? [[name, lowercaseIds(inner, value[name])] as const] : [],
   );
   return { ...value, ...Object.fromEntries(changed) };
 }

@@ -269,7 +269,7 @@ async function serve(parts: Partial<HttpParts> = {}): Promise<Ask & { url: strin
     people: PEOPLE,
     members: MEMBERS,
     consumers: CONSUMERS,
-    ofConsumers: {
+    consumerParts: {
       actions: { list: unasked, read: unasked, challenge: unasked, decide: unasked },
       receipts: { list: unasked, read: unasked },
       exports: { begin: unasked },

@@ -130,7 +130,7 @@ export interface HttpParts extends Pick<Runtime, 'clock' | 'log' | 'trace'> {
   readonly rates: RateLimiter;
   readonly people: People;
   readonly consumers: ConsumerServices;
-  readonly ofConsumers: ConsumerParts & ConsumerDataParts & ConsumerHandoffParts;
+  readonly consumerParts: ConsumerParts & ConsumerDataParts & ConsumerHandoffParts;
   readonly members: MemberVerbs;
   readonly device: DeviceVerbs;
   readonly actions: ActionVerbs;
@@ -292,7 +292,7 @@ const handlersOf = (
     identity,
     people,
     consumers,
-    ofConsumers,
+    consumerParts,
     members,
     offered,
     discover,
@@ -341,9 +341,9 @@ const handlersOf = (
   ...accountHandlers(people, cookie),
   ...memberHandlers(members),
   ...identityHandlers(consumers),
-  ...consumerHandlers(consumers, ofConsumers, ofConsumer),
-  ...consumerDataHandlers(consumers, ofConsumers),
-  ...consumerHandoffHandlers(ofConsumers),
+  ...consumerHandlers(consumers, consumerParts, ofConsumer),
+  ...consumerDataHandlers(consumers, consumerParts),
+  ...consumerHandoffHandlers(consumerParts),
   ...signingKeyHandlers(signingKeys),
   ...deviceHandlers(device),
   ...configHandlers(documents, consumers.identities),
@@ -365,12 +365,12 @@ function readBodies(app: FastifyInstance, tracker: RequestTracker): void {
   // If other operations accepted forms, they would become reachable from forms of other sites.
   app.addContentTypeParser(FORM_TYPE, { parseAs: 'string' }, async (request: FastifyRequest, text: string) => {
     const id = request.routeOptions.config.operation;
-    if (id === undefined || !operation(id).oauth) throw onlyJson();
+    if (id === undefined || !operation(id).oauth) throw unsupportedMediaType();
     return tracker.attribute(request, () => readFormBody(text));
   });
 }
 
-const onlyJson = (): Error =>
+const unsupportedMediaType = (): Error =>
   fault('unsupported_media_type', 'The operation does not accept the content type of the body.', {
     advice: 'Send Content-Type: application/json.',
   });

@@ -1,6 +1,6 @@
 // HTTP handlers for sessions on both mounts. The compatibility mount differs in the region and in repeated releases.
 import type { Warning } from '../../../contract/common.ts';
-import { FOREIGN_REGIONS, type Session, type UpdateSession } from '../../../contract/sessions.ts';
+import { COMPAT_REGIONS, type Session, type UpdateSession } from '../../../contract/sessions.ts';
 import type { AgentCaller } from '../../domain/identity/caller.ts';
 import type { CreatedSession, CreateOptions, Sessions, SessionView } from '../../domain/sessions/api.ts';
 import { isFault } from '../../kit/fault.ts';
@@ -39,7 +39,7 @@ export const sessionHandlers = (sessions: Sessions, offered: Offered) => ({
   updateSession: async ({ caller, params, body, mount, warnings }: In<'updateSession'>): Promise<Answer> => {
     const session =
       mount === 'compat'
-        ? await releaseAgain(sessions, caller, params.id, body)
+        ? await releaseIdempotently(sessions, caller, params.id, body)
         : await sessions.update(caller, params.id, body);
     return answer(withWarnings(shown(session, mount), warnings));
   },
@@ -85,7 +85,7 @@ export function admittedHeaders({ quota, waitedMs }: CreatedSession, { waitSecon
  * On the compatibility mount, releasing an ended session succeeds, because official clients resend the release and
  * throw if it fails.
  */
-export async function releaseAgain(
+export async function releaseIdempotently(
   sessions: Sessions,
   caller: AgentCaller,
   id: string,
@@ -105,7 +105,7 @@ export function shown({ regionAsked, ...session }: SessionView, mount: MountName
   return { ...session, region: regionAsked ?? FOREIGN_REGION_DEFAULT };
 }
 
-const isOfficialName = (region: string): boolean => FOREIGN_REGIONS.some(foreign => foreign === region);
+const isOfficialName = (region: string): boolean => COMPAT_REGIONS.some(foreign => foreign === region);
 
 const withWarnings = (session: Session, warnings: readonly Warning[]): Session =>
   warnings.length === 0 ? session : { ...session, warnings: [...warnings] };

@@ -1,9 +1,9 @@
 // Requests that another host of the fleet answers: those about a resource that it owns, and those that start a browser.
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { NAMED, type OperationId, OWNED, operation, PLACED } from '../../../contract/operations.ts';
+import { BODY_SUBJECTS, type OperationId, OWNER_SUBJECTS, operation, PLACED } from '../../../contract/operations.ts';
 import type { Forwarding } from '../../domain/fleet/forwarding.ts';
 import { type LineTicket, noteTicket } from '../../domain/fleet/line-ticket.ts';
-import { NOT_HERE_HEADER, notHere, refusalText, refusedHere } from '../../domain/fleet/not-here.ts';
+import { notedRefusal, REFUSAL_HEADER, refusalError, refusalText } from '../../domain/fleet/not-here.ts';
 import type { AgentCaller, Caller } from '../../domain/identity/caller.ts';
 import { type Refusal, refusalFault } from '../../domain/limits/refusals.ts';
 import { forwardedFrom } from '../../kit/forwarded.ts';
@@ -31,7 +31,7 @@ export async function passToOwner(
   caller: Caller | undefined,
   { forwarding, linkedObject }: ToOwnerParts,
 ): Promise<void> {
-  const kind = OWNED[id];
+  const kind = OWNER_SUBJECTS[id];
   if (kind === undefined || forwarding.isAlone || forwardedFrom(request.raw)) return;
   const params: Readonly<Record<string, string | undefined>> = Object(request.params);
   const [owned, named] =
@@ -61,14 +61,14 @@ const downloadOf = (object = ''): readonly ['download', string] => ['download', 
  * Passes on a request whose body names a session or a hand-off of another host. Returns false if the request must be
  * answered here.
  */
-async function passToNamed(
+async function passToNamedOwner(
   id: OperationId,
   request: FastifyRequest,
   reply: FastifyReply,
   caller: Caller | undefined,
   forwarding: Forwarding,
 ): Promise<boolean> {
-  const kind = NAMED[id];
+  const kind = BODY_SUBJECTS[id];
   if (kind === undefined || forwarding.isAlone || forwardedFrom(request.raw)) return false;
   const { sessionId, id: handoffId, input } = Object(request.body);
   const named = kind === 'handoff' ? handoffId : (sessionId ?? Object(input).sessionId);
@@ -95,9 +95,9 @@ export async function placed<T>(
   { forwarding }: ToOwnerParts,
   answer: () => Promise<T>,
 ): Promise<T | undefined> {
-  if (await passToNamed(id, request, reply, caller, forwarding)) return undefined;
+  if (await passToNamedOwner(id, request, reply, caller, forwarding)) return undefined;
   if (!PLACED.has(id) || forwarding.isAlone) return answer();
-  if (forwardedFrom(request.raw)) return answer().catch(error => sayNotHere(error, reply));
+  if (forwardedFrom(request.raw)) return answer().catch(error => throwNotHere(error, reply));
   const asked: Asked<T> = { forwarding, request, reply, answer };
   const first = await askHosts(asked, { waitedMs: 0 });
   if ('got' in first) return first.got;
@@ -146,7 +146,7 @@ async function askHosts<T>(asked: Asked<T>, ticket: LineTicket): Promise<Admissi
       const passed = await forwarding.pass(host, request.raw, options);
       if (passed === 'answered') return { got: undefined };
       if (passed === 'unreached') continue;
-      last = { ...passed, error: notHere(passed.refused) };
+      last = { ...passed, error: refusalError(passed.refused) };
     }
     if ('got' in last || last.refused.why !== 'host') return last;
   }
@@ -163,15 +163,15 @@ async function answerHere<T>({ request, answer }: Asked<T>, ticket: LineTicket):
   try {
     return { got: await answer() };
   } catch (error) {
-    const refused = refusedHere(error);
+    const refused = notedRefusal(error);
     if (!refused || !(error instanceof Error)) throw error;
     return { refused, error };
   }
 }
 
-function sayNotHere(error: unknown, reply: FastifyReply): never {
-  const refused = refusedHere(error);
-  if (refused) reply.header(NOT_HERE_HEADER, refusalText(refused));
+function throwNotHere(error: unknown, reply: FastifyReply): never {
+  const refused = notedRefusal(error);
+  if (refused) reply.header(REFUSAL_HEADER, refusalText(refused));
   throw error;
 }
 
@@ -220,7 +220,7 @@ async function placeMcpCall<T>(
   try {
     return await placed('callMcp', request, reply, caller, parts, answer);
   } catch (error) {
-    const refused = refusedHere(error);
+    const refused = notedRefusal(error);
     if (!refused) throw error;
     noteTicket(request.raw, { waitedMs: 0, refused });
     return answer();

@@ -8,12 +8,12 @@ export function refuseUnknownQuery(query: object, known: readonly string[]): voi
   const unknown = Object.keys(query).find(name => !known.includes(name));
   if (unknown === undefined) return;
   const name = unknown.slice(0, NAME_CHARACTERS_SHOWN);
-  const meant = nearest(name, known);
+  const suggestion = nearest(name, known);
   throw fault('invalid_query', `Unknown query parameter ${JSON.stringify(name)}.`, {
     advice:
-      meant === undefined
+      suggestion === undefined
         ? 'This operation has no query parameters.'
-        : `Did you mean ${meant}? The parameters of this operation are ${known.join(', ')}.`,
-    details: { parameter: name, ...(meant === undefined ? {} : { nearest: meant }), known },
+        : `Did you mean ${suggestion}? The parameters of this operation are ${known.join(', ')}.`,
+    details: { parameter: name, ...(suggestion === undefined ? {} : { nearest: suggestion }), known },
   });
 }

@@ -2,7 +2,7 @@
 import type { FrameHead } from '../../../contract/live-messages.ts';
 
 /** A JPEG of a page. */
-export interface ShownPicture {
+export interface ShownFrame {
   readonly jpeg: Buffer;
   readonly width: number;
   readonly height: number;
@@ -14,7 +14,7 @@ export interface ShownPicture {
  */
 const encoded = new WeakMap<Buffer, Buffer>();
 
-export function frameMessage(page: string, { jpeg, width, height }: ShownPicture): Buffer {
+export function frameMessage(page: string, { jpeg, width, height }: ShownFrame): Buffer {
   const known = encoded.get(jpeg);
   if (known) return known;
   const head: FrameHead = { page, width, height };

@@ -30,14 +30,14 @@ const SILENCE_MS = 25_000;
 const RENEW_MS = 10_000;
 const CLOSE_MS = 2_000;
 /** The maximum size of unread text messages. A viewer that exceeds it is disconnected. */
-const BEHIND_BYTES_MAX = 4 * 1024 ** 2;
+const UNREAD_BYTES_MAX = 4 * 1024 ** 2;
 const UPLOADS = '/tmp/.uploads/';
 const UNKNOWN =
   'Too many pages are open for all of them to be recorded. It is not known what must be hidden on this page, so only the viewer in control sees it.';
 /**
  * Sent to viewers without control: what a page asks may repeat what was typed, so only the viewer in control is asked.
  */
-const ASKS_NOTHING = { dialog: null, select: null, files: null };
+const NO_QUESTIONS = { dialog: null, select: null, files: null };
 
 export interface ViewerParts extends Pick<Runtime, 'clock' | 'log'> {
   readonly socket: WebSocket;
@@ -57,10 +57,10 @@ export class Viewer {
   readonly #owned: Closeable[] = [];
   readonly gone: Promise<void>;
   #watching: { readonly page: string; readonly frames: Closeable } | undefined;
-  #waitingPicture: Picture | undefined;
+  #waitingFrame: Picture | undefined;
   /** The frame that was sent last, and whether it was sent without masks. */
   #sent: { readonly picture: Picture; readonly unmasked: boolean } | undefined;
-  #pictureInFlight = false;
+  #frameInFlight = false;
   #control: Control | undefined;
   #taking = false;
   /** The opener of each page that was followed, by page id. */
@@ -148,12 +148,12 @@ export class Viewer {
       case 'watch':
         return this.#watch(message.page);
       case 'drawn':
-        this.#pictureInFlight = false;
-        return this.#sendPicture();
+        this.#frameInFlight = false;
+        return this.#sendFrame();
       case 'take':
         return void this.#take().catch(this.#failed);
       case 'give':
-        return void this.#give(message.fence).catch(this.#failed);
+        return void this.#releaseControl(message.fence).catch(this.#failed);
       default:
         return this.#input(message);
     }
@@ -167,10 +167,10 @@ export class Viewer {
     if (this.#watching?.page === id) return;
     const hasControl = this.#control !== undefined;
     this.#stopWatching();
-    const frames = viewing.watch(id, picture => this.#onPicture(id, picture));
+    const frames = viewing.watch(id, picture => this.#onFrame(id, picture));
     if (!frames) return;
     this.#watching = { page: id, frames };
-    this.#sendPicture(); // a picture may have arrived before #watching was set
+    this.#sendFrame(); // a picture may have arrived before #watching was set
     if (hasControl) viewing.page(id)?.setControlled(true);
     this.#sendPage(id);
   }
@@ -180,7 +180,7 @@ export class Viewer {
     if (this.#control) this.#parts.viewing.page(this.#watching.page)?.setControlled(false);
     void this.#watching.frames.close();
     this.#watching = undefined;
-    this.#waitingPicture = undefined;
+    this.#waitingFrame = undefined;
     this.#sent = undefined;
   }
 
@@ -198,13 +198,13 @@ export class Viewer {
     const { viewing, claims } = this.#parts;
     const page = await viewing.newTab();
     if (page === undefined || claims.page !== undefined) return;
-    const shows = (): boolean => {
+    const tryShow = (): boolean => {
       if (this.#mayDrive) this.#watch(page);
       return this.#watching?.page === page;
     };
-    if (shows()) return;
+    if (tryShow()) return;
     const waiting = viewing.onOpened(opened => {
-      if (opened.page === page && shows()) void waiting.close();
+      if (opened.page === page && tryShow()) void waiting.close();
     });
     this.#owned.push(waiting);
   }
@@ -212,7 +212,7 @@ export class Viewer {
   /**
    * Called when the watched page is gone. Shows its nearest opener that is still open, or otherwise the page in front.
    */
-  #leaveClosed(gone: string | undefined): void {
+  #leaveClosedPage(gone: string | undefined): void {
     const { viewing, claims } = this.#parts;
     this.#stopWatching();
     if (claims.page !== undefined) return;
@@ -231,18 +231,18 @@ export class Viewer {
     return opener;
   }
 
-  #onPicture(page: string, picture: Picture): void {
+  #onFrame(page: string, picture: Picture): void {
     if (this.#watching && this.#watching.page !== page) return;
-    this.#waitingPicture = picture;
-    this.#sendPicture();
+    this.#waitingFrame = picture;
+    this.#sendFrame();
   }
 
-  #sendPicture(): void {
-    const picture = this.#waitingPicture;
+  #sendFrame(): void {
+    const picture = this.#waitingFrame;
     const { socket } = this.#parts;
-    if (!picture || !this.#watching || this.#pictureInFlight || socket.readyState !== socket.OPEN) return;
-    this.#waitingPicture = undefined;
-    this.#pictureInFlight = true;
+    if (!picture || !this.#watching || this.#frameInFlight || socket.readyState !== socket.OPEN) return;
+    this.#waitingFrame = undefined;
+    this.#frameInFlight = true;
     const unmasked = this.#seesUnmasked(picture);
     if (picture.isUnknown && !unmasked && !this.#sent) this.#refuse('watch', UNKNOWN);
     this.#sent = { picture, unmasked };
@@ -260,12 +260,12 @@ export class Viewer {
   }
 
   /** Called when control has changed. The last frame is sent again, with or without masks. */
-  #showAgain(): void {
+  #resendLastFrame(): void {
     const sent = this.#sent;
     if (!sent || sent.unmasked === this.#seesUnmasked(sent.picture) || sent.picture.jpeg === sent.picture.unmasked)
       return;
-    this.#waitingPicture ??= sent.picture;
-    this.#sendPicture();
+    this.#waitingFrame ??= sent.picture;
+    this.#sendFrame();
   }
 
   // ---- control ---------------------------------------------------------------------------------------------------------
@@ -281,10 +281,10 @@ export class Viewer {
     this.#taking = true;
     const control = claims.lease ? this.#leased : await lease.take(this.#holder).catch(() => undefined);
     this.#taking = false;
-    if (!control) return this.#refuse('take', this.#whyNot);
+    if (!control) return this.#refuse('take', this.#refusalReason);
     if (this.#closing.signal.aborted) return;
     this.#control = control;
-    this.#showAgain();
+    this.#resendLastFrame();
     const page = this.#watching && viewing.page(this.#watching.page);
     page?.setControlled(true);
     page?.toFront();
@@ -302,7 +302,7 @@ export class Viewer {
       : undefined;
   }
 
-  get #whyNot(): string {
+  get #refusalReason(): string {
     const { control, isAsked } = this.#parts.lease;
     if (isAsked && !control) return 'A hand-off of this session waits for a person. Claim it instead.';
     return control?.isAsked ? 'A person has control in a hand-off.' : 'Another viewer has control.';
@@ -314,7 +314,7 @@ export class Viewer {
     if (this.#parts.claims.lease && !this.#leased) this.end('the hand-off has ended');
   }
 
-  async #give(fence: number): Promise<void> {
+  async #releaseControl(fence: number): Promise<void> {
     if (this.#control?.fence !== fence) return;
     await this.#parts.lease.giveBack(fence);
     if (this.#control?.fence === fence) this.#dropControl();
@@ -326,7 +326,7 @@ export class Viewer {
 
   #dropControl(): void {
     this.#control = undefined;
-    this.#showAgain();
+    this.#resendLastFrame();
     if (this.#watching) this.#parts.viewing.page(this.#watching.page)?.setControlled(false);
   }
 
@@ -338,7 +338,7 @@ export class Viewer {
       // The page of a hand-off renews its lease itself, so that a page that is asleep loses the lease.
       if (!control || control.isAsked || this.#closing.signal.aborted) continue;
       // The database may be briefly unavailable. The lease lasts until the next attempt.
-      const renewed = await lease.renewTaken(control).catch(() => lease.isFresh(control.fence));
+      const renewed = await lease.renewTakenControl(control).catch(() => lease.isFresh(control.fence));
       if (!renewed && this.#control === control) this.#sendControl();
     }
   }
@@ -410,7 +410,7 @@ export class Viewer {
     }
     this.#sendTabs();
     const there = this.#watching && viewing.page(this.#watching.page) !== undefined;
-    if (!there) this.#leaveClosed(this.#watching?.page);
+    if (!there) this.#leaveClosedPage(this.#watching?.page);
   }
 
   #sendTabs(): void {
@@ -437,7 +437,7 @@ export class Viewer {
     const page = this.#parts.viewing.page(id);
     if (!page) return;
     const { visible: _, dialog, select, files, ...state } = page.state;
-    const asks = this.#mayDrive ? { dialog: dialog && this.#dialogOf(dialog), select, files } : ASKS_NOTHING;
+    const asks = this.#mayDrive ? { dialog: dialog && this.#dialogOf(dialog), select, files } : NO_QUESTIONS;
     this.#send({ type: 'page', page: id, ...state, ...asks });
   }
 
@@ -465,7 +465,7 @@ export class Viewer {
   #send(message: ServerMessage): void {
     const { socket } = this.#parts;
     if (socket.readyState !== socket.OPEN) return;
-    if (socket.bufferedAmount > BEHIND_BYTES_MAX) return socket.terminate();
+    if (socket.bufferedAmount > UNREAD_BYTES_MAX) return socket.terminate();
     socket.send(JSON.stringify(message));
     this.#parts.waiting.note();
   }

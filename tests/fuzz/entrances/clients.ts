@@ -17,7 +17,7 @@ const ANSWER_MS = 15_000;
 const WATCHED: ReadonlySet<string> = clientPolicy({
   browser: {} as never,
   keepAlive: true,
-  closeAsked: () => {},
+  onCloseRequest: () => {},
   lease: undefined,
 }).watched;
 const JUDGED = COMMANDS.filter(({ name }) => WATCHED.has(name));

@@ -33,12 +33,12 @@ const WORDS = {
   answer_encoded: 'The response is compressed, although the request asked for an uncompressed response.',
 } as const;
 
-export type CallTroubleKind = keyof typeof WORDS;
+export type CallErrorKind = keyof typeof WORDS;
 
 export interface CallFailure {
   readonly kind: 'failed';
   readonly phase: CallPhase;
-  readonly reason: CallTroubleKind;
+  readonly reason: CallErrorKind;
   /** Set only if the reason is `address_not_allowed`. */
   readonly rule?: AddressRule;
   /** The status of the response, if its head was received. */
@@ -47,12 +47,12 @@ export interface CallFailure {
 }
 
 /** Thrown inside the engine; `send` returns it as a CallFailure. */
-export class CallTrouble extends Error {
-  readonly trouble: CallTroubleKind;
+export class CallError extends Error {
+  readonly trouble: CallErrorKind;
   readonly rule: AddressRule | undefined;
   readonly status: number | undefined;
 
-  constructor(trouble: CallTroubleKind, { rule, status }: { rule?: AddressRule; status?: number } = {}) {
+  constructor(trouble: CallErrorKind, { rule, status }: { rule?: AddressRule; status?: number } = {}) {
     super(trouble);
     this.name = 'CallTrouble';
     this.trouble = trouble;
@@ -61,7 +61,7 @@ export class CallTrouble extends Error {
   }
 }
 
-const REFUSALS: ReadonlySet<CallTroubleKind> = new Set([
+const REFUSALS: ReadonlySet<CallErrorKind> = new Set([
   'bad_url',
   'not_https',
   'user_info',
@@ -74,7 +74,7 @@ const REFUSALS: ReadonlySet<CallTroubleKind> = new Set([
 
 /** `isSent`: whether a byte of the request may have left. */
 export function failureOf(error: unknown, isSent: boolean): CallFailure {
-  const { trouble, rule, status } = troubleOf(error, isSent);
+  const { trouble, rule, status } = callErrorOf(error, isSent);
   return {
     kind: 'failed',
     phase: isSent ? 'unknown' : REFUSALS.has(trouble) ? 'refused' : 'not_sent',
@@ -85,22 +85,22 @@ export function failureOf(error: unknown, isSent: boolean): CallFailure {
   };
 }
 
-function troubleOf(error: unknown, isSent: boolean): CallTrouble {
-  if (error instanceof CallTrouble) return error;
-  if (error instanceof WaitExpired) return new CallTrouble('timed_out');
-  if (error instanceof Refused) return new CallTrouble('address_not_allowed');
-  if (!isSent) return new CallTrouble(BEFORE[error instanceof Failed ? error.kind : ''] ?? 'connect_failed');
-  return new CallTrouble(codeOf(error).startsWith('HPE_') ? headTrouble(error) : 'closed_early');
+function callErrorOf(error: unknown, isSent: boolean): CallError {
+  if (error instanceof CallError) return error;
+  if (error instanceof WaitExpired) return new CallError('timed_out');
+  if (error instanceof Refused) return new CallError('address_not_allowed');
+  if (!isSent) return new CallError(BEFORE[error instanceof Failed ? error.kind : ''] ?? 'connect_failed');
+  return new CallError(codeOf(error).startsWith('HPE_') ? headErrorKind(error) : 'closed_early');
 }
 
 /** Maps the failure kinds of the egress engine for name servers and connections to the kinds used here. */
-const BEFORE: Readonly<Record<string, CallTroubleKind>> = {
+const BEFORE: Readonly<Record<string, CallErrorKind>> = {
   name_not_resolved: 'name_not_resolved',
   name_timed_out: 'name_not_resolved',
   connect_timed_out: 'connect_timed_out',
 };
 
-const headTrouble = (error: unknown): CallTroubleKind =>
+const headErrorKind = (error: unknown): CallErrorKind =>
   codeOf(error) === 'HPE_HEADER_OVERFLOW' ? 'answer_head_too_large' : 'bad_answer';
 
 /** The code of a Node error, or an empty string. */

@@ -1,5 +1,5 @@
 // The headers of a call: checks those from its caller, and sets those that describe the connection.
-import { CallTrouble } from './call-failure.ts';
+import { CallError } from './call-failure.ts';
 import type { CallTarget } from './call-target.ts';
 import type { CallLimits } from './limits.ts';
 
@@ -32,7 +32,7 @@ const RESERVED: ReadonlySet<string> = new Set([
 
 /**
  * Returns all headers of the request, as Node's list of names and values.
- * @throws CallTrouble
+ * @throws CallError
  */
 export function headersOf(
   given: CallHeaders,
@@ -41,17 +41,17 @@ export function headersOf(
   { requestHeadersMax, requestHeadBytesMax }: CallLimits,
 ): string[] {
   const entries = Object.entries(given);
-  if (entries.length > requestHeadersMax) throw new CallTrouble('too_many_headers');
+  if (entries.length > requestHeadersMax) throw new CallError('too_many_headers');
   const names = new Set<string>();
   let bytes = 0;
   for (const [name, value] of entries) {
     const lower = name.toLowerCase();
     if (!TOKEN.test(name) || !VALUE.test(value) || RESERVED.has(lower) || names.has(lower))
-      throw new CallTrouble('bad_header');
+      throw new CallError('bad_header');
     names.add(lower);
     bytes += name.length + value.length;
   }
-  if (bytes > requestHeadBytesMax) throw new CallTrouble('too_many_headers');
+  if (bytes > requestHeadBytesMax) throw new CallError('too_many_headers');
   const length = bodyBytes === undefined ? [] : ['content-length', `${bodyBytes}`];
   return ['host', target.host, 'accept-encoding', 'identity', 'connection', 'close', ...length, ...entries.flat()];
 }

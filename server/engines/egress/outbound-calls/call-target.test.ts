@@ -1,7 +1,7 @@
 // How URLs of calls are parsed, and which are refused.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { CallTrouble } from './call-failure.ts';
+import { CallError } from './call-failure.ts';
 import { callTarget } from './call-target.ts';
 
 const MAX = 100;
@@ -10,7 +10,7 @@ const troubleOf = (url: string): string => {
   try {
     return callTarget(url, MAX).host;
   } catch (error) {
-    return error instanceof CallTrouble ? error.trouble : assert.fail(`${error}`);
+    return error instanceof CallError ? error.trouble : assert.fail(`${error}`);
   }
 };
 

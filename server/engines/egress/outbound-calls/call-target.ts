@@ -1,7 +1,7 @@
 // The URL of a call, as the WHATWG URL standard reads it: names in other scripts become punycode, decimal and octal forms of
 // an address become that address. Pure.
 import { type Target, targetAt } from '../target.ts';
-import { CallTrouble } from './call-failure.ts';
+import { CallError } from './call-failure.ts';
 
 export interface CallTarget extends Target {
   readonly isEncrypted: boolean;
@@ -15,21 +15,21 @@ const PORTS = { 'https:': 443, 'http:': 80 } as const;
 /** Characters that URL parsing drops or replaces. */
 const AMBIGUOUS = /[\u0000-\u0020\u007f\\]/;
 
-/** @throws CallTrouble */
+/** @throws CallError */
 export function callTarget(text: string, charactersMax: number): CallTarget {
   const url = text.length > charactersMax || AMBIGUOUS.test(text) ? undefined : (URL.parse(text) ?? undefined);
-  if (!url) throw new CallTrouble('bad_url');
+  if (!url) throw new CallError('bad_url');
   const { protocol } = url;
-  if (protocol !== 'https:' && protocol !== 'http:') throw new CallTrouble('not_https');
-  if (hasUserInfo(text)) throw new CallTrouble('user_info');
-  const standard = PORTS[protocol];
-  const target = targetAt(url.hostname, url.port === '' ? standard : Number(url.port));
-  if (!target) throw new CallTrouble('bad_url');
+  if (protocol !== 'https:' && protocol !== 'http:') throw new CallError('not_https');
+  if (hasUserInfo(text)) throw new CallError('user_info');
+  const defaultPort = PORTS[protocol];
+  const target = targetAt(url.hostname, url.port === '' ? defaultPort : Number(url.port));
+  if (!target) throw new CallError('bad_url');
   const name = target.address?.family === 6 ? `[${target.hostname}]` : target.hostname;
   return {
     ...target,
     isEncrypted: protocol === 'https:',
-    host: target.port === standard ? name : `${name}:${target.port}`,
+    host: target.port === defaultPort ? name : `${name}:${target.port}`,
     path: `${url.pathname}${url.search}`,
   };
 }

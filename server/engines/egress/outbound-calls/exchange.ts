@@ -3,7 +3,7 @@
 import { type IncomingMessage, request as requestOver } from 'node:http';
 import type { Socket } from 'node:net';
 import { guarded } from '../../../kit/guard.ts';
-import { CallTrouble } from './call-failure.ts';
+import { CallError } from './call-failure.ts';
 import { CollectedBytes } from './collected-bytes.ts';
 import type { CallLimits } from './limits.ts';
 
@@ -13,7 +13,7 @@ export interface Message {
   /** Names and values alternate. */
   readonly headers: readonly string[];
   readonly body: Uint8Array | undefined;
-  readonly answerBytesMax: number;
+  readonly responseBytesMax: number;
 }
 
 export interface Received {
@@ -24,43 +24,43 @@ export interface Received {
 }
 
 /**
- * Sends a request and receives the response. Rejects with CallTrouble, or with a Node error. Destroying the socket ends
+ * Sends a request and receives the response. Rejects with CallError, or with a Node error. Destroying the socket ends
  * the exchange.
  */
 export function exchange(socket: Socket, message: Message, limits: CallLimits): Promise<Received> {
   const { promise, resolve, reject } = Promise.withResolvers<Received>();
   const { method, path, headers, body } = message;
   const request = requestOver({
-    ...{ method, path, headers, setHost: false, maxHeaderSize: limits.answerHeadBytesMax },
+    ...{ method, path, headers, setHost: false, maxHeaderSize: limits.responseHeadBytesMax },
     // Node's agents read proxies from the environment. This request has no agent.
     createConnection: () => socket,
   });
   // Node would silently drop headers over its own maximum.
   request.maxHeadersCount = 0;
-  let interims = 0;
-  let hasAnswer = false;
+  let interimCount = 0;
+  let hasResponse = false;
   request.on(
     'information',
     guarded(reject, () => {
-      interims += 1;
-      if (interims > limits.interimAnswersMax) throw new CallTrouble('bad_answer');
+      interimCount += 1;
+      if (interimCount > limits.interimResponsesMax) throw new CallError('bad_answer');
     }),
   );
   request.once(
     'response',
     guarded(reject, async (response: IncomingMessage) => {
-      hasAnswer = true;
+      hasResponse = true;
       resolve(await received(response, message, limits));
     }),
   );
   // Once a response has begun, its own stream reports how it ends: a host may respond before it has read the whole
   // request.
   const onEnd = (error: unknown): void => {
-    if (!hasAnswer) reject(error);
+    if (!hasResponse) reject(error);
   };
   request.on('error', onEnd);
   // A request may close without an error, for example after 101, which switches to another protocol.
-  request.once('close', () => onEnd(new CallTrouble('bad_answer')));
+  request.once('close', () => onEnd(new CallError('bad_answer')));
   request.end(body);
   return promise;
 }
@@ -69,20 +69,20 @@ async function received(response: IncomingMessage, message: Message, limits: Cal
   const status = response.statusCode ?? 0;
   // An error after the first one would otherwise have no listener.
   response.on('error', () => {});
-  if (response.rawHeaders.length > 2 * limits.answerHeadersMax)
-    throw new CallTrouble('answer_head_too_large', { status });
+  if (response.rawHeaders.length > 2 * limits.responseHeadersMax)
+    throw new CallError('answer_head_too_large', { status });
   const headers = headersIn(response.rawHeaders);
   if (!isPlain(headers.get('content-encoding'), 'identity') || !isPlain(headers.get('transfer-encoding'), 'chunked'))
-    throw new CallTrouble('answer_encoded', { status });
+    throw new CallError('answer_encoded', { status });
   const declared = Number(headers.get('content-length') ?? 0);
-  if (message.method !== 'HEAD' && declared > message.answerBytesMax)
-    throw new CallTrouble('answer_too_large', { status });
-  const body = new CollectedBytes(message.answerBytesMax);
+  if (message.method !== 'HEAD' && declared > message.responseBytesMax)
+    throw new CallError('answer_too_large', { status });
+  const body = new CollectedBytes(message.responseBytesMax);
   try {
     for await (const part of response)
-      if (part instanceof Uint8Array && !body.add(part)) throw new CallTrouble('answer_too_large', { status });
+      if (part instanceof Uint8Array && !body.add(part)) throw new CallError('answer_too_large', { status });
   } catch (error) {
-    throw error instanceof CallTrouble ? error : new CallTrouble('closed_early', { status });
+    throw error instanceof CallError ? error : new CallError('closed_early', { status });
   }
   return { status, headers, body: body.bytes };
 }

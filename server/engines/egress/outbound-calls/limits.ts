@@ -10,12 +10,12 @@ export interface CallLimits {
   readonly requestHeadBytesMax: number;
   readonly requestBodyBytesMax: number;
   /** Bytes in the head and trailers of a response. */
-  readonly answerHeadBytesMax: number;
-  readonly answerHeadersMax: number;
+  readonly responseHeadBytesMax: number;
+  readonly responseHeadersMax: number;
   /** Number of interim responses (1xx) before the final response. */
-  readonly interimAnswersMax: number;
+  readonly interimResponsesMax: number;
   /** The largest response body, whatever the caller asks for. */
-  readonly answerBodyBytesMax: number;
+  readonly responseBodyBytesMax: number;
 }
 
 const SECOND_MS = 1000;
@@ -29,8 +29,8 @@ export const CALL_LIMITS: CallLimits = {
   requestHeadersMax: 64,
   requestHeadBytesMax: 32 * KIB,
   requestBodyBytesMax: 16 * MIB,
-  answerHeadBytesMax: 32 * KIB,
-  answerHeadersMax: 100,
-  interimAnswersMax: 8,
-  answerBodyBytesMax: 64 * MIB,
+  responseHeadBytesMax: 32 * KIB,
+  responseHeadersMax: 100,
+  interimResponsesMax: 8,
+  responseBodyBytesMax: 64 * MIB,
 };

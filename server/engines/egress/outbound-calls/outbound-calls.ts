@@ -9,7 +9,7 @@ import { dial } from '../dial.ts';
 import { EGRESS_LIMITS } from '../limits.ts';
 import type { Resolve } from '../resolve.ts';
 import type { AddressRules } from '../rules.ts';
-import { type CallFailure, CallTrouble, codeOf, failureOf } from './call-failure.ts';
+import { CallError, type CallFailure, codeOf, failureOf } from './call-failure.ts';
 import { type CallHeaders, headersOf } from './call-headers.ts';
 import { type CallTarget, callTarget } from './call-target.ts';
 import { exchange, type Message, type Received } from './exchange.ts';
@@ -27,7 +27,7 @@ export interface OutboundCall {
   readonly maxResponseBytes: number;
 }
 
-export interface CallAnswer extends Received {
+export interface CallResponse extends Received {
   readonly kind: 'answered';
   readonly connected: {
     /** The checked address that the call was sent to. For the log of the server, not for callers of the API. */
@@ -37,7 +37,7 @@ export interface CallAnswer extends Received {
   };
 }
 
-export type CallResult = CallAnswer | CallFailure;
+export type CallResult = CallResponse | CallFailure;
 
 export interface OutboundOptions {
   readonly rules: AddressRules;
@@ -80,7 +80,7 @@ export class OutboundCalls {
       await within(connectMs, 'the name servers', inner => this.#addresses(target, inner), signal);
       return undefined;
     } catch (error) {
-      return failureOf(signal?.aborted ? new CallTrouble('cancelled') : error, false);
+      return failureOf(signal?.aborted ? new CallError('cancelled') : error, false);
     }
   }
 
@@ -95,7 +95,7 @@ export class OutboundCalls {
       const prepared = this.#prepare(call);
       return await withDeadline(deadlineMs, 'an answer', inner => this.#run(prepared, sending, inner), signal);
     } catch (error) {
-      return failureOf(signal?.aborted ? new CallTrouble('cancelled') : error, isSent);
+      return failureOf(signal?.aborted ? new CallError('cancelled') : error, isSent);
     }
   }
 
@@ -103,18 +103,18 @@ export class OutboundCalls {
     const limits = this.#limits;
     const { method, body } = call;
     const target = callTarget(call.url, limits.urlCharactersMax);
-    if (!METHODS.has(method)) throw new CallTrouble('bad_method');
-    if ((body?.length ?? 0) > limits.requestBodyBytesMax) throw new CallTrouble('body_too_large');
+    if (!METHODS.has(method)) throw new CallError('bad_method');
+    if ((body?.length ?? 0) > limits.requestBodyBytesMax) throw new CallError('body_too_large');
     const headers = headersOf(call.headers ?? {}, target, body?.length, limits);
-    const answerBytesMax = Math.min(call.maxResponseBytes, limits.answerBodyBytesMax);
-    return { target, message: { method, path: target.path, headers, body, answerBytesMax } };
+    const responseBytesMax = Math.min(call.maxResponseBytes, limits.responseBodyBytesMax);
+    return { target, message: { method, path: target.path, headers, body, responseBytesMax } };
   }
 
   async #run(
     { target, message }: { readonly target: CallTarget; readonly message: Message },
     sending: () => void,
     signal: AbortSignal,
-  ): Promise<CallAnswer> {
+  ): Promise<CallResponse> {
     const connection = await this.#connectInTime(target, signal);
     const { socket, raw, address } = connection;
     const close = (): void => {
@@ -140,7 +140,7 @@ export class OutboundCalls {
       return await withDeadline(connectMs, 'a host to connect', inner => this.#connect(target, inner), signal);
     } catch (error) {
       if (signal.aborted || !(error instanceof WaitExpired)) throw error;
-      throw new CallTrouble('connect_timed_out');
+      throw new CallError('connect_timed_out');
     }
   }
 
@@ -151,7 +151,7 @@ export class OutboundCalls {
     try {
       // The local address may show that the remote address is this machine's own.
       this.#check(target, address, raw.localAddress);
-      const socket = target.isEncrypted ? await this.#encrypted(raw, target, signal) : raw;
+      const socket = target.isEncrypted ? await this.#encrypt(raw, target, signal) : raw;
       return { socket, raw, address };
     } catch (error) {
       raw.destroy();
@@ -170,11 +170,11 @@ export class OutboundCalls {
   #check(target: CallTarget, address: Address, local?: string): void {
     const { rules } = this.#options;
     const verdict = rules.check(address, target.port, local);
-    if (!verdict.allowed) throw new CallTrouble('address_not_allowed', { rule: verdict.rule });
-    if (!target.isEncrypted && !rules.opens(address, target.port)) throw new CallTrouble('not_https');
+    if (!verdict.allowed) throw new CallError('address_not_allowed', { rule: verdict.rule });
+    if (!target.isEncrypted && !rules.opens(address, target.port)) throw new CallError('not_https');
   }
 
-  async #encrypted(raw: Socket, { hostname }: CallTarget, signal: AbortSignal): Promise<Socket> {
+  async #encrypt(raw: Socket, { hostname }: CallTarget, signal: AbortSignal): Promise<Socket> {
     const servername = isIP(hostname) === 0 ? { servername: hostname } : {};
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     const secureContext = this.#secureContext();
@@ -188,14 +188,14 @@ export class OutboundCalls {
     socket.once('secureConnect', resolve);
     // Not removed later: an `error` event without a listener would end the process.
     socket.on('error', reject);
-    socket.once('close', () => reject(new CallTrouble('tls_failed')));
+    socket.once('close', () => reject(new CallError('tls_failed')));
     try {
       await within(this.#limits.connectMs, 'a host to finish TLS', () => promise, signal);
       return socket;
     } catch (error) {
       socket.destroy();
-      if (signal.aborted || error instanceof WaitExpired || error instanceof CallTrouble) throw error;
-      throw new CallTrouble(CERTIFICATE.test(codeOf(error)) ? 'certificate_refused' : 'tls_failed');
+      if (signal.aborted || error instanceof WaitExpired || error instanceof CallError) throw error;
+      throw new CallError(CERTIFICATE.test(codeOf(error)) ? 'certificate_refused' : 'tls_failed');
     }
   }
 

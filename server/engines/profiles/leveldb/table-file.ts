@@ -1,6 +1,6 @@
 // Reads the entries of a sorted table of LevelDB (`.ldb`).
 import { ByteReader, LevelDbError } from './bytes.ts';
-import { unsnap } from './snappy.ts';
+import { decompressSnappy } from './snappy.ts';
 
 const FOOTER_BYTES = 48;
 const MAGIC = 0xdb4775248b80fb57n;
@@ -17,9 +17,9 @@ export function* tableEntries(file: Buffer): Generator<TableEntry, void> {
   if (footer.length < FOOTER_BYTES || footer.readBigUInt64LE(FOOTER_BYTES - 8) !== MAGIC)
     throw new LevelDbError('a table has no footer');
   const handles = new ByteReader(footer);
-  blockAt(handles);
-  for (const { value } of blockEntries(readBlock(file, blockAt(handles))))
-    yield* blockEntries(readBlock(file, blockAt(new ByteReader(value))));
+  readHandle(handles);
+  for (const { value } of blockEntries(readBlock(file, readHandle(handles))))
+    yield* blockEntries(readBlock(file, readHandle(new ByteReader(value))));
 }
 
 interface Handle {
@@ -27,15 +27,15 @@ interface Handle {
   readonly size: number;
 }
 
-const blockAt = (source: ByteReader): Handle => ({ offset: source.varint(), size: source.varint() });
+const readHandle = (source: ByteReader): Handle => ({ offset: source.varint(), size: source.varint() });
 
 function readBlock(file: Buffer, { offset, size }: Handle): Buffer {
   if (offset + size + TRAILER_BYTES > file.length) throw new LevelDbError('a block is outside the file');
   const bytes = file.subarray(offset, offset + size);
-  const packing = file.readUInt8(offset + size);
-  if (packing === 0) return bytes;
-  if (packing === 1) return unsnap(bytes);
-  throw new LevelDbError(`a block has the unknown compression type ${packing}`);
+  const compressionType = file.readUInt8(offset + size);
+  if (compressionType === 0) return bytes;
+  if (compressionType === 1) return decompressSnappy(bytes);
+  throw new LevelDbError(`a block has the unknown compression type ${compressionType}`);
 }
 
 /** A key omits the prefix that it shares with the previous key. The restart points at the end of the block are skipped. */

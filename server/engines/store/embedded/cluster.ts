@@ -30,10 +30,10 @@ export async function binariesFor(dataDir: string, folder: string | undefined): 
   const found = await findBinaries({ ...explicit, ...(major === undefined ? {} : { major }) });
   if (found) return found;
   const present = await findBinaries(explicit);
-  throw otherMajor(dataDir, major ?? 0, present?.version ?? 'none');
+  throw majorMismatch(dataDir, major ?? 0, present?.version ?? 'none');
 }
 
-function otherMajor(dataDir: string, major: number, present: string): Fault {
+function majorMismatch(dataDir: string, major: number, present: string): Fault {
   const folder = clusterFolder(dataDir);
   return new Fault(
     'data_folder_version',

@@ -14,7 +14,7 @@ export interface Identity {
    * Like `as`, but the kernel also sends the program SIGINT when the thread that started it ends: a fast, clean
    * shutdown.
    */
-  tied(command: readonly string[]): string[];
+  asTied(command: readonly string[]): string[];
 }
 
 const PROBE_MS = 5_000;
@@ -31,13 +31,13 @@ const TIE = ['setpriv', '--pdeathsig', 'INT'];
 export async function postgresIdentity(dataDir: string): Promise<Identity> {
   const self = { uid: process.getuid?.() ?? 0, gid: process.getgid?.() ?? 0 };
   const { uid, gid } = self.uid === 0 ? await stat(dataDir) : self;
-  const become = uid === self.uid ? [] : ['setpriv', '--reuid', `${uid}`, '--regid', `${gid}`, '--clear-groups'];
-  const prefix = [...become, ...(await namespace(uid, become, dataDir))];
+  const setprivPrefix = uid === self.uid ? [] : ['setpriv', '--reuid', `${uid}`, '--regid', `${gid}`, '--clear-groups'];
+  const prefix = [...setprivPrefix, ...(await namespace(uid, setprivPrefix, dataDir))];
   return {
     uid,
     gid,
     as: command => [...prefix, ...command],
-    tied: command => [...prefix, ...TIE, ...command],
+    asTied: command => [...prefix, ...TIE, ...command],
   };
 }
 

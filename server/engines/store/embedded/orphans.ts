@@ -2,7 +2,7 @@
 // that waits for a lock held by a killed process waits forever, and no PostgreSQL starts on the cluster while one of
 // them is left.
 import { readdirSync } from 'node:fs';
-import { livesIn } from './postmaster-file.ts';
+import { isClusterProcess } from './postmaster-file.ts';
 
 /**
  * Ends the processes of the cluster. Call only in the process that may start a postmaster there, and only when no
@@ -11,7 +11,7 @@ import { livesIn } from './postmaster-file.ts';
 export function endOrphans(cluster: string): number[] {
   const orphans = readdirSync('/proc')
     .map(Number)
-    .filter(pid => pid > 0 && livesIn(cluster, pid));
+    .filter(pid => pid > 0 && isClusterProcess(cluster, pid));
   for (const pid of orphans) kill(pid);
   return orphans;
 }

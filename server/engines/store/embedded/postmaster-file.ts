@@ -27,7 +27,7 @@ export function readPostmasterFile(cluster: string): PostmasterFile | undefined 
  * Whether the process belongs to the PostgreSQL of this cluster. All processes of the cluster have its folder as their
  * working folder; an unrelated process that got the same pid after a restart of the machine or container does not.
  */
-export function livesIn(cluster: string, pid: number): boolean {
+export function isClusterProcess(cluster: string, pid: number): boolean {
   try {
     const works = statSync(`/proc/${pid}/cwd`);
     const there = statSync(cluster);
@@ -42,13 +42,13 @@ export function livesIn(cluster: string, pid: number): boolean {
  * pid. The file itself is kept: from its last line PostgreSQL determines whether children of the dead postmaster are
  * still writing.
  */
-export function disown(cluster: string): void {
+export function replaceDeadPid(cluster: string): void {
   const [, ...rest] = readLines(cluster);
-  writeFileSync(pathIn(cluster), [PID_OF_NOBODY, ...rest].join('\n'));
+  writeFileSync(pathIn(cluster), [UNUSED_PID, ...rest].join('\n'));
 }
 
 /** One more than the highest possible pid on Linux. */
-const PID_OF_NOBODY = '4194305';
+const UNUSED_PID = '4194305';
 
 function readLines(cluster: string): string[] {
   try {

@@ -8,7 +8,7 @@ import { PROGRAM_ENVIRONMENT } from '../run-program.ts';
 import { clusterFolder } from './cluster.ts';
 import type { Binaries } from './find-binaries.ts';
 import type { Identity } from './identity.ts';
-import { livesIn, type PostmasterFile, readPostmasterFile } from './postmaster-file.ts';
+import { isClusterProcess, type PostmasterFile, readPostmasterFile } from './postmaster-file.ts';
 import { lastLogLines, openServerLog, serverLogSize } from './server-log.ts';
 import { serverArguments } from './settings.ts';
 
@@ -66,7 +66,7 @@ export class StartFailed extends Error {
 /** Starts a postmaster, and resolves when it responds. */
 export async function launch(options: Launch, signal: AbortSignal): Promise<Postmaster> {
   const cluster = clusterFolder(options.dataDir);
-  const logged = await serverLogSize(options.dataDir);
+  const logSizeBefore = await serverLogSize(options.dataDir);
   const child = spawnPostgres(options, cluster);
   const life = { pid: child.pid ?? 0, adopted: false, gone: exit(child), alive: () => isAlive(child) };
   try {
@@ -75,13 +75,13 @@ export async function launch(options: Launch, signal: AbortSignal): Promise<Post
   } catch (error) {
     await stopPostmaster(life);
     if (signal.aborted) throw error;
-    throw new StartFailed((await lastLogLines(options.dataDir, logged)) || reason(error));
+    throw new StartFailed((await lastLogLines(options.dataDir, logSizeBefore)) || reason(error));
   }
 }
 
 function spawnPostgres(options: Launch, cluster: string): ChildProcess {
   const command = serverArguments(cluster, options.socketFolder, options.binaries);
-  const [program = '', ...args] = options.identity.tied([join(options.binaries.folder, 'postgres'), ...command]);
+  const [program = '', ...args] = options.identity.asTied([join(options.binaries.folder, 'postgres'), ...command]);
   const log = openServerLog(options.dataDir);
   try {
     // In a process session of its own, so that Ctrl-C does not reach it: the server stops the database last.
@@ -124,17 +124,24 @@ async function ready(cluster: string, child: ChildProcess, signal: AbortSignal):
 export function find(dataDir: string): Postmaster | undefined {
   const cluster = clusterFolder(dataDir);
   const file = readPostmasterFile(cluster);
-  if (!file || !livesIn(cluster, file.pid)) return undefined;
+  if (!file || !isClusterProcess(cluster, file.pid)) return undefined;
   const { pid, socketFolder, port } = file;
-  return { pid, socketFolder, port, adopted: true, gone: goneFrom(cluster, pid), alive: () => livesIn(cluster, pid) };
+  return {
+    pid,
+    socketFolder,
+    port,
+    adopted: true,
+    gone: waitUntilGone(cluster, pid),
+    alive: () => isClusterProcess(cluster, pid),
+  };
 }
 
 /**
  * Polls until an adopted postmaster, which is not a child process, has ended. The unreferenced timers do not keep this
  * process alive.
  */
-async function goneFrom(cluster: string, pid: number): Promise<void> {
-  while (livesIn(cluster, pid)) await timer(ADOPTED_POLL_MS, undefined, { ref: false });
+async function waitUntilGone(cluster: string, pid: number): Promise<void> {
+  while (isClusterProcess(cluster, pid)) await timer(ADOPTED_POLL_MS, undefined, { ref: false });
 }
 
 /** Stops the postmaster with increasing force, in the steps and times of `STOP_STEPS`. */

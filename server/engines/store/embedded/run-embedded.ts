@@ -11,7 +11,7 @@ import { binariesFor, clusterFolder, clusterMajor, makeCluster } from './cluster
 import { postgresIdentity } from './identity.ts';
 import { endOrphans } from './orphans.ts';
 import { find, type Launch, launch, type Postmaster, StartFailed, stopPostmaster } from './postmaster.ts';
-import { disown, livesIn, readPostmasterFile } from './postmaster-file.ts';
+import { isClusterProcess, readPostmasterFile, replaceDeadPid } from './postmaster-file.ts';
 import { boundServerLog, lastLogLines } from './server-log.ts';
 import { makeSocketFolder, removeSocketFolder } from './socket-folder.ts';
 
@@ -20,7 +20,7 @@ export interface EmbeddedOptions extends Pick<Runtime, 'clock' | 'log'> {
   /** The folder that contains `postgres`. If absent, Berth searches for it. */
   readonly binariesFolder?: string | undefined;
   /** Whether `close` ends a postmaster that was found running. A server ends it; a command leaves it running. */
-  readonly endsAdopted: boolean;
+  readonly endAdoptedOnClose: boolean;
   readonly signal?: AbortSignal | undefined;
 }
 
@@ -44,7 +44,7 @@ export async function runEmbedded(options: EmbeddedOptions): Promise<Embedded> {
   const plan = await prepare(options, signal);
   const first = await findOrStart(plan, options, signal);
   const running: Running = { postmaster: first, plan: { ...plan, socketFolder: first.socketFolder } };
-  const watch = Promise.all([keepUp(running, options, closing.signal), keepLogBounded(options, closing.signal)]);
+  const watch = Promise.all([keepRunning(running, options, closing.signal), keepLogBounded(options, closing.signal)]);
   return {
     address: first,
     get pid() {
@@ -53,7 +53,7 @@ export async function runEmbedded(options: EmbeddedOptions): Promise<Embedded> {
     close: async () => {
       closing.abort();
       await watch;
-      if (running.postmaster.adopted && !options.endsAdopted) return;
+      if (running.postmaster.adopted && !options.endAdoptedOnClose) return;
       await stopPostmaster(running.postmaster);
       await removeSocketFolder(first.socketFolder);
     },
@@ -89,7 +89,12 @@ async function adopt(dataDir: string, signal: AbortSignal): Promise<Postmaster |
   const found = find(dataDir);
   if (!found) return undefined;
   try {
-    return await within(CRASH_LEFTOVERS_MS, `PostgreSQL ${found.pid}`, inner => answering(found, inner), signal);
+    return await within(
+      CRASH_LEFTOVERS_MS,
+      `PostgreSQL ${found.pid}`,
+      inner => waitUntilResponding(found, inner),
+      signal,
+    );
   } catch (error) {
     signal.throwIfAborted();
     throw new Fault(
@@ -104,7 +109,7 @@ async function adopt(dataDir: string, signal: AbortSignal): Promise<Postmaster |
  * Waits for two successful queries in a row: if its owner has just died, the postmaster may still respond once although
  * it is about to be stopped.
  */
-async function answering(found: Postmaster, signal: AbortSignal): Promise<Postmaster | undefined> {
+async function waitUntilResponding(found: Postmaster, signal: AbortSignal): Promise<Postmaster | undefined> {
   for (let answered = 0; found.alive(); ) {
     answered = (await answers(found)) ? answered + 1 : 0;
     if (answered === 2) return found;
@@ -116,21 +121,21 @@ async function answering(found: Postmaster, signal: AbortSignal): Promise<Postma
 
 async function launchAfterCrash(plan: Launch, log: Log, signal: AbortSignal): Promise<Postmaster> {
   try {
-    return await launchWhenLeft(plan, signal);
+    return await launchWithRetries(plan, signal);
   } catch (error) {
     signal.throwIfAborted();
     if (!preventsStart(error)) throw cannotStart(error);
   }
   log.warn('postgres.orphans_ended', { pids: endOrphans(clusterFolder(plan.dataDir)) });
-  return launchWhenLeft(plan, signal).catch(error => {
+  return launchWithRetries(plan, signal).catch(error => {
     signal.throwIfAborted();
     throw cannotStart(error);
   });
 }
 
-async function launchWhenLeft(plan: Launch, signal: AbortSignal): Promise<Postmaster> {
+async function launchWithRetries(plan: Launch, signal: AbortSignal): Promise<Postmaster> {
   for (let leftMs = CRASH_LEFTOVERS_MS; ; leftMs -= RETRY_MS) {
-    disownDead(clusterFolder(plan.dataDir));
+    clearDeadPostmaster(clusterFolder(plan.dataDir));
     try {
       return await launch(plan, signal);
     } catch (error) {
@@ -143,9 +148,9 @@ async function launchWhenLeft(plan: Launch, signal: AbortSignal): Promise<Postma
 
 const preventsStart = (error: unknown): boolean => error instanceof StartFailed && error.passes;
 
-function disownDead(cluster: string): void {
+function clearDeadPostmaster(cluster: string): void {
   const file = readPostmasterFile(cluster);
-  if (file && !livesIn(cluster, file.pid)) disown(cluster);
+  if (file && !isClusterProcess(cluster, file.pid)) replaceDeadPid(cluster);
 }
 
 const cannotStart = (error: unknown): Fault =>
@@ -154,7 +159,7 @@ const cannotStart = (error: unknown): Fault =>
     cause: error,
   });
 
-async function keepUp(running: Running, options: EmbeddedOptions, closing: AbortSignal): Promise<void> {
+async function keepRunning(running: Running, options: EmbeddedOptions, closing: AbortSignal): Promise<void> {
   for (let attempt = 0; ; attempt += 1) {
     const sinceMs = options.clock.monotonicMs();
     await Promise.race([running.postmaster.gone, aborted(closing)]);

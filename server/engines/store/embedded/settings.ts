@@ -7,7 +7,11 @@ import { SOCKET_PORT } from './socket-folder.ts';
 const CONNECTIONS_MAX = 200;
 
 export function serverArguments(cluster: string, socketFolder: string, binaries: Binaries): string[] {
-  const settings = { ...SETTINGS, ...(binaries.major >= 18 ? SINCE_18 : {}), unix_socket_directories: socketFolder };
+  const settings = {
+    ...SETTINGS,
+    ...(binaries.major >= 18 ? SETTINGS_SINCE_18 : {}),
+    unix_socket_directories: socketFolder,
+  };
   return ['-D', cluster, ...Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`])];
 }
 
@@ -53,4 +57,4 @@ const SETTINGS = {
 };
 
 /** Asynchronous reads would cost three more processes, for a database that fits into its buffers. */
-const SINCE_18 = { io_method: 'sync' };
+const SETTINGS_SINCE_18 = { io_method: 'sync' };

@@ -66,7 +66,7 @@ export interface ActionLimits {
   readonly applicationMax: number;
 }
 
-export type ActionInserted =
+export type ActionInsertOutcome =
   | 'inserted'
   | 'end_user_full'
   | 'application_full'
@@ -75,7 +75,7 @@ export type ActionInserted =
   /** An open Action that would do the same thing. */
   | { readonly alike: ActionRow };
 
-export interface EndUserNamed {
+export interface EndUserName {
   readonly providerId: string;
   readonly subject: string;
 }
@@ -83,7 +83,7 @@ export interface EndUserNamed {
 export interface ActionFilter {
   readonly states?: readonly ActionState[];
   /** Only Actions that one of these end users may decide, or that name one of them. */
-  readonly endUsers?: readonly EndUserNamed[];
+  readonly endUsers?: readonly EndUserName[];
   /** Actions older than this one. */
   readonly before?: ActionId;
   readonly limit: number;
@@ -94,7 +94,7 @@ export type ActionDecision =
   | { readonly state: 'refused'; readonly decision: JsonObject };
 
 export interface ActionRows {
-  insert(row: ActionRow, limits: ActionLimits): Promise<ActionInserted>;
+  insert(row: ActionRow, limits: ActionLimits): Promise<ActionInsertOutcome>;
   get(application: ApplicationId, id: ActionId): Promise<ActionRow | undefined>;
   /** An Action of an application in which the account is a member. */
   forAccount(account: AccountId, id: ActionId): Promise<ActionRow | undefined>;
@@ -107,7 +107,7 @@ export interface ActionRows {
   /** Cancels the open Actions of an operation. */
   cancelAll(application: ApplicationId, operationId: string, why: string, now: Date): Promise<ActionRow[]>;
   /** Cancels the open Actions for an end user. */
-  cancelAllFor(application: ApplicationId, endUser: EndUserNamed, why: string, now: Date): Promise<ActionRow[]>;
+  cancelAllFor(application: ApplicationId, endUser: EndUserName, why: string, now: Date): Promise<ActionRow[]>;
   /** Locks the row until the end of the transaction. */
   lock(application: ApplicationId, id: ActionId): Promise<ActionRow | undefined>;
   /** approved -> executing. Undefined if it is not approved, not yet due, or has expired. */

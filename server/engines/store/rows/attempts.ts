@@ -1,6 +1,6 @@
 // Attempts per address, account and application, counted across all hosts.
 
-export interface CountedName {
+export interface AttemptKey {
   /** The name of the limit: `sign_in.address`. */
   readonly tally: string;
   /** Digest of whoever makes the attempt. */
@@ -17,8 +17,8 @@ export type CountedAttempt = { readonly at: string } | { readonly waitMs: number
 
 export interface AttemptRows {
   /** Counts an attempt, if fewer than `max` were counted within the period. */
-  count(name: CountedName, limit: AttemptLimit): Promise<CountedAttempt>;
-  takeBack(name: CountedName, at: string): Promise<void>;
+  count(name: AttemptKey, limit: AttemptLimit): Promise<CountedAttempt>;
+  takeBack(name: AttemptKey, at: string): Promise<void>;
   /**
    * Removes the rows whose period is over. If more than `keep` rows remain, also removes those whose period ends first.
    */

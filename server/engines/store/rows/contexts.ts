@@ -46,11 +46,11 @@ export interface VersionRow extends VersionFacts {
 }
 
 /** An event to append to another session. */
-export interface SessionNews extends NamedEvent {
+export interface AddressedEvent extends NamedEvent {
   readonly session: SessionId;
 }
 
-export interface KeepVersion {
+export interface KeepVersionRequest {
   readonly id: VersionId;
   readonly facts: VersionFacts;
   readonly now: Date;
@@ -91,8 +91,8 @@ export interface ContextRows {
   keep(
     application: ApplicationId,
     context: ContextId,
-    request: KeepVersion,
-    session?: { readonly id: SessionId; readonly events: (kept: Kept) => readonly SessionNews[] },
+    request: KeepVersionRequest,
+    session?: { readonly id: SessionId; readonly events: (kept: Kept) => readonly AddressedEvent[] },
   ): Promise<Kept | undefined>;
   /** Marks the objects of the version for removal, because it will not be kept. */
   abandon(id: VersionId, now: Date): Promise<void>;
@@ -140,11 +140,11 @@ export interface ContextUses {
   /** Inserts the use unless a save is due or running, or another use exists and one of the two is exclusive. */
   open(use: Omit<ContextUse, 'savingSince' | 'tries'>): Promise<Opened>;
   /** The session whose save into this context is due or running, if any. */
-  savingOf(application: ApplicationId, context: ContextId): Promise<SessionId | undefined>;
+  savingSessionOf(application: ApplicationId, context: ContextId): Promise<SessionId | undefined>;
   started(session: SessionId, fromVersion: number): Promise<void>;
   get(session: SessionId): Promise<ContextUse | undefined>;
   /** Marks the save as due, because the session has ended. Idempotent. */
-  toSave(session: SessionId, now: Date): Promise<void>;
+  markForSaving(session: SessionId, now: Date): Promise<void>;
   /** Ends the use without a save. */
   close(session: SessionId): Promise<void>;
   /**
@@ -154,7 +154,7 @@ export interface ContextUses {
   due(host: HostId, now: Date, batch: number): Promise<ContextUse[]>;
   retry(session: SessionId, dueAt: Date): Promise<void>;
   /** Gives up the save and appends an event with the reason. */
-  fail(news: SessionNews): Promise<void>;
+  fail(news: AddressedEvent): Promise<void>;
   /** Returns uses on this host whose session has ended or was never created, and for which no save is due or running. */
   orphans(host: HostId, createdBefore: Date): Promise<SessionId[]>;
   ofHost(host: HostId): Promise<SessionId[]>;

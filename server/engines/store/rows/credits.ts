@@ -134,7 +134,7 @@ export interface CreditRows {
    * `credit.low` once, to one of these sessions, and remembers that until there is more credit. Returns the number of
    * accounts.
    */
-  tellLow(host: HostId, threshold: number, at: Date): Promise<number>;
+  recordLowCredit(host: HostId, threshold: number, at: Date): Promise<number>;
 }
 
 export interface EntryFilter {

@@ -80,7 +80,7 @@ export interface HandoffFilter {
 export interface HandoffRows {
   get(application: ApplicationId, id: HandoffId): Promise<HandoffRow | undefined>;
   /** For the live view and for CDP clients, which already know the session. */
-  openOf(session: SessionId): Promise<HandoffRow | undefined>;
+  findOpen(session: SessionId): Promise<HandoffRow | undefined>;
   byLease(hash: Buffer): Promise<HandoffRow | undefined>;
   /** Newest first. */
   list(application: ApplicationId, filter: HandoffFilter): Promise<ListedHandoff[]>;
@@ -89,19 +89,19 @@ export interface HandoffRows {
     consumer: ConsumerId,
     filter: Pick<HandoffFilter, 'limit' | 'before' | 'status'>,
   ): Promise<ListedHandoff[]>;
-  countOpenOf(consumer: ConsumerId): Promise<number>;
+  countOpenOfConsumer(consumer: ConsumerId): Promise<number>;
   /**
    * Open hand-offs whose consumer is deleted, and claimed hand-offs whose consumer has ended the session under which
    * they were claimed.
    */
-  withoutConsumer(): Promise<Array<{ readonly row: HandoffRow; readonly isDeleted: boolean }>>;
+  listWithoutConsumer(): Promise<Array<{ readonly row: HandoffRow; readonly isDeleted: boolean }>>;
   /** Oldest first. */
   ofSession(application: ApplicationId, session: SessionId): Promise<HandoffRow[]>;
   /** Hand-offs in which somebody had control between `from` and `to`. Oldest first, at most a hundred. */
-  ofSessionBetween(session: SessionId, from: Date, to: Date): Promise<HandoffRow[]>;
+  listControlledBetween(session: SessionId, from: Date, to: Date): Promise<HandoffRow[]>;
   countOpen(application: ApplicationId): Promise<number>;
   /** Counts an attempt on a claim link with a wrong secret. Once the limit is reached, no secret is accepted. */
-  triedWrong(application: ApplicationId, id: HandoffId, limit: number): Promise<void>;
+  countWrongSecret(application: ApplicationId, id: HandoffId, limit: number): Promise<void>;
   /**
    * Binds the link to the first browser that opens it, by the hash of its cookie. False if another browser was first.
    */
@@ -109,7 +109,7 @@ export interface HandoffRows {
   insert(row: HandoffRow): Promise<void>;
   change(id: HandoffId, change: HandoffChange): Promise<HandoffRow | undefined>;
   /** Ends open hand-offs whose session has ended. Returns their number. */
-  endOfEndedSessions(now: Date): Promise<number>;
+  endForEndedSessions(now: Date): Promise<number>;
   /** Deletes hand-offs that ended before this time. */
   forget(endedBefore: Date, batch: number): Promise<number>;
 }

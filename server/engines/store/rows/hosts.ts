@@ -105,7 +105,7 @@ export interface Hosts {
   /**
    * Assigns the work that lost hosts left behind to this host: calls of operations, and MP4 files that were requested.
    */
-  inherit(to: HostId): Promise<number>;
+  reassignLostWork(to: HostId): Promise<number>;
   hostOfSession(id: string): Promise<Owner | undefined>;
   hostOfDownload(id: string): Promise<Owner | undefined>;
   hostOfInvocation(id: string): Promise<Owner | undefined>;

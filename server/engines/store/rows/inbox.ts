@@ -40,12 +40,12 @@ export interface NotificationSettings {
   readonly mutedApplications: readonly ApplicationId[];
 }
 
-export interface TellWhen {
+export interface NotifyConditions {
   readonly now: Date;
   /** Only things that have been waiting at least since then: newer things may be decided at once, or more may come. */
-  readonly waitsSince: Date;
+  readonly waitingSince: Date;
   /** Only accounts that were last told before this time. */
-  readonly toldBefore: Date;
+  readonly notifiedBefore: Date;
 }
 
 export interface InboxRows {
@@ -57,7 +57,7 @@ export interface InboxRows {
   /**
    * Accounts that want e-mails, have a verified address, and have not been told of something that is waiting for them.
    */
-  untold(roles: InboxRoles, when: TellWhen, limit: number): Promise<readonly AccountId[]>;
+  untold(roles: InboxRoles, when: NotifyConditions, limit: number): Promise<readonly AccountId[]>;
   /** Records this time as the last one at which the account was told, so that the pause begins again. */
   pause(account: AccountId, now: Date): Promise<void>;
   /**
@@ -69,7 +69,7 @@ export interface InboxRows {
     account: AccountId,
     mail: MailId,
     roles: InboxRoles,
-    when: TellWhen,
+    when: NotifyConditions,
     limit: number,
   ): Promise<{ readonly address: string; readonly waiting: readonly WaitingRow[] } | undefined>;
 }

@@ -107,12 +107,12 @@ export interface CallLimits {
  * The calls of one operation by one key, and their cost in micro-credits. A call that has not been settled counts with
  * the amount that is held for it.
  */
-export interface CallsMade {
+export interface CallTotals {
   readonly calls: number;
   readonly cost: number;
 }
 
-export type Inserted =
+export type InvocationInsertOutcome =
   | 'inserted'
   | 'calls_used_up'
   /** The invocation needs to hold more than the earlier calls have left of `costMax`. */
@@ -127,7 +127,7 @@ export interface InvocationRows {
    * Inserts an accepted invocation. With `limits`, the key is locked, so that concurrent inserts count each other.
    * `rates`: the rates for the credit in `reserved`, which is held in the same transaction.
    */
-  insert(row: InvocationRow, rates: CreditRates, limits?: CallLimits): Promise<Inserted>;
+  insert(row: InvocationRow, rates: CreditRates, limits?: CallLimits): Promise<InvocationInsertOutcome>;
   /**
    * Deletes an accepted invocation that was refused before its start, so that its idempotency key can be used again.
    * The credit that was held for it is released.
@@ -140,7 +140,7 @@ export interface InvocationRows {
     consumer: ConsumerId,
     ask: { readonly before?: InvocationId; readonly limit: number },
   ): Promise<InvocationRow[]>;
-  madeSince(key: KeyId, operationId: string, since: Date): Promise<CallsMade>;
+  callsSince(key: KeyId, operationId: string, since: Date): Promise<CallTotals>;
   /**
    * accepted or dispatched -> dispatched. Counts the attempt. Must be committed before the first byte of an effect is
    * sent. Undefined if the invocation has ended.

@@ -26,7 +26,7 @@ export interface ApplicationUse extends Counts {
 export type Hold = Pick<NewHold, 'id' | 'amount' | 'rates' | 'dueAt'>;
 
 /** What the limits of an application mean for one create. */
-export interface Terms {
+export interface PlacementTerms {
   readonly expiresAt: Date;
   /** The session is placed only while each count is below this. */
   readonly below: Counts;
@@ -38,7 +38,7 @@ export interface PlaceOptions {
    * Called with the limits under which the session is placed. The returned `expiresAt` replaces that of the row. If it
    * throws, nothing is changed.
    */
-  readonly terms: (configured: JsonObject) => Terms;
+  readonly terms: (configured: JsonObject) => PlacementTerms;
   /** Returns undefined if nothing is to be held; then no credit row is locked. */
   readonly hold?: (expiresAt: Date) => Hold | undefined;
   /** In a fleet: the create's place in the line, or `{}` for a create that has no place and comes after all others. */

@@ -36,11 +36,11 @@ export interface SpanRow {
   readonly why?: string;
 }
 
-export type OmissionWhy = 'too_many_at_once' | 'too_many_in_all';
+export type OmissionReason = 'too_many_at_once' | 'too_many_in_all';
 
 /** A page that is not recorded. `page` is absent if the page has no number. */
 export interface OmittedPage {
-  readonly why: OmissionWhy;
+  readonly why: OmissionReason;
   readonly targetId: string;
   readonly page?: number;
 }
@@ -77,7 +77,7 @@ export interface RecordingRows {
   /** Records that the page is not recorded, or not yet. */
   omit(session: SessionId, page: OmittedPage): Promise<void>;
   /** The number of pages without a recording, by reason. */
-  omissions(session: SessionId): Promise<ReadonlyArray<{ readonly why: OmissionWhy; readonly pages: number }>>;
+  omissions(session: SessionId): Promise<ReadonlyArray<{ readonly why: OmissionReason; readonly pages: number }>>;
   /** How far each page is stored, in milliseconds. */
   lengths(session: SessionId): Promise<ReadonlyMap<number, number>>;
   /** Requests that this host assemble the file. A complete file is not changed. */

@@ -23,11 +23,11 @@ export interface RetentionRows {
    * Returns the application of the session. Undefined if the session's files are due for deletion, or if the session
    * was deleted.
    */
-  applicationKeeping(session: SessionId, now: Date): Promise<ApplicationId | undefined>;
+  applicationIfKept(session: SessionId, now: Date): Promise<ApplicationId | undefined>;
   /** Ended sessions whose files are due for deletion. */
   filesDue(now: Date, batch: number): Promise<ExpiredSession[]>;
   /** Deletes the rows of the files that were deleted. */
-  filesGone(application: ApplicationId, session: SessionId): Promise<void>;
+  forgetFiles(application: ApplicationId, session: SessionId): Promise<void>;
   /** Ended sessions whose files are deleted and whose row is due for deletion. */
   forgetDue(now: Date, batch: number): Promise<ExpiredSession[]>;
   /** Deletes the session and all rows about it. */

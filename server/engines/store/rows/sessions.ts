@@ -65,7 +65,7 @@ export type NewSession = Pick<
 > & {
   readonly keyId?: KeyId;
   readonly connectBy?: Date;
-  /** Digest of the request, to recognise that a create is repeated because its response was lost: see `claimLost`. */
+  /** Digest of the request, to recognise that a create is repeated because its response was lost: see `claimLostResponse`. */
   readonly createDigest?: Buffer;
 };
 
@@ -106,7 +106,7 @@ export const SEARCHED_SESSIONS_MAX = 10_000;
  * `behind`: another create of the application is waiting and comes first; this is its refusal. `short`: the account has
  * too little credit.
  */
-export type Placed =
+export type PlaceOutcome =
   | { readonly placed: SessionRow; readonly use?: ApplicationUse }
   | { readonly over: ApplicationUse }
   | { readonly short: Shortage }
@@ -120,7 +120,7 @@ export interface SessionRows {
    * rows than hosts.slots). Locks the application's limits, then the host. Without `options` only the host's slots are
    * checked.
    */
-  place(row: NewSession, options?: PlaceOptions): Promise<Placed>;
+  place(row: NewSession, options?: PlaceOptions): Promise<PlaceOutcome>;
   /**
    * Returns the number of non-terminal sessions of the application, the number of sessions created after
    * `createdAfter`, and the bytes of the UTC day.
@@ -132,16 +132,16 @@ export interface SessionRows {
    * Returns the oldest open session with this key and digest that was created since then and whose response was lost.
    * The response is then owed to the caller again.
    */
-  claimLost(key: KeyId, digest: Buffer, since: Date): Promise<SessionRow | undefined>;
+  claimLostResponse(key: KeyId, digest: Buffer, since: Date): Promise<SessionRow | undefined>;
   /** After a restart: marks the responses that were not yet delivered as lost. Returns their number. */
-  loseAnswers(host: HostId): Promise<number>;
+  markResponsesLost(host: HostId): Promise<number>;
   get(application: ApplicationId, id: SessionId): Promise<SessionRow | undefined>;
   /** For the connect path, where the signing key, which contains the id, is the credential. */
   byId(id: SessionId): Promise<SessionRow | undefined>;
   /** Newest first. */
   list(application: ApplicationId, filter: SessionFilter): Promise<SessionRow[]>;
   /** With `words`: the last session that `list` searched. Undefined: all were searched. */
-  searchedTo(application: ApplicationId, filter: SessionFilter): Promise<SessionId | undefined>;
+  lastSearched(application: ApplicationId, filter: SessionFilter): Promise<SessionId | undefined>;
   /** Called before anything is sent to the browser, so that a later process can find the browser. */
   setBox(id: SessionId, box: BoxJson, now: Date): Promise<void>;
   /**
@@ -176,11 +176,11 @@ export interface SessionRows {
   /** Sets the last page of each session. Changes nothing else in the row. Has no effect after the end. */
   setLastPages(pages: readonly LastPageRow[]): Promise<void>;
   /** Call when a client has connected. Clears connectBy and releaseAt. `clients`: the current number of clients. */
-  clientCame(id: SessionId, now: Date, clients?: number): Promise<void>;
+  clientConnected(id: SessionId, now: Date, clients?: number): Promise<void>;
   /** Call when a client has disconnected while others remain. */
-  clientLeft(id: SessionId, now: Date, clients: number, why?: string): Promise<void>;
+  clientDisconnected(id: SessionId, now: Date, clients: number, why?: string): Promise<void>;
   /** Call when the last client has disconnected. */
-  clientsGone(id: SessionId, releaseAt: Date | undefined, now: Date, why?: string): Promise<void>;
+  lastClientDisconnected(id: SessionId, releaseAt: Date | undefined, now: Date, why?: string): Promise<void>;
   /** Non-terminal sessions of this host whose earliest timer has expired, or whose end is decided. */
   due(host: HostId, now: Date, batch: number): Promise<SessionRow[]>;
   /** Every non-terminal session of this host. */

@@ -3,7 +3,7 @@
 import type { Selectable } from 'kysely';
 import type { ActionId, ApplicationId } from '../../../kit/ids.ts';
 import { type Db, inTransaction } from '../database.ts';
-import type { ActionInserted, ActionLimits, ActionRow, ActionRows } from '../rows/actions.ts';
+import type { ActionInsertOutcome, ActionLimits, ActionRow, ActionRows } from '../rows/actions.ts';
 import type { Tables } from '../schema.ts';
 import { countAll, lockApplication } from './limited-insert.ts';
 import { withoutNulls } from './without-nulls.ts';
@@ -38,7 +38,7 @@ export const actions = (db: Db): ActionRows => ({
 
   decide: async (application, id, { decision, ...change }, now) => {
     const ended = change.state === 'refused' ? { sealedContent: null, endedAt: now } : {};
-    const decided = changing(db, application, id)
+    const decided = updateAction(db, application, id)
       .set({ ...change, ...ended, decision: JSON.stringify(decision) })
       .where('state', '=', 'awaiting_approval')
       .where('expiresAt', '>', now);
@@ -46,14 +46,14 @@ export const actions = (db: Db): ActionRows => ({
   },
 
   cancel: async (application, id, why, now) => {
-    const cancelled = changing(db, application, id).set(cancelledAt(why, now)).where('state', 'in', OPEN);
+    const cancelled = updateAction(db, application, id).set(cancellation(why, now)).where('state', 'in', OPEN);
     return (await cancelled.returningAll().execute()).map(rowOf)[0];
   },
 
   cancelAll: async (application, operationId, why, now) => {
     const cancelled = db
       .updateTable('actions')
-      .set(cancelledAt(why, now))
+      .set(cancellation(why, now))
       .where('applicationId', '=', application)
       .where('operationId', '=', operationId)
       .where('state', 'in', OPEN);
@@ -63,7 +63,7 @@ export const actions = (db: Db): ActionRows => ({
   cancelAllFor: async (application, { providerId, subject }, why, now) => {
     const cancelled = db
       .updateTable('actions')
-      .set(cancelledAt(why, now))
+      .set(cancellation(why, now))
       .where('applicationId', '=', application)
       .where('providerId', '=', providerId)
       .where('subject', '=', subject)
@@ -74,7 +74,7 @@ export const actions = (db: Db): ActionRows => ({
   lock: async (application, id) => (await one(db, application, id).forUpdate().execute()).map(rowOf)[0],
 
   execute: async (application, id, invocation, now) => {
-    const executing = changing(db, application, id)
+    const executing = updateAction(db, application, id)
       .set({ state: 'executing', invocationId: invocation, executeAt: null, heldBack: null })
       .where('state', '=', 'approved')
       .where('expiresAt', '>', now)
@@ -122,14 +122,18 @@ export const actions = (db: Db): ActionRows => ({
 const one = (db: Db, application: ApplicationId, id: ActionId) =>
   db.selectFrom('actions').selectAll().where('applicationId', '=', application).where('id', '=', id);
 
-const changing = (db: Db, application: ApplicationId, id: ActionId) =>
+const updateAction = (db: Db, application: ApplicationId, id: ActionId) =>
   db.updateTable('actions').where('applicationId', '=', application).where('id', '=', id);
 
-const cancelledAt = (why: string, now: Date) =>
+const cancellation = (why: string, now: Date) =>
   ({ state: 'cancelled', why, endedAt: now, sealedContent: null }) as const;
 
 /** Inserts an Action. The application is locked, so that concurrent inserts see and count each other. */
-async function insert(trx: Db, row: ActionRow, { endUserMax, applicationMax }: ActionLimits): Promise<ActionInserted> {
+async function insert(
+  trx: Db,
+  row: ActionRow,
+  { endUserMax, applicationMax }: ActionLimits,
+): Promise<ActionInsertOutcome> {
   const { applicationId, keyId, idempotencyKey, likeness, providerId, subject, createdAt } = row;
   await lockApplication(trx, applicationId);
   const earlier = trx.selectFrom('actions').selectAll().where('keyId', '=', keyId);

@@ -7,13 +7,13 @@ import type { Db } from '../database.ts';
 import type { ContextUse, ContextUses, Opened } from '../rows/contexts.ts';
 import type { Tables } from '../schema.ts';
 import { lock } from './contexts.ts';
-import { recordNews } from './news.ts';
+import { recordAddressedEvents } from './news.ts';
 import { withoutNulls } from './without-nulls.ts';
 
 export const contextUses = (db: Db, announcer: Announcer): ContextUses => ({
   open: use => db.transaction().execute(trx => open(trx, use)),
 
-  savingOf: async (application, context) => {
+  savingSessionOf: async (application, context) => {
     const saving = await db
       .selectFrom('contextUses')
       .select('sessionId')
@@ -30,9 +30,9 @@ export const contextUses = (db: Db, announcer: Announcer): ContextUses => ({
   },
 
   get: async session =>
-    (await db.selectFrom('contextUses').selectAll().where('sessionId', '=', session).execute()).map(useRow)[0],
+    (await db.selectFrom('contextUses').selectAll().where('sessionId', '=', session).execute()).map(contextUseRow)[0],
 
-  toSave: async (session, now) => {
+  markForSaving: async (session, now) => {
     const ended = db.updateTable('contextUses').set({ savingSince: now, dueAt: now });
     await ended.where('sessionId', '=', session).where('savingSince', 'is', null).execute();
   },
@@ -47,7 +47,7 @@ export const contextUses = (db: Db, announcer: Announcer): ContextUses => ({
         select distinct on (context_id) * from context_uses where saving_since is not null
         order by context_id, saving_since, session_id
       ) as first where host_id = ${host} and due_at <= ${now} order by due_at limit ${batch}`.execute(db);
-    return rows.map(useRow);
+    return rows.map(contextUseRow);
   },
 
   retry: async (session, dueAt) => {
@@ -62,7 +62,7 @@ export const contextUses = (db: Db, announcer: Announcer): ContextUses => ({
         .where('sessionId', '=', news.session)
         .returning('applicationId')
         .execute();
-      await recordNews(trx, deleted.length > 0 ? [news] : []);
+      await recordAddressedEvents(trx, deleted.length > 0 ? [news] : []);
       return deleted;
     });
     announcer.tell(closed.map(({ applicationId }) => ({ applicationId, id: news.session })));
@@ -103,7 +103,7 @@ async function open(trx: Db, use: Parameters<ContextUses['open']>[0]): Promise<O
   return { opened: true };
 }
 
-function useRow(row: Selectable<Tables['contextUses']>): ContextUse {
+function contextUseRow(row: Selectable<Tables['contextUses']>): ContextUse {
   const { dueAt: _, ...rest } = row;
   return withoutNulls(rest);
 }

@@ -6,18 +6,18 @@ import type { ApplicationId, ContextId, VersionId } from '../../../kit/ids.ts';
 import type { Announcer } from '../announcer.ts';
 import type { Db } from '../database.ts';
 import type {
+  AddressedEvent,
   ContextRow,
   ContextRows,
-  KeepVersion,
+  KeepVersionRequest,
   Kept,
   NewContext,
   RemovableVersion,
-  SessionNews,
   VersionRow,
 } from '../rows/contexts.ts';
 import type { ContextVersionsTable, Tables } from '../schema.ts';
 import { countAll, lockApplication } from './limited-insert.ts';
-import { recordNews } from './news.ts';
+import { recordAddressedEvents } from './news.ts';
 import { withoutNulls } from './without-nulls.ts';
 
 export const contexts = (db: Db, announcer: Announcer): ContextRows => ({
@@ -73,13 +73,13 @@ export const contexts = (db: Db, announcer: Announcer): ContextRows => ({
     }),
 
   keep: async (application, context, request, session) => {
-    let news: readonly SessionNews[] = [];
+    let news: readonly AddressedEvent[] = [];
     const kept = await db.transaction().execute(async trx => {
       const standing = await lock(trx, application, context);
       if (!standing) return undefined;
       const done = await keep(trx, standing, request, session?.id);
       news = session?.events(done) ?? [];
-      await recordNews(trx, news);
+      await recordAddressedEvents(trx, news);
       return done;
     });
     announcer.tell(news.map(({ session }) => ({ applicationId: application, id: session })));
@@ -141,7 +141,12 @@ async function hasArchive(trx: Db, context: ContextId, archiveOf: VersionId): Pr
 
 // ---- a new version -------------------------------------------------------------------------------------------------
 
-async function keep(trx: Db, standing: ContextRow, request: KeepVersion, session: string | undefined): Promise<Kept> {
+async function keep(
+  trx: Db,
+  standing: ContextRow,
+  request: KeepVersionRequest,
+  session: string | undefined,
+): Promise<Kept> {
   const { id, facts, now } = request;
   const version = standing.version + 1;
   const previous = await retire(trx, standing, request);
@@ -180,7 +185,7 @@ async function keep(trx: Db, standing: ContextRow, request: KeepVersion, session
 async function retire(
   trx: Db,
   { id, version }: ContextRow,
-  { now, earlier: { most, until } }: KeepVersion,
+  { now, earlier: { most, until } }: KeepVersionRequest,
 ): Promise<VersionRow | undefined> {
   const ofContext = trx.updateTable('contextVersions').where('contextId', '=', id).where('state', '=', 'kept');
   await ofContext
@@ -217,7 +222,7 @@ function versionRow(row: Selectable<ContextVersionsTable>): VersionRow {
 // ---- removal -------------------------------------------------------------------------------------------------------
 
 /** A removal that was interrupted is repeated after this time. */
-const REMOVED_WITHIN_MS = 600_000;
+const REMOVAL_RETRY_MS = 600_000;
 
 /**
  * Returns the versions to remove. They are marked first, while their contexts are locked, so that no new version can
@@ -236,20 +241,20 @@ async function removable(trx: Db, now: Date, batch: number): Promise<RemovableVe
   await trx.selectFrom('contexts').select('id').where('id', 'in', owners).orderBy('id').forUpdate().execute();
   const marked = await trx
     .updateTable('contextVersions')
-    .set({ state: 'gone', dueAt: plus(now, REMOVED_WITHIN_MS) })
+    .set({ state: 'gone', dueAt: plus(now, REMOVAL_RETRY_MS) })
     .where('id', 'in', ids)
     .where('dueAt', '<=', now)
     .returning(['id', 'applicationId', 'contextId', 'archiveOf', 'cookiesOf'])
     .execute();
-  const stillHad = await hadByOthers(trx, owners);
+  const stillUsed = await usedByOthers(trx, owners);
   return marked.map(({ archiveOf, cookiesOf, ...row }) => ({
     ...row,
-    ...(archiveOf && !stillHad.has(archiveOf) ? { archiveOf } : {}),
-    ...(cookiesOf && !stillHad.has(cookiesOf) ? { cookiesOf } : {}),
+    ...(archiveOf && !stillUsed.has(archiveOf) ? { archiveOf } : {}),
+    ...(cookiesOf && !stillUsed.has(cookiesOf) ? { cookiesOf } : {}),
   }));
 }
 
-async function hadByOthers(trx: Db, owners: readonly ContextId[]): Promise<ReadonlySet<VersionId>> {
+async function usedByOthers(trx: Db, owners: readonly ContextId[]): Promise<ReadonlySet<VersionId>> {
   const others = await trx
     .selectFrom('contextVersions')
     .select(['archiveOf', 'cookiesOf'])

@@ -24,7 +24,7 @@ const REVOKED: Channel = 'credential_revoked';
 export const announced = sql<string>`pg_notify(${sql.lit(REVOKED)}, encode(hash, 'hex'))`;
 
 /** As `announced`, but open connections of the key stay open. */
-export const announcedKeeping = sql<string>`pg_notify(${sql.lit(REVOKED)}, encode(hash, 'hex') || ' keep')`;
+export const announcedKeepingConnections = sql<string>`pg_notify(${sql.lit(REVOKED)}, encode(hash, 'hex') || ' keep')`;
 
 /** An earlier use that is written late does not replace a later one. */
 export const isLaterUse = (at: Date) => (eb: ExpressionBuilder<Tables, Credentials>) =>

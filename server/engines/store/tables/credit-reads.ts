@@ -48,13 +48,13 @@ export const creditReads = (db: Db): CreditReads => ({
   costs: async (application, { from, to }, by, limit) => {
     const { rows } = await sql<CostRow & { readonly name: string | null }>`
       with costs as (
-        select ${OF_ENTRY[by]} as of, sum(entries.revenue) as cost
+        select ${ENTRY_GROUPING[by]} as of, sum(entries.revenue) as cost
           from credit_entries entries join credit_reservations reservations on reservations.id = reservation_id
           where entries.application_id = ${application} and entries.at >= ${from} and entries.at < ${to}
             and entries.revenue > 0
           group by 1),
       called as (
-        select ${OF_CALL[by]} as of, count(*) as calls,
+        select ${CALL_GROUPING[by]} as of, count(*) as calls,
             sum(coalesce((meters->>'browserSeconds')::numeric, 0)) as seconds,
             sum(coalesce((meters->>'egressBytes')::numeric, 0)) as bytes
           from invocations
@@ -73,13 +73,13 @@ export const creditReads = (db: Db): CreditReads => ({
 
 const day = (column: string) => sql`(${sql.ref(column)} at time zone 'UTC')::date::text`;
 
-const OF_ENTRY: Readonly<Record<'day' | 'operation' | 'key', RawBuilder<unknown>>> = {
+const ENTRY_GROUPING: Readonly<Record<'day' | 'operation' | 'key', RawBuilder<unknown>>> = {
   day: day('entries.at'),
   operation: sql`reservations.operation_id`,
   key: sql`reservations.key_id::text`,
 };
 
-const OF_CALL: typeof OF_ENTRY = {
+const CALL_GROUPING: typeof ENTRY_GROUPING = {
   day: day('created_at'),
   operation: sql`operation_id`,
   key: sql`key_id::text`,

@@ -47,7 +47,7 @@ export const credits = (db: Db, announcer: Announcer): CreditRows => ({
 
   exhausted: async (session, at) => announcer.tell(await append(db, session, 'credit.exhausted', at, {})),
 
-  tellLow: async (host, threshold, at) => {
+  recordLowCredit: async (host, threshold, at) => {
     const { rows } = await sql<{ accountId: AccountId; isLow: boolean; available: number; sessionId: SessionId }>`
       select account_id, is_low, available, (array_agg(purpose_id order by reservations.id desc))[1] as session_id
         from credit_balances balances join credit_reservations reservations using (account_id)

@@ -93,12 +93,13 @@ async function carryOut(
   now: Date,
   tokensMax: number,
 ): Promise<'done' | 'limit_reached'> {
-  if (verdict.does === 'count') await changing(trx, id).set({ polledAt: now }).execute();
-  if (verdict.does === 'slow_down') await changing(trx, id).set({ intervalSeconds: verdict.intervalSeconds }).execute();
+  if (verdict.does === 'count') await updateAuthorization(trx, id).set({ polledAt: now }).execute();
+  if (verdict.does === 'slow_down')
+    await updateAuthorization(trx, id).set({ intervalSeconds: verdict.intervalSeconds }).execute();
   if (verdict.does === 'redeem') {
     const { token } = verdict;
     if ((await insertToken(trx, token, tokensMax)) === 'limit_reached') return 'limit_reached';
-    const redeemed = changing(trx, id).set({ status: 'redeemed', tokenId: token.id, polledAt: now });
+    const redeemed = updateAuthorization(trx, id).set({ status: 'redeemed', tokenId: token.id, polledAt: now });
     await redeemed.where('status', '=', 'approved').returning(announced).executeTakeFirstOrThrow();
   }
   if (verdict.does === 'revoke') {
@@ -108,4 +109,5 @@ async function carryOut(
   return 'done';
 }
 
-const changing = (trx: Db, id: DeviceAuthorizationId) => trx.updateTable('deviceAuthorizations').where('id', '=', id);
+const updateAuthorization = (trx: Db, id: DeviceAuthorizationId) =>
+  trx.updateTable('deviceAuthorizations').where('id', '=', id);

@@ -4,7 +4,7 @@ import { type ExpressionBuilder, type Selectable, sql } from 'kysely';
 import type { Db } from '../database.ts';
 import type { CompleteDownload, DownloadFilter, DownloadRow, DownloadRows } from '../rows/downloads.ts';
 import type { Tables } from '../schema.ts';
-import { intoOutbox } from './outbox.ts';
+import { insertIntoOutbox } from './outbox.ts';
 import { withoutNulls } from './without-nulls.ts';
 
 type Where = ExpressionBuilder<Tables, 'downloads'>;
@@ -24,7 +24,7 @@ export const downloads = (db: Db): DownloadRows => ({
         .returning('id')
         .execute();
       if (completed.length === 0) return false;
-      await intoOutbox(trx, stored);
+      await insertIntoOutbox(trx, stored);
       return true;
     }),
 

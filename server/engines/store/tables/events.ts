@@ -50,7 +50,10 @@ export const recorded = ({ type, at, actor, detail }: Recording): RawBuilder<num
 };
 
 /** Records an application event. To be selected as a column by a statement over the changed rows. */
-export const recordedOf = (application: RawBuilder<unknown>, { type, at, actor, detail }: ApplicationRecording) =>
+export const recordedForApplication = (
+  application: RawBuilder<unknown>,
+  { type, at, actor, detail }: ApplicationRecording,
+) =>
   sql<number>`record_application_event(${application}, ${at}, ${type}, ${actor.kind}::text, ${actor.id}::text, ${detail},
     ${DETAIL_BYTES_MAX}::integer, ${LOCK_SPACE}::integer)`;
 
@@ -67,7 +70,7 @@ export const applicationEvents = (db: Db, announcer: Announcer): ApplicationEven
       ...{ type: sql`${type}::text`, at: sql`${at}::timestamptz`, detail: sql`${JSON.stringify(detail)}::jsonb` },
       actor: { kind: actor.kind, id: sql`${actor.id ?? null}` },
     };
-    await sql`select ${recordedOf(sql`${application}::uuid`, recording)}`.execute(db);
+    await sql`select ${recordedForApplication(sql`${application}::uuid`, recording)}`.execute(db);
     // Sent before the commit: a reader that is woken early waits for the lock that this transaction holds.
     announcer.tell([{ applicationId: application }]);
   },
@@ -89,9 +92,9 @@ export const events = (db: Db, announcer: Announcer): EventRows => ({
   },
 
   read: async (application, filter) => {
-    const through = await lastGiven(db);
+    const through = await lastAssignedId(db);
     if (through <= filter.after) return { events: [], through: filter.after, full: false };
-    await othersAreDone(db, application);
+    await waitForOtherWriters(db, application);
     const rows = (await listed(db, application, filter, through).execute()).map(eventRow);
     const last = rows.at(-1);
     const full = rows.length === filter.limit && last !== undefined;
@@ -99,8 +102,8 @@ export const events = (db: Db, announcer: Announcer): EventRows => ({
   },
 
   newest: async application => {
-    const through = await lastGiven(db);
-    await othersAreDone(db, application);
+    const through = await lastAssignedId(db);
+    await waitForOtherWriters(db, application);
     return through;
   },
 
@@ -128,7 +131,7 @@ export const events = (db: Db, announcer: Announcer): EventRows => ({
   },
 });
 
-async function lastGiven(db: Db): Promise<number> {
+async function lastAssignedId(db: Db): Promise<number> {
   const { rows } = await sql<{ last: number }>`
     select case when is_called then last_value else 0 end as last from session_events_id_seq`.execute(db);
   return rows[0]?.last ?? 0;
@@ -138,7 +141,7 @@ async function lastGiven(db: Db): Promise<number> {
  * Waits for the other writers. This is a separate statement, because only the next one sees what was committed while it
  * waited.
  */
-async function othersAreDone(db: Db, application: ApplicationId): Promise<void> {
+async function waitForOtherWriters(db: Db, application: ApplicationId): Promise<void> {
   await sql`select pg_advisory_xact_lock(${LOCK_SPACE}::integer, hashtext(${application}::text))`.execute(db);
 }
 

@@ -6,7 +6,7 @@ import type { HandoffRow, HandoffRows, HandoffStatus } from '../rows/handoffs.ts
 import { countAll } from './limited-insert.ts';
 import { withoutNulls } from './without-nulls.ts';
 
-const BETWEEN_MAX = 100;
+const LISTED_BETWEEN_MAX = 100;
 const OPEN: readonly HandoffStatus[] = ['requested', 'claimed'];
 
 export const handoffs = (db: Db): HandoffRows => {
@@ -28,7 +28,7 @@ export const handoffs = (db: Db): HandoffRows => {
     get: async (application, id) =>
       first(await all.where('applicationId', '=', application).where('id', '=', id).execute()),
 
-    openOf: async session => first(await all.where('sessionId', '=', session).where('status', 'in', OPEN).execute()),
+    findOpen: async session => first(await all.where('sessionId', '=', session).where('status', 'in', OPEN).execute()),
 
     byLease: async hash => first(await all.where('leaseHash', '=', hash).execute()),
 
@@ -46,12 +46,12 @@ export const handoffs = (db: Db): HandoffRows => {
       return (await found.orderBy('id').execute()).map(withoutNulls);
     },
 
-    ofSessionBetween: async (session, from, to) => {
+    listControlledBetween: async (session, from, to) => {
       const found = all
         .where('sessionId', '=', session)
         .where('claimedAt', '<=', to)
         .where(({ or, eb }) => or([eb('endedAt', 'is', null), eb('endedAt', '>=', from)]));
-      return (await found.orderBy('id').limit(BETWEEN_MAX).execute()).map(withoutNulls);
+      return (await found.orderBy('id').limit(LISTED_BETWEEN_MAX).execute()).map(withoutNulls);
     },
 
     ofConsumer: async (consumer, { limit, before, status }) => {
@@ -62,9 +62,9 @@ export const handoffs = (db: Db): HandoffRows => {
     },
 
     countOpen: application => countOf('applicationId', application),
-    countOpenOf: consumer => countOf('consumerId', consumer),
+    countOpenOfConsumer: consumer => countOf('consumerId', consumer),
 
-    withoutConsumer: async () => {
+    listWithoutConsumer: async () => {
       const open = db
         .selectFrom('handoffs')
         .leftJoin('consumers', 'consumers.id', 'handoffs.consumerId')
@@ -85,7 +85,7 @@ export const handoffs = (db: Db): HandoffRows => {
       }));
     },
 
-    triedWrong: async (application, id, limit) => {
+    countWrongSecret: async (application, id, limit) => {
       await sql`update handoffs set claim_tries = claim_tries + 1,
           claim_hash = case when claim_tries + 1 >= ${limit} then null else claim_hash end
         where application_id = ${application} and id = ${id} and claim_hash is not null`.execute(db);
@@ -120,7 +120,7 @@ export const handoffs = (db: Db): HandoffRows => {
       return first(await db.updateTable('handoffs').set(set).where('id', '=', id).returningAll().execute());
     },
 
-    endOfEndedSessions: async now => {
+    endForEndedSessions: async now => {
       const ended = await sql<{ id: string }>`
         update handoffs set status = 'session_ended', ended_at = ${now}, lease_expires_at = null, lease_hash = null,
             claim_hash = null

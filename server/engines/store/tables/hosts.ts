@@ -67,8 +67,8 @@ export const hosts = (db: Db): Hosts => ({
   restarts: async (id, endedAt, leaseMs) => {
     const left = db.updateTable('hosts').set({ state: 'away', leaseUntil: after(leaseMs), warm: 0 });
     // Leaves the row alone if the next process has already joined.
-    const isFormer = left.where('id', '=', id).where('startedAt', '<', endedAt);
-    await isFormer.where('state', 'in', ['up', 'away']).execute();
+    const formerRow = left.where('id', '=', id).where('startedAt', '<', endedAt);
+    await formerRow.where('state', 'in', ['up', 'away']).execute();
     await tell(db);
   },
 
@@ -98,7 +98,7 @@ export const hosts = (db: Db): Hosts => ({
     return rows.map(({ id }) => id);
   },
 
-  inherit: async to => {
+  reassignLostWork: async to => {
     const { rows } = await sql<{ count: number }>`
       with lost as (select id from hosts where state = 'lost'),
         calls as (update invocations set host_id = ${to} where host_id in (select id from lost)

@@ -2,8 +2,8 @@
 import { firstIdAt } from '../../../kit/ids.ts';
 
 /** The maximum time between generating an id and writing its row: a create may wait in the queue. */
-const ID_AND_ROW_APART_MS = 3_600_000;
+const ID_TO_INSERT_MS_MAX = 3_600_000;
 
 /** Returns an id that limits the index scan on this side of the time. The exact condition is on the time itself. */
 export const idNear = <Id extends string>(time: Date, side: 1 | -1): Id =>
-  firstIdAt(new Date(Math.max(0, time.getTime() + side * ID_AND_ROW_APART_MS)));
+  firstIdAt(new Date(Math.max(0, time.getTime() + side * ID_TO_INSERT_MS_MAX)));

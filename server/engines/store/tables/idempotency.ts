@@ -20,11 +20,11 @@ export const idempotency = (db: Db): IdempotencyRows => ({
 
   keep: async (run, kept) => {
     const set = db.updateTable('idempotency').set({ kept: JSON.stringify(kept) });
-    await set.where(isOf(run)).execute();
+    await set.where(matchesRun(run)).execute();
   },
 
   release: async run => {
-    await db.deleteFrom('idempotency').where(isOf(run)).execute();
+    await db.deleteFrom('idempotency').where(matchesRun(run)).execute();
   },
 
   sweep: async (now, batch) => {
@@ -65,7 +65,7 @@ async function get(db: Db, { owner, keyDigest }: IdempotencyRow): Promise<Idempo
   return (await one.execute()).map(withoutNulls)[0];
 }
 
-const isOf =
+const matchesRun =
   ({ owner, keyDigest, run }: IdempotencyRun) =>
   (eb: ExpressionBuilder<Tables, 'idempotency'>) =>
     eb.and([eb('owner', '=', owner), eb('keyDigest', '=', keyDigest), eb('run', '=', run)]);

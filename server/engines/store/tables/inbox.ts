@@ -3,9 +3,16 @@
 import { type RawBuilder, sql } from 'kysely';
 import type { AccountId } from '../../../kit/ids.ts';
 import { type Db, inTransaction } from '../database.ts';
-import type { InboxCount, InboxRoles, InboxRows, NotificationSettings, TellWhen, WaitingRow } from '../rows/inbox.ts';
+import type {
+  InboxCount,
+  InboxRoles,
+  InboxRows,
+  NotificationSettings,
+  NotifyConditions,
+  WaitingRow,
+} from '../rows/inbox.ts';
 
-const UNSET: NotificationSettings = { mails: true, mutedApplications: [] };
+const DEFAULT_SETTINGS: NotificationSettings = { mails: true, mutedApplications: [] };
 
 export const inbox = (db: Db): InboxRows => ({
   counts: async (account, roles, now) => {
@@ -28,7 +35,7 @@ export const inbox = (db: Db): InboxRows => ({
 
   settings: async account => {
     const found = db.selectFrom('notificationSettings').select(['mails', 'mutedApplications']);
-    return (await found.where('accountId', '=', account).executeTakeFirst()) ?? UNSET;
+    return (await found.where('accountId', '=', account).executeTakeFirst()) ?? DEFAULT_SETTINGS;
   },
 
   changeSettings: (account, { mails, mutedApplications }) => {
@@ -47,9 +54,9 @@ export const inbox = (db: Db): InboxRows => ({
   untold: async (roles, when, limit) => {
     const { rows } = await sql<{ accountId: AccountId }>`
       select distinct account_id from (
-        select m.account_id, a.application_id from ${decidable(roles, when.now)} and ${isUntold(sql`a`, when)}
+        select m.account_id, a.application_id from ${decidable(roles, when.now)} and ${isNotNotified(sql`a`, when)}
         union all
-        select m.account_id, h.application_id from ${claimable(roles, when.now)} and ${isUntold(sql`h`, when)}) waiting
+        select m.account_id, h.application_id from ${claimable(roles, when.now)} and ${isNotNotified(sql`h`, when)}) waiting
         join accounts on accounts.id = account_id and accounts.email_verified_at is not null
         left join notification_settings settings using (account_id)
         where ${isWanted(sql`waiting.application_id`, when)}
@@ -65,7 +72,7 @@ export const inbox = (db: Db): InboxRows => ({
 
   tell: (account, mail, roles, when, limit) =>
     inTransaction(db, async trx => {
-      const address = await addressToTell(trx, account, when);
+      const address = await addressToNotify(trx, account, when);
       if (address === undefined) return undefined;
       const items = await waitingOf(trx, account, roles, when, limit);
       if (items.length === 0) return undefined;
@@ -90,16 +97,20 @@ const claimable = ({ handoff }: InboxRoles, now: Date): RawBuilder<unknown> => s
   handoffs h join members m on m.application_id = h.application_id and m.role = any(${[...handoff]}::text[])
     where h.status = 'requested' and h.claimable_by = 'members' and h.expires_at > ${now}`;
 
-const isUntold = (item: RawBuilder<unknown>, { waitsSince }: TellWhen): RawBuilder<unknown> => sql`
-  ${item}.created_at <= ${waitsSince} and not exists (
+const isNotNotified = (item: RawBuilder<unknown>, { waitingSince }: NotifyConditions): RawBuilder<unknown> => sql`
+  ${item}.created_at <= ${waitingSince} and not exists (
     select from told_items told where told.account_id = m.account_id and told.item_id = ${item}.id)`;
 
-const isWanted = (application: RawBuilder<unknown>, { toldBefore }: TellWhen): RawBuilder<unknown> => sql`
+const isWanted = (application: RawBuilder<unknown>, { notifiedBefore }: NotifyConditions): RawBuilder<unknown> => sql`
   coalesce(settings.mails, true) and not ${application} = any(coalesce(settings.muted_applications, '{}'))
-    and (settings.told_at is null or settings.told_at <= ${toldBefore})`;
+    and (settings.told_at is null or settings.told_at <= ${notifiedBefore})`;
 
 /** Returns the e-mail address, and locks the settings so that only one process notifies the account. */
-async function addressToTell(trx: Db, account: AccountId, { toldBefore }: TellWhen): Promise<string | undefined> {
+async function addressToNotify(
+  trx: Db,
+  account: AccountId,
+  { notifiedBefore }: NotifyConditions,
+): Promise<string | undefined> {
   await trx
     .insertInto('notificationSettings')
     .values({ accountId: account })
@@ -108,7 +119,7 @@ async function addressToTell(trx: Db, account: AccountId, { toldBefore }: TellWh
   const { rows } = await sql<{ email: string | null }>`
     select accounts.email from notification_settings settings join accounts on accounts.id = settings.account_id
       where settings.account_id = ${account} and settings.mails and accounts.email_verified_at is not null
-        and (settings.told_at is null or settings.told_at <= ${toldBefore})
+        and (settings.told_at is null or settings.told_at <= ${notifiedBefore})
       for update of settings skip locked`.execute(trx);
   return rows[0]?.email ?? undefined;
 }
@@ -118,11 +129,11 @@ async function waitingOf(
   trx: Db,
   account: AccountId,
   roles: InboxRoles,
-  when: TellWhen,
+  when: NotifyConditions,
   limit: number,
 ): Promise<WaitingRow[]> {
   const ofAccount = (item: RawBuilder<unknown>) => sql`
-    m.account_id = ${account} and ${isUntold(item, when)} and not ${item}.application_id = any(
+    m.account_id = ${account} and ${isNotNotified(item, when)} and not ${item}.application_id = any(
       select unnest(muted_applications) from notification_settings where account_id = ${account})
     order by ${item}.created_at limit ${limit} for share of ${item} skip locked`;
   const name = (item: RawBuilder<unknown>) =>

@@ -8,15 +8,15 @@ import { type Db, inTransaction } from '../database.ts';
 import type { NewHold, Shortage } from '../rows/credits.ts';
 import type {
   CallLimits,
-  CallsMade,
-  Inserted,
+  CallTotals,
   InvocationEnd,
+  InvocationInsertOutcome,
   InvocationRow,
   InvocationRows,
 } from '../rows/invocations.ts';
 import type { Tables } from '../schema.ts';
 import { hold, lockHeld, settle, settling } from './credit-ledger.ts';
-import { recordedOf } from './events.ts';
+import { recordedForApplication } from './events.ts';
 import { idNear } from './id-near.ts';
 import { withoutNulls } from './without-nulls.ts';
 
@@ -71,7 +71,7 @@ export const invocations = (db: Db, announcer: Announcer): InvocationRows => ({
     return (await listed.orderBy('id', 'desc').limit(limit).execute()).map(rowOf);
   },
 
-  madeSince: (key, operationId, since) => madeSince(db, key, operationId, since),
+  callsSince: (key, operationId, since) => madeSince(db, key, operationId, since),
 
   dispatch: async (id, startedAt, session) => {
     const dispatched = db
@@ -128,7 +128,7 @@ async function insert(
   row: InvocationRow,
   rates: CreditRates,
   limits: CallLimits | undefined,
-): Promise<Inserted> {
+): Promise<InvocationInsertOutcome> {
   if (limits) await trx.selectFrom('keys').select('id').where('id', '=', row.keyId).forNoKeyUpdate().execute();
   const { metadata, ...columns } = row;
   const inserted = await trx
@@ -146,14 +146,14 @@ async function insert(
     .returning('id')
     .execute();
   if (inserted.length === 0) return { existing: await existing(trx, row) };
-  const refusal = (await beyond(trx, row, limits)) ?? (await heldFor(trx, row, rates));
+  const refusal = (await limitRefusal(trx, row, limits)) ?? (await holdCredit(trx, row, rates));
   if (refusal === 'held') return 'inserted';
   await trx.deleteFrom('invocations').where('id', '=', row.id).execute();
   return refusal;
 }
 
 /** Checks the limits after the row was inserted, so the calls that are counted include it. */
-async function beyond(
+async function limitRefusal(
   trx: Db,
   { keyId, operationId, reserved }: InvocationRow,
   limits: CallLimits | undefined,
@@ -166,7 +166,7 @@ async function beyond(
 }
 
 /** Holds the credit that an invocation reserves. If the amount is 0, no credit is locked. */
-async function heldFor(
+async function holdCredit(
   trx: Db,
   row: InvocationRow,
   rates: CreditRates,
@@ -196,14 +196,14 @@ async function endOne(db: Db, id: InvocationRow['id'], ending: InvocationEnd): P
     })
     .where('id', '=', id)
     .where('state', 'in', OPEN)
-    .where(creditDone(id, ending))
+    .where(creditSettled(id, ending))
     .returningAll()
     .returning(ENDED.as('eventId'));
   return (await ended.execute()).map(({ eventId: _, ...row }) => rowOf(row))[0];
 }
 
 /** The event that reports the end. It contains neither input nor output. */
-const ENDED = recordedOf(sql`application_id`, {
+const ENDED = recordedForApplication(sql`application_id`, {
   type: sql`'invocation.' || state`,
   at: sql`ended_at`,
   actor: { kind: 'agentKey', id: sql`key_id` },
@@ -216,7 +216,7 @@ const ENDED = recordedOf(sql`application_id`, {
  * row is locked, and only if this statement sees that the row is open. If a concurrent end has already settled the
  * credit, this one finds nothing to settle and no open row.
  */
-function creditDone(
+function creditSettled(
   id: InvocationRow['id'],
   { captured, heldUntil, meters, endedAt }: InvocationEnd,
 ): RawBuilder<boolean> {
@@ -237,7 +237,7 @@ async function existing(trx: Db, { keyId, idempotencyKey = '' }: InvocationRow):
   return rowOf(await one.where('idempotencyKey', '=', idempotencyKey).executeTakeFirstOrThrow());
 }
 
-async function madeSince(db: Db, key: InvocationRow['keyId'], operationId: string, since: Date): Promise<CallsMade> {
+async function madeSince(db: Db, key: InvocationRow['keyId'], operationId: string, since: Date): Promise<CallTotals> {
   const made = db
     .selectFrom('invocations')
     .where('keyId', '=', key)

@@ -3,7 +3,7 @@ import { sql } from 'kysely';
 import type { KeyId } from '../../../kit/ids.ts';
 import { type Db, inTransaction } from '../database.ts';
 import type { KeyRow, Keys } from '../rows/credentials.ts';
-import { announced, announcedKeeping, isAlive, isLaterUse, isListed } from './credentials.ts';
+import { announced, announcedKeepingConnections, isAlive, isLaterUse, isListed } from './credentials.ts';
 import { countAll, lockApplication } from './limited-insert.ts';
 import { withoutNulls } from './without-nulls.ts';
 
@@ -58,7 +58,7 @@ export const keys = (db: Db): Keys => ({
       .where('applicationId', '=', application)
       .where('id', '=', id)
       .where(isAlive(now))
-      .returning((keepConnections ? announcedKeeping : announced).as('announced'));
+      .returning((keepConnections ? announcedKeepingConnections : announced).as('announced'));
     return (await revoked.execute()).length > 0;
   },
 

@@ -47,7 +47,7 @@ export const logs = (db: Db): LogRows => ({
       .where('last', '>', after);
     if (kinds) query = query.where(sql<boolean>`kinds ?| ${[...kinds]}::text[]`);
     const rows = await query.orderBy('first').limit(limit).execute();
-    return Promise.all(rows.map(unpacked));
+    return Promise.all(rows.map(unpackChunk));
   },
 
   last: async (application, session) => {
@@ -63,7 +63,7 @@ export const logs = (db: Db): LogRows => ({
       from log_chunks where session_id = ${session} and application_id = ${application}
       order by first desc limit 1`.execute(db);
     const [row] = rows;
-    return row && { ...row, lines: (await unpacked(row)).lines };
+    return row && { ...row, lines: (await unpackChunk(row)).lines };
   },
 
   forget: async (endedBefore, batch) => {
@@ -84,7 +84,7 @@ export const logs = (db: Db): LogRows => ({
   },
 });
 
-async function unpacked(row: { first: number; lines: Buffer; kinds: unknown }): Promise<LogChunk> {
+async function unpackChunk(row: { first: number; lines: Buffer; kinds: unknown }): Promise<LogChunk> {
   const text = await decompress(row.lines, { maxOutputLength: CHUNK_BYTES_MAX });
   return { first: row.first, lines: text.toString('utf8').split('\n'), kinds: row.kinds as LogKinds };
 }

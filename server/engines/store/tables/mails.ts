@@ -17,12 +17,12 @@ export const mails = (db: Db): Mails => ({
 
   due: async (now, batch) => {
     const due = db.selectFrom('mails').selectAll().where('dueAt', '<=', now).orderBy('dueAt').limit(batch);
-    return (await due.where(tellsOfSomething).execute()).map(withoutNulls);
+    return (await due.where(isStillRelevant).execute()).map(withoutNulls);
   },
 
   take: async (id, now, until) => {
     const taken = db.updateTable('mails').set(eb => ({ dueAt: until, attempts: eb('attempts', '+', 1) }));
-    const due = taken.where('id', '=', id).where('dueAt', '<=', now).where(tellsOfSomething);
+    const due = taken.where('id', '=', id).where('dueAt', '<=', now).where(isStillRelevant);
     return (await due.returning('id').execute()).length > 0;
   },
 
@@ -47,7 +47,7 @@ export const mails = (db: Db): Mails => ({
 
   withdraw: async () => {
     const stale = db.deleteFrom('mails').where('tellsOfWaiting', '=', true).where('sentAt', 'is', null);
-    return (await stale.where(sql<boolean>`not ${tellsOfSomething}`).returning('id').execute()).length;
+    return (await stale.where(sql<boolean>`not ${isStillRelevant}`).returning('id').execute()).length;
   },
 });
 
@@ -55,6 +55,6 @@ export const mails = (db: Db): Mails => ({
  * Whether an e-mail is about an item that is still waiting and about which the account still wants e-mails. Always true
  * for other e-mails.
  */
-const tellsOfSomething = sql<boolean>`(not mails.tells_of_waiting or exists (
+const isStillRelevant = sql<boolean>`(not mails.tells_of_waiting or exists (
   select from told_items told join notification_settings settings using (account_id)
     where told.mail_id = mails.id and settings.mails and not told.application_id = any(settings.muted_applications)))`;

@@ -17,10 +17,10 @@ export function hasWord(word: string): RawBuilder<boolean> {
   if (!isStorable(word)) return sql<boolean>`false`;
   const pattern = (text: string): string => text.replace(/[\\%_]/g, '\\$&');
   // Metadata is searched as JSON text, in which quotes and backslashes are escaped.
-  const inJson = `%${pattern(JSON.stringify(word).slice(1, -1))}%`;
-  const anywhere = `%${pattern(word)}%`;
-  return sql<boolean>`(id::text like ${`%${pattern(word.toLowerCase())}%`} or user_metadata::text ilike ${inJson}
-    or page_title ilike ${anywhere} or page_url ilike ${anywhere} or end_reason ilike ${`${pattern(word.replaceAll(' ', '_'))}%`})`;
+  const jsonPattern = `%${pattern(JSON.stringify(word).slice(1, -1))}%`;
+  const textPattern = `%${pattern(word)}%`;
+  return sql<boolean>`(id::text like ${`%${pattern(word.toLowerCase())}%`} or user_metadata::text ilike ${jsonPattern}
+    or page_title ilike ${textPattern} or page_url ilike ${textPattern} or end_reason ilike ${`${pattern(word.replaceAll(' ', '_'))}%`})`;
 }
 
 /** jsonb can contain neither lone surrogates nor NUL, so no row could match, and the query would fail. */

@@ -2,11 +2,11 @@
 // change, also after the session has ended.
 import { sql } from 'kysely';
 import type { Db } from '../database.ts';
-import type { SessionNews } from '../rows/contexts.ts';
+import type { AddressedEvent } from '../rows/contexts.ts';
 import { recorded } from './events.ts';
 
 /** Must be the last statement of a transaction: see events.ts. */
-export async function recordNews(trx: Db, news: readonly SessionNews[]): Promise<void> {
+export async function recordAddressedEvents(trx: Db, news: readonly AddressedEvent[]): Promise<void> {
   for (const { session, ...event } of news)
     await sql`
       with changed as (select id, application_id from sessions where id = ${session} for no key update)

@@ -1,11 +1,11 @@
 // Staged files that are to be stored. Tables with rows about such files insert here in their own transaction, with
-// `intoOutbox`.
+// `insertIntoOutbox`.
 import type { Db } from '../database.ts';
 import type { OutboxRow, OutboxRows } from '../rows/outbox.ts';
 import { withoutNulls } from './without-nulls.ts';
 
 export const outbox = (db: Db): OutboxRows => ({
-  add: row => intoOutbox(db, row),
+  add: row => insertIntoOutbox(db, row),
 
   due: async (host, now, batch) => {
     const due = db
@@ -67,7 +67,7 @@ export const outbox = (db: Db): OutboxRows => ({
   },
 });
 
-export async function intoOutbox(db: Db, row: OutboxRow): Promise<void> {
+export async function insertIntoOutbox(db: Db, row: OutboxRow): Promise<void> {
   const { id, applicationId, hostId, key, staged, contentType, dueAt, createdAt } = row;
   await db
     .insertInto('outbox')

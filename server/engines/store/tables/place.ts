@@ -7,8 +7,8 @@ import { CompiledQuery, sql } from 'kysely';
 import { type ApplicationId, type CreditEntryId, newId } from '../../../kit/ids.ts';
 import type { JsonObject } from '../../../kit/json.ts';
 import { type Db, KEPT, KEPT_PLAN } from '../database.ts';
-import type { ApplicationUse, Counts, Hold, PlaceOptions, Terms } from '../rows/place.ts';
-import type { NewSession, Placed, SessionRow } from '../rows/sessions.ts';
+import type { ApplicationUse, Counts, Hold, PlacementTerms, PlaceOptions } from '../rows/place.ts';
+import type { NewSession, PlaceOutcome, SessionRow } from '../rows/sessions.ts';
 import { assertAmount } from './credit-ledger.ts';
 import { DETAIL_BYTES_MAX, LOCK_SPACE } from './events.ts';
 import { STALE_SECONDS } from './line.ts';
@@ -17,15 +17,15 @@ import { created } from './session-events.ts';
 /** The maximum number of attempts. In each, the limits may be replaced between the two statements. */
 const TRIES_MAX = 5;
 
-export async function place(db: Db, asked: NewSession, options?: PlaceOptions): Promise<Placed> {
-  if (!options) return placedAs(asked, await placeSession(db, argumentsOf(asked)));
+export async function place(db: Db, asked: NewSession, options?: PlaceOptions): Promise<PlaceOutcome> {
+  if (!options) return toPlaceOutcome(asked, await placeSession(db, argumentsOf(asked)));
   for (let attempt = 0; attempt < TRIES_MAX; attempt += 1) {
     const limits = await limitsOf(db, asked.applicationId);
     const terms = options.terms(limits.configured);
     const row = { ...asked, expiresAt: terms.expiresAt };
     const hold = options.hold?.(terms.expiresAt);
     const answer = await placeSession(db, argumentsOf(row, { ...options, ...terms, ...limits }, hold));
-    if (answer.outcome !== 'changed') return placedAs(row, answer, limits, hold);
+    if (answer.outcome !== 'changed') return toPlaceOutcome(row, answer, limits, hold);
   }
   throw new Error(`the limits of application ${asked.applicationId} changed during each attempt`);
 }
@@ -44,7 +44,7 @@ async function limitsOf(db: Db, application: ApplicationId): Promise<Limits> {
  * The arguments by their names in the function. Without a revision, limits are not checked; without seconds, the queue
  * is not checked.
  */
-const argumentsOf = (row: NewSession, options?: PlaceOptions & Terms & Limits, hold?: Hold) => ({
+const argumentsOf = (row: NewSession, options?: PlaceOptions & PlacementTerms & Limits, hold?: Hold) => ({
   new_session: row.id,
   application: row.applicationId,
   host: row.hostId,
@@ -109,9 +109,9 @@ async function placeSession(db: Db, given: ReturnType<typeof argumentsOf>): Prom
   return rows[0];
 }
 
-function placedAs(row: NewSession, answer: Answer, limits?: Limits, hold?: Hold): Placed {
+function toPlaceOutcome(row: NewSession, answer: Answer, limits?: Limits, hold?: Hold): PlaceOutcome {
   const { outcome, behind, slots, used, available } = answer;
-  const use = limits && { ...countedIn(answer), configured: limits.configured };
+  const use = limits && { ...applicationUseOf(answer), configured: limits.configured };
   if (outcome === 'placed') return { placed: asStored(row), ...(use ? { use } : {}) };
   if (outcome === 'full') return { full: { slots, used: Math.min(slots, used) } };
   if (outcome === 'behind') return { behind };
@@ -120,7 +120,7 @@ function placedAs(row: NewSession, answer: Answer, limits?: Limits, hold?: Hold)
   throw new Error(`place_session returned the unexpected outcome ${outcome}`);
 }
 
-const countedIn = ({ living, made, oldest, moved }: Answer): Omit<ApplicationUse, 'configured'> => ({
+const applicationUseOf = ({ living, made, oldest, moved }: Answer): Omit<ApplicationUse, 'configured'> => ({
   ...{ living, created: made, egressBytes: moved },
   ...(oldest ? { oldest } : {}),
 });

@@ -1,7 +1,7 @@
 // Recordings: pages, segments, runs of one size, hidden and missing spans, and assembled files.
 import { type Selectable, sql } from 'kysely';
 import type { Db } from '../database.ts';
-import type { OmissionWhy, RecordingFileRow, RecordingRows, SegmentRow } from '../rows/recordings.ts';
+import type { OmissionReason, RecordingFileRow, RecordingRows, SegmentRow } from '../rows/recordings.ts';
 import type { Tables } from '../schema.ts';
 import { withoutNulls } from './without-nulls.ts';
 
@@ -135,7 +135,7 @@ export const recordings = (db: Db): RecordingRows => ({
   },
 
   omissions: async session => {
-    const { rows } = await sql<{ why: OmissionWhy; pages: number }>`
+    const { rows } = await sql<{ why: OmissionReason; pages: number }>`
       select why, count(*)::integer as pages from recording_omissions omitted
         where session_id = ${session} and not exists (
           select from recording_pages recorded

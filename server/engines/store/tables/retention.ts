@@ -4,7 +4,7 @@ import type { Db } from '../database.ts';
 import type { ExpiredSession, RetentionRows } from '../rows/retention.ts';
 
 export const retention = (db: Db): RetentionRows => ({
-  applicationKeeping: async (session, now) => {
+  applicationIfKept: async (session, now) => {
     const row = await db
       .selectFrom('sessions')
       .select('applicationId')
@@ -16,7 +16,7 @@ export const retention = (db: Db): RetentionRows => ({
 
   filesDue: (now, batch) => expired(db, 'filesDueAt', now, batch),
 
-  filesGone: async (application, session) =>
+  forgetFiles: async (application, session) =>
     db.transaction().execute(async trx => {
       for (const table of ['downloads', 'uploads'] as const)
         await trx.deleteFrom(table).where('applicationId', '=', application).where('sessionId', '=', session).execute();

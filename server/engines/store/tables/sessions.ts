@@ -40,7 +40,7 @@ export const sessions = (db: Db, clock: Clock, recorder: Recorder): SessionRows 
     await answered.where('id', '=', id).where('answer', '=', 'owed').execute();
   },
 
-  claimLost: async (key, digest, since) => {
+  claimLostResponse: async (key, digest, since) => {
     const oldest = db
       .selectFrom('sessions')
       .select('id')
@@ -57,7 +57,7 @@ export const sessions = (db: Db, clock: Clock, recorder: Recorder): SessionRows 
     return (await claimed.execute()).map(sessionRow)[0];
   },
 
-  loseAnswers: async host => {
+  markResponsesLost: async host => {
     const lost = db.updateTable('sessions').set({ answer: 'lost' });
     return (await lost.where('hostId', '=', host).where('answer', '=', 'owed').returning('id').execute()).length;
   },
@@ -71,8 +71,8 @@ export const sessions = (db: Db, clock: Clock, recorder: Recorder): SessionRows 
 
   list: async (application, filter) => (await listed(db, application, filter, clock.now()).execute()).map(sessionRow),
 
-  searchedTo: async (application, filter) => {
-    const ids = ranged(db, application, filter).select('id').orderBy('id', 'desc');
+  lastSearched: async (application, filter) => {
+    const ids = selectInRange(db, application, filter).select('id').orderBy('id', 'desc');
     return (
       await ids
         .offset(SEARCHED_SESSIONS_MAX - 1)
@@ -173,12 +173,12 @@ export const sessions = (db: Db, clock: Clock, recorder: Recorder): SessionRows 
         where sessions.id = page.id and sessions.status in ('PENDING', 'RUNNING')`.execute(db);
   },
 
-  clientCame: async (id, now, clients = 1) => {
+  clientConnected: async (id, now, clients = 1) => {
     const came = db.updateTable('sessions').set({ attached: true, connectBy: null, releaseAt: null, updatedAt: now });
     await recorder.write(came.where('id', '=', id).where(isLiving).returningAll(), event.connected(clients, now));
   },
 
-  clientLeft: async (id, now, clients, why) => {
+  clientDisconnected: async (id, now, clients, why) => {
     const left = db.updateTable('sessions').set({ updatedAt: now });
     await recorder.write(
       left.where('id', '=', id).where(isLiving).returningAll(),
@@ -186,7 +186,7 @@ export const sessions = (db: Db, clock: Clock, recorder: Recorder): SessionRows 
     );
   },
 
-  clientsGone: async (id, releaseAt, now, why) => {
+  lastClientDisconnected: async (id, releaseAt, now, why) => {
     const gone = db.updateTable('sessions').set({ attached: false, releaseAt: releaseAt ?? null, updatedAt: now });
     await recorder.write(
       gone.where('id', '=', id).where(isLiving).returningAll(),
@@ -255,7 +255,7 @@ export const sessions = (db: Db, clock: Clock, recorder: Recorder): SessionRows 
 function listed(db: Db, application: ApplicationId, filter: SessionFilter, now: Date) {
   const { statuses, endReasons, keyId, metadata = [], words = [], atLeastSeconds, atMostSeconds, limit } = filter;
   const seconds = sql<number>`extract(epoch from coalesce(ended_at, ${now}::timestamptz) - created_at)`;
-  const source = ranged(db, application, filter).selectAll();
+  const source = selectInRange(db, application, filter).selectAll();
   const searched = words.length === 0 ? source : source.orderBy('id', 'desc').limit(SEARCHED_SESSIONS_MAX);
   let query = db.selectFrom(searched.as('sessions')).selectAll();
   if (statuses) query = query.where(eb => eb('status', '=', eb.fn.any(eb.val([...statuses]))));
@@ -269,7 +269,7 @@ function listed(db: Db, application: ApplicationId, filter: SessionFilter, now: 
 }
 
 /** The index on application and id returns the rows in this order. */
-function ranged(db: Db, application: ApplicationId, { before, createdAfter, createdBefore }: SessionFilter) {
+function selectInRange(db: Db, application: ApplicationId, { before, createdAfter, createdBefore }: SessionFilter) {
   let query = db.selectFrom('sessions').where('applicationId', '=', application);
   if (before) query = query.where('id', '<', before);
   if (createdBefore)

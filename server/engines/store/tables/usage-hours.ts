@@ -39,7 +39,7 @@ export const usageHours = (db: Db): UsageHours => ({
 
   sum: (before, batch) =>
     db.transaction().execute(async trx => {
-      const from = await lockedUntil(trx);
+      const from = await lockNextHour(trx);
       if (!from) return 0;
       const to = new Date(Math.min(before.getTime(), from.getTime() + batch * HOUR_MS));
       if (to <= from) return 0;
@@ -62,7 +62,7 @@ const SUMS = sql.raw('created, ended, failed, browser_ms, cpu_ms, bytes_received
  * Returns the next hour to sum, or the hour of the first session if no hour has been summed. Undefined if there are no
  * sessions.
  */
-async function lockedUntil(trx: Db): Promise<Date | undefined> {
+async function lockNextHour(trx: Db): Promise<Date | undefined> {
   await sql`
     insert into usage_summed (until)
       select date_trunc('hour', min(created_at), 'UTC') from sessions having min(created_at) is not null

@@ -42,7 +42,7 @@ export const webhooks = (db: Db): WebhookRows => ({
         .where('revision', '=', revision)
         .returningAll();
       const [row] = (await changed.execute()).map(withoutNulls);
-      if (row && status === 'disabled') await giveUpWaiting(trx, id);
+      if (row && status === 'disabled') await giveUpWaitingDeliveries(trx, id);
       return row;
     }),
 
@@ -208,10 +208,10 @@ async function disable(trx: Db, id: WebhookId, reason: DisabledReason, now: Date
     .where('id', '=', id)
     .where('status', '=', 'enabled')
     .returning('id');
-  if ((await disabled.execute()).length > 0) await giveUpWaiting(trx, id);
+  if ((await disabled.execute()).length > 0) await giveUpWaitingDeliveries(trx, id);
 }
 
-async function giveUpWaiting(trx: Db, id: WebhookId): Promise<void> {
+async function giveUpWaitingDeliveries(trx: Db, id: WebhookId): Promise<void> {
   await trx
     .updateTable('webhookDeliveries')
     .set(eb => ({ status: 'dead', dueAt: null, failure: eb.fn.coalesce('failure', sql<string>`${DISABLED}::text`) }))
