@@ -45,6 +45,19 @@ async function assertEnded(id: string, status: Session['status'], endReason: Ses
   assert.ok(Date.parse(session.endedAt ?? '') >= Date.parse(session.startedAt));
 }
 
+test('a page is unchanged after fifty clients, half of which were cut off without a close', async () => {
+  const { id, connectUrl } = await server.createSession({ keepAlive: true });
+  for (let count = 1; count <= 50; count += 1) {
+    const client = await CdpClient.connect(connectUrl);
+    const seen = await client.evaluate('globalThis.seen = (globalThis.seen ?? 0) + 1', await client.attachToPage());
+    assert.equal(seen, count);
+    if (count % 2 === 0) await client.close();
+    else client.cut();
+  }
+  await assertRuns(id);
+  await server.release(id);
+});
+
 test('a session ends at its time limit, with or without clients or keepAlive, and its client is closed with 4001', async () => {
   const kept = await server.createSession({ timeout: 120, keepAlive: true });
   const alone = await server.createSession({ timeout: 120 });

@@ -190,6 +190,24 @@ describe('an upload', () => {
       assert.equal((await send(session.id, 'half.bin', 'whole')).status, 200);
     }));
 
+  it('that races with the release of the session is either complete and listed, or refused', async () => {
+    for (const lead of [0, 0, 0, 1, 1, 1, 2, 2]) {
+      const { id } = await server.createSession({ keepAlive: true });
+      const bytes = randomBytes(1_000_000);
+      const sent = send(id, 'raced.bin', bytes);
+      // The session has been read `lead` times before it is released, so the upload has come further.
+      for (let read = 0; read < lead; read += 1) await server.read(id);
+      await server.release(id);
+      const answer = await sent;
+      const listed = (await uploadsOf(id)).map(({ fileName, checksum }) => [fileName, checksum]);
+      if (answer.status === 200) assert.deepEqual(listed, [['raced.bin', sha256(bytes)]]);
+      else {
+        assert.deepEqual([answer.status, answer.body.code], [409, 'session_not_running'], answer.text);
+        assert.deepEqual(listed, []);
+      }
+    }
+  });
+
   it('is listed on the session if its response was lost, and a resend creates no second file', () =>
     withSession(async session => {
       const key = { 'idempotency-key': randomUUID() };
