@@ -130,8 +130,8 @@ export type WithdrawConsent = Static<typeof WithdrawConsent>;
 export const AgentKeyRef = Type.Object({ keyId: Uuid('Id of an agent key.') });
 export type AgentKeyRef = Static<typeof AgentKeyRef>;
 
-export const ConsentingAgent = Type.Object(
+export const AgentAskingConsent = Type.Object(
   { keyId: Uuid('Id of the agent key.'), name: Type.String({ description: 'Name of the agent key.' }) },
   { description: 'An agent key of the application.' },
 );
-export type ConsentingAgent = Static<typeof ConsentingAgent>;
+export type AgentAskingConsent = Static<typeof AgentAskingConsent>;

@@ -1,6 +1,6 @@
 // The request of an agent to use the memory. The address names the agent, the item and the access; the consumer chooses
 // how much to allow, and for how long.
-import type { ConsentingAgent } from '../../contract/consumer-memory.ts';
+import type { AgentAskingConsent } from '../../contract/consumer-memory.ts';
 import { button, byId, make, titled } from './parts.ts';
 import type { Session } from './session.ts';
 
@@ -18,7 +18,7 @@ export async function showConsent(session: Session, keyId: string): Promise<void
   const access = query.get('access') === 'write' ? 'write' : 'read';
   if (!KEY.test(key))
     throw new Error('The address of this page is incomplete. Open the whole link that you were given.');
-  const agent = await session.send<ConsentingAgent>('memory.agent', { keyId });
+  const agent = await session.send<AgentAskingConsent>('memory.agent', { keyId });
   const may = access === 'write' ? 'read and change' : 'read';
   titled(
     `Allow ${agent.name} to ${may} what is remembered about you?`,

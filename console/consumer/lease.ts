@@ -78,15 +78,15 @@ export class Lease {
       clearTimeout(again);
       clearInterval(timer);
     });
-    const woken = (): void => {
+    const onVisibilityChange = (): void => {
       if (!document.hidden) renew();
     };
     // The live view sends this message when it has disconnected for good.
-    const ended = ({ data, origin }: MessageEvent): void => {
+    const onMessage = ({ data, origin }: MessageEvent): void => {
       if (origin === location.origin && data === 'browserbase-disconnected') renew();
     };
-    document.addEventListener('visibilitychange', woken, { signal });
-    addEventListener('message', ended, { signal });
+    document.addEventListener('visibilitychange', onVisibilityChange, { signal });
+    addEventListener('message', onMessage, { signal });
   }
 
   close(): void {

@@ -71,7 +71,7 @@ export const ACCOUNT_OPERATIONS = {
     summary: 'Sign out another browser',
     description: 'Ends one session at once, in every process.',
     params: SessionParams,
-    responses: { 204: { description: 'Ended.' } },
+    responses: { 204: { description: 'The session has ended.' } },
     errors: ['not_found'],
   },
   endOtherSessions: {
@@ -80,7 +80,7 @@ export const ACCOUNT_OPERATIONS = {
     path: '/v1/account/sessions',
     summary: 'Sign out all other browsers',
     description: 'Ends all sessions of the account except this one.',
-    responses: { 204: { description: 'Ended.' } },
+    responses: { 204: { description: 'The other sessions have ended.' } },
     errors: [],
   },
   stepUp: {

@@ -103,7 +103,7 @@ export const COMPATIBILITY_OPERATIONS = {
     unknownFields: 'ignore',
     params: SessionParams,
     body: Type.Object({}),
-    responses: { 200: { description: 'Ended.', schema: EndedSession } },
+    responses: { 200: { description: 'The session has ended.', schema: EndedSession } },
     errors: ['not_found'],
   },
   listRecordingEvents: {

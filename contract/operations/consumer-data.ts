@@ -10,7 +10,7 @@ import {
 import {
   AgentKeyRef,
   Consent,
-  ConsentingAgent,
+  AgentAskingConsent,
   Consents,
   DeletedMemory,
   DeleteMemory,
@@ -114,7 +114,7 @@ export const CONSUMER_DATA_OPERATIONS = {
     isWrite: false,
     body: AgentKeyRef,
     bodyExample: { keyId: ID },
-    responses: { 200: { description: 'The agent key.', schema: ConsentingAgent } },
+    responses: { 200: { description: 'The agent key.', schema: AgentAskingConsent } },
     errors: ['not_found'],
   },
 

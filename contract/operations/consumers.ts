@@ -82,8 +82,8 @@ const TOKEN_RESPONSES = {
 const REMOVES_COOKIE = { 'set-cookie': 'Removes the session cookie that a page of this service uses.' } as const;
 const NEW_COOKIE = { 'set-cookie': 'The updated session cookie.' } as const;
 const ENDED = {
-  200: { description: 'The session has ended at this service.', schema: EndedConsumerSession, headers: REMOVES_COOKIE },
-  204: { description: 'Ended.', headers: REMOVES_COOKIE },
+  200: { description: 'Signed out of this service. `logoutUrl` signs out of the provider as well.', schema: EndedConsumerSession, headers: REMOVES_COOKIE },
+  204: { description: 'Signed out. The provider has no address for signing out.', headers: REMOVES_COOKIE },
 } as const;
 const SIGNED_IN_RESPONSES = { 200: { description: 'Signed in.', schema: HostedSignInResult } } as const;
 const CODE_SENT_RESPONSES = { 202: { description: 'Accepted.', schema: EmailCodeSent } } as const;

@@ -15,7 +15,7 @@ import { STORAGE_STATE } from './storage-state-job.ts';
 import { contextKeys } from './vault.ts';
 
 const CONTEXTS = 'contexts';
-const TEND_MS = 2_000;
+const SAVE_INTERVAL_MS = 2_000;
 
 export function openContexts({ host, clock, log }: Runtime, foundation: Foundation) {
   const { config, secret, vault, store, artifacts, slots, workers } = foundation;
@@ -32,7 +32,7 @@ export function openContexts({ host, clock, log }: Runtime, foundation: Foundati
   return {
     service: new Contexts({ rows, stored, profiles, exports, clock, prompt }),
     watcher: new ContextWatcher({ rows, uses, loading, stored, profiles, host, clock, log, prompt }),
-    tasks: [{ name: CONTEXTS, everyMs: TEND_MS, restMs: REST_MS, run: () => saver.tend() }],
+    tasks: [{ name: CONTEXTS, everyMs: SAVE_INTERVAL_MS, restMs: REST_MS, run: () => saver.tend() }],
     recover: () => saver.recover(),
     close: () => saver.close(),
   };

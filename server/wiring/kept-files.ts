@@ -48,8 +48,8 @@ export async function openKeptFiles(runtime: Runtime, deps: KeptFilesDeps): Prom
     tasks: [{ name: OUTBOX, everyMs: OUTBOX_MS, restMs: REST_MS, run: () => outbox.tend() }],
     recover: async () => {
       await artifacts.recover().catch(error => log.warn('artifacts.recover_failed', { reason: reason(error) }));
-      const leftOver = await outbox.recover();
-      if (leftOver > 0) log.info('outbox.recovered', { leftOver });
+      const removedFiles = await outbox.recover();
+      if (removedFiles > 0) log.info('outbox.recovered', { removedFiles });
     },
   };
 }

@@ -65,7 +65,7 @@ async function signIn(page: Watched['page']): Promise<void> {
   await page.getByRole('button', { name: 'Sign in' }).click();
 }
 
-test('a customer signs the request of the agent with a passkey, and the request is executed once and verified offline', async () => {
+test("a customer approves the agent's request with a passkey, the request is executed once, and its receipt is verified offline", async () => {
   const watched = await openWatched(PHONE, local);
   try {
     await watched.addAuthenticator();

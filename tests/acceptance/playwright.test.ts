@@ -293,4 +293,4 @@ test('closing the browser ends the session unless the session has keepAlive', as
   });
 });
 
-test('leaves nothing behind', () => server.settles());
+test('ended sessions leave no process, file or open row behind', () => server.settles());

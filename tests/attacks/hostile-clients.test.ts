@@ -59,7 +59,7 @@ const LOOKED_AT: Readonly<Record<string, readonly string[]>> = {
   'Target.setAutoAttach': ['autoAttach', 'filter', 'flatten'],
 };
 
-test('responds to every inspected command with malformed parameters', async () => {
+test('responds to every inspected command even if its parameters are malformed', async () => {
   const { session, client, page } = await open();
   for (const [method, names] of Object.entries(LOOKED_AT))
     for (const name of names)

@@ -167,7 +167,7 @@ describe('contexts in the store', () => {
     await aContext('mine');
   });
 
-  it('allows one exclusive session, and no session while a save is in progress', async () => {
+  it('allows one exclusive use of a context beside others, and no use while a save is in progress', async () => {
     const context = await aContext();
     const sessions = await Promise.all(Array.from({ length: 6 }, aSession));
     const opened = await Promise.all(sessions.map(id => store.contextUses.open(use(id, context, true))));

@@ -3,7 +3,7 @@ import { PAGE_LIMIT_DEFAULT } from '../../../contract/common.ts';
 import {
   CONSENTS_MAX,
   type Consent,
-  type ConsentingAgent,
+  type AgentAskingConsent,
   type Consents,
   type DeletedItems,
   type DeleteMemory,
@@ -150,7 +150,7 @@ export class Memory {
   }
 
   /** Returns an agent key, for the page that asks for consent. */
-  async agent({ applicationId }: ConsumerCaller, keyId: string): Promise<ConsentingAgent> {
+  async agent({ applicationId }: ConsumerCaller, keyId: string): Promise<AgentAskingConsent> {
     const { id, name } = await this.#agent(applicationId, keyId);
     return { keyId: id, name };
   }

@@ -5,7 +5,7 @@ import { fault } from '../../domain/faults.ts';
 import { notBuilt, type WebFiles } from './web-files.ts';
 
 /** Returns the origins whose pages may show hand-off pages of this application in a frame. */
-export type FramersOf = (appId: string) => Promise<readonly string[]>;
+export type FrameAncestorsOf = (appId: string) => Promise<readonly string[]>;
 
 const PREFIX = '/console/';
 /** A page of the console that people open from outside the console. */
@@ -21,7 +21,7 @@ const SURFACES = [...PASSKEY_PAGES, HANDOFF];
  * `linkOrigins` are other origins of signed links to recordings and downloads, such as the object store. All of them
  * have plain host names.
  */
-export function consolePolicy(linkOrigins: readonly string[] = [], framers: readonly string[] = []): string {
+export function consolePolicy(linkOrigins: readonly string[] = [], frameAncestors: readonly string[] = []): string {
   const store = linkOrigins.map(origin => ` ${origin}`).join('');
   return [
     "default-src 'none'",
@@ -33,7 +33,7 @@ export function consolePolicy(linkOrigins: readonly string[] = [], framers: read
     "frame-src 'self'",
     "base-uri 'none'",
     "form-action 'none'",
-    `frame-ancestors ${framers.length > 0 ? framers.join(' ') : "'none'"}`,
+    `frame-ancestors ${frameAncestors.length > 0 ? frameAncestors.join(' ') : "'none'"}`,
   ].join('; ');
 }
 
@@ -60,7 +60,7 @@ const SURFACE_HEADERS = { 'content-security-policy': consolePolicy() };
 export function serveConsole(
   app: FastifyInstance,
   files: WebFiles | undefined,
-  framersOf: FramersOf,
+  frameAncestorsOf: FrameAncestorsOf,
   linkOrigins?: readonly string[],
 ): void {
   const headers = { 'content-security-policy': consolePolicy(linkOrigins) };
@@ -72,7 +72,7 @@ export function serveConsole(
       const path = SURFACES.includes(url) ? '' : pathOf(request).slice(PREFIX.length);
       const own = SURFACES.includes(url) ? SURFACE_HEADERS : headers;
       reply.headers(path.startsWith(RUNNER) ? RUNNER_HEADERS : own);
-      if (url === HANDOFF) await admitFramers(request, reply, framersOf);
+      if (url === HANDOFF) await allowFrameAncestors(request, reply, frameAncestorsOf);
       if (files.has(path) && path !== 'index.html') return files.send(path, request, reply, path.startsWith('assets/'));
       if (path.startsWith('assets/')) throw fault('route_not_found', 'The console has no such file.', RELOAD);
       return files.send('index.html', request, reply, false);
@@ -89,14 +89,14 @@ export function localhostAddress({ headers: { host = '' }, url }: FastifyRequest
 }
 
 /**
- * The page requests the hand-off under the application in its address, so an application can admit framers only for its
+ * The page requests the hand-off under the application in its address, so an application can admit frameAncestors only for its
  * own hand-offs.
  */
-async function admitFramers(request: FastifyRequest, reply: FastifyReply, framersOf: FramersOf): Promise<void> {
+async function allowFrameAncestors(request: FastifyRequest, reply: FastifyReply, frameAncestorsOf: FrameAncestorsOf): Promise<void> {
   const { app }: { app?: unknown } = Object(request.query);
-  const framers = typeof app === 'string' ? await framersOf(app) : [];
-  if (framers.length === 0) return;
-  reply.header('content-security-policy', consolePolicy([], framers)).removeHeader('x-frame-options');
+  const frameAncestors = typeof app === 'string' ? await frameAncestorsOf(app) : [];
+  if (frameAncestors.length === 0) return;
+  reply.header('content-security-policy', consolePolicy([], frameAncestors)).removeHeader('x-frame-options');
 }
 
 const RELOAD = { advice: 'Reload the console: a newer version has been built.' };

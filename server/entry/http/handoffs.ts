@@ -11,7 +11,7 @@ type HandoffInput = Pick<In<'readHandoff'>, 'caller' | 'bearer' | 'cookieNamed' 
 export interface LinkCookies {
   readonly publicUrl: string;
   /** Returns the origins whose pages may show hand-off pages of this application in a frame. */
-  readonly framersOf: (appId: string) => Promise<readonly string[]>;
+  readonly frameAncestorsOf: (appId: string) => Promise<readonly string[]>;
 }
 
 const cookieOf = (id: string): string => `berth-handoff-${id}`;
@@ -50,12 +50,12 @@ export const handoffHandlers = (handoffs: HandoffVerbs, cookies: LinkCookies) =>
 async function opened(
   { params: { appId, id } }: HandoffInput,
   { value, browser }: Opened<unknown>,
-  { publicUrl, framersOf }: LinkCookies,
+  { publicUrl, frameAncestorsOf }: LinkCookies,
 ): Promise<Answer> {
   if (!browser) return answer(value);
   const path = `/v1/applications/${appId}/handoffs/${id}`;
   const scope =
-    (await framersOf(appId)).length > 0 && isSafe(publicUrl) ? CROSS_SITE_ATTRIBUTES : sameSiteAttributes(publicUrl);
+    (await frameAncestorsOf(appId)).length > 0 && isSafe(publicUrl) ? CROSS_SITE_ATTRIBUTES : sameSiteAttributes(publicUrl);
   const attributes = `Path=${path}; HttpOnly; ${scope}; Expires=${browser.until.toUTCString()}`;
   return answer(value, { 'set-cookie': `${cookieOf(id)}=${browser.secret.reveal()}; ${attributes}` });
 }

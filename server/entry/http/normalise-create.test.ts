@@ -136,7 +136,7 @@ test('merges a top-level alias into browserSettings', () =>
     viewport: { width: 360, height: 800 },
   }));
 
-test('accepts regions of official clients with a warning', () => {
+test('accepts a region name that only official clients use, and returns a warning', () => {
   const { region, regionAsked, warnings } = normaliseCreate({ region: 'eu-central-1' }, NATIVE);
   assert.deepEqual([region, regionAsked, warnings[0]?.code], [undefined, 'eu-central-1', 'region_not_local']);
 });

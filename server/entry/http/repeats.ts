@@ -129,7 +129,7 @@ interface StoredAnswer {
 const hadNoEffect = (code: ErrorCode): boolean => catalogueEntry(code).status < 500 || code === 'capacity';
 
 function ownerOf(caller: Caller | undefined) {
-  if (!caller) throw new Error('a repeatable operation without a credential');
+  if (!caller) throw new Error('a repeatable operation was called without a credential');
   return caller.kind === 'account' ? caller.accountId : caller.applicationId;
 }
 

@@ -41,7 +41,7 @@ import { compatAnswerBuilders, compatHandlers } from './compat.ts';
 import { configHandlers } from './config.ts';
 import { type ConfiguredOperationVerbs, configuredOperationHandlers } from './configured-operations.ts';
 import { connectHandlers, type Discover } from './connect.ts';
-import { type FramersOf, serveConsole } from './console.ts';
+import { type FrameAncestorsOf, serveConsole } from './console.ts';
 import { serveConsumerCallback } from './consumer-callback.ts';
 import { type ConsumerCookie, consumerCookie } from './consumer-cookie.ts';
 import { type ConsumerDataParts, consumerDataHandlers } from './consumer-data.ts';
@@ -252,9 +252,9 @@ export function buildHttp(parts: HttpParts): { app: FastifyInstance; server: Ser
   serveConsumerCallback(app, parts.consumers.upstream, parts.trustedProxies ?? []);
   serveConsumerPages(app, parts.web && WebFiles.read(parts.web.folder, 'consumer'));
   serveDevtools(app, parts);
-  const framersOf: FramersOf = appId => parts.consumers.identities.originsOf(appId);
+  const frameAncestorsOf: FrameAncestorsOf = appId => parts.consumers.identities.originsOf(appId);
   const consoleFiles = parts.web && WebFiles.read(parts.web.folder, 'console');
-  serveConsole(app, consoleFiles, framersOf, parts.web?.linkOrigins);
+  serveConsole(app, consoleFiles, frameAncestorsOf, parts.web?.linkOrigins);
   app.setNotFoundHandler(request => {
     throw fault('route_not_found', `No operation has the path ${pathOf(request)} (${request.method}).`, {
       advice: 'See the reference at /docs for all paths.',
@@ -325,7 +325,7 @@ const handlersOf = (
   ...liveHandlers(live),
   ...mcpHandlers({ ...mcp, publicUrl, version, log }),
   ...invocationHandlers(invocations, applicationInvocations),
-  ...handoffHandlers(handoffs, { publicUrl, framersOf: appId => consumers.identities.originsOf(appId) }),
+  ...handoffHandlers(handoffs, { publicUrl, frameAncestorsOf: appId => consumers.identities.originsOf(appId) }),
   ...webhookHandlers(webhooks),
   ...configuredOperationHandlers(configuredOperations),
   ...storedCredentialHandlers(storedCredentials),

@@ -276,7 +276,7 @@ export class Viewer {
    */
   async #take(): Promise<void> {
     const { lease, viewing, claims } = this.#parts;
-    if (claims.right !== 'control') return this.#refuse('take', 'This address does not permit control.');
+    if (claims.right !== 'control') return this.#refuse('take', 'This link is view-only. It does not allow taking control.');
     if (this.#taking || (this.#control && lease.isFresh(this.#control.fence))) return;
     this.#taking = true;
     const control = claims.lease ? this.#leased : await lease.take(this.#holder).catch(() => undefined);

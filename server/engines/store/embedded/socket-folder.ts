@@ -21,11 +21,11 @@ interface Owner {
  * socket.
  */
 export async function makeSocketFolder(dataDir: string, owner: Owner): Promise<string> {
-  const inside = join(dataDir, 'run');
-  if (!fits(inside)) return makeInSharedFolder(await fallbackName(dataDir, owner.uid), owner);
-  await makeOwned(inside, owner);
-  await chmod(inside, 0o700);
-  return inside;
+  const folderInDataDir = join(dataDir, 'run');
+  if (!fits(folderInDataDir)) return makeInSharedFolder(await fallbackName(dataDir, owner.uid), owner);
+  await makeOwned(folderInDataDir, owner);
+  await chmod(folderInDataDir, 0o700);
+  return folderInDataDir;
 }
 
 /** Removes our folder below the shared one if it is empty. Another process may still use it. */

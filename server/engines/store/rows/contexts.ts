@@ -137,7 +137,7 @@ export type Opened =
   | { readonly opened: false };
 
 export interface ContextUses {
-  /** Inserts the use unless a save is due or running, or another use exists and one of the two is exclusive. */
+  /** Inserts the use unless a save is due or running, or both this use and an existing one are exclusive. */
   open(use: Omit<ContextUse, 'savingSince' | 'tries'>): Promise<Opened>;
   /** The session whose save into this context is due or running, if any. */
   savingSessionOf(application: ApplicationId, context: ContextId): Promise<SessionId | undefined>;

@@ -7,7 +7,7 @@ import type { Tables } from '../schema.ts';
 import { insertIntoOutbox } from './outbox.ts';
 import { withoutNulls } from './without-nulls.ts';
 
-type Where = ExpressionBuilder<Tables, 'downloads'>;
+type DownloadExpressions = ExpressionBuilder<Tables, 'downloads'>;
 
 export const downloads = (db: Db): DownloadRows => ({
   begin: async row => begin(db, row),
@@ -115,7 +115,7 @@ async function begin(db: Db, { id, applicationId, sessionId, hostId, guid, filen
     .execute();
 }
 
-function conditions(eb: Where, filter: DownloadFilter) {
+function conditions(eb: DownloadExpressions, filter: DownloadFilter) {
   const { filename, mimeType, minSize, maxSize, createdAfter, createdBefore } = filter;
   return [
     ...(filename === undefined ? [] : [eb('filename', '=', filename)]),

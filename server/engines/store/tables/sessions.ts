@@ -20,11 +20,11 @@ import type { Recorder } from './recorder.ts';
 import * as event from './session-events.ts';
 import { sessionRow } from './session-row.ts';
 
-type Where = ExpressionBuilder<Tables, 'sessions'>;
+type SessionExpressions = ExpressionBuilder<Tables, 'sessions'>;
 
 const LIVING: readonly SessionStatus[] = ['PENDING', 'RUNNING'];
-const isLiving = (eb: Where) => eb('status', 'in', LIVING);
-const isUndecided = (eb: Where) => eb.and([isLiving(eb), eb('endStatus', 'is', null)]);
+const isLiving = (eb: SessionExpressions) => eb('status', 'in', LIVING);
+const isUndecided = (eb: SessionExpressions) => eb.and([isLiving(eb), eb('endStatus', 'is', null)]);
 
 export const sessions = (db: Db, clock: Clock, recorder: Recorder): SessionRows => ({
   place: async (row, options) => {
