@@ -31,7 +31,7 @@ async function setup(
   const covers: Array<Cover | undefined> = [];
   const rows = new Map<HandoffId, HandoffRow>(stored ? [[stored.id, stored]] : []);
   let fence = stored?.fence ?? 0;
-  const openOf = async () => [...rows.values()].find(({ status }) => status === 'requested' || status === 'claimed');
+  const findOpen = async () => [...rows.values()].find(({ status }) => status === 'requested' || status === 'claimed');
   const within = {
     controls: {
       lockFence: async () => ({ fence, runs: true }),
@@ -40,7 +40,7 @@ async function setup(
       },
     },
     handoffs: {
-      openOf,
+      findOpen,
       get: async (_application: ApplicationId, one: HandoffId) => rows.get(one),
       insert: async (row: HandoffRow) => void rows.set(row.id, row),
       change: async (one: HandoffId, change: object) => {

@@ -27,7 +27,7 @@ test('masks an adopted session before its pages are recorded, even if the masked
   const covers: string[] = [];
   let cover: Cover | undefined;
   const live = {
-    ...{ id: sessionId, applicationId, attendedBy: () => {}, hold: () => ({ close: () => {} }) },
+    ...{ id: sessionId, applicationId, addAttendance: () => {}, hold: () => ({ close: () => {} }) },
     onCover: () => ({ close: () => {} }),
     setCover: (now: Cover | undefined) => {
       cover = now;
@@ -42,7 +42,7 @@ test('masks an adopted session before its pages are recorded, even if the masked
   } as unknown as LiveSession;
   const view = new LiveView({
     ...{ clock, log: silentLog, leases: { clock, log: silentLog }, rows: { of: async () => undefined } },
-    handoffs: { openOf: () => later(LATE_MS, row) },
+    handoffs: { findOpen: () => later(LATE_MS, row) },
   } as unknown as LiveViewParts);
   const recorder: Watcher = {
     name: 'recorder',

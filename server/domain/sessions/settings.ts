@@ -105,7 +105,7 @@ interface AnySetting<Value> {
   readonly launch?: (value: Value) => LaunchSettings;
   readonly claim?: (value: Value) => Partial<ClaimSettings>;
   readonly warning?: WarningCode;
-  readonly lacks?: UnsupportedEngines;
+  readonly unsupportedBy?: UnsupportedEngines;
 }
 
 /** Returns the given settings that take effect in one of these places. */
@@ -142,7 +142,7 @@ export const settingsWithoutEffect = (settings: BrowserSettings) =>
 /** Returns the given settings that this engine does not support. `false` and an empty list count as not given. */
 export const unsupportedSettings = (settings: BrowserSettings, engine: Engine) =>
   NAMES.flatMap(name => {
-    const [value, why] = [settings[name], TABLE[name].lacks?.[engine]];
+    const [value, why] = [settings[name], TABLE[name].unsupportedBy?.[engine]];
     const isAsked = value !== undefined && value !== false && !(Array.isArray(value) && value.length === 0);
     return why !== undefined && isAsked ? [{ name, why }] : [];
   });

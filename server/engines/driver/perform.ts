@@ -263,7 +263,10 @@ function tabAt(on: CommandTarget, index: number): Page {
   return page;
 }
 
-const cut = (text: string): string => text.slice(0, TEXT_CHARACTERS_MAX).toWellFormed();
+const cut = (text: string): string =>
+  text.length <= TEXT_CHARACTERS_MAX
+    ? text.toWellFormed()
+    : `${text.slice(0, TEXT_CHARACTERS_MAX).toWellFormed()}\n(The first ${TEXT_CHARACTERS_MAX} of ${text.length} characters.)`;
 
 /** Returns the newest lines, shortened. */
 function lines(all: readonly string[]): string {

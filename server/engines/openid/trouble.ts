@@ -4,7 +4,7 @@
 export class OpenIdError extends Error {
   constructor(words: string) {
     super(words);
-    this.name = 'OpenIdTrouble';
+    this.name = 'OpenIdError';
   }
 }
 

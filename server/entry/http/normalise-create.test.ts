@@ -10,7 +10,7 @@ const COMPAT: Where = { ...NATIVE, mount: 'compat' };
 const ID = '0199f7c2-6a64-7a0e-9a53-0f1c3a2f7d10';
 const OTHER_ID = '0199f7c2-6a64-7a0e-9a53-0f1c3a2f7d11';
 
-const PLAIN = { keepAlive: false, userMetadata: {}, settings: { engine: 'chromium' }, forWatchers: {}, warnings: [] };
+const PLAIN = { keepAlive: false, userMetadata: {}, settings: { engine: 'chromium' }, watcherSettings: {}, warnings: [] };
 
 test('returns the defaults for an empty body', () => assert.deepEqual(normaliseCreate({}, NATIVE), PLAIN));
 

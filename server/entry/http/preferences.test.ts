@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { readPreferences } from './preferences.ts';
 
 test('reads both preferences from one or several headers, in any case, quoted or unquoted', () => {
-  const both = { isStrict: true, isAsync: false, isWithoutWait: false, waitSeconds: 10 };
+  const both = { isStrict: true, isAsync: false, hasZeroWait: false, waitSeconds: 10 };
   assert.deepEqual(readPreferences('handling=strict, wait=10'), both);
   assert.deepEqual(readPreferences('Wait = "10" ; x=1 , HANDLING="Strict"'), both);
   assert.deepEqual(readPreferences(['wait=10', 'handling=strict']), both);
@@ -17,7 +17,7 @@ test('distinguishes a wait of 0 seconds from a longer wait', () => {
 });
 
 test('ignores invalid preferences', () => {
-  const none = { isStrict: false, isAsync: false, isWithoutWait: false };
+  const none = { isStrict: false, isAsync: false, hasZeroWait: false };
   for (const header of [undefined, '', 'wait', 'wait=', 'wait=soon', 'wait=-3', 'wait=1.5', 'handling=lenient'])
     assert.deepEqual(readPreferences(header), none, String(header));
   assert.deepEqual(readPreferences('await=10, mishandling=strict'), none);

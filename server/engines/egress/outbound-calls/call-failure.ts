@@ -54,7 +54,7 @@ export class CallError extends Error {
 
   constructor(trouble: CallErrorKind, { rule, status }: { rule?: AddressRule; status?: number } = {}) {
     super(trouble);
-    this.name = 'CallTrouble';
+    this.name = 'CallError';
     this.trouble = trouble;
     this.rule = rule;
     this.status = status;
