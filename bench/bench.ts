@@ -21,9 +21,9 @@ import { type Figures, inMarkdown } from './table.ts';
 import { measureThroughput } from './throughput.ts';
 
 const PERFORMANCE_DOC = join(import.meta.dirname, '../docs/performance.md');
-/** The text between these marks is replaced. */
+/** The text between these marks in docs/performance.md is replaced. */
 const MARKS = ['<!-- bench -->\n', '\n<!-- /bench -->'] as const;
-/** The number of sessions that are held at once at the end. */
+/** The number of sessions that are open at the same time at the end of the benchmark. */
 const SLOTS = 40;
 
 interface Extent {

@@ -65,7 +65,7 @@ export class CdpConnection {
     return result && typeof result === 'object' && 'value' in result ? result.value : undefined;
   }
 
-  /** Stops reading. */
+  /** Stops reading from the socket. */
   pause(): void {
     this.#socket.pause();
   }

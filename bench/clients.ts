@@ -1,6 +1,6 @@
-// `npm run bench:clients [-- --quick]`: measures how long the table of tests/acceptance/clients.test.ts takes. As in
-// the test, each cell has its own browser: a session, or a Chromium that is started by hand. Whole tables alternate,
-// one browser at a time.
+// `npm run bench:clients [-- --quick]`: measures how long it takes to run all cells of the table of
+// tests/acceptance/clients.test.ts. As in the test, each cell has its own browser: a session, or a Chromium that is
+// started by hand. Whole tables alternate between the two, and only one browser runs at a time.
 import { parseArgs } from 'node:util';
 import { systemClock } from '../server/kit/clock.ts';
 import { within } from '../server/kit/wait.ts';
@@ -31,10 +31,10 @@ interface Side {
   start(): Promise<Browser>;
 }
 
-/** Milliseconds per table, from the first start to the last end. */
+/** Milliseconds per table, from the start of the first browser to the end of the last one. */
 interface Timings {
   readonly whole: number;
-  /** Without starting, connecting and ending the browsers. */
+  /** Milliseconds without the time for starting the browsers, connecting to them and ending them. */
   readonly cells: number;
 }
 

@@ -52,8 +52,8 @@ async function paint(page: Page, address: string): Promise<Paint> {
 }
 
 /**
- * Returns addresses of pages for a consumer and for the owner, both signed in, with open Actions and hand-offs.
- * `visited`: the pages that people open through a link.
+ * Creates open Actions and hand-offs for a consumer and for the owner, signs both in, and returns the addresses of
+ * their pages. `visited`: the pages that people open through a link.
  */
 async function prepareDecisions(
   context: BrowserContext,
@@ -141,7 +141,7 @@ async function measure(): Promise<void> {
     ];
     process.stdout.write(`Measured on: ${inWords(await thisMachine())}; ${ROUNDS} rounds, ${SESSIONS} sessions\n\n`);
     process.stdout.write('| Page | first paint p50 | worst | with its content p50 |\n| --- | ---: | ---: | ---: |\n');
-    // Passkeys, and so approvals, need the host name.
+    // Passkeys, and therefore approvals, need a host name instead of an IP address.
     const local = server.url.replace('127.0.0.1', 'localhost');
     const decisionPages = await prepareDecisions(page.context(), local);
     const nameOf = (place: string): string =>

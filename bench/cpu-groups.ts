@@ -1,5 +1,5 @@
-// The CPU seconds of a session, by kind of process. Groups of the cpuacct controller also count processes that have
-// ended; this needs root.
+// The CPU seconds of a session, by kind of process. Uses groups of the cpuacct controller, which also count processes
+// that have ended. Needs root.
 import { mkdirSync, readdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { until } from '../server/kit/wait.ts';
@@ -10,7 +10,7 @@ import { cpuSecondsOf, descendants, processesWithPath } from './processes.ts';
 const ROOT = '/sys/fs/cgroup/cpuacct';
 const CLOSE_MS = 10_000;
 
-/** CPU seconds since the start. */
+/** CPU seconds used so far, by kind of process. */
 export interface CpuSeconds {
   /** Chromium with the programs of its jail, once they have joined the box's group. */
   readonly chromium: number;
@@ -50,7 +50,10 @@ export class CpuGroup {
     for (const pid of pids) moveTo(this.#folder, pid);
   }
 
-  /** Moves the remaining processes, and this one, back to the root group. A process may start another meanwhile. */
+  /**
+   * Moves the remaining processes, and this one, back to the root group. Repeats this until the group is empty, because
+   * a process may start another one meanwhile.
+   */
   close(): Promise<true> {
     return until(CLOSE_MS, `the group ${this.#folder} to be empty`, () => {
       for (const pid of readFileSync(join(this.#folder, 'cgroup.procs'), 'utf8').split('\n').filter(Boolean))
@@ -60,7 +63,7 @@ export class CpuGroup {
   }
 }
 
-/** The CPU accounts of one running server. */
+/** Counts the CPU seconds of one running server and its browsers. */
 export class ServerAccounts {
   readonly #pid: number;
   readonly #boxes: readonly string[];

@@ -1,6 +1,6 @@
-// Sessions under demand, compared with browsers started by hand in the same run: one after the other, several at once,
-// a burst after a pause, cold. Each round has one block per side; a block of sessions begins and ends when the pool is
-// not starting browsers.
+// Measures sessions under demand, compared with browsers started by hand in the same run: one after the other, several
+// at once, a burst after a pause, and cold starts. Each round has one block of browsers started by hand and one block
+// of sessions. A block of sessions begins and ends when the pool is not starting browsers.
 import { systemClock } from '../server/kit/clock.ts';
 import type { TestServer } from '../tests/harness/server.ts';
 import { measureChildren, type ServerAccounts, sumOf } from './cpu-groups.ts';
@@ -11,11 +11,16 @@ const MINUTE_MS = 60_000;
 
 export interface Demand {
   readonly what: string;
-  /** Clients that create, open a page and release without a pause. */
+  /**
+   * The number of concurrent clients, each of which repeatedly creates a session, opens a page and releases the session
+   * without a pause.
+   */
   readonly lanes: number;
   readonly cycles: number;
   readonly rounds: number;
-  /** The pause before each block of sessions, in which the pool fills up and forgets the demand. */
+  /**
+   * The pause before each block of sessions. During the pause the pool fills up, and earlier demand stops affecting it.
+   */
   readonly restMs: number;
 }
 
@@ -24,7 +29,7 @@ export interface DemandFigure extends Pick<Demand, 'what'> {
   readonly created: Comparison;
   readonly titled: Comparison;
   readonly released: Comparison;
-  /** The CPU time of all processes of a side, until its pool has stopped starting browsers. */
+  /** The CPU time of all processes of a side per cycle. It is measured until the pool has stopped starting browsers. */
   readonly cpuSeconds: Comparison;
 }
 

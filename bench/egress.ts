@@ -44,7 +44,7 @@ export async function measureEgress(server: TestServer, rounds: number): Promise
     const urls = [hand.url, alone.connectUrl, whole.connectUrl];
     for (const url of urls) sides.push(await openSide(url, site.url));
     for (let round = -WARM_UP_ROUNDS; round < rounds; round++)
-      // Each side is first and last equally often, so that other load does not favor one.
+      // Each side is first and last equally often, so that other load on the machine does not favor one side.
       for (const side of round % 2 === 0 ? sides : sides.toReversed()) await take(side, round >= 0);
     const [base, ...ours] = sides;
     if (!base) throw new Error('nothing was measured');
@@ -86,7 +86,7 @@ const FETCH_LARGE = `(async () => {
   return performance.now() - began;
 })()`;
 
-/** Takes the median, because a single time varies too much. */
+/** Returns the median time of several small requests, because a single time varies too much. */
 const FETCH_SMALL = `(async () => {
   const times = [];
   for (let time = 0; time < ${SMALL_REQUESTS}; time++) {

@@ -1,6 +1,6 @@
-// `node bench/engines.ts [--rounds N]`: what a session costs on each engine, in turns: CPU seconds and milliseconds
-// from a cold create to the title to the release, including the server's own part, and the memory of idle sessions with
-// a page. Needs root and cpuacct.
+// `node bench/engines.ts [--rounds N]`: what a session costs on each engine, with the engines in turns. Measures the
+// CPU seconds of a session, including the server's own part; the milliseconds from a cold create to the title of a
+// page, and for the release; and the memory of idle sessions with a page. Needs root and cpuacct.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
@@ -43,8 +43,8 @@ try {
 }
 
 /**
- * The CPU seconds of all boxes of this server. Boxes leave the server's cgroup for child groups of this one, which also
- * counts groups that have ended.
+ * The CPU seconds of all boxes of this server. Boxes do not stay in the server's cgroup, but join child groups of the
+ * group read here. This group also counts child groups that have been removed.
  */
 function boxSeconds(): number {
   const install = readFileSync(join(server.dataDir, 'install-id'), 'utf8').trim();

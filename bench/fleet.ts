@@ -29,12 +29,12 @@ import { type Comparison, comparison, median } from './statistics.ts';
 const END_MS = 30 * 60_000;
 const STEP_MS = 120_000;
 const HOSTS = 3;
-/** Per host and round. Fewer than the slots of a host. */
+/** The number of placements per host and round. Lower than the number of slots of a host. */
 const PLACEMENTS = 150;
 const BATCH = 50_000;
 const LIST_LIMIT = 100;
 const FEW_ROWS = 1_000;
-/** Records of 16 KiB each: about 16 MB. */
+/** The number of records in the context. Each has 16 KiB: about 16 MB in total. */
 const CONTEXT_RECORDS = 1_000;
 const SESSIONS = '/v1/browsers/sessions';
 
@@ -95,7 +95,7 @@ interface CpuTimes {
 
 async function placements(): Promise<{ figure: Figure; note: string }> {
   const children: ChildProcess[] = [];
-  // One after the other, because the first one creates the tables.
+  // The placers start one after the other, because the first one creates the tables.
   for (let host = 0; host < HOSTS; host += 1) {
     const args = [PLACER_DATABASE, temporaryFolder(scope, 'placer')];
     const child = fork(join(import.meta.dirname, 'fleet-placer.ts'), args);
@@ -177,8 +177,8 @@ async function timed(work: () => Promise<unknown>): Promise<number> {
 }
 
 /**
- * Measures each side once per turn; the side that begins alternates. Some turns before these, in which code is
- * compiled, are not counted.
+ * Measures each side once per turn; the side that begins alternates. The first `uncounted` turns, in which code is
+ * compiled, are not included in the result.
  */
 async function inTurns(turns: number, base: () => Promise<number>, ours: () => Promise<number>, uncounted = 1) {
   const [bases, others]: [number[], number[]] = [[], []];
@@ -289,8 +289,8 @@ async function hop(owner: TestServer, front: TestServer): Promise<{ trip: Figure
 }
 
 /**
- * What a host would save if it kept the archive of a context: one server stores archives on disk, the other one in a
- * bucket.
+ * Measures how much faster a session would start if its host kept the archive of the context: one server stores
+ * archives on disk, the other one in a bucket.
  */
 async function contexts(): Promise<Figure> {
   const site = await openSite();

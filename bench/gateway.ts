@@ -18,7 +18,7 @@ const START_MS = 10_000;
 export interface GatewayFigure {
   readonly name: string;
   readonly unit: 'ms' | 'per s';
-  /** The target of issue 2: an upper limit for times, a lower limit for rates. */
+  /** The target of issue 2 for the ratio: an upper limit for times, a lower limit for rates. */
   readonly target: number;
   readonly gateway: Comparison;
   readonly passThrough: Comparison;
@@ -88,12 +88,12 @@ async function compare(measure: Measure, sides: readonly Side[], pairs: number):
   return { name, unit, target, gateway: comparison(direct, gateway), passThrough: comparison(direct, passThrough) };
 }
 
-/** The results of all blocks by side. */
+/** Measures all blocks in turns, and returns the results by side. */
 export async function inTurns(measure: Measure, sides: readonly Side[], pairs: number): Promise<number[][]> {
   const blocks: number[][] = sides.map(() => []);
   for (const side of sides) await measure.block(side); // warm
   for (let pair = 0; pair < pairs; pair++) {
-    // Each pair begins with another side, so that none always follows the slowest.
+    // Each pair begins with another side, so that no side always follows the slowest one.
     for (const offset of sides.keys()) {
       const index = (pair + offset) % sides.length;
       const side = sides[index];

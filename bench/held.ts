@@ -1,5 +1,5 @@
-// Sessions that are kept open at once, each with a page, until the machine's memory is nearly used up or a session does
-// not respond; and the additional memory and processor time of the server.
+// The number of sessions that can be kept open at once, each with a page, until the machine's memory is nearly used up
+// or a session does not respond. Also the additional memory and processor time of the server.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { systemClock } from '../server/kit/clock.ts';

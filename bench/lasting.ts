@@ -24,7 +24,7 @@ const BURST_WARM = 4;
 const PARTS = ['back to back', 'four at once', 'burst', 'cold', 'life', 'held'] as const;
 type Part = (typeof PARTS)[number];
 
-/** Starts without a pool all take about the same time, so a block of `coldCycles` suffices. */
+/** Cold starts all take about the same time, so a shorter block of `coldCycles` suffices for them. */
 const FULL = { cycles: 60, coldCycles: 10, restMs: 60_000, idleMs: 10_000, lives: 5, held: 140, serverMs: 60_000 };
 const QUICK = { cycles: 6, coldCycles: 6, restMs: 1_000, idleMs: 2_000, lives: 1, held: 10, serverMs: 10_000 };
 

@@ -53,7 +53,7 @@ export async function measureLife(
   }));
 }
 
-/** What was used before the first step and after each. */
+/** Returns the CPU time used before the first step and after each step. */
 async function live<T>(start: () => Promise<Life>, used: () => T, idleMs: number): Promise<readonly T[]> {
   const seen = [used()];
   const life = await start();

@@ -12,7 +12,7 @@ const TITLE = 'bench';
 const PAGE = `data:text/html,<title>${TITLE}</title><h1>A page</h1>`;
 const REFILL_TIMEOUT_MS = 120_000;
 
-/** The settings of a warm browser. */
+/** The settings that a warm browser can have from its launch, and those that are applied when it is claimed. */
 const SETTINGS = {
   viewport: { width: 1000, height: 650 },
   locale: 'de-DE',
@@ -24,8 +24,8 @@ const SETTINGS = {
 };
 
 /**
- * Milliseconds since the start; `release` counts from its request. By hand, `created` is when the DevTools port
- * listens.
+ * Milliseconds since the start of the cycle; `release` is counted from the release request. For a browser started by
+ * hand, `created` is when its DevTools port listens.
  */
 const STEPS = ['created', 'CDP answers', 'page title', 'release'] as const;
 type Step = (typeof STEPS)[number];

@@ -17,7 +17,7 @@ const PAGES: Readonly<Record<string, string>> = {
   '/busy': page(10, "console.log('line', { at: Date.now() }); fetch('/answer')"),
 };
 
-/** Opens the site on loopback, which the server lets its sessions reach through BERTH_EGRESS_ALLOW. */
+/** Opens the site on loopback. The sessions of a server can reach it if BERTH_EGRESS_ALLOW allows this. */
 export async function openSite(): Promise<Site> {
   const server = createServer(({ url = '/' }, response) => {
     response.writeHead(200, { 'content-type': 'text/html' }).end(PAGES[url] ?? 'an answer');

@@ -17,7 +17,7 @@ export interface LogFigures {
   readonly work: readonly WorkFigure[];
 }
 
-/** CPU seconds per minute. */
+/** CPU seconds per minute, with the session log off and on. */
 export interface WorkFigure {
   readonly page: string;
   readonly chromium: { readonly off: Summary; readonly on: Summary };

@@ -1,5 +1,5 @@
-// Memory of an idle session and of the idle control plane. A session and a browser by hand are measured at the same moment,
-// because shared memory is divided among them.
+// Memory of an idle session and of the idle control plane. A session and a browser started by hand are measured at the
+// same moment, because memory that they share is divided between them.
 import { systemClock } from '../server/kit/clock.ts';
 import { boxesOf } from '../tests/harness/boxes.ts';
 import { ByHand } from '../tests/harness/by-hand.ts';

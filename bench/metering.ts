@@ -11,7 +11,7 @@ import { median, type Summary, summary } from './statistics.ts';
 
 const ROUNDS = 100;
 const QUICK_ROUNDS = 20;
-/** Not counted: the first requests of a server are slower. */
+/** The number of rounds that are not counted, because the first requests to a server are slower. */
 const WARM_UP_ROUNDS = 10;
 const TARGET_MS = 1;
 const CREDITS = '1000000';

@@ -1,5 +1,5 @@
-// Ways in which one application can put load on a server. Each is limited in number and size, and repeated while a
-// neighbour is measured.
+// Ways in which one application can put load on a server. Each run of one is limited in number and size, and is
+// repeated while a neighbour is measured.
 import type { DownloadPage } from '../contract/files.ts';
 import { systemClock } from '../server/kit/clock.ts';
 import { createContext, persistent, reachesVersion } from '../tests/harness/contexts.ts';
@@ -10,10 +10,10 @@ import { CdpConnection } from './cdp-connection.ts';
 import { openSite, type Site } from './log-site.ts';
 
 const SITES = 3;
-/** Almost the storage quota of a site. As JSON each character takes six bytes. */
+/** Almost the quota of a site for local storage. In JSON, each of the stored characters takes six bytes. */
 const STORED_CHARS = 4_500_000;
 const DOWNLOADS = 40;
-/** Chromium drops messages above this rate. */
+/** The pause after each download. With a shorter one, Chromium drops messages. */
 const DOWNLOAD_INTERVAL_MS = 250;
 const DOWNLOADS_TIMEOUT_MS = 120_000;
 const PICTURE = { width: 3840, height: 2160, deviceScaleFactor: 1, mobile: false };
@@ -104,7 +104,7 @@ export async function openOffender(server: TestServer, key: string): Promise<Off
   return { misbehaviours, close };
 }
 
-/** Creates a context of the first application, with sites that have stored as much as they may. */
+/** Creates a context of the first application, in which several sites have stored almost as much as they may. */
 async function storedContext(server: TestServer, sites: readonly Site[]): Promise<string> {
   const { id } = await createContext(server);
   const session = await server.createSession(persistent(id));
@@ -138,7 +138,7 @@ async function download(
 
 const manyBeginMarkers = () => upload('ca.pem', '-----BEGIN CERTIFICATE-----\n'.repeat(30_000));
 
-/** Sends commands with large responses, which it does not read. */
+/** Sends commands with large responses, and does not read the responses. */
 async function leaveUnread(url: string): Promise<void> {
   const connection = await CdpConnection.open(url);
   const page = await connection.attachToPage();

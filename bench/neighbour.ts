@@ -19,7 +19,7 @@ const FULL = { quietMs: 15_000, eachMs: 12_000 };
 const QUICK = { quietMs: 4_000, eachMs: 3_000 };
 /** The number of log lines that are shown on failure. */
 const LINES_SHOWN = 10;
-/** The limit, relative to the p99 without load. */
+/** The limit for the p99 under load, relative to the p99 without load. */
 const TARGET = 3;
 
 interface NeighbourOptions {
@@ -92,8 +92,8 @@ async function measure(server: TestServer, { quick, only }: NeighbourOptions): P
   const session = await server.createSession({ keepAlive: true });
   const offender = await openOffender(server, await otherApplication(server));
   const probe = await Probe.start(session.connectUrl);
-  // This process is also the offender's client, which would run on another machine. It therefore uses only idle
-  // processor time.
+  // This process is also the offender's client, which would normally run on another machine. It therefore uses only
+  // idle processor time.
   await promisify(execFile)('chrt', ['--idle', '--all-tasks', '--pid', '0', String(process.pid)]);
   await systemClock.sleep(quietMs / 3);
   const booted = server.log().length;

@@ -35,7 +35,9 @@ async function msOf(work: () => Promise<unknown>): Promise<number> {
   return systemClock.monotonicMs() - begun;
 }
 
-/** Measures from the start of the program to the image. The end of the browser is not measured, as for a session. */
+/**
+ * Measures from the start of the program to the image. As with a session, the time to end the browser is not measured.
+ */
 async function screenshotByHand(): Promise<number> {
   const begun = systemClock.monotonicMs();
   const browser = await ByHand.start();
@@ -109,7 +111,7 @@ async function measureCalls(rounds: number): Promise<Comparison> {
   return comparison(cdp, mcp);
 }
 
-/** Compares a read with one member of the input in its address with the same GET by `fetch`. */
+/** Compares calls of a read operation, which puts one member of the input into its URL, with the same GET by `fetch`. */
 async function measureInvokes(rounds: number): Promise<Comparison> {
   const owner = await Owner.of(server);
   await owner.publish('bench.read', {

@@ -23,7 +23,7 @@ import { inWords, thisMachine } from './machine.ts';
 import { MOVING_PAGES } from './moving-pages.ts';
 import { accountOf, boxPids, cpuSecondsWithEnded, pidsOutsideBoxes } from './processes.ts';
 
-/** The time until the first segments, which every page has, are encoded. */
+/** The time until the first segments of all pages are encoded. */
 const SETTLE_MS = 15_000;
 const STORED_MS = 8_000;
 const CONSTANT_FPS = 25;
@@ -43,7 +43,7 @@ const { values } = parseArgs({ options: { seconds: { type: 'string', default: '6
 const seconds = Number(values.seconds);
 const server = new TestServer({ isMeasured: true }, await freePort());
 
-/** Counts the server, its database, its encoders and the browsers. */
+/** Counts the CPU time of the server, its database, its encoders and the browsers. */
 let account: ReturnType<typeof accountOf> | undefined;
 const cpuSecondsUsed = (): number => account?.seconds() ?? 0;
 

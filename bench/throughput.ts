@@ -29,8 +29,8 @@ export async function measureThroughput(
 }
 
 /**
- * Starts cycles for `ms`. Cycles that are still running at that time are finished and counted, including the additional
- * time.
+ * Starts cycles for `ms`. Cycles that are still running at that time are finished and counted. The rate includes the
+ * additional time that they take.
  */
 async function perMinute(atOnce: number, ms: number, cycle: () => Promise<unknown>): Promise<number> {
   const start = systemClock.monotonicMs();

@@ -5,13 +5,15 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 
 /**
- * Compiled code is cached: the start is faster, and the type stripper is not loaded (about 20 MiB). A folder that is
+ * Caches compiled code. Later starts are then faster and do not load the type stripper (about 20 MiB). A folder that is
  * not writable is ignored.
  */
 enableCompileCache(join(import.meta.dirname, '../.berth/compiled'));
 const { runBerth } = await import('./run.ts');
 
-/** Time for pending output. A resource that keeps the process alive for longer is a bug, which is reported. */
+/**
+ * The maximum time for pending output. A resource that keeps the process alive for longer is a bug, which is reported.
+ */
 const LINGER_MS = 2_000;
 
 // The reader of the output may close it early (`| head`, a closed terminal). The error is ignored, because it must not

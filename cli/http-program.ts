@@ -22,7 +22,10 @@ export function addHttpCommands(program: Command, terminal: Terminal): void {
   addMcp(program, terminal);
 }
 
-/** Adds the options for a profile. Their help texts begin with `kind`, in commands that also have other options. */
+/**
+ * Adds the options for a profile. `kind` is the beginning of their help texts, for commands that also have other kinds
+ * of options.
+ */
 export const addProfileOptions = (command: Command, kind = ''): Command =>
   command
     .option('--server <URL>', `${kind}the address of the service (default: BERTH_URL, or the address in the profile)`)

@@ -1,5 +1,5 @@
-// The environment and output streams of a command. Results are written to `print`; messages for people to `say`, so that
-// programs can parse the output.
+// The environment and output streams of a command. Results are written with `print` and messages for people with `say`,
+// so that programs can parse the results.
 
 export interface Terminal {
   readonly env: Readonly<Record<string, string | undefined>>;

@@ -11,12 +11,12 @@ export const ACTION_SECONDS_DEFAULT = 86_400;
 export const ACTION_WAIT_SECONDS_MAX = 55;
 export const REASON_CHARACTERS_MAX = 280;
 /**
- * Maximum number of open Actions per end user, counting those that the end user must decide and those that name the end
- * user.
+ * Maximum number of open Actions per end user. Actions that the end user must decide and Actions that only name the end
+ * user are both counted.
  */
 export const OPEN_ACTIONS_PER_END_USER_MAX = 20;
 export const OPEN_ACTIONS_PER_APPLICATION_MAX = 500;
-/** Actions are kept this long after their end. */
+/** Number of days for which an Action is kept after it has ended. */
 export const ACTION_DAYS = 90;
 
 export const ACTION_STATUSES = [
@@ -92,7 +92,7 @@ export const PrepareAction = Type.Object(
         minimum: 0,
         maximum: Number.MAX_SAFE_INTEGER,
         description:
-          'Maximum cost of the execution, in micro-credits. Defaults to the amount that a call would hold now.',
+          'Maximum cost of the execution, in micro-credits. Defaults to the amount that would be held for the call if it were made now.',
       }),
     ),
     reason: Type.Optional(
@@ -113,7 +113,7 @@ export const PrepareAction = Type.Object(
     metadata: Type.Optional(
       Type.Record(Type.String({ maxLength: 64 }), Type.String({ maxLength: 512 }), {
         maxProperties: 20,
-        description: 'Kept with the Action and its invocation.',
+        description: 'Metadata to keep with the Action and its invocation.',
       }),
     ),
   },
@@ -128,7 +128,7 @@ export const PrepareHeaders = Type.Object({
       maxLength: 255,
       pattern: '^[\\x20-\\x7e]+$',
       description:
-        'Required. Requests with the same key refer to the same Action for as long as it is kept. A different request with the same key is refused with `idempotency_conflict`.',
+        'Required. Requests with the same key refer to the same Action for as long as that Action is kept. A different request with the same key is refused with `idempotency_conflict`.',
     }),
   ),
 });
@@ -140,7 +140,7 @@ export const ActionContent = Type.Object(
     applicationId: Uuid('Id of the application.'),
     operationId: OperationIdText,
     operationRevision: Type.Integer(),
-    operationDigest: Type.String({ description: 'Digest of the definition of that revision.' }),
+    operationDigest: Type.String({ description: 'Digest of the definition of the operation at that revision.' }),
     input: AnyObject('The input.'),
     endUser: Type.Optional(EndUser),
     bounds: Type.Object(
@@ -150,9 +150,9 @@ export const ActionContent = Type.Object(
         expiresAt: Time('The Action is not executed after this time.'),
         executions: Type.Enum([1]),
       },
-      { description: 'The parts of the content that are approved in addition to the input.' },
+      { description: 'The limits that are approved together with the input.' },
     ),
-    nonce: Type.String({ description: 'Random, so that no two Actions have the same digest.' }),
+    nonce: Type.String({ description: 'Random value that makes the digest of every Action different.' }),
   },
   { description: 'What is approved: the value that `digest` is computed from.' },
 );
@@ -161,7 +161,7 @@ export type ActionContent = Static<typeof ActionContent>;
 const By = Type.Object(
   {
     kind: Type.Enum([...APPROVERS]),
-    id: Type.String({ description: 'Id of the account, or a keyed digest for an end user.' }),
+    id: Type.String({ description: 'Id of the account. For an end user, a keyed digest instead of an id.' }),
   },
   { description: 'Who decided.' },
 );
@@ -175,10 +175,10 @@ export const Decision = Type.Object(
   {
     by: By,
     method: Method,
-    acr: Type.Enum([...ACRS], { description: 'The strength of the proof of identity.' }),
+    acr: Type.Enum([...ACRS], { description: 'How strongly the person proved their identity.' }),
     authTime: Time('When the person last proved their identity.'),
     at: Time('When the decision was made.'),
-    message: Type.Optional(Type.String({ description: 'What the person wrote when refusing.' })),
+    message: Type.Optional(Type.String({ description: 'The message that the person wrote when refusing.' })),
   },
   { description: 'The decision. Absent until it is made.' },
 );
@@ -209,7 +209,7 @@ const ACTION_FIELDS = {
   why: Type.Optional(
     Type.String({
       description:
-        'Why the Action was cancelled: `caller`, `withdrawn` together with its operation, or `end_user_deleted`.',
+        'Why the Action was cancelled. `caller`: the agent cancelled it. `withdrawn`: its operation was withdrawn or disabled. `end_user_deleted`: its end user was deleted.',
     }),
   ),
   heldBack: Type.Optional(
@@ -222,7 +222,7 @@ const ACTION_FIELDS = {
 
 export const Action = Type.Object(ACTION_FIELDS, {
   description:
-    'A fixed call that is executed at most once, after a person has approved its digest. `action` is present until the Action ends, and after that for as long as the operation keeps inputs.',
+    'A fixed call that is executed at most once, after a person has approved its digest. `action` is present until the Action ends and, after that, for as long as inputs of the operation are kept.',
 });
 export type Action = Static<typeof Action>;
 
@@ -257,7 +257,7 @@ export const ApplicationAction = Type.Object(
     asksFor: Type.Optional(
       Type.Object(
         {
-          summary: Type.String({ description: 'One sentence.' }),
+          summary: Type.String({ description: 'What is approved, in one sentence.' }),
           fields: Type.Array(Field, {
             description: 'The values that the operation selects for display, or the whole input.',
           }),
@@ -285,7 +285,7 @@ export const ActionListQuery = Type.Object({
   status: Type.Optional(
     Type.Enum([...ACTION_STATUSES], {
       description:
-        'Only Actions with this status. It can take up to a minute until an expired Action is listed as `expired`.',
+        'Only Actions with this status. It can take up to a minute before an expired Action is listed as `expired`.',
     }),
   ),
   ...PageQuery.properties,

@@ -1,4 +1,4 @@
-// Agent keys: the credential of programs that use browsers. Each belongs to one application.
+// Agent keys: the credentials of programs that use browsers. Each key belongs to one application.
 import { type Static, Type } from 'typebox';
 import { Name } from './applications.ts';
 import { CidrAllow, Page, Time, Uuid } from './common.ts';
@@ -36,7 +36,7 @@ export const AgentKey = Type.Object(
     scopes: Type.Array(Type.String(), { description: 'Permissions of the key.' }),
     grants: Grants('Operations that the key may call, with the scopes `operations:discover` and `operations:invoke`.'),
     cidrAllow: Type.Array(Type.String(), {
-      description: 'Address ranges that the key may be used from. If empty, any address.',
+      description: 'Address ranges that the key may be used from. If the list is empty, the key may be used from any address.',
     }),
     status: CredentialStatus,
     revision: Type.Integer({ description: 'Increases with every change. The `ETag` is this number in double quotes.' }),
@@ -70,7 +70,7 @@ export const CreateAgentKey = Type.Object({
       maxItems: AGENT_KEY_SCOPES.length,
       default: [...BROWSER_SCOPES],
       description:
-        'Permissions of the key. `browsers:read`: list and read sessions. `browsers:write`: create, change and release sessions. `browsers:connect`: read `connectUrl` and control the browser. `browsers:files`: uploads, downloads and recordings. `operations:discover` and `operations:invoke`: list and call the operations that `grants` name. `invocations:read`: read their invocations and receipts. `actions:prepare` and `actions:execute`: ask people to approve calls, and execute what they approved. The other scopes are reserved. Defaults to the four browser scopes.',
+        'Permissions of the key. `browsers:read`: list and read sessions. `browsers:write`: create, change and release sessions. `browsers:connect`: read `connectUrl` and control the browser. `browsers:files`: uploads, downloads and recordings. `operations:discover` and `operations:invoke`: list and call the operations that `grants` name. `invocations:read`: read the invocations and receipts of those operations. `actions:prepare` and `actions:execute`: ask people to approve calls, and execute what they approved. The other scopes are reserved. Defaults to the four browser scopes.',
     }),
   ),
   grants: Type.Optional(

@@ -1,4 +1,4 @@
-// Applications, which own keys, sessions and usage. The browser routes call an application a project.
+// Applications, to which keys, sessions and usage belong. In the browser routes, an application is called a project.
 import { type Static, Type } from 'typebox';
 import { Page, Time, Uuid } from './common.ts';
 import { ROLES } from './roles.ts';
@@ -24,7 +24,7 @@ export const Application = Type.Object(
     createdAt: Time('When the application was created.'),
     updatedAt: Time('When the application last changed.'),
   },
-  { description: 'An application: the owner of keys, sessions and usage.' },
+  { description: 'An application, to which keys, sessions and usage belong.' },
 );
 export type Application = Static<typeof Application>;
 

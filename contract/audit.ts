@@ -117,7 +117,7 @@ export const AuditEntry = Type.Object(
       {
         kind: Type.Enum([...AUDIT_ACTOR_KINDS], {
           description:
-            '`operator`: a command on the machine of the service. `anonymous`: a caller without a valid credential, or with a link. `service`: Berth itself, because a time limit was reached.',
+            '`operator`: a command on the machine of the service. `anonymous`: a caller who has no valid credential, or only a link. `service`: Berth itself, because a time limit was reached.',
         }),
         id: Type.Optional(Type.String({ description: 'Id of the account, agent key or consumer.' })),
         name: Type.Optional(Type.String({ description: 'The name of the actor at that time.' })),

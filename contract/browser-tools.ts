@@ -1,6 +1,6 @@
-// The tools that agents use over MCP: their names, their effects and their input. Names and fields are those of
-// Playwright's MCP server, so that prompts written for it work. `sessionId` is an addition, because one key may drive
-// several browsers.
+// The tools that agents use over MCP: their names, their effects and their input. Names and fields are the same as in
+// Playwright's MCP server, therefore prompts that were written for that server work here. `sessionId` is an addition,
+// because several browsers may be controlled with one key.
 import { type Static, type TSchema, Type } from 'typebox';
 import { HandoffTerms, TTL_SECONDS_DEFAULT, TTL_SECONDS_MAX } from './handoffs.ts';
 import { TIMEOUT_MAX_SECONDS, TIMEOUT_MIN_SECONDS } from './sessions.ts';
@@ -29,7 +29,10 @@ const Ref = (description = 'Reference of the element in the newest snapshot of t
 const Text = (description: string) => Type.String({ maxLength: TEXT_CHARACTERS_MAX, description });
 const Url = (description: string) => Type.String({ minLength: 1, maxLength: URL_CHARACTERS_MAX, description });
 
-/** Every tool has an optional session. Unknown fields are refused, because a misspelt field would change the effect. */
+/**
+ * Every tool accepts an optional `sessionId`. Unknown fields are refused, because a misspelt field would change the
+ * effect.
+ */
 const Input = <Fields extends Record<string, TSchema>>(fields: Fields) =>
   Type.Object({ sessionId: SessionIdField, ...fields }, { additionalProperties: false });
 
@@ -63,14 +66,14 @@ const Key = 'Name of the key, such as `Enter` or `ArrowLeft`, a character, or a 
 
 const { instructions, reason, allowedOrigins, record } = HandoffTerms.properties;
 const HandoffId = Type.Optional(
-  Type.String({ format: 'uuid', description: 'The hand-off. Defaults to the newest hand-off of the session.' }),
+  Type.String({ format: 'uuid', description: 'Id of the hand-off. Defaults to the newest hand-off of the session.' }),
 );
 
 interface Tool {
   readonly title: string;
   readonly description: string;
   readonly input: TSchema;
-  /** Whether the tool by itself has no effect outside the browser. */
+  /** Whether calling the tool has, by itself, no effect outside the browser. */
   readonly isReadOnly: boolean;
   /** The scope that the agent key needs in addition to `browsers:connect`. */
   readonly scope?: 'browsers:write' | 'browsers:read';
@@ -105,14 +108,14 @@ export const BROWSER_TOOLS = {
           Type.Integer({
             minimum: 100,
             maximum: PIXELS_MAX,
-            description: 'Width of the viewport in pixels, together with `height`.',
+            description: 'Width of the viewport in pixels. Must be given together with `height`.',
           }),
         ),
         height: Type.Optional(
           Type.Integer({
             minimum: 100,
             maximum: PIXELS_MAX,
-            description: 'Height of the viewport in pixels, together with `width`.',
+            description: 'Height of the viewport in pixels. Must be given together with `width`.',
           }),
         ),
         metadata: Type.Optional(
@@ -221,7 +224,7 @@ export const BROWSER_TOOLS = {
     input: Input({
       element: Element,
       ref: Ref(),
-      doubleClick: Type.Optional(Type.Boolean({ description: 'Click twice.' })),
+      doubleClick: Type.Optional(Type.Boolean({ description: 'Double-click instead of clicking once.' })),
       button: Type.Optional(Type.Enum(['left', 'right', 'middle'], { description: 'Mouse button. Default: `left`.' })),
       modifiers: Type.Optional(
         Type.Array(Type.Enum(['Alt', 'Control', 'ControlOrMeta', 'Meta', 'Shift']), {
@@ -267,7 +270,7 @@ export const BROWSER_TOOLS = {
     title: 'Fill in a form',
     description: 'Fills in several fields.',
     input: Input({
-      fields: Type.Array(FormField, { minItems: 1, maxItems: TOOL_FIELDS_MAX, description: 'The fields.' }),
+      fields: Type.Array(FormField, { minItems: 1, maxItems: TOOL_FIELDS_MAX, description: 'The fields to fill in.' }),
     }),
     isReadOnly: false,
   },
@@ -298,7 +301,7 @@ export const BROWSER_TOOLS = {
       ref: Type.Optional(Ref('Reference of a file input. Defaults to the open file chooser.')),
       files: Type.Array(ToolFile, {
         maxItems: TOOL_FILES_MAX,
-        description: 'The files. An empty list clears the choice.',
+        description: 'The files to choose. An empty list clears the file input.',
       }),
     }),
     isReadOnly: false,
@@ -366,7 +369,7 @@ export const BROWSER_TOOLS = {
   browser_console_messages: {
     title: 'Console',
     description: 'Returns what the page wrote to the console.',
-    input: Input({ onlyErrors: Type.Optional(Type.Boolean({ description: 'Errors only.' })) }),
+    input: Input({ onlyErrors: Type.Optional(Type.Boolean({ description: 'Return errors only.' })) }),
     isReadOnly: true,
   },
   browser_network_requests: {

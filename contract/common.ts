@@ -85,7 +85,7 @@ export const IfMatchHeader = Type.Object({
   'if-match': Type.Optional(
     Type.String({
       description:
-        'The `ETag` of the version that you read, for example `"3"`. `*` matches any version. A missing header is refused with 428, an outdated value with 412.',
+        'The `ETag` of the version that you read, for example `"3"`. `*` matches any version. A request without the header is refused with 428, and a request with an outdated value with 412.',
     }),
   ),
 });
@@ -124,7 +124,7 @@ export const CidrAllow = Type.Array(
   }),
   {
     maxItems: 20,
-    description: 'Address ranges that the credential may be used from. If empty, any address.',
+    description: 'Address ranges that the credential may be used from. If the list is empty, the credential may be used from any address.',
     default: [],
   },
 );

@@ -21,7 +21,7 @@ const MAPPINGS_MAX = 32;
 /** Words that the ids of built-in operations begin with. */
 export const RESERVED_WORDS = ['browser', 'session', 'memory', 'berth'] as const;
 
-/** Weakest first. */
+/** Who must approve a call, from the weakest requirement to the strongest. */
 export const OPERATION_APPROVALS = ['none', 'end_user', 'member', 'owner'] as const;
 export type OperationApproval = (typeof OPERATION_APPROVALS)[number];
 
@@ -74,7 +74,7 @@ export const HttpBinding = Type.Object(
     fixedHeaders: Type.Optional(
       Type.Record(Type.String({ minLength: 1, maxLength: 64 }), Type.String({ maxLength: 512 }), {
         maxProperties: MAPPINGS_MAX,
-        description: 'Headers with a fixed value. Secrets belong in a credential.',
+        description: 'Headers with a fixed value. Do not put secrets here: use a credential.',
       }),
     ),
     body: Type.Optional(
@@ -82,7 +82,7 @@ export const HttpBinding = Type.Object(
         { from: Pointer },
         {
           description:
-            'The JSON body: the part of the input at this JSON Pointer. `/` and the empty string mean the whole input.',
+            'JSON Pointer of the part of the input that is sent as the JSON body. `/` and the empty string mean the whole input.',
         },
       ),
     ),
@@ -128,7 +128,7 @@ const AddressTemplate = (description: string) =>
 
 const FromInput = Type.Object(
   { from: Pointer },
-  { additionalProperties: false, description: 'The part of the input at this JSON Pointer.' },
+  { additionalProperties: false, description: 'JSON Pointer of the part of the input to use.' },
 );
 
 /** A step of `browser.steps` whose values may come from the input. */
@@ -178,7 +178,7 @@ export const Price = Type.Object(
   },
   {
     description:
-      'Price of a call, in micro-credits, in addition to the cost of its time and traffic. If the operator charges credit, the price is held with the call and captured when the call succeeds.',
+      'Price of a call, in micro-credits, in addition to the cost of its time and traffic. If the operator charges credit, credit for the price is held when the call starts, and captured when the call succeeds.',
   },
 );
 
@@ -192,7 +192,7 @@ const Display = Type.Object(
     fields: Type.Optional(
       Type.Array(Type.Object({ label: Type.String({ minLength: 1, maxLength: 60 }), value: Pointer }), {
         maxItems: 20,
-        description: 'Members of the input that are shown, by JSON Pointer.',
+        description: 'JSON Pointers of the members of the input that are shown.',
       }),
     ),
   },
@@ -205,14 +205,14 @@ const Retention = Type.Object(
       Type.Enum(['digest', 'full'], {
         default: 'digest',
         description:
-          '`full`: the input is kept for `days`, sealed. `digest`: the input is removed when the call ends, and only its digest is kept.',
+          '`full`: the input is kept, sealed, for the number of days in `days`. `digest`: the input is removed when the call ends, and only its digest is kept.',
       }),
     ),
     output: Type.Optional(
       Type.Enum(['none', 'digest', 'full'], {
         default: 'digest',
         description:
-          '`full`: the output is kept for `days`. `digest`: the output can be read for ten minutes after the end, then only its digest is kept. `none`: only the response to a call that waits for the end contains the output, and not even its digest is kept.',
+          '`full`: the output is kept for the number of days in `days`. `digest`: the output can be read for ten minutes after the call has ended; after that, only its digest is kept. `none`: only the response to a call that waits for the end contains the output, and not even its digest is kept.',
       }),
     ),
     days: Type.Optional(
@@ -238,7 +238,7 @@ const Approval = Type.Enum([...OPERATION_APPROVALS], {
 });
 const Effect = Type.Enum([...OPERATION_EFFECTS], {
   description:
-    '`read`: changes nothing, and is repeated after a failure of the service. `write` and `irreversible`: sent at most once, or once more with the same `idempotencyHeader`.',
+    '`read`: the operation changes nothing, and a call is repeated after a failure of the service. `write` and `irreversible`: the call is sent at most once, or once more with the same `idempotencyHeader`.',
 });
 const Title = Type.String({ minLength: 1, maxLength: 100, description: 'Display name.' });
 const Description = Type.String({
@@ -296,14 +296,14 @@ export type ConfigureOperation = Static<typeof ConfigureOperation>;
 export const ConfiguredOperation = Type.Object(
   {
     id: OperationIdText,
-    kind: Type.Enum([...OPERATION_KINDS], { description: '`managed`: built in.' }),
+    kind: Type.Enum([...OPERATION_KINDS], { description: '`managed`: a built-in operation.' }),
     status: Type.Enum([...OPERATION_STATUSES], {
       description: 'Agents can call a `published` operation, in its last published revision.',
     }),
     revision: Type.Integer({
       description: 'Increases with every change of the content. The `ETag` is this number in double quotes.',
     }),
-    publishedRevision: Type.Optional(Type.Integer({ description: 'The revision that agents call, or called last.' })),
+    publishedRevision: Type.Optional(Type.Integer({ description: 'The revision that agents call. If the operation is not published now, the revision that was published last.' })),
     digest: Type.String({
       description: '`sha256:` followed by the digest of everything except `price` and `examples`.',
     }),

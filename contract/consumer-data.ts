@@ -12,8 +12,8 @@ const SESSIONS_SHOWN_MAX = 100;
 export const ConsumerDevice = Type.Object(
   {
     id: Uuid('Id of the session.'),
-    isThis: Type.Boolean({ description: 'Whether this request belongs to the session.' }),
-    providerId: Type.String({ description: 'The provider with which the consumer signed in.' }),
+    isThis: Type.Boolean({ description: 'Whether this is the session in which the request was sent.' }),
+    providerId: Type.String({ description: 'How strongly the person proved their identity.' }),
     acr: Type.Enum([...ACRS], { description: 'The strength of the proof of identity.' }),
     createdAt: Time('When the consumer signed in.'),
     expiresAt: Time('When the consumer has to sign in again.'),

@@ -1,4 +1,5 @@
-// Hand-offs as shown to the consumer whom they name: who asks, for what, and control of the browser.
+// Hand-offs as shown to the consumer whom they name: who is asking, what they are asking for, and how the consumer
+// takes control of the browser.
 import { type Static, Type } from 'typebox';
 import { Page, PageQuery, Time, Uuid } from './common.ts';
 import { Handoff, INSTRUCTIONS_SHOWN_MAX } from './handoffs.ts';

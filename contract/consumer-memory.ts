@@ -19,7 +19,7 @@ export const MemoryKey = Type.String({
 
 const Prefix = Type.String({ maxLength: 128, pattern: `^(${KEY})?$`, description: 'Prefix of the keys.' });
 
-export const MemoryValue = Type.Unknown({ description: 'Any JSON, at most 64 KiB.' });
+export const MemoryValue = Type.Unknown({ description: 'Any JSON value of at most 64 KiB.' });
 
 const IfVersion = Type.Optional(
   Type.Integer({
@@ -92,10 +92,10 @@ const Patterns = Type.Array(
     pattern: '^([a-z0-9][a-z0-9._-]{0,127}|([a-z0-9][a-z0-9._-]{0,126})?\\*)$',
     description: 'A key, or a prefix of keys followed by `*`.',
   }),
-  { minItems: 1, maxItems: PATTERNS_MAX, description: 'The items, for example `address.*`.' },
+  { minItems: 1, maxItems: PATTERNS_MAX, description: 'Keys of the items, or prefixes of keys, for example `address.*`.' },
 );
 
-const Access = Type.Enum(['read', 'write'], { description: '`write`: read and write.' });
+const Access = Type.Enum(['read', 'write'], { description: '`write` allows both reading and writing.' });
 
 export const GiveConsent = Type.Object({
   keyId: Agent,

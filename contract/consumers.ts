@@ -46,7 +46,7 @@ const Hosted = Type.Object(
 const Origins = Type.Array(Type.String({ minLength: 1, maxLength: 255 }), {
   maxItems: ORIGINS_MAX,
   description:
-    'Origins whose pages may send consumer requests and frame pages of hand-offs, for example `https://shop.example`.',
+    'Origins whose pages may send consumer requests and embed hand-off pages in a frame, for example `https://shop.example`.',
 });
 
 const RedirectUris = Type.Array(Type.String({ minLength: 1, maxLength: URL_CHARACTERS_MAX }), {
@@ -144,7 +144,7 @@ export const ConsumerProvider = Type.Object(
     scopes: Type.Array(Type.String()),
     enabled: Type.Boolean(),
     redirectUri: Type.String({ description: 'Redirect address. Register it at the provider.' }),
-    canEndSessions: Type.Boolean({ description: 'Whether consumers can be signed out at the provider too.' }),
+    canEndSessions: Type.Boolean({ description: 'Whether consumers can also be signed out at the provider.' }),
     revision: Type.Integer({ description: 'Increases with each change.' }),
     createdAt: Time('When the provider was added.'),
     updatedAt: Time('When the provider was last written and its discovery document was read.'),
@@ -180,7 +180,7 @@ export const StartConsumerSession = Type.Object({
     pattern: '^[A-Za-z0-9_-]{43}$',
     description: 'SHA-256 of the code verifier in base64url (PKCE, S256).',
   }),
-  state: Type.Optional(Type.String({ maxLength: 512, description: 'Returned with the code, unchanged.' })),
+  state: Type.Optional(Type.String({ maxLength: 512, description: 'Any value that you choose. It is returned unchanged, together with the code.' })),
   prompt: Type.Optional(
     Type.Enum(['login', 'consent', 'select_account'], {
       description: 'The `prompt` parameter that is sent to an OpenID provider.',
@@ -218,7 +218,7 @@ export const ExchangeConsumerCode = Type.Object({
   codeVerifier: Type.String({
     minLength: 43,
     pattern: '^[A-Za-z0-9._~-]{43,128}$',
-    description: 'The secret whose SHA-256 was the code challenge.',
+    description: 'The code verifier, whose SHA-256 was sent as the code challenge.',
   }),
   redirectUri: RedirectUri,
 });
@@ -245,7 +245,7 @@ const ConsumerIdentity = Type.Object(
 export const ConsumerSession = Type.Object(
   {
     consumer: ConsumerIdentity,
-    acr: Type.Enum([...ACRS], { description: 'The strength of the proof of identity.' }),
+    acr: Type.Enum([...ACRS], { description: 'How strongly the person proved their identity.' }),
     authTime: Type.Integer({ description: 'When the proof was given, in seconds since 1970.' }),
     expiresAt: Time('When the access token expires.'),
   },
@@ -261,7 +261,7 @@ export const ConsumerTokens = Type.Object(
       Type.String({ description: '`bcr_…`. Valid once. If it is sent a second time, the session ends.' }),
     ),
     consumer: ConsumerIdentity,
-    acr: Type.Enum([...ACRS], { description: 'The strength of the proof of identity.' }),
+    acr: Type.Enum([...ACRS], { description: 'How strongly the person proved their identity.' }),
     authTime: Type.Integer({ description: 'When the proof was given, in seconds since 1970.' }),
   },
   { description: 'The tokens of a consumer session.' },
@@ -269,7 +269,7 @@ export const ConsumerTokens = Type.Object(
 export type ConsumerTokens = Static<typeof ConsumerTokens>;
 
 export const EndedConsumerSession = Type.Object(
-  { logoutUrl: Type.String({ description: 'Open this address in the browser to sign out at the provider as well.' }) },
+  { logoutUrl: Type.String({ description: 'Open this address in the browser to sign the consumer out at the provider.' }) },
   { description: 'The session has ended at this service. It can also be ended at the provider.' },
 );
 export type EndedConsumerSession = Static<typeof EndedConsumerSession>;
@@ -327,7 +327,7 @@ export type HostedPasskey = Static<typeof HostedPasskey>;
 export const HostedSignInResult = Type.Object(
   {
     redirectTo: Type.String({
-      description: 'Where the browser goes next. Contains the code, which is valid for 60 seconds.',
+      description: 'Address to open next in the browser. It contains the code, which is valid for 60 seconds.',
     }),
   },
   { description: 'The sign-in is complete.' },
@@ -344,7 +344,7 @@ const Metadata = AnyObject('Anything the application keeps about the consumer. A
 export const ConsumerProfile = Type.Object(
   {
     ...ConsumerIdentity.properties,
-    email: Type.Optional(Type.String({ description: 'For the provider `hosted`, the e-mail address in lower case.' })),
+    email: Type.Optional(Type.String({ description: 'E-mail address in lower case. Only for the provider `hosted`.' })),
     displayName: Type.Optional(DisplayName),
     locale: Type.Optional(Locale),
     timezone: Type.Optional(Timezone),

@@ -42,7 +42,7 @@ export const Context = Type.Object(
 export type Context = Static<typeof Context>;
 
 export const CreateContext = Type.Object({
-  projectId: Type.Optional(Type.String({ description: "Must be the agent key's application. Defaults to it." })),
+  projectId: Type.Optional(Type.String({ description: "Id of the application. Must be that of the agent key, which is the default." })),
   name: Type.Optional(ContextName),
 });
 export type CreateContext = Static<typeof CreateContext>;
@@ -79,7 +79,7 @@ export const ContextVersion = Type.Object(
     sessionId: Type.Optional(Uuid('With `session`, the id of the session.')),
     partial: Type.Boolean({
       description:
-        'Whether only cookies were saved because the session failed. The cookies are from the last copy made while it was running; everything else is as it was when the session started.',
+        'Whether only cookies were saved because the session failed. The cookies are from the last copy made while the session was running; everything else is as it was when the session started.',
     }),
     sizeBytes: Type.Integer({ description: 'Unpacked size, in bytes.' }),
     current: Type.Boolean({ description: 'Whether new sessions start from this version.' }),

@@ -90,7 +90,7 @@ export const CreditEntry = Type.Object(
         revenue: Leg('What was used.'),
         promo: Leg('Where granted credit comes from.'),
       },
-      { description: 'What the entry adds to each book. The legs add up to 0.' },
+      { description: 'The amount that the entry adds to each book. The amounts of an entry add up to 0.' },
     ),
     reservationId: Type.Optional(Uuid('The reservation that the entry is about.')),
     checkoutId: Type.Optional(Uuid('The checkout that was paid.')),

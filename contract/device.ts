@@ -26,7 +26,7 @@ export type DeviceStatus = (typeof DEVICE_STATUSES)[number];
 
 const Status = Type.Enum([...DEVICE_STATUSES], {
   description:
-    '`pending`: nobody has opened the request. `claimed`: a person has opened it, and nobody else can. `approved`: the token can be collected. `redeemed`: the token was collected. `denied` and `expired` are final too.',
+    '`pending`: nobody has opened the request. `claimed`: a person has opened it, and nobody else can open it. `approved`: the token can be collected. `redeemed`: the token was collected. `redeemed`, `denied` and `expired` are final.',
 });
 
 const ClientId = {

@@ -4,7 +4,7 @@ import { PageQuery } from './common.ts';
 import { OPERATION_KINDS } from './configured-operations.ts';
 import { OPERATION_EFFECTS } from './invocations.ts';
 
-/** How long a caller may cache the response for its key. */
+/** Number of seconds for which a caller may cache the response for its agent key. */
 export const DISCOVERY_CACHED_SECONDS = 30;
 
 export const DiscoveryQuery = Type.Object({

@@ -41,7 +41,7 @@ export const Download = Type.Object(
     createdAt: Time('When the download began.'),
     downloadUrl: Type.String({
       format: 'uri',
-      description: 'Signed link to the content. Works without a key, for 6 hours and while the download exists.',
+      description: 'Signed link to the content. It works without a key, for 6 hours or until the download is deleted, whichever comes first.',
     }),
     downloadUrlExpiresAt: Time('When the link expires. Every response has a new link.'),
   },

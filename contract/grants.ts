@@ -5,10 +5,10 @@ import { CREDENTIAL_NAME } from './credential-names.ts';
 
 export const GRANTS_PER_KEY_MAX = 100;
 const CREDENTIALS_PER_GRANT_MAX = 50;
-/** Stands for every operation. */
+/** In a grant, stands for every operation. */
 export const ANY_OPERATION = '*';
 
-/** Limits of the `input` schema of a grant. */
+/** Size limits for the `input` schema of a grant. */
 export const INPUT_SCHEMA_BYTES_MAX = 16_384;
 export const INPUT_SCHEMA_DEPTH_MAX = 16;
 export const INPUT_SCHEMA_PATTERN_CHARACTERS_MAX = 256;
@@ -32,7 +32,7 @@ export const Grant = Type.Object(
     ),
     effect: Type.Optional(
       Type.Enum(['read'], {
-        description: 'The grant applies only while the operation has this effect, that is, changes nothing.',
+        description: 'The grant applies only while the operation has the effect `read`, which means that it changes nothing.',
       }),
     ),
     input: Type.Optional(
@@ -60,7 +60,7 @@ export const Grant = Type.Object(
         minimum: 0,
         maximum: Number.MAX_SAFE_INTEGER,
         description:
-          'Maximum cost of the calls of the operation with this key in a day (UTC), in micro-credits; for `*`, the maximum for each operation. A running call counts with the amount that it holds, and an ended call with its cost.',
+          'Maximum cost of the calls of the operation with this key in a day (UTC), in micro-credits; for `*`, the maximum for each operation. For a running call the held amount is counted, and for an ended call its cost.',
       }),
     ),
   },

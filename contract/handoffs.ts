@@ -15,7 +15,7 @@ export const LEASE_SECONDS_DEFAULT = 120;
 export const NOTE_MAX = 1_000;
 const ORIGINS_MAX = 20;
 export const HANDOFF_WAIT_SECONDS_MAX = 55;
-/** Hand-offs stay readable this long after their end. */
+/** Number of days for which a hand-off can be read after it has ended. */
 export const HANDOFF_DAYS = 90;
 
 export const HANDOFF_STATUSES = [
@@ -40,13 +40,13 @@ const Status = Type.Enum([...HANDOFF_STATUSES], {
   description:
     '`requested`: waiting for a person. `claimed`: a person has control. `completed`, `declined` and `failed`: as reported by the person. `expired`: nobody claimed it in time. `session_ended`: the session ended first.',
 });
-const Reason = Type.Enum([...HANDOFF_REASONS], { description: 'What the page requires.' });
+const Reason = Type.Enum([...HANDOFF_REASONS], { description: 'What the page requires the person to do.' });
 const RECORD_DESCRIPTION =
   '`mask`: while a person has control, frames are black for everybody else and in the recording, the log has no query strings, headers or console messages, and agent commands that read pages wait. `pause`: as with `mask`, and nothing is recorded. `keep`: recorded and readable as usual; requires that the agent key of the session has the scope `browsers:files`.';
 const Seconds = (minimum: number, maximum: number, standard: number, description: string) =>
   Type.Optional(Type.Integer({ minimum, maximum, default: standard, description }));
 
-/** The fields of a request apart from the session. */
+/** The fields of a hand-off request, apart from the session. */
 export const HandoffTerms = Type.Object(
   {
     instructions: Type.String({
@@ -78,7 +78,7 @@ export const HandoffTerms = Type.Object(
           }),
           Type.Object(
             { endUser: EndUser },
-            { additionalProperties: false, description: 'This end user, on the page at `claimUrl` in the response.' },
+            { additionalProperties: false, description: 'This end user can claim the hand-off, on the page at `claimUrl` in the response.' },
           ),
         ],
         { default: ['members'], description: 'Who can claim the hand-off.' },
@@ -113,7 +113,7 @@ export const HandoffTerms = Type.Object(
     extendSession: Type.Optional(
       Type.Boolean({
         default: false,
-        description: 'Extend a session that would end first, as far as the limits of the application allow.',
+        description: 'Extend the session if it would end before the hand-off expires, as far as the limits of the application allow.',
       }),
     ),
   },
@@ -157,7 +157,7 @@ export const Handoff = Type.Object(
       Type.String({ description: 'For `end_user`, the id of the consumer whom the hand-off names.' }),
     ),
     record: Type.Enum([...HANDOFF_RECORDS], { description: RECORD_DESCRIPTION }),
-    pageId: Type.Optional(Type.String({ description: 'The page that is shown first.' })),
+    pageId: Type.Optional(Type.String({ description: 'CDP target id of the page that is shown first.' })),
     allowedOrigins: Type.Optional(
       Type.Array(Type.String(), {
         description: 'Origins of the documents that may be loaded while a person has control.',
@@ -229,7 +229,7 @@ export const ClaimedHandoff = Type.Object(
     leaseToken: Type.String({ description: 'Credential of the person in control, `bhl_…`. Shown once.' }),
     fence: Type.Integer({ description: 'Fence of this lease.' }),
     leaseExpiresAt: Time('When control ends unless it is renewed.'),
-    liveViewUrl: Type.String({ description: 'Live view with control. It works while the lease lasts.' }),
+    liveViewUrl: Type.String({ description: 'Address of the live view, with control of the browser. It works until the lease ends.' }),
     instructions: Type.String({ description: 'What the person is asked to do.' }),
     allowedOrigins: Type.Optional(Type.Array(Type.String(), { description: 'Origins that may be opened.' })),
   },

@@ -1,5 +1,5 @@
-// What is waiting for a person: Actions that they may decide, and hand-offs that they may claim, in all their
-// applications.
+// What is waiting for a person: Actions that the person may decide and hand-offs that the person may claim, in every
+// application of which the person is a member.
 import { type Static, Type } from 'typebox';
 import { Uuid } from './common.ts';
 
@@ -31,13 +31,13 @@ export const InboxQuery = Type.Object({
       minimum: 0,
       maximum: INBOX_WAIT_SECONDS_MAX,
       default: 0,
-      description: 'Seconds to wait for the state to change.',
+      description: 'Seconds to wait for `state` to change.',
     }),
   ),
   since: Type.Optional(
     Type.String({
       maxLength: 64,
-      description: 'With `wait`, the last state that you know. Defaults to the current state.',
+      description: 'With `wait`, the last `state` that you know. Defaults to the current one.',
     }),
   ),
 });
@@ -67,7 +67,7 @@ export const ChangeNotifications = Type.Object(
       Type.Array(Uuid('Id of an application that you are a member of.'), {
         maxItems: MUTED_MAX,
         uniqueItems: true,
-        description: 'Replaces the list.',
+        description: 'The new list, which replaces the current one.',
       }),
     ),
   },

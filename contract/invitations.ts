@@ -1,4 +1,5 @@
-// Invitations: each makes the account with one e-mail address a member of an application, once.
+// Invitations to applications. An invitation can be accepted once, and makes the account with the invited e-mail
+// address a member.
 import { type Static, Type } from 'typebox';
 import { Page, Time, Uuid } from './common.ts';
 import { ROLES } from './roles.ts';
@@ -42,7 +43,7 @@ export type IssuedInvitation = Static<typeof IssuedInvitation>;
 
 export const CreateInvitation = Type.Object({
   email: Email('E-mail address of the person. Compared without regard to case.'),
-  role: Type.Enum([...ROLES], { description: 'Role that the person gets. It cannot be higher than your own.' }),
+  role: Type.Enum([...ROLES], { description: 'Role that the invited person gets. It cannot be higher than your own role.' }),
   expiresIn: Type.Optional(
     Type.Integer({
       minimum: 3600,

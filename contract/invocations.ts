@@ -6,9 +6,9 @@ export const INPUT_BYTES_MAX = 262_144;
 export const METADATA_BYTES_MAX = 1_024;
 export const INVOKE_WAIT_SECONDS_DEFAULT = 30;
 export const INVOKE_WAIT_SECONDS_MAX = 55;
-/** Output and artifacts of an invocation are kept this long. */
+/** Number of days for which the output and artifacts of an invocation are kept. */
 export const OUTPUT_DAYS = 31;
-/** Invocations and their receipts are kept this long after the invocation ends. */
+/** Number of days for which an invocation and its receipt are kept after the invocation has ended. */
 export const INVOCATION_DAYS = 400;
 
 export const INVOCATION_STATUSES = ['running', 'succeeded', 'failed', 'ambiguous', 'cancelled'] as const;
@@ -31,7 +31,7 @@ export type OperationEffect = (typeof OPERATION_EFFECTS)[number];
 
 const Effect = Type.Enum([...OPERATION_EFFECTS], {
   description:
-    '`read`: changes nothing, and is repeated after a failure of the service. `write` and `irreversible`: run at most once.',
+    '`read`: the operation changes nothing, and a call is repeated after a failure of the service. `write` and `irreversible`: a call is run at most once.',
 });
 
 export const AgentOperation = Type.Object(
@@ -40,7 +40,7 @@ export const AgentOperation = Type.Object(
     title: Type.String(),
     description: Type.String(),
     revision: Type.Integer({ description: 'The revision that a call executes.' }),
-    digest: Type.String({ description: '`sha256:` and the digest of the definition, as in receipts.' }),
+    digest: Type.String({ description: '`sha256:` followed by the digest of the definition of the operation, as in receipts.' }),
     effect: Effect,
     inputSchema: AnyObject('JSON Schema (2020-12) of the input.'),
     outputSchema: AnyObject('JSON Schema (2020-12) of the output.'),
@@ -56,7 +56,7 @@ export const AgentOperation = Type.Object(
             { browserSeconds: Type.Integer(), egressBytes: Type.Integer() },
             {
               description:
-                'The usage for which a call with the default time limit holds credit. The call is charged for its actual usage. Absent if the call has no session of its own.',
+                'The usage for which credit is held if a call has the default time limit. The call is charged for its actual usage. Absent if the call has no session of its own.',
             },
           ),
         ),
@@ -87,7 +87,7 @@ export const AgentOperation = Type.Object(
         remainingCostToday: Type.Optional(
           Type.Integer({
             description:
-              'Cost of calls that the grant still allows until midnight UTC, in micro-credits. A call that would hold more is refused. Absent if there is no limit.',
+              'Cost of calls that the grant still allows until midnight UTC, in micro-credits. A call for which more would have to be held is refused. Absent if there is no limit.',
           }),
         ),
       },
@@ -116,7 +116,7 @@ export const InvokeOperation = Type.Object(
         minimum: 0,
         maximum: Number.MAX_SAFE_INTEGER,
         description:
-          'Maximum cost of the call, in micro-credits. When the cost reaches it, the call is stopped and fails with `cost_limit`. Defaults to the amount that the call holds for its time limit.',
+          'Maximum cost of the call, in micro-credits. When the cost reaches this amount, the call is stopped and fails with `cost_limit`. Defaults to the amount that is held for a call with this time limit.',
       }),
     ),
     metadata: Type.Optional(
@@ -153,7 +153,7 @@ export const InvocationError = Type.Object(
     message: Type.String(),
     retryable: Type.Boolean({ description: 'Whether another call may succeed.' }),
     phase: Type.Enum(['before', 'during', 'after'], {
-      description: '`before`: the effect had not started. `during`: it may have happened. `after`: it has happened.',
+      description: 'When the call failed. `before`: its effect had not started. `during`: its effect may have happened. `after`: its effect has happened.',
     }),
     details: Type.Optional(AnyObject('Machine-readable details.')),
   },
@@ -169,9 +169,9 @@ export const Invocation = Type.Object(
     effect: Effect,
     status: Type.Enum([...INVOCATION_STATUSES], {
       description:
-        '`ambiguous`: it is unknown whether the effect happened, because the service ended during the call or the upstream service gave no conclusive response. `cancelled`: the invocation ended before it started.',
+        '`ambiguous`: it is unknown whether the effect happened, because the service stopped during the call or the upstream service gave no conclusive response. `cancelled`: the invocation ended before it started.',
     }),
-    inputDigest: Type.String({ description: '`sha256:` and the digest of the canonical input (RFC 8785).' }),
+    inputDigest: Type.String({ description: '`sha256:` followed by the digest of the canonical input (RFC 8785).' }),
     outputDigest: Type.Optional(Type.String()),
     input: Type.Optional(
       AnyObject('The input, while it is kept. Returned only when one invocation is read, after it has ended.'),
@@ -188,7 +188,7 @@ export const Invocation = Type.Object(
     createdAt: Time('When the call was accepted.'),
     startedAt: Type.Optional(Time('When the call started. The effect cannot have happened before this time.')),
     endedAt: Type.Optional(Time('When the invocation ended.')),
-    attempts: Type.Integer({ description: 'Number of times that the invocation was run.' }),
+    attempts: Type.Integer({ description: 'Number of times that the operation was run for this invocation.' }),
     sessionId: Type.Optional(Uuid('The session that the call ran in.')),
     caller: Type.Object({ keyId: Type.String() }, { description: 'The agent key that made the call.' }),
     cost: Type.Object(
@@ -200,9 +200,9 @@ export const Invocation = Type.Object(
         unit: Type.Enum(['microcredit']),
         meters: Type.Object({
           browserSeconds: Type.Number({
-            description: 'Duration of the session that was created for the call, in started seconds.',
+            description: 'Duration of the session that was created for the call, in seconds, rounded up.',
           }),
-          egressBytes: Type.Integer({ description: 'Bytes to and from the network of that session.' }),
+          egressBytes: Type.Integer({ description: 'Number of bytes that this session sent to and received from the network.' }),
         }),
       },
       { description: 'What the call used.' },
@@ -226,7 +226,7 @@ export type Invocation = Static<typeof Invocation>;
 
 export const InvocationQuery = Type.Object({
   wait: Type.Optional(
-    Type.Integer({ minimum: 0, maximum: INVOKE_WAIT_SECONDS_MAX, description: 'Seconds to wait for the end.' }),
+    Type.Integer({ minimum: 0, maximum: INVOKE_WAIT_SECONDS_MAX, description: 'Seconds to wait for the invocation to end.' }),
   ),
 });
 

@@ -1,4 +1,4 @@
-// Headers of a 429 response, over HTTP and when an upgrade is refused.
+// Headers of a 429 response, both to HTTP requests and to WebSocket upgrades that are refused.
 
 /** Error details of a request that was refused because of a limit. */
 export interface LimitDetails {

@@ -74,7 +74,7 @@ export type PartialBrowserLimits = Static<typeof PartialBrowserLimits>;
 
 export const ReplaceLimits = Type.Object(
   { browsers: Type.Optional(PartialBrowserLimits) },
-  { description: 'Replaces the configured limits. Omitted members have their defaults.' },
+  { description: 'Replaces the configured limits. Limits that are omitted get their defaults.' },
 );
 export type ReplaceLimits = Static<typeof ReplaceLimits>;
 
@@ -101,7 +101,7 @@ export const Limits = Type.Object(
     usage: Type.Object({ browsers: BrowserUsage }, { description: 'Current usage, under the name of each limit.' }),
     ceiling: Type.Object(
       { browsers: PartialBrowserLimits },
-      { description: 'Limits set by the operator. An absent member has no ceiling.' },
+      { description: 'Limits set by the operator. A limit that is absent here has no ceiling.' },
     ),
     revision: Type.Integer({ description: 'Increases with every change. In double quotes it is the `ETag`.' }),
   },

@@ -9,7 +9,7 @@ const COORDINATE_MAX = 100_000;
 const Page = Type.String({ minLength: 1, maxLength: 64 });
 const Fence = Type.Integer({ minimum: 0 });
 const Coordinate = Type.Number({ minimum: -COORDINATE_MAX, maximum: COORDINATE_MAX });
-/** As in CDP: Alt 1, Ctrl 2, Meta 4, Shift 8. */
+/** Bit mask of the modifier keys that are pressed, as in CDP: Alt is 1, Ctrl 2, Meta 4, Shift 8. */
 const Modifiers = Type.Integer({ minimum: 0, maximum: 15 });
 const Text = Type.String({ maxLength: TEXT_CHARACTERS_MAX });
 const ShortText = Type.String({ maxLength: 64 });
@@ -29,7 +29,7 @@ export const WatchMessage = Type.Union([
   message('give', { fence: Fence }),
 ]);
 
-/** Messages that only the viewer in control may send, each with the fence of that control. */
+/** Messages that only the viewer in control may send. Each contains the fence under which the viewer has control. */
 export const DriveMessage = Type.Union([
   driving('mouse', {
     action: Type.Enum(['move', 'down', 'up']),
@@ -51,7 +51,7 @@ export const DriveMessage = Type.Union([
     key: ShortText,
     code: ShortText,
     keyCode: Type.Integer({ minimum: 0, maximum: 65_535 }),
-    /** The text that the key types, if any. */
+    /** The text that pressing the key enters, if any. */
     text: ShortText,
     location: Type.Integer({ minimum: 0, maximum: 3 }),
     repeats: Type.Boolean(),
@@ -60,7 +60,8 @@ export const DriveMessage = Type.Union([
     mac: Type.Boolean(),
   }),
   /**
-   * Text that is entered without key events: pasted, dictated, from an on-screen keyboard, or a finished composition.
+   * Text that is entered without key events: pasted or dictated text, text from an on-screen keyboard, or a finished
+   * IME composition.
    */
   driving('text', { text: Text }),
   driving('compose', { text: Text, start: Type.Integer({ minimum: 0 }), end: Type.Integer({ minimum: 0 }) }),
@@ -124,11 +125,14 @@ export type ServerMessage =
       readonly devtools: boolean;
     }
   | { readonly type: 'tabs'; readonly tabs: readonly TabState[] }
-  /** The icon at a `faviconUrl` as a data URL, sent once when it is loaded. */
+  /** The icon at a `faviconUrl`, as a data URL. Sent once, when the icon has been loaded. */
   | { readonly type: 'icon'; readonly url: string; readonly data: string }
   | {
       readonly type: 'control';
-      /** `you`: with the fence for input. `other`: another viewer. `agent`: no viewer has control. */
+      /**
+       * `you`: this viewer has control, and sends input with `fence`. `other`: another viewer has control. `agent`: no
+       * viewer has control.
+       */
       readonly who: 'you' | 'other' | 'agent';
       readonly fence: number;
     }
@@ -139,17 +143,20 @@ export type ServerMessage =
       readonly canGoBack: boolean;
       readonly canGoForward: boolean;
       readonly loading: boolean;
-      /** `dialog`, `select` and `files` are what the page is asking for. Set only for the viewer in control. */
+      /**
+       * `dialog`, `select` and `files` are the dialog, drop-down list and file chooser that the page has open. Set only
+       * for the viewer in control.
+       */
       readonly dialog: DialogState | null;
       readonly select: SelectState | null;
       readonly files: 'one' | 'many' | null;
     }
-  /** Input of the viewer in control opened this page, which is now shown. `from` is the page that opened it. */
+  /** The viewer in control caused a new page to open, which is now shown. `from` is the page that opened it. */
   | { readonly type: 'opened'; readonly page: string; readonly from: string }
   /** The shown page was closed, and the page that opened it is shown again. */
   | { readonly type: 'returned'; readonly page: string }
   | { readonly type: 'cursor'; readonly cursor: string }
   | { readonly type: 'copied'; readonly text: string }
-  /** A page downloaded a file, which the viewer in control may load. */
+  /** A page downloaded a file. The viewer in control can save it from `url`. */
   | { readonly type: 'download'; readonly name: string; readonly size: number; readonly url: string }
   | { readonly type: 'ended'; readonly why: string };

@@ -14,7 +14,7 @@ export const DebugQuery = Type.Object({
   ),
   readOnly: Type.Optional(
     Type.Enum(['true', 'false'], {
-      description: 'With `true` the addresses permit watching only, even if they are edited, and `wsUrl` is absent.',
+      description: 'With `true`, the addresses permit watching only, even if somebody edits them, and `wsUrl` is absent.',
     }),
   ),
 });
@@ -29,7 +29,7 @@ export const DebugPage = Type.Object({
   faviconUrl: Type.String({ description: 'URL of the icon of the page. May be empty.' }),
   isResponsive: Type.Boolean({
     description:
-      'Whether the page responded within half a second. A page that does not, because it is computing or shows a dialog, is hidden from clients that connect until it responds. `Target.closeTarget` with its `id` closes it.',
+      'Whether the page responded within half a second. A page that is computing or shows a dialog may not respond; until it does, it is hidden from clients that connect. `Target.closeTarget` with its `id` closes it.',
   }),
   debuggerUrl: Address('Live view of this page.'),
   debuggerFullscreenUrl: Address('The same live view without the toolbar.'),

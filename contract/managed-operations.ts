@@ -13,7 +13,7 @@ export const CONTENT_BYTES_MAX = 1_048_576;
 const CONTENT_BYTES_DEFAULT = 262_144;
 export const OPERATION_TIMEOUT_MS_MAX = 120_000;
 export const OPERATION_TIMEOUT_MS_DEFAULT = 30_000;
-/** Micro-credits for a call, in addition to its metered use, unless the application sets another price. */
+/** Price of a call in micro-credits, in addition to its metered use, unless the application sets another price. */
 export const MANAGED_PRICE = 0;
 const FIELDS_MAX = 50;
 export const STEPS_MAX = 100;
@@ -27,8 +27,8 @@ export const STEP_ARTIFACTS_MAX = 20;
 /** Maximum number of hand-offs per call. */
 export const STEP_HANDOFFS_MAX = 5;
 /**
- * For each hand-off, the session of a call lives this much longer than the waiting time of the hand-off, so that the
- * person has time to work.
+ * Seconds by which each hand-off extends the session of a call, in addition to the waiting time of the hand-off. The
+ * person has this time to work.
  */
 export const STEP_HANDOFF_CONTROL_SECONDS = 600;
 /** Maximum number of files that one step chooses. */
@@ -132,7 +132,7 @@ const RequestedFields = Type.Record(
   {
     minProperties: 1,
     maxProperties: FIELDS_MAX,
-    description: 'What to read. The output uses the same names.',
+    description: 'The values to read, each under a name. The output uses the same names.',
   },
 );
 
@@ -234,7 +234,7 @@ export const Step = Type.Object(
       description: `What the step does, and its fields. ${stepNames.map(describeStepFields).join('. ')}.`,
     }),
     url: Type.Optional(
-      Type.String({ pattern: '^https?://', maxLength: 8192, description: 'Address that `goto` opens.' }),
+      Type.String({ pattern: '^https?://', maxLength: 8192, description: 'Address to open, for `goto`.' }),
     ),
     waitUntil: Type.Optional(
       Type.Enum(['load', 'domcontentloaded', 'networkidle'], {
@@ -272,7 +272,7 @@ export const Step = Type.Object(
       Type.String({
         ...CREDENTIAL_NAME,
         description:
-          'For `fill`, without `value`: a credential of the type `login` with a `totpSeed`. Its current one-time code is typed, under the same conditions as `credential`.',
+          'For `fill`, without `value`: a credential of the type `login` that has a `totpSeed`. Its current one-time code is typed, under the same conditions as for `credential`.',
       }),
     ),
     values: Type.Optional(
@@ -320,7 +320,7 @@ export const Step = Type.Object(
         minimum: 1,
         maximum: STEP_CONTENT_BYTES_MAX,
         default: STEP_CONTENT_BYTES_MAX,
-        description: 'Longer content is truncated.',
+        description: 'Maximum size of the content in bytes. Longer content is truncated.',
       }),
     ),
     fields: Type.Optional(RequestedFields),
@@ -395,7 +395,7 @@ export const MANAGED_OPERATIONS = {
           minimum: 1,
           maximum: CONTENT_BYTES_MAX,
           default: CONTENT_BYTES_DEFAULT,
-          description: 'Longer content is truncated.',
+          description: 'Maximum size of the content in bytes. Longer content is truncated.',
         }),
       ),
     }),
@@ -408,7 +408,7 @@ export const MANAGED_OPERATIONS = {
   'browser.extract': {
     title: 'Values from a page',
     description:
-      'Opens a page, or uses the page of a session, and returns the values of the elements that selectors name.',
+      'Opens a page, or uses the page of a session, and returns the values of the elements that match the given selectors.',
     effect: 'read',
     revision: 1,
     timeoutMs: OPERATION_TIMEOUT_MS_DEFAULT,

@@ -12,7 +12,7 @@ export const MEMORY_OPERATIONS = {
   'memory.get': {
     title: 'Read the memory of an end user',
     description:
-      'Returns an item that is remembered about an end user of the application. The end user must have allowed this. The value is returned to the caller that waits for it, and is not kept with the invocation.',
+      'Returns an item that is remembered about an end user of the application. The end user must have allowed this. The value is returned only to a caller that waits for the result; it is not kept with the invocation.',
     effect: 'read',
     revision: 1,
     timeoutMs: TIMEOUT_MS,

@@ -1,4 +1,5 @@
-// Converts the operations into an OpenAPI 3.1 document. Its schemas are those that validate requests.
+// Converts the operations into an OpenAPI 3.1 document. The schemas in it are the ones that requests are validated
+// against.
 import type { TSchema } from 'typebox';
 import { AgentKey, ChangeAgentKey, CreateAgentKey, RotateAgentKey } from './agent-keys.ts';
 import { Application, CreateApplication, RenameApplication } from './applications.ts';
@@ -246,7 +247,7 @@ function parametersOf(place: Place, schema: TSchema | undefined): JsonMap[] {
   });
 }
 
-/** Converts a name such as `if-match` to the usual capitalisation. */
+/** Converts a header name to the usual capitalisation: `if-match` becomes `If-Match`. */
 export const headerName = (name: string): string => name.replace(/(^|-)[a-z]/g, letter => letter.toUpperCase());
 
 function answers(id: OperationId): JsonMap {

@@ -1,7 +1,7 @@
 // The roles of members, and the weakest role that each right needs. The scopes of a token can narrow a role but never
 // widen it.
 
-/** Weakest first. */
+/** The roles, from the one with the fewest rights to the one with the most. */
 export const ROLES = ['viewer', 'developer', 'admin', 'owner'] as const;
 export type Role = (typeof ROLES)[number];
 

@@ -12,7 +12,7 @@ export const USER_METADATA_MAX_CHARACTERS = 512;
 export const SESSION_LIST_MAX = 1000;
 export const VIEWPORT_DEFAULT = { width: 1280, height: 720 } as const;
 
-/** Region names that official clients contain. They are accepted everywhere and mean the default region. */
+/** Names of regions that are built into official clients. They are accepted everywhere and mean the default region. */
 export const COMPAT_REGIONS = ['us-west-2', 'us-east-1', 'eu-central-1', 'ap-southeast-1'] as const;
 
 export const SESSION_STATUSES = ['PENDING', 'RUNNING', 'ERROR', 'TIMED_OUT', 'COMPLETED'] as const;
@@ -181,7 +181,7 @@ const ContextOptions = Type.Object(
       Type.Boolean({
         default: false,
         description:
-          'With `persist`: until this session has ended and its save is done, other creates that set `exclusive` for the same context are refused with `context_in_use`. Creates without `exclusive` are not refused.',
+          'With `persist`: until this session has ended and its data has been saved, other creates that set `exclusive` for the same context are refused with `context_in_use`. Creates without `exclusive` are not refused.',
       }),
     ),
   },
@@ -243,7 +243,7 @@ const ExternalProxy = Type.Object({
       '`http://host:port`, `https://host:port` or `socks5://host:port`. The proxy resolves host names. Its connection is tested before the browser starts.',
   }),
   username: Type.Optional(Type.String({ maxLength: 1024 })),
-  password: Type.Optional(Type.String({ maxLength: 1024, description: 'Never returned, logged or recorded.' })),
+  password: Type.Optional(Type.String({ maxLength: 1024, description: 'Password for the proxy. Never returned, logged or recorded.' })),
   domainPattern: DomainPattern,
 });
 
@@ -386,7 +386,7 @@ export const BrowserSettings = Type.Object(
         minimum: 1,
         maximum: Number.MAX_SAFE_INTEGER,
         description:
-          'Budget of bytes sent to and received from the network, including headers and encryption. When it is used up, the session ends with the reason `egress_limit`. Usage is checked every 100 ms, so slightly more may be transferred.',
+          'Maximum number of bytes sent to and received from the network, including headers and encryption. When the number is reached, the session ends with the reason `egress_limit`. Usage is checked every 100 ms, so slightly more may be transferred.',
       }),
     ),
     takeover: Type.Optional(
@@ -402,13 +402,13 @@ export const BrowserSettings = Type.Object(
 
 export const CreateSession = Type.Object(
   {
-    projectId: Type.Optional(Type.String({ description: "Must be the agent key's application. Defaults to it." })),
+    projectId: Type.Optional(Type.String({ description: "Id of the application. Must be that of the agent key, which is the default." })),
     timeout: Type.Optional(
       Type.Integer({
         minimum: TIMEOUT_MIN_SECONDS,
         maximum: TIMEOUT_MAX_SECONDS,
         default: TIMEOUT_DEFAULT_SECONDS,
-        description: 'Seconds after creation at which the session ends, whether or not a client is connected.',
+        description: 'Time limit of the session in seconds, counted from its creation. It applies whether or not a client is connected.',
       }),
     ),
     keepAlive: Type.Optional(
@@ -521,7 +521,7 @@ export type SessionQuery = Static<typeof SessionQuery>;
 
 export const UpdateSession = Type.Object(
   {
-    projectId: Type.Optional(Type.String({ description: "Must be the agent key's application. Defaults to it." })),
+    projectId: Type.Optional(Type.String({ description: "Id of the application. Must be that of the agent key, which is the default." })),
     status: Type.Optional(
       Type.Enum(['REQUEST_RELEASE'], {
         description: 'Ends the session. The response is sent once the browser is closed.',

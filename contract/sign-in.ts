@@ -5,13 +5,13 @@ import { Name } from './applications.ts';
 import { AnyObject, Time, Uuid } from './common.ts';
 
 /**
- * Authentication context (`acr`), weakest first: one factor, two factors, a passkey with user verification, which resists
- * phishing. `phr` is the value that OpenID Connect registers for it.
+ * Authentication context (`acr`), weakest first: one factor, two factors, a passkey with user verification. Only the
+ * last resists phishing; `phr` is the value that OpenID Connect registers for phishing-resistant authentication.
  */
 export const ACRS = ['berth:1', 'berth:2', 'phr'] as const;
 export type Acr = (typeof ACRS)[number];
 
-/** A step-up needs a proof that is at most this old. */
+/** Maximum age of the proof of identity that a step-up requires. */
 export const STEP_UP_MAX_AGE_SECONDS = 300;
 
 /** The possible first steps of a sign-in. */
@@ -25,7 +25,7 @@ export const CODE_MINUTES = 10;
 export const Email = (description: string) =>
   Type.String({ minLength: 3, maxLength: EMAIL_CHARACTERS_MAX, description });
 
-/** A password to check. The minimum length applies only to new passwords. */
+/** The password of an existing account, to be checked. The minimum length applies only to new passwords. */
 const Password = Type.String({ minLength: 1, maxLength: PASSWORD_CHARACTERS_MAX, description: 'The password.' });
 
 export const NewPassword = Type.String({
@@ -124,7 +124,7 @@ export const CurrentAccount = Type.Object(
     isOperator: Type.Optional(
       Type.Literal(true, {
         description:
-          'Present for the account that was set up at the first start, which may read the outbox and the host.',
+          'Present for the account that was set up at the first start, which may read the e-mails in the outbox and the state of the host.',
       }),
     ),
     emailVerified: Type.Boolean({ description: 'Whether the address was verified with a code that was sent to it.' }),
@@ -144,9 +144,9 @@ export const CurrentAccount = Type.Object(
       Type.Object(
         {
           id: Uuid('Id of this session.'),
-          acr: Type.Enum([...ACRS], { description: 'The strength of the last proof of identity.' }),
+          acr: Type.Enum([...ACRS], { description: 'How strongly you last proved your identity.' }),
           authTime: Time('When you last proved your identity.'),
-          strongestAcr: Type.Enum([...ACRS], { description: 'The strongest proof that the account is able to give.' }),
+          strongestAcr: Type.Enum([...ACRS], { description: 'The strongest proof of identity that the account is able to give.' }),
         },
         { description: 'The session of a person who signed in. Absent for tokens.' },
       ),
@@ -196,7 +196,7 @@ export type RecoveryCodes = Static<typeof RecoveryCodes>;
 export const SignedInSession = Type.Object(
   {
     id: Uuid('Id of the session.'),
-    isCurrent: Type.Boolean({ description: 'Whether this request belongs to the session.' }),
+    isCurrent: Type.Boolean({ description: 'Whether this is the session in which the request was sent.' }),
     acr: Type.Enum([...ACRS]),
     createdAt: Time('When the person signed in.'),
     lastUsedAt: Type.Optional(Time('When the session was last used, to the minute.')),

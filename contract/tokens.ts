@@ -1,5 +1,5 @@
-// Personal access tokens: credentials with which scripts of people manage accounts and applications. They cannot open
-// browsers.
+// Personal access tokens: credentials with which people's scripts manage accounts and applications. They cannot be used
+// to open browsers.
 import { type Static, Type } from 'typebox';
 import { CredentialStatus } from './agent-keys.ts';
 import { Name } from './applications.ts';
@@ -58,7 +58,7 @@ export const CONSOLE_SCOPES = [
   'audit:read',
   'account:tokens',
 ] as const satisfies readonly TokenScope[];
-/** How long a link that signs in to the console works. */
+/** Number of hours for which a link that signs a person in to the console works. */
 export const CONSOLE_LINK_HOURS = 24;
 
 export const Token = Type.Object(
@@ -74,11 +74,11 @@ export const Token = Type.Object(
     applicationIds: Type.Optional(
       Type.Array(Type.String(), {
         description:
-          'Ids of the applications that the token is restricted to. If absent, all applications, including future ones.',
+          'Ids of the applications that the token is restricted to. If absent, the token is valid for all applications, including future ones.',
       }),
     ),
     cidrAllow: Type.Array(Type.String(), {
-      description: 'Address ranges that the token may be used from. If empty, any address.',
+      description: 'Address ranges that the token may be used from. If the list is empty, the token may be used from any address.',
     }),
     status: CredentialStatus,
     createdAt: Time('When the token was issued.'),

@@ -1,4 +1,4 @@
-// Webhooks: endpoints of an application that get its events, signed as Standard Webhooks describe.
+// Webhooks: endpoints to which the events of an application are sent, signed according to Standard Webhooks.
 import { type Static, Type } from 'typebox';
 import { Name } from './applications.ts';
 import { AnyObject, Page, PageQuery, Time, Uuid } from './common.ts';
@@ -14,8 +14,8 @@ const URL_CHARACTERS_MAX = 2048;
 export const WEBHOOK_TEST = 'webhook.test';
 
 /**
- * `caller`: changed over the API. `failing`: every attempt failed for three days. `gone`: the endpoint responded with
- * 410.
+ * Why a webhook was disabled. `caller`: it was disabled over the API. `failing`: every attempt failed for three days.
+ * `gone`: the endpoint responded with 410.
  */
 export const DISABLED_REASONS = ['caller', 'failing', 'gone'] as const;
 
@@ -29,7 +29,7 @@ const Url = Type.String({
 const EventTypes = Type.Array(Type.Enum([...EVENT_TYPES]), {
   maxItems: EVENT_TYPES.length,
   description:
-    'Types of events that are sent; `GET /v1/browsers/events` describes them. If empty, all types, including types that are added later.',
+    'Types of events that are sent; `GET /v1/browsers/events` describes them. If the list is empty, events of all types are sent, including types that are added later.',
 });
 
 const Enabled = Type.Enum(['enabled', 'disabled'], {
@@ -45,12 +45,12 @@ export const Webhook = Type.Object(
     applicationId: Uuid('Id of the application.'),
     name: Type.String({ description: 'Name of the webhook.' }),
     url: Type.String({ description: 'Where messages are sent.' }),
-    eventTypes: Type.Array(Type.String(), { description: 'Types of events that are sent. If empty, all types.' }),
+    eventTypes: Type.Array(Type.String(), { description: 'Types of events that are sent. If the list is empty, events of all types are sent.' }),
     status: Enabled,
     disabledReason: Type.Optional(
       Type.Enum([...DISABLED_REASONS], {
         description:
-          '`caller`: disabled over the API. `failing`: every attempt failed for three days. `gone`: the endpoint responded with 410.',
+          '`caller`: the webhook was disabled over the API. `failing`: every attempt failed for three days. `gone`: the endpoint responded with 410.',
       }),
     ),
     disabledAt: Type.Optional(Time('When the webhook was disabled.')),

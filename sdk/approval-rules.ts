@@ -63,8 +63,8 @@ export function timingProblem({ preparedAt, approval: { authTime, at } }: Receip
 }
 
 /**
- * Returns what the passkey has signed, if the signed data is for this digest and the issuer, and says that the user was
- * verified; otherwise the problem. Undefined if the approval has no signature.
+ * Returns what the passkey has signed, if the signed data is for this digest and this issuer and says that the user was
+ * verified. Otherwise returns the problem. Undefined if the approval has no signature.
  */
 export function signedByPasskey(
   { digest, approval }: ReceiptAction,

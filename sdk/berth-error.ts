@@ -73,7 +73,7 @@ export function unreachable(url: string, cause: unknown): BerthError {
 const adviceFor = (code: string): string | undefined =>
   Object.entries(ERRORS).find(([known]) => known === code)?.[1].whatToDo;
 
-/** The error of `fetch` says only that it failed; the cause of that error says why. */
+/** An error of `fetch` says only that the request failed. The cause of that error says why. */
 function reasonOf(cause: unknown): string {
   if (!(cause instanceof Error)) return String(cause);
   return cause.cause instanceof Error ? reasonOf(cause.cause) : cause.message || cause.name;

@@ -57,6 +57,6 @@ const throwFailures: Middleware = {
   onError: ({ error, request }) => (isAborted(error) ? undefined : unreachable(request.url, error)),
 };
 
-/** Whether the caller's own signal aborted the request. The error is then passed on unchanged. */
+/** Whether the caller's own signal aborted the request. The error is then thrown unchanged. */
 const isAborted = (error: unknown): boolean =>
   error instanceof Error && (error.name === 'AbortError' || error.name === 'TimeoutError');

@@ -29,7 +29,7 @@ export async function connect<Browser>(
     const browser = await open(connectUrlOf(session), session);
     return { browser, session, release, [Symbol.asyncDispose]: release };
   } catch (error) {
-    // The error that `open` throws matters more than an error of the release.
+    // The error that `open` threw matters more than an error from the release.
     await release().catch(() => {});
     throw error;
   }

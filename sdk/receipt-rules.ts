@@ -108,7 +108,7 @@ export type Question =
 /** The digest in bytes, or whether the signature is valid. */
 export type QuestionAnswer = Uint8Array | boolean;
 
-/** A part of the rules. Throws ReceiptInvalid. */
+/** A part of the rules, which yields questions. Throws ReceiptInvalid. */
 type Rules<Result> = Generator<Question, Result, QuestionAnswer>;
 
 const TYPE = 'berth-receipt+jwt';
@@ -197,7 +197,7 @@ function objectIn(part: string, what: string): JsonMap {
     const value: unknown = bytes && JSON.parse(new TextDecoder('utf-8', { ignoreBOM: true }).decode(bytes));
     if (isMap(value)) return value;
   } catch {
-    // reported below
+    // The error is thrown below.
   }
   throw new ReceiptInvalid(`its ${what} cannot be read`);
 }

@@ -48,7 +48,10 @@ async function answerTo(subtle: Subtle, question: Question): Promise<QuestionAns
   }
 }
 
-/** Returns the names that WebCrypto has for the algorithm of a key, and the signature in the form that it accepts. */
+/**
+ * Returns the names that WebCrypto has for the algorithm of a key, and the signature in the form that WebCrypto
+ * accepts.
+ */
 function algorithmOf(key: SignatureKey, signature: Uint8Array<ArrayBuffer>) {
   switch (key.kty) {
     case 'EC':

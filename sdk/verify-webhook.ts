@@ -1,4 +1,4 @@
-// Verifies a webhook message: who sent it, that it is unchanged, and that it is recent. Standard Webhooks, scheme
+// Verifies a webhook message: that it comes from the service, is unchanged, and is recent. Standard Webhooks, scheme
 // `v1a`.
 import { createPublicKey, type KeyObject, verify } from 'node:crypto';
 
@@ -13,7 +13,7 @@ export interface WebhookMessage {
 }
 
 export interface VerifyWebhookOptions {
-  /** How old a message may be, and how far in the future. Default: 300. */
+  /** How far in the past or in the future the time of a message may be. Default: 300. */
   readonly toleranceSeconds?: number;
   /** Default: the time of this machine. */
   readonly now?: Date;
@@ -86,7 +86,7 @@ function messageIn(id: string, text: string): WebhookMessage {
     if (isMap(value) && typeof value.type === 'string' && typeof value.timestamp === 'string' && isMap(value.data))
       return { id, type: value.type, timestamp: value.timestamp, data: value.data };
   } catch {
-    // reported below
+    // The error is thrown below.
   }
   throw new WebhookInvalid('its body is not a webhook message');
 }

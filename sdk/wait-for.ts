@@ -17,7 +17,7 @@ export interface WaitOptions {
 const TIMEOUT_MS = 60_000;
 const POLL_MS = 500;
 
-/** Resolves with the session once it has one of these statuses, rejects if it ended with another one. */
+/** Resolves with the session once it has one of these statuses. Rejects if the session ended with another status. */
 export async function waitFor(
   berth: Berth,
   id: string,

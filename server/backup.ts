@@ -24,7 +24,7 @@ export interface BackupResult {
   readonly bytes: number;
   /** The number of files in the backup that were removed while it was being made. */
   readonly removedMeanwhile: number;
-  /** What is stored elsewhere, and how to back it up. */
+  /** The parts of the installation that are stored elsewhere, and how to back them up. */
   readonly notCopied: readonly string[];
 }
 
@@ -37,7 +37,7 @@ const COPY_BYTES = 1024 * 1024;
 const STABLE_READ_ATTEMPTS_MAX = 20;
 const PERMISSIONS = 0o777;
 
-/** @throws Fault if there is nothing to back up, or `target` is in the data folder or exists. */
+/** @throws Fault if there is nothing to back up, `target` is in the data folder, or `target` already exists. */
 export async function backup(env: Environment, target: string, clock: Clock = systemClock): Promise<BackupResult> {
   const config = readConfig(env);
   const path = await backupPathFor(target, config.dataDir, clock);
@@ -61,7 +61,7 @@ export async function backup(env: Environment, target: string, clock: Clock = sy
   }
 }
 
-/** If the target is a folder, the file is named after the time. */
+/** If the target is a folder, the name of the backup file contains the time. */
 async function backupPathFor(target: string, dataDir: string, clock: Clock): Promise<string> {
   const path = resolve(target);
   if (`${path}${sep}`.startsWith(`${dataDir}${sep}`))
@@ -164,7 +164,10 @@ async function copyCluster(base: BaseBackup, writer: BackupWriter): Promise<void
 
 const CONTROL = join('global', 'pg_control');
 
-/** Adds the only file that a restore uses as it was copied. PostgreSQL may write it at any moment. */
+/**
+ * Adds the control file, the only file that a restore uses exactly as it was copied. Because PostgreSQL may write it at
+ * any moment, it is read until two reads agree.
+ */
 async function addControlFile(writer: BackupWriter, cluster: string): Promise<void> {
   const file = join(cluster, CONTROL);
   for (let reads = 0, before = await readFile(file); reads < STABLE_READ_ATTEMPTS_MAX; reads += 1) {
@@ -233,7 +236,7 @@ async function linkFolder(dataDir: string, hold: string, folder: string): Promis
   return files;
 }
 
-/** False if the file has gone. */
+/** False if the file no longer exists. */
 async function tryLink(from: string, to: string): Promise<boolean> {
   try {
     await link(from, to);
@@ -257,8 +260,8 @@ async function copyTree(writer: BackupWriter, root: string, dataDir: string, fol
 }
 
 /**
- * Adds a folder. If it became empty and has been removed in the meantime, it gets the mode and owner of the folder
- * above it.
+ * Adds a folder. If the folder became empty and has been removed in the meantime, it gets the mode and owner of the
+ * folder above it.
  */
 async function addFolder(writer: BackupWriter, dataDir: string, path: string): Promise<void> {
   for (let at = join(dataDir, path); ; at = dirname(at)) {
@@ -267,7 +270,7 @@ async function addFolder(writer: BackupWriter, dataDir: string, path: string): P
   }
 }
 
-/** Adds as many bytes as the file has when it is opened. A file that has gone is left out. */
+/** Adds as many bytes as the file has when it is opened. A file that no longer exists is left out. */
 async function addFile(writer: BackupWriter, from: string, path: string, compress: boolean): Promise<void> {
   const file = await open(from, constants.O_RDONLY | constants.O_NOFOLLOW).catch(ignoreAbsent);
   if (!file) return;

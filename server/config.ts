@@ -16,17 +16,17 @@ export interface Config {
   readonly trustedProxies: readonly string[];
   readonly dataDir: string;
   /**
-   * The folder that the processes of this machine share: secrets and kept files. It is also the `dataDir` of the first
-   * process.
+   * The folder that the processes of this machine share. It contains secrets and kept files, and is also the `dataDir`
+   * of the first process.
    */
   readonly sharedDir: string;
   /** The number of hosts on this machine behind one address, each a process. */
   readonly processes: number;
-  /** Set in each of several processes by the one that started them. */
+  /** Set in each of several processes by their supervisor. */
   readonly process?: ProcessPosition;
   /** Where other hosts that use the same database reach this one. */
   readonly peerUrl: string;
-  /** Absent: `peerUrl` is the address that this host listens on. */
+  /** If absent, `peerUrl` is the address that this host listens on. */
   readonly isPeerUrlGiven?: true;
   /**
    * An address that reaches only this host, for connectUrls whose connections need not be passed on. Absent: the public
@@ -42,11 +42,14 @@ export interface Config {
   /** Absent: the embedded PostgreSQL in the data folder. */
   readonly databaseUrl?: Secret;
   readonly slots: number;
-  /** The number of warm browsers with the default settings. Up to as many again may have recently requested settings. */
+  /**
+   * The number of warm browsers with the default settings. In addition, up to the same number of warm browsers may have
+   * recently requested settings.
+   */
   readonly warm: number;
   readonly isolation: 'auto' | 'slot' | 'process';
   readonly egressAllow: readonly EgressAllow[];
-  /** Static names for the egress proxy: address by name. */
+  /** Host names that the egress proxy resolves statically: the address for each name. */
   readonly egressHosts: ReadonlyMap<string, string>;
   /** Path of certificate authorities (PEM) that the server's own requests trust in addition to the usual ones. */
   readonly outboundCaFile?: string;
@@ -91,11 +94,11 @@ export interface Config {
   /** Absent: e-mails are kept for the operator to read. */
   readonly smtp?: { readonly url: Secret; readonly from: string };
   readonly credit: {
-    /** In micro-credits. 0: nothing is enforced. */
+    /** In micro-credits. If all rates are 0, nothing is enforced. */
     readonly rates: { readonly browserSecond: number; readonly egressMegabyte: number };
-    /** An account with fewer available micro-credits than this counts as low. 0: never. */
+    /** An account with fewer available micro-credits than this counts as low. 0: no account counts as low. */
     readonly low: number;
-    /** What people can buy. Empty: nothing. */
+    /** The packs of credit that people can buy. Empty: nothing can be bought. */
     readonly packs: readonly Pack[];
     /** How to pay, in the words of the operator. */
     readonly paymentText: string;
@@ -124,7 +127,7 @@ export interface ProcessPosition {
   readonly of: number;
 }
 
-/** A private address range, with or without a port, that sessions may reach: `127.0.0.1/32:9100` or `10.0.0.0/8`. */
+/** A private address range that sessions may reach, with or without a port: `127.0.0.1/32:9100` or `10.0.0.0/8`. */
 export interface EgressAllow {
   readonly address: string;
   readonly prefix: number;
@@ -140,7 +143,7 @@ export interface S3Config {
   readonly region: string;
   /** Absent: found in the same way as by every AWS client (profile, instance role). */
   readonly keys?: { readonly accessKey: string; readonly secretKey: Secret };
-  /** `endpoint/bucket/key` rather than `bucket.endpoint/key`. */
+  /** Whether the address of an object is `endpoint/bucket/key` rather than `bucket.endpoint/key`. */
   readonly pathStyle: boolean;
 }
 
@@ -300,8 +303,8 @@ function configOfProcess(config: Config, numbered: ProcessPosition): Config {
 }
 
 /**
- * Uses the ports after the configured one. Undefined if no peer URL is configured: only processes on this machine reach
- * each other.
+ * Adds the process's number to the port of the configured URL. Undefined if no URL is configured, because then only
+ * processes on this machine reach each other.
  */
 function peerUrlOf({ peerUrl, isPeerUrlGiven }: Config, number: number): string | undefined {
   if (!isPeerUrlGiven) return undefined;

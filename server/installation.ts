@@ -21,7 +21,9 @@ import { type HostId, isUuid, newId } from './kit/ids.ts';
 import { Secret } from './kit/secret.ts';
 
 export interface Installation {
-  /** Marks the rows of this host. It stays the same after a restart, so that the server finds its sessions again. */
+  /**
+   * Identifies the rows of this host. It stays the same after a restart, so that the server finds its sessions again.
+   */
   readonly host: HostId;
   /** Signs connect keys and cursors. Anyone who knows it can control every session. */
   readonly secret: Secret;

@@ -50,7 +50,8 @@ export async function endLeftovers(
   clock: Clock = systemClock,
 ): Promise<Leftovers> {
   const config = readConfig(env);
-  // Without `beside`, so that this process locks the data folder and no server can start in the meantime.
+  // The database is opened without `beside`, so that this process locks the data folder and no server can start in the
+  // meantime.
   const store = await openDatabase({ clock, log }, config);
   try {
     assertNoServer(config.dataDir);
@@ -70,8 +71,8 @@ interface Ending extends Pick<Runtime, 'clock' | 'log'> {
 }
 
 /**
- * Ends the leftovers of one of several processes, or of the only one, which has the number 1. The process must not be
- * running.
+ * Ends the leftovers of one of several processes, or of the only process, which has the number 1. That process must not
+ * be running.
  */
 async function endLeftoversOf(number: number, { config, store, clock, log, end }: Ending): Promise<Leftovers> {
   const own = { ...config, dataDir: processFolder(config.sharedDir, number) };
@@ -82,7 +83,7 @@ async function endLeftoversOf(number: number, { config, store, clock, log, end }
   return { swept, ended: rows.map(row => row.id) };
 }
 
-/** Ends what was left by processes that are no longer started, because their number was lowered. */
+/** Ends what was left by processes that are no longer started because the number of processes was lowered. */
 export async function endFormerProcesses(
   { clock, log }: Pick<Runtime, 'clock' | 'log'>,
   config: Config,
@@ -132,7 +133,7 @@ function formsOf(isolation: Config['isolation']): readonly Form[] {
 /** The box of a claimed warm browser keeps the id that it had before the claim. */
 const boxOf = ({ id, box }: SessionRow): string => (typeof box?.id === 'string' ? box.id : id);
 
-/** Saves the downloads. The next server stores them. */
+/** Saves the downloads of the session. The next server stores them. */
 async function salvageDownloads(salvage: SalvagedFiles, session: string, folder: string): Promise<void> {
   const names = await listHostileFolder(folder, DOWNLOADS, NAMES_MAX);
   await salvage.moveIn(session, join(folder, DOWNLOADS), completeGuids(names));

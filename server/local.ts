@@ -1,5 +1,5 @@
-// The operator's commands that use a data folder or database without a server. They may run while a server is running,
-// use the same domain code, and do not listen on the network.
+// The operator's commands that use a data folder or database without a server. They do not listen on the network, use
+// the same domain code as a server, and may run while a server is running.
 import { AGENT_KEY_SCOPES, type AgentKeyScope } from '../contract/agent-keys.ts';
 import type { Credits as CreditsView } from '../contract/credits.ts';
 import { TOKEN_SCOPES, type TokenScope } from '../contract/tokens.ts';
@@ -63,7 +63,7 @@ export interface Local extends Closeable {
   createKey(application: ApplicationId, options: CredentialOptions): Promise<{ row: KeyRow; key: Secret }>;
   listKeys(application: ApplicationId): Promise<KeyRow[]>;
   revokeKey(application: ApplicationId, id: string): Promise<void>;
-  /** What is due for removal now. */
+  /** The data that is due for removal now. */
   sweepPlan(): ReturnType<typeof sweepPlan>;
   sweep(): ReturnType<typeof sweep>;
   createToken(options: TokenOptions): Promise<{ row: TokenRow; token: Secret }>;
@@ -87,7 +87,7 @@ export interface Local extends Closeable {
   /** Returns the credit of the account that pays for the application. */
   credits(application: ApplicationRow): Promise<CreditsView>;
   /**
-   * Gives micro-credits to the account with this e-mail address or id, or with `-`, to the account that was created at
+   * Gives micro-credits to an account, named by its e-mail address or id, or by `-` for the account that was created at
    * the first start.
    */
   grantCredit(account: string, amount: number, reason: string): Promise<BalanceRow>;
@@ -112,7 +112,7 @@ export async function openLocal(env: Environment, log: Log = silentLog, clock: C
   const { runtime, secret } = commandRuntime(config, clock, log);
   const cursors = new Cursors(secret, clock);
   const audit = new Audit(store, clock);
-  /** Nothing to do here: the store notifies other processes. */
+  /** Nothing to do here, because the store notifies other processes. */
   const onCredentialChanged = (): void => {};
   const applications = new Applications({ store, clock, cursors, audit, onCredentialChanged });
   const keys = new AgentKeys({ store, clock, cursors, applications, audit, onCredentialChanged });
@@ -165,7 +165,7 @@ export async function openLocal(env: Environment, log: Log = silentLog, clock: C
   };
 }
 
-/** Removes what is due. A server may be running: it removes the same data, and the order does not matter. */
+/** Removes data that is due for removal. If a server is running, it removes the same data; the order does not matter. */
 async function sweepNow(runtime: Runtime, config: Config, store: Store): ReturnType<typeof sweep> {
   const scope = new Scope();
   try {
@@ -277,7 +277,7 @@ function only(found: readonly ApplicationRow[], idOrName: string): ApplicationRo
   });
 }
 
-/** Every row of a list, in its order. */
+/** Returns all rows of a list, in the order of the list. */
 async function listAll<Row extends { readonly id: string }>(
   list: (query: { readonly limit: number; readonly before?: Row['id'] }) => Promise<Row[]>,
 ): Promise<Row[]> {

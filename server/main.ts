@@ -58,7 +58,7 @@ export async function serve(env: Environment, clock: Clock = systemClock): Promi
 }
 
 /**
- * Resolves with what the first signal asks for. Later signals are ignored, because a terminal and npm both forward
+ * Resolves to what the first signal requests. Later signals are ignored, because a terminal and npm both forward
  * Ctrl-C.
  */
 function stopSignal(): Promise<'leave' | 'drain'> {

@@ -1,4 +1,5 @@
-// Prometheus metrics at /metrics, besides those of the HTTP server. Labels have few values, and never contain an id.
+// Prometheus metrics at /metrics, besides those of the HTTP server. Each label has only a few possible values, and none
+// contains an id.
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import type { Queued } from './engines/store/rows/queues.ts';
 import type { SessionRow } from './engines/store/rows/sessions.ts';
@@ -25,11 +26,11 @@ export interface MetricSources {
 }
 
 /**
- * Metrics for which prom-client would wake the process a hundred times a second. `berth_event_loop_delay_seconds`
- * replaces them.
+ * The prefix of metrics for which prom-client would wake the process a hundred times a second.
+ * `berth_event_loop_delay_seconds` replaces them.
  */
 const SAMPLED_LAG = 'nodejs_eventloop_lag_';
-/** The longest interval that a timer can have. */
+/** The longest interval that a timer accepts. */
 const TIMER_MS_MAX = 2 ** 31 - 1;
 
 export interface Metrics {

@@ -1,5 +1,5 @@
-// Makes a server from its settings, in the order of startup. The scope closes everything in reverse. The parts are in
-// wiring/.
+// Makes a server from its settings, in the order of startup. The scope closes everything in reverse order. The parts
+// are in wiring/.
 
 import type { Config } from './config.ts';
 import { endUsersIn } from './domain/consumers/consumer-actions.ts';
@@ -100,7 +100,7 @@ async function open(config: Config, clock: Clock, log: Log, scope: Scope): Promi
   for (const family of all) scope.defer(() => family.close?.());
   scope.own(tasks);
   scope.own(sessions); // Before the tasks, which wait for a warm browser that is being started.
-  // Must be last: if a later step of the start failed, the token and link that this creates would never be shown.
+  // Must be last. If a later step of the start failed, the token and link that are created here would never be shown.
   const first = await firstStart({ store, clock, ...identity });
   return {
     url: http.url,

@@ -65,7 +65,9 @@ async function fileIn(source: string): Promise<string> {
   return join(source, newest);
 }
 
-/** Throws if the folder contains more than the stage and the lock file, which a killed restore may have left. */
+/**
+ * Throws if the folder contains anything other than the stage and the lock file, which a killed restore may have left.
+ */
 async function assertEmpty(dataDir: string): Promise<void> {
   const names = await readdir(dataDir).catch(() => []);
   const others = names.filter(name => name !== STAGE && name !== LOCK);

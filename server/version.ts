@@ -1,11 +1,11 @@
-// The version of this program, from package.json, and the prefix with which its commands are run here.
+// The version of this program, from package.json, and the prefix with which its commands are run in this installation.
 import { readFileSync } from 'node:fs';
 
 const PACKAGE = new URL('../package.json', import.meta.url);
 
 interface PackageInfo {
   readonly version: string;
-  /** Only in a release, which `npm install` installs as the command `berth`. */
+  /** Present only in a release. `npm install` installs a release as the command `berth`. */
   readonly commit?: string;
 }
 

@@ -9,7 +9,7 @@ const APPLICATION = '0199f7c2-6a64-7a0e-9a53-0f1c3a2f7d10';
 const EXAMPLE_TIME = '2026-09-24T10:15:30.123Z';
 const LATER = '2026-09-24T11:15:30.123Z';
 
-/** Values for fields by name, the same in all examples. */
+/** Values by the name of the field. They are the same in all examples. */
 const SAMPLES: Readonly<Record<string, unknown>> = {
   projectId: APPLICATION,
   applicationId: APPLICATION,
@@ -42,7 +42,7 @@ const SAMPLES: Readonly<Record<string, unknown>> = {
   openapi: '/openapi.yaml',
 };
 
-/** Optional fields that responses usually lack. */
+/** Optional fields that are absent from most responses. */
 const OMITTED = [
   'endedAt',
   'endReason',
@@ -100,11 +100,11 @@ const SAMPLES_OF_TAG: Readonly<Partial<Record<Tag, Readonly<Record<string, unkno
   Service: { name: 'Berth', status: 'ok', checks: [{ name: 'database', ok: true }] },
 };
 
-/** Connection fields are in some responses only. */
+/** Fields for connecting to a session, which only some responses contain. */
 const CONNECT_FIELDS = ['connectUrl', 'seleniumRemoteUrl', 'signingKey'];
 const WITH_CONNECT_FIELDS: ReadonlySet<OperationId> = new Set(['createSession', 'readSession']);
 
-/** The body of the first response. Undefined if it has none. */
+/** The body of the first response. Undefined if the response has no body. */
 export function exampleResponse(id: OperationId, { tag, responses }: Operation): unknown {
   const schema = Object.values(responses)[0]?.schema;
   if (!schema) return undefined;
@@ -146,7 +146,7 @@ function exampleOf(schema: TSchema, name: string, options: ExampleOptions): unkn
   return format === 'date-time' ? EXAMPLE_TIME : name;
 }
 
-/** The address that all documents use. */
+/** The address that is used in all documents. */
 const BASE_URL = 'http://127.0.0.1:8080';
 const EXAMPLE_IDS: Readonly<Record<string, string>> = { id: '$ID', appId: '$APP_ID', keyId: '$KEY_ID' };
 

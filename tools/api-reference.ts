@@ -116,8 +116,8 @@ function facts(id: OperationId, { credential, scopes, isWrite }: Operation): str
 }
 
 /**
- * Whether the change requires the version that it is based on. The schema has the header as optional, because without
- * it the response is 428.
+ * Whether the change requires the version that it is based on. The header is optional in the schema, because a request
+ * without it gets the response 428.
  */
 const isIfMatch = (headers: TSchema | undefined): boolean =>
   headers !== undefined && Object.hasOwn(shapeOf(headers).properties ?? {}, 'if-match');

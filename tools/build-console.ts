@@ -74,8 +74,8 @@ export async function buildConsumerPages(outDir: string): Promise<void> {
 }
 
 /**
- * The frame in which snippets of the playground run. A classic script, because a page without an origin cannot load
- * modules.
+ * Builds the frame in which snippets of the playground run. Its script is a classic script, because a page without an
+ * origin cannot load modules.
  */
 export async function buildRunner(outDir: string): Promise<void> {
   const root = join(CONSOLE, 'runner');

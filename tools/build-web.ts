@@ -46,7 +46,7 @@ async function build(folder: string): Promise<void> {
     await compressAll(aside);
     renameSync(aside, folder);
   } catch (error) {
-    // Another process may have finished the same build first.
+    // The error is ignored if another process has finished the same build first.
     if (!existsSync(folder)) throw error;
   } finally {
     rmSync(aside, { recursive: true, force: true });

@@ -1,8 +1,7 @@
 // Bundles the server for the suite, which starts it hundreds of times: most of the startup time is spent finding and
 // loading 2,400 modules. Our own files and three libraries with many modules become a few files; everything else stays
-// in node_modules. The code of each file still has the path of its source, so it finds the files beside it, and its
-// worker threads run from the source.
-// A bundle is kept under the digest of its sources.
+// in node_modules. The code from each source file still has the path of that file, so it finds the files beside the
+// source, and its worker threads run from the source. A bundle is kept under the digest of its sources.
 import { createHash } from 'node:crypto';
 import { existsSync, globSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -67,7 +66,7 @@ async function bundle(folder: string): Promise<void> {
   try {
     renameSync(aside, folder);
   } catch (error) {
-    // Another run has made the bundle first.
+    // The error is ignored if another run has made the bundle first.
     if (!existsSync(folder)) throw error;
     rmSync(aside, { recursive: true, force: true });
   }
@@ -90,7 +89,7 @@ function withSourceLocations(code: string, path: string): string | undefined {
 }
 
 function digestOfSources(): string {
-  // Included, because the bundle contains the full paths of its sources.
+  // ROOT is included, because the bundle contains the full paths of its sources.
   const hash = createHash('sha256').update(ROOT);
   for (const path of globSync(SOURCES, { cwd: ROOT }).sort()) hash.update(path).update(readFileSync(join(ROOT, path)));
   return hash.digest('hex').slice(0, 16);

@@ -1,5 +1,5 @@
-// Records which files passed a program, and returns those that it has to check again: those that have changed since,
-// and those that import them, because a rule may look at the types of what is imported.
+// Records which files passed a program, and returns those that the program has to check again: files that have changed
+// since, and files that import a changed file, because a rule may look at the types of what is imported.
 import { createHash } from 'node:crypto';
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, posix } from 'node:path';
@@ -42,7 +42,7 @@ function importersOf(files: readonly SourceFile[]): ReadonlyMap<string, readonly
   return importers;
 }
 
-/** Undefined if there are none, or they cannot be read. */
+/** Undefined if there are no notes, or if they cannot be read. */
 export function readNotes(file: string): Notes | undefined {
   try {
     const notes: unknown = JSON.parse(readFileSync(file, 'utf8'));

@@ -20,7 +20,9 @@ const ROOT = dirname(import.meta.dirname);
 const PROGRAM_MS_MAX = 300_000;
 /** TypeScript's compiler is a Go program that runs briefly, so it needs no garbage collection below this size. */
 const COMPILER_ENV = { GOGC: 'off', GOMEMLIMIT: '1GiB' };
-/** Not through node_modules/.bin: `tsc` there may be TypeScript 6, which openapi-typescript needs. */
+/**
+ * The programs are not run through node_modules/.bin: `tsc` there may be TypeScript 6, which openapi-typescript needs.
+ */
 const PROGRAMS = { tsc: 'typescript/bin/tsc', biome: '@biomejs/biome/bin/biome' };
 const notes = (name: string): string => join(ROOT, '.berth/checked', name);
 const NOTES = {
@@ -34,7 +36,7 @@ const NOTES = {
 
 interface Outcome {
   readonly ok: boolean;
-  /** What to print if the check fails. */
+  /** The text to print if the check fails. */
   readonly text: string;
 }
 
@@ -82,7 +84,7 @@ function sourceFiles(): readonly SourceFile[] {
   return files;
 }
 
-/** One checker: several would each compute the same types. */
+/** Uses a single checker, because several would each compute the same types. */
 function compile(project: string, buildInfo: string): Promise<Outcome> {
   const incrementalArgs = ['--incremental', '--tsBuildInfoFile', buildInfo];
   const args = ['-p', project, '--pretty', 'false', '--checkers', '1', ...incrementalArgs];
@@ -96,8 +98,8 @@ function lint(): Promise<Outcome> {
 }
 
 /**
- * Runs a check on the files that it concerns and that have changed, or import a changed file, since the check last
- * passed; on `.` if the changes are not known, or one of the files was removed.
+ * Runs a check on the files that it concerns, but only on those that have changed, or import a changed file, since the
+ * check last passed. If the changes are not known or one of the files was removed, runs the check on `.`.
  */
 async function ifChanged(
   file: string,

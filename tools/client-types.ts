@@ -46,7 +46,7 @@ function clientResponses(responses: JsonMap): JsonMap {
   return { ...Object.fromEntries(answers), default: FAILURE };
 }
 
-/** Keeps only JSON, if the operation returns it: the response to a request without `Accept` is JSON. */
+/** Keeps only the JSON form of a response, if it has one, because the response to a request without `Accept` is JSON. */
 function clientAnswer({ description, content }: JsonMap): JsonMap {
   if (content === undefined) return { description };
   const types = mapOf(content);

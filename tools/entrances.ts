@@ -4,7 +4,7 @@
 import { codeOnly, withoutComments } from './imports.ts';
 import { type Complaint, isCode, isTest, lineOf, type SourceFile } from './source-files.ts';
 
-/** Events that deliver bytes from others, or values made from them. */
+/** Events that deliver bytes from outside, or values made from them. */
 const EVENTS = [
   'message',
   'data',
@@ -33,7 +33,10 @@ const WITHOUT_STRING_CALLS = /^server\/(?:engines\/browser|domain\/logs|domain\/
 
 const OWN_BYTES = 'reads what this installation wrote, or ships with';
 
-/** Entrances without the guard, and why: by file, then by event, `onread` or `JSON.parse`. A stale entry is an error. */
+/**
+ * Entrances without the guard, with the reason: by file, then by event, `onread` or `JSON.parse`. An entry that no
+ * longer applies is an error.
+ */
 const KNOWN: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   'server/kit/foreign.ts': { 'JSON.parse': 'here it is caught for all others' },
   'server/kit/worker-pool.ts': { message: 'answers of our own worker threads' },

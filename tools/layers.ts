@@ -27,11 +27,11 @@ type Layer =
   | 'bench'
   | 'elsewhere';
 
-/** One row of the table: which of our files and npm packages a file of this layer may import. */
+/** One row of the table: which of our files and which npm packages a file of this layer may import. */
 interface Rule {
   readonly values: readonly Layer[];
   readonly types?: readonly Layer[];
-  /** `undefined`: any package. */
+  /** `undefined`: any package may be imported. */
   readonly packages?: readonly string[];
   readonly node: boolean;
   readonly remedy: string;

@@ -5,9 +5,9 @@ import { accessSync, constants, readFileSync, statfsSync } from 'node:fs';
 import { freemem } from 'node:os';
 
 const FOLDER = '/dev/shm';
-/** Five concurrent test files, with their browsers, need 2 GiB. */
+/** Of this, five concurrent test files, with their browsers, need 2 GiB. */
 const ROOM_BYTES_MIN = 6 * 1024 ** 3;
-/** Options that hinder tests, which start programs there and change their user. */
+/** Mount options that hinder tests, because tests start programs in this folder and change their user. */
 const HINDERING_OPTIONS = ['ro', 'noexec', 'nosuid'];
 
 /** Returns the folder, or undefined if it is not suitable. */

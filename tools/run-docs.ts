@@ -1,5 +1,5 @@
-// Runs the blocks of a document that are marked ```sh run or ```ts run, in order, against a running server, so that the
-// examples are correct: node tools/run-docs.ts README.md --url http://127.0.0.1:8080 --key …
+// Runs the blocks of a document that are marked ```sh run or ```ts run, in order, against a running server, to check
+// that the examples work: node tools/run-docs.ts README.md --url http://127.0.0.1:8080 --key …
 import { spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
@@ -7,9 +7,12 @@ import { parseArgs } from 'node:util';
 
 const ROOT = dirname(import.meta.dirname);
 const BLOCK_MS_MAX = 120_000;
-/** The address that documents use. */
+/** The server address in the documents, which is replaced by that of the running server. */
 const DOCUMENTED_URL = 'http://127.0.0.1:8080';
-/** Packages that have another name in this checkout: one that is installed in two versions, and our own. */
+/**
+ * Names of packages in documents -> what to import in this checkout: Stagehand is installed in two versions, and our
+ * SDK is imported from its source.
+ */
 const LOCAL_PACKAGES: Readonly<Record<string, string>> = {
   '@browserbasehq/stagehand': 'stagehand3',
   '@berth/sdk': './sdk/index.ts',

@@ -1,12 +1,12 @@
-// Types of setup.mjs for its test. The program itself is plain JavaScript, because it runs before anything else is
-// installed.
+// Type declarations of setup.mjs, for its test. setup.mjs itself is plain JavaScript, because it runs before anything
+// else is installed.
 
 export interface DebianPackage {
   readonly name: string;
   readonly needs: string;
-  /** All of these programs. */
+  /** Shows that the package is installed: all of these programs exist. */
   readonly commands?: readonly string[];
-  /** Any of these files. */
+  /** Shows that the package is installed: one of these files exists. */
   readonly anyFile?: readonly string[];
   readonly unlessSet?: string;
   readonly optional?: boolean;

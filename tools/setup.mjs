@@ -146,8 +146,8 @@ function installNpmPackages(root) {
   const missing = missingNpmPackages(root);
   if (missing.length > 0) {
     say(`installing npm packages (${missing.length} missing) ...`);
-    // --include=dev: the first `npm test` would replace an installation without development packages, under a running
-    // server.
+    // With --include=dev, because an installation without development packages would be replaced by the first `npm
+    // test`, under a running server.
     const done = run('npm', ['ci', '--include=dev', '--no-audit', '--no-fund', '--loglevel=error'], { cwd: root, env });
     if (done.error) stop(`npm does not start (${done.error.message}). Install it: apt-get install npm`);
     if (done.status !== 0) stop('`npm ci` failed; its own words are above. The registry must be reachable.');
@@ -209,8 +209,8 @@ function packagesFor(mode) {
 }
 
 /**
- * The Debian packages to install. The service also runs without an optional package, so each of these is tried only
- * once.
+ * The Debian packages to install. The service also runs without the optional packages, so the installation of an
+ * optional package is tried only once.
  */
 function debianToDo(root, mode) {
   const tried = triedBefore(root);

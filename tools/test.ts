@@ -1,12 +1,12 @@
 // Runs the suite: unit tests, then the suites that start servers and browsers, several files at a time. Each file has
-// its own servers and folders, and sometimes waits for things other than the processor, so there is one file more than
-// there are processors. `--slow` adds the files named *.slow.test.ts, and runs one file at a time, because they
-// measure. `--rerun-failed` runs each file that failed once more, alone, after all others, and lists what then passed
-// as unsteady. `--unit` runs only the unit tests. `--engine headless-shell` gives sessions this engine. `--slow` does
-// so in a second round for the suites of tools/both-engines.ts, in a third one behind fronts of a fleet for those of
-// tools/behind-fronts.ts, and in a last one the faults of a fleet with the standard lease. `-t NAME` runs the tests
-// whose name matches this regular expression. `--watch` runs a file again when it, or a file that it imports, has
-// changed. Other arguments select files by a part of their path.
+// its own servers and folders, and sometimes waits for things other than the processor, so one file more than there are
+// processors runs at a time. `--slow` adds the files named *.slow.test.ts, and runs one file at a time, because these
+// files measure times. `--rerun-failed` runs each file that failed once more, alone, after all others, and lists the
+// tests that then passed as unsteady. `--unit` runs only the unit tests. `--engine headless-shell` uses this engine for
+// all sessions. `--slow` also runs some suites again: those of tools/both-engines.ts with headless-shell, those of
+// tools/behind-fronts.ts behind the fronts of a fleet, and the fault tests of a fleet with the standard lease. `-t
+// NAME` runs the tests whose name matches this regular expression. `--watch` runs a file again when that file, or a
+// file that it imports, has changed. Other arguments select files by a part of their path.
 import { globSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { dirname, join, relative } from 'node:path';
@@ -26,15 +26,15 @@ const ROOT = dirname(import.meta.dirname);
  */
 process.env.NODE_COMPILE_CACHE = join(ROOT, '.berth/compiled');
 /**
- * The limit of a single test. A suite that needs more time has several tests. On a busy machine the longest takes three
- * minutes.
+ * The time limit of a single test. A suite that needs more time has several tests. On a busy machine the longest test
+ * takes three minutes.
  */
 const TEST_MS_MAX = 480_000;
 /** The longest slow test is an hour of fuzzing with its preparation and checks. */
 const SLOW_TEST_MS_MAX = 5_400_000;
-/** Each file may have several browsers. */
+/** A limit, because each test file may start several browsers. */
 const FILES_AT_ONCE_MAX = 4;
-/** The number of files listed at the end, those whose tests took longest. */
+/** The number of files listed at the end: those whose tests took longest. */
 const FILES_SHOWN = 12;
 /** The reason for each failure is printed at the end, truncated to this length. */
 const REASON_CHARS_MAX = 2_000;
@@ -51,7 +51,7 @@ const { values, positionals: words } = parseArgs({
   allowPositionals: true,
 });
 const { slow, watch, engine, name: namePattern } = values;
-// Slow tests write more than fits in memory.
+// Slow tests write more temporary files than fit in memory.
 const temporary = slow ? undefined : (process.env.TMPDIR ?? memoryFolder());
 if (temporary !== undefined) process.env.TMPDIR = temporary;
 /** tests/harness/bundle.ts reads it. */
@@ -68,7 +68,7 @@ interface Part {
   readonly name: string;
   readonly globs: readonly string[];
   readonly concurrency: number;
-  /** Starts servers from a bundle, except for slow tests and with `--watch`. */
+  /** The tests of this part start servers from a bundle, except with `--slow` and with `--watch`. */
   readonly isBundled?: true;
 }
 
@@ -86,7 +86,10 @@ const PARTS: readonly Part[] = [
   },
 ];
 
-/** The longest files are started first, so that none remains alone at the end. Measured in a run of all files. */
+/**
+ * The longest files, as measured in a run of all files. They are started first, so that the run does not end with one
+ * long file alone.
+ */
 const LONG_FILES = [
   'faults/churn',
   'acceptance/console-looks',
@@ -164,9 +167,9 @@ async function runFiles(files: readonly string[], concurrency: number, tally: Ta
     execArgv: [`--test-timeout=${limit}`, `--import=${join(import.meta.dirname, 'test-limit.ts')}`],
     cwd: ROOT,
   });
-  // Tests are counted, not files; a file itself is counted only if it fails as a whole, because it does not load. A
-  // failure in a hook of the harness is reported with the harness's file, after the tests of the file that it belongs
-  // to.
+  // Tests are counted, not files. A file itself is counted only if it fails as a whole, because it cannot be loaded. If
+  // a hook of the harness fails, the failure is reported under the harness's file, after the tests of the test file in
+  // which the hook ran.
   let testFile = '?';
   const fileOf = (path: string | undefined): string => {
     if (path?.endsWith('.test.ts')) testFile = relative(ROOT, path);

@@ -3,7 +3,10 @@ import { test } from 'node:test';
 import type { SourceFile } from './source-files.ts';
 import { checkTidy } from './tidy.ts';
 
-/** Checks the file together with another one that imports it, so that no other rule is violated. */
+/**
+ * Checks the file together with another file that imports it, so that it does not also violate the rule against unused
+ * files.
+ */
 function complaintsOf(path: string, text: string, others: readonly SourceFile[] = []): string[] {
   const user = { path: 'tests/harness/user.ts', text: `// Uses it.\nimport '../../${path}';\n` };
   return checkTidy([{ path, text }, user, ...others]).map(found => `${found.path}: ${found.what}`);

@@ -10,16 +10,22 @@ interface Ban {
   readonly remedy: string;
   /** The files to which the ban applies. */
   readonly where: (path: string) => boolean;
-  /** `code`: ignores strings and comments. `text`: includes everything. */
+  /** `code`: ignores strings and comments. `strings`: ignores comments. `text`: includes everything. */
   readonly look: 'code' | 'strings' | 'text';
 }
 
 const inServer = (path: string): boolean => path.startsWith('server/') && !isTest(path);
 const isBannedWordsTable = (path: string): boolean => /^tools\/tidy(\.test)?\.ts$/.test(path);
 const inCode = (path: string): boolean => isCode(path) && !isBannedWordsTable(path);
-/** In the vault, only the file that runs the operator's command for the master key may start processes. */
+/**
+ * The engines that may start processes. In the vault, only the file that runs the operator's command for the master key
+ * may do so.
+ */
 const MAY_START_PROCESSES = /^server\/engines\/(?:(?:slots|recorder|store)\/|vault\/master-key-source\.ts$)/;
-/** The worker thread imports the module of the job that it is given, and tests import commands from a bundle. */
+/**
+ * The files that may compute what they import: the worker thread imports the module of the job that it is given, and
+ * tests import commands from a bundle.
+ */
 const COMPUTES_IMPORTS = /^(?:server\/kit\/worker-thread|tests\/harness\/bundle)\.ts$/;
 
 const BANS: readonly Ban[] = [
@@ -118,7 +124,10 @@ const BANNED_EVERYWHERE =
   /so manieth|Left out: |as somebody wished|told as seldom|notNearerThanWe|keptAfterwards|demandThatTheyServe|none that a proxy|Its time was over/g;
 const BANNED_IN_TEXTS =
   /bare array|[Oo]f no (?:use|meaning)\b|st(?:and|ands|ood) in line|found no place|(?:have|has|had) its place|wins over|passed over|goes on behind|nothing of its own/g;
-/** Names of parameters and results are Options, Request, Params and Result; a part of a recording is a segment. */
+/**
+ * Old names. Types of parameters and results are now named Options, Request, Params or Result, and a part of a
+ * recording is a segment.
+ */
 const BANNED_IN_CODE =
   /\b\w*(?:Wish|Manner|Machinery)\b|\bWaitingLine\b|\bWholeSlice\b|\bSliceWriter\b|#tireOfPulses\b|\bproxy_is_none\b/g;
 
@@ -235,7 +244,7 @@ function unused(files: readonly SourceFile[]): Complaint[] {
   );
   return (
     ours
-      // The compiler finds declaration files.
+      // No file imports declaration files: the compiler finds them by itself.
       .filter(file => !isTest(file.path) && !file.path.endsWith('.d.ts') && !used.has(file.path))
       .map(file => ({
         path: file.path,
@@ -247,7 +256,10 @@ function unused(files: readonly SourceFile[]): Complaint[] {
 
 const NAMES_FILE = /[\w.@/-]+\.(?:tsx?|[mc]js)\b/g;
 
-/** The paths that this file imports, or names in a string or a script: a helper started as a program, a command of package.json. */
+/**
+ * The paths that this file imports or mentions in a string or a script, for example a helper that it starts as a
+ * program, or a command in package.json.
+ */
 function mentions(file: SourceFile, paths: ReadonlySet<string>): string[] {
   if (isDocument(file.path)) return [];
   const folder = posix.dirname(file.path);

@@ -4,11 +4,11 @@ import { codeOnly, withoutComments } from './imports.ts';
 import { type Complaint, isCode, isTest, lineOf, type SourceFile } from './source-files.ts';
 
 const TIMER = /(?<![\w.$])set(?:Timeout|Interval)\s*\(|\bAbortSignal\s*\.\s*timeout\s*\(/g;
-/** `import { setTimeout as timer } from 'node:timers/promises'`. */
+/** Matches, for example, `import { setTimeout as timer } from 'node:timers/promises'`. */
 const IMPORTED = /\bset(?:Timeout|Interval)\b[^;]*\bfrom\s*(['"])(?:node:)?timers(?:\/promises)?\1/g;
 const CLOCK = 'server/kit/clock.ts';
 
-/** By file: what its timers limit. A file without a timer is an error. */
+/** Path of a file -> what its timers limit. A listed file without a timer is an error. */
 const KNOWN: Readonly<Record<string, string>> = {
   'server/kit/wait.ts': 'how long an answer of a real thing is waited for',
   'server/kit/worker-pool.ts': 'how long a job may run, and an idle thread stays',

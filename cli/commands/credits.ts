@@ -61,7 +61,7 @@ export function confirmCheckout(terminal: Terminal, id: string, { reason, json }
   });
 }
 
-/** With up to six decimals. */
+/** Formats micro-credits as credits, with up to six decimals. */
 const inCredits = (amount: number): string => {
   const whole = Math.trunc(amount / MICROCREDITS_PER_CREDIT);
   const rest = String(amount % MICROCREDITS_PER_CREDIT)

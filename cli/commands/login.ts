@@ -89,7 +89,10 @@ export async function logout(terminal: Terminal, options: Omit<HttpOptions, 'ser
   terminal.say(`Logged out of ${profile.server}.\n`);
 }
 
-/** Revokes what `login` and `keys create --save` made. The profile is removed even if that fails. */
+/**
+ * Revokes the credentials that `login` and `keys create --save` made. The profile is removed even if the revocation
+ * fails.
+ */
 async function revokeLoginCredentials(terminal: Terminal, { server, key, token }: Profile): Promise<string[]> {
   if (!token) return [];
   const berth = berthClient({ url: server, key: '', token: token.value });

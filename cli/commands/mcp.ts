@@ -1,5 +1,5 @@
-// `berth mcp`: an MCP server on standard input and output, for clients that start one as a program. Lists and calls the
-// tools of a Berth service over HTTP, and defines none itself.
+// `berth mcp`: an MCP server on standard input and output, for clients that start MCP servers as programs. Lists and
+// calls the tools of a Berth service over HTTP, and defines none itself.
 import {
   CLIENT_CAPABILITIES_META_KEY,
   CLIENT_INFO_META_KEY,
@@ -42,9 +42,8 @@ type Ask = (method: string, params: Readonly<Record<string, unknown>>) => Promis
 const INFO = { name: 'berth', title: 'Berth', version: about.version };
 
 /**
- * Passes the capabilities that the client declares on to the service, so that the service may ask a person to open an
- * address. For clients of the 2025 protocol, the library asks in the way of that protocol and then calls the handler
- * again.
+ * Forwards the client's declared capabilities to the service, so that the service may ask a person to open an address.
+ * For clients of the 2025 protocol, the library asks in the way of that protocol and then calls the handler again.
  */
 function serverFor(ask: Ask): Server {
   const server = new Server(INFO, { capabilities: { tools: {} } });
@@ -70,7 +69,7 @@ function serverFor(ask: Ask): Server {
   return server;
 }
 
-/** The protocol revision of messages that call tools. Other messages need no envelope. */
+/** The protocol revision named in messages that call tools. Other messages name no revision. */
 const REVISION = '2026-07-28';
 
 /** Returns a function that sends a message and returns its result. */

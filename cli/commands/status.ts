@@ -6,7 +6,7 @@ import { CommandFailed } from '../command-failed.ts';
 import { EXIT } from '../exit-codes.ts';
 import { printJson, type Terminal } from '../terminal.ts';
 
-/** The readiness check queries the database, which may be slow. */
+/** Long, because the readiness check queries the database, which may be slow. */
 const ANSWER_MS = 15_000;
 /** Addresses that mean every interface, with the loopback address that the command uses instead. */
 const LOOPBACK_BY_WILDCARD: Readonly<Record<string, string>> = { '0.0.0.0': '127.0.0.1', '[::]': '[::1]' };

@@ -13,7 +13,7 @@ const CLIENT_ID = 'berth-cli';
 const GRANT_TYPE = 'urn:ietf:params:oauth:grant-type:device_code';
 const VERIFIER_BYTES = 32;
 const DEVICE_NAME_CHARACTERS_MAX = 64;
-/** RFC 8628, 3.5. */
+/** The increase of the polling interval (RFC 8628, 3.5). */
 const SLOWER_BY_SECONDS = 5;
 const SECOND_MS = 1_000;
 const SERVER_ERROR_STATUS_MIN = 500;
@@ -69,7 +69,7 @@ function slowerBySeconds(error: unknown): number {
   if (!(error instanceof BerthError)) throw error;
   const { code, status } = error;
   if (code === 'authorization_pending') return 0;
-  // After an error of a server that is restarting or busy, the authorization is still pending.
+  // The authorization is still pending after an error from a server that is restarting or busy.
   if (code === 'slow_down' || code === 'rate_limited' || code === 'unreachable') return SLOWER_BY_SECONDS;
   if (status !== undefined && status >= SERVER_ERROR_STATUS_MIN) return SLOWER_BY_SECONDS;
   if (code === 'access_denied') throw new CommandFailed(EXIT.denied, 'The login was denied.');

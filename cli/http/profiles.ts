@@ -62,8 +62,8 @@ function readStoredProfiles(file: string): StoredProfiles {
 }
 
 /**
- * Writes to a temporary file first, so that nobody reads an incomplete file. Its mode is set before the first byte is
- * written.
+ * Writes to a temporary file first, so that nobody reads an incomplete file. The mode of the temporary file is set
+ * before its first byte is written.
  */
 function writeStoredProfiles(file: string, stored: StoredProfiles): void {
   const fresh = `${file}.${process.pid}`;

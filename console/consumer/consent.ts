@@ -61,7 +61,7 @@ interface Choice {
   readonly chosen: () => string;
 }
 
-/** The first option is selected. */
+/** Initially, the first option is selected. */
 function choice(title: string, options: ReadonlyArray<readonly [text: string, value: string]>): Choice {
   const inputs = options.map(([, value], at) =>
     make('input', { type: 'radio', name: title, value, checked: at === 0 }),

@@ -1,5 +1,5 @@
-// A hand-off that names the consumer: who asks for what, on which page; then control in the live view, and the outcome.
-// What the agent wrote is shown separately, as plain text.
+// The page of a hand-off that names the consumer. It shows who asks for what, on which page; then control in the live
+// view; then the outcome. What the agent wrote is shown separately, as plain text.
 import type { ConsumerHandoff } from '../../contract/consumer-handoffs.ts';
 import type { ClaimedHandoff, HandoffOutcome } from '../../contract/handoffs.ts';
 import { isOpen, REASON_WORDS } from './handoff-words.ts';
@@ -7,7 +7,7 @@ import { Lease } from './lease.ts';
 import { busy, byId, make, Refused, showProblem, timeOf, titled } from './parts.ts';
 import type { Session } from './session.ts';
 
-/** These characters would change the order in which a text is shown. */
+/** Characters that would change the order in which a text is shown. */
 const BIDI = /[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g;
 
 const OVER: Readonly<Record<ConsumerHandoff['status'], string>> = {

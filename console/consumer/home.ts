@@ -15,9 +15,9 @@ import { showWaiting } from './waiting.ts';
 const [, , appId = '', page = '', named = ''] = location.pathname.split('/');
 
 interface Page {
-  /** The text in the navigation. Absent: the page is reached by a link only. */
+  /** The text in the navigation. Absent: the page can be reached only by a link. */
   readonly tab?: string;
-  /** Shown above the buttons of the sign-in. */
+  /** Shown above the buttons of the sign-in page. */
   readonly why: string;
   readonly show: (session: Session) => Promise<void>;
 }

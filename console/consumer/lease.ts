@@ -6,7 +6,7 @@ import { Refused } from './parts.ts';
 const RENEWALS_PER_LEASE = 3;
 const RENEW_MS_MIN = 5_000;
 const RENEW_MS_MAX = 30_000;
-/** The delay after a renewal that got no response. */
+/** The delay before a renewal that got no response is tried again. */
 const RENEW_RETRY_MS = 2_000;
 const NO_RESPONSE = 'The service is not responding. You keep control if it responds again soon.';
 const OVER: ReadonlySet<string> = new Set(['stale_fence', 'invalid_credentials', 'not_found']);

@@ -66,7 +66,7 @@ export function showProblem(error: unknown): void {
   problem.hidden = error === undefined;
 }
 
-/** Runs the work of a form or button once at a time, and shows what went wrong. */
+/** Runs the work of a form or button, and shows any error. The buttons are disabled meanwhile. */
 export async function busy(controls: Iterable<HTMLButtonElement>, work: () => Promise<void>): Promise<void> {
   showProblem(undefined);
   const buttons = [...controls];
@@ -100,7 +100,7 @@ export function titled(title: string, lead = ''): void {
   byId('lead').hidden = lead === '';
 }
 
-/** A button that does its work once at a time. */
+/** A button that is disabled while its work is running. */
 export function button(text: string, work: () => Promise<void>, className = '', label = text): HTMLButtonElement {
   const made = make('button', { type: 'button', className }, text);
   if (label !== text) made.setAttribute('aria-label', label);
@@ -108,7 +108,7 @@ export function button(text: string, work: () => Promise<void>, className = '', 
   return made;
 }
 
-/** A button whose work cannot be undone. The button is replaced by a request for confirmation. */
+/** A button for work that cannot be undone. When it is pressed, it is replaced by a request for confirmation. */
 export function confirmButton(text: string, sure: string, work: () => Promise<void>, label = text): HTMLElement {
   const box = make('div', { className: 'sure' });
   const first = make('button', { type: 'button', className: 'bad quiet' }, text);
@@ -147,6 +147,6 @@ export function timeOf(text: string): HTMLTimeElement {
   return make('time', { dateTime: text }, format.format(time));
 }
 
-/** A list without entries shows the text `empty`. */
+/** If there are no entries, the text in `empty` is shown instead. */
 export const listOf = (items: readonly HTMLElement[], empty: string): HTMLElement =>
   items.length === 0 ? make('p', { className: 'empty' }, empty) : make('ul', { className: 'plain' }, ...items);

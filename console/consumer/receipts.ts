@@ -12,7 +12,7 @@ const WORDS: Readonly<Record<string, string>> = {
   cancelled: 'Cancelled',
 };
 
-/** Written for the person whose memory it is. */
+/** Addressed to the person to whom the memory belongs. */
 const TITLES: Readonly<Record<string, string>> = {
   'memory.get': 'Read your memory',
   'memory.put': 'Wrote to your memory',

@@ -67,7 +67,7 @@ export async function finishSignIn(appId: string): Promise<void> {
   localStorage.setItem(`provider ${appId}`, provider);
 }
 
-/** `isAboutOne`: the page is about one resource, and a missing resource has status 404 too. */
+/** `isAboutOne`: the page is about one resource, so status 404 may only mean that this resource is missing. */
 export const isSignedOut = ({ status, code }: Refused, isAboutOne: boolean): boolean =>
   (status === 401 && code !== 'insufficient_user_authentication') || (status === 404 && !isAboutOne);
 

@@ -22,7 +22,10 @@ const WORDS: Readonly<Record<string, string>> = {
 
 interface Item {
   readonly waits: boolean;
-  /** The sort key: open items that expire first come first; of the other items, those that ended last come first. */
+  /**
+   * The sort key. Of the open items, those that expire first come first; of the other items, those that ended last come
+   * first.
+   */
   readonly at: string;
   readonly href: string;
   readonly title: string;

@@ -32,7 +32,7 @@ export class Bar {
     // Not a form, because frames that embed this page may not allow forms.
     parts.url.addEventListener('keydown', event => {
       if (event.key !== 'Enter' || event.isComposing) return;
-      // The focus moves to the picture, which would otherwise get the Enter key.
+      // The focus moves to the live view, which would otherwise get the Enter key.
       event.preventDefault();
       actions.do({ type: 'navigate', url: addressOf(parts.url.value.trim()) });
       parts.keys.focus({ preventScroll: true });

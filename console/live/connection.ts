@@ -9,7 +9,7 @@ export interface ConnectionListener {
   message(message: ServerMessage): void;
   /** Resolves when the frame has been drawn. */
   frame(head: FrameHead, jpeg: Blob): Promise<void>;
-  /** `lost`: it is being restored. `refused`: it was never open. */
+  /** `lost`: the connection is being restored. `refused`: it was never open. */
   connection(state: 'open' | 'lost' | 'refused'): void;
 }
 

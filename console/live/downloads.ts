@@ -2,7 +2,10 @@
 import type { ServerMessage } from '../../contract/live-messages.ts';
 import { parts } from './parts.ts';
 
-/** If there are more, the oldest one is removed. The session's list of downloads contains all of them. */
+/**
+ * If there are more downloads, the oldest one is removed from view. The session's list of downloads contains all of
+ * them.
+ */
 const SHOWN_MAX = 3;
 const UNITS = ['bytes', 'KB', 'MB', 'GB'] as const;
 

@@ -1,4 +1,4 @@
-// Tells the viewer in control that the shown page was opened by the previous one, and offers a button to go back.
+// Tells the viewer in control that the shown page was opened by the page shown before, and offers a button to go back.
 import { parts } from './parts.ts';
 
 const NAME_CHARACTERS_MAX = 40;

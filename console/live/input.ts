@@ -4,7 +4,7 @@ import type { DriveMessage } from '../../contract/live-messages.ts';
 import { parts } from './parts.ts';
 import type { PictureView } from './picture.ts';
 
-/** An input message without `fence` and `page`, which every input message has. */
+/** An input message without `fence` and `page`, which are part of every input message. */
 export type InputMessage = DriveMessage extends infer One
   ? One extends DriveMessage
     ? Omit<One, 'fence' | 'page'>
@@ -13,9 +13,7 @@ export type InputMessage = DriveMessage extends infer One
 export type SendInput = (message: InputMessage) => void;
 
 const BUTTONS = ['left', 'middle', 'right', 'back', 'forward'] as const;
-/**
- * The key that moves the focus out of the picture to the buttons. In other programs, F6 moves the focus between panes.
- */
+/** The key that moves the focus out of the page to the buttons. In other programs, F6 moves the focus between panes. */
 export const EXIT_KEY = 'F6';
 const MAC = /Mac|iP(hone|ad|od)/.test(navigator.platform);
 /** Content of the hidden text field, so that an on-screen keyboard has something to delete. */
@@ -30,8 +28,8 @@ export class Input {
   #move: { event: PointerEvent } | undefined;
   #composing = false;
   /**
-   * Keys whose press was sent to the page. Only these are released; other keys were pressed while the focus was
-   * elsewhere.
+   * Keys whose key-down was sent to the page. A key-up is sent only for these; other keys were pressed while the focus
+   * was elsewhere.
    */
   readonly #pressed = new Map<string, KeyboardEvent>();
 
@@ -99,7 +97,7 @@ export class Input {
   #flushMove(): void {
     const move = this.#move;
     this.#move = undefined;
-    // The message names the pressed button, because Chromium starts a drag only then.
+    // The message names the mouse button that is down, because Chromium starts a drag only then.
     if (move && this.#hasControl()) this.#mouse('move', move.event, heldButton(move.event.buttons));
   }
 
@@ -161,7 +159,7 @@ export class Input {
       const text = event.clipboardData?.getData('text/plain') ?? '';
       if (this.#hasControl() && text !== '') this.#do({ type: 'text', text });
     });
-    // A key that is pressed when the focus is lost will be released elsewhere, so it is released in the page now.
+    // A key that is down when the focus is lost will go up elsewhere, so its key-up is sent to the page now.
     keys.addEventListener('blur', () => this.#releaseAll());
     keys.addEventListener('copy', event => event.preventDefault());
     keys.addEventListener('cut', event => event.preventDefault());
@@ -201,7 +199,10 @@ export class Input {
     if (this.#hasControl()) for (const event of pressed) this.#send('up', event, false);
   }
 
-  /** All other keys, even Tab and Escape, are sent to the page, so one key must move the focus out of it (WCAG 2.1.2). */
+  /**
+   * All other keys, even Tab and Escape, are sent to the page, so one key must move the focus out of the page (WCAG
+   * 2.1.2).
+   */
   #moveFocusOut(action: 'down' | 'up', event: KeyboardEvent): void {
     event.preventDefault();
     if (action === 'down') parts.control.focus();

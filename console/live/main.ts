@@ -16,20 +16,20 @@ const DISCONNECTED = 'browserbase-disconnected';
 
 const asked = new URLSearchParams(location.search);
 let right: 'view' | 'control' = 'view';
-/** `unknown` while there is no connection. Input would then be lost. */
+/** `unknown` while there is no connection. Any input would then be lost. */
 let who: 'you' | 'other' | 'agent' | 'unknown' = 'unknown';
 let hasDevtools = false;
 let fence = 0;
 let shown = '';
 let noticeTimer: ReturnType<typeof setTimeout> | undefined;
 
-/** Input at a position in the picture. */
+/** The types of input that have a position in the frame. */
 const POINTER_TYPES: ReadonlySet<InputMessage['type']> = new Set(['mouse', 'wheel', 'touch']);
 
 const hasControl = (): boolean => who === 'you';
 const sendInput = (message: InputMessage): void => {
-  // After a change of tabs, the picture still shows the previous page for a moment. Input at that time was meant for
-  // that page and is dropped.
+  // After a change of tabs, the frame still shows the previous page for a moment. Input at that time was meant for the
+  // previous page and is dropped.
   if (POINTER_TYPES.has(message.type) && view.page !== shown) return;
   if (hasControl()) connection.send({ ...message, fence, page: shown } as DriveMessage); // InputMessage lacks only these two
 };

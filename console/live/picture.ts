@@ -1,5 +1,5 @@
-// Draws the newest frame as large as possible, at most at twice its size, and converts coordinates between the screen
-// and the page.
+// Draws the newest frame as large as possible, up to twice its size, and converts coordinates between the screen and
+// the page.
 import type { FrameHead } from '../../contract/live-messages.ts';
 import { parts } from './parts.ts';
 

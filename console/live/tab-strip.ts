@@ -1,5 +1,5 @@
 // The tabs above the live view. Each tab keeps its elements while it exists, because an element that is replaced or
-// moved between press and release gets no click.
+// moved between mouse-down and mouse-up gets no click.
 import type { TabState } from '../../contract/live-messages.ts';
 import { parts } from './parts.ts';
 

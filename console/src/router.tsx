@@ -64,7 +64,7 @@ const sessions = createRoute({
   validateSearch: readFilters,
   component: function Sessions() {
     const { app } = sessions.useParams();
-    // Validated again: the router passes on unknown search parameters too.
+    // The filters are validated again, because the router also passes on unknown search parameters.
     return <SessionsPage key={app} app={app} filters={readFilters(sessions.useSearch())} />;
   },
 });

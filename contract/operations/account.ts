@@ -22,7 +22,7 @@ const READ = { ...ACCOUNT, method: 'GET', isWrite: false } as const;
 const WRITE = { ...ACCOUNT, isWrite: true, unknownFields: 'refuse' } as const;
 const CURRENT_ACCOUNT = { description: 'The account.', schema: CurrentAccount } as const;
 const NEW_COOKIE_HEADER = {
-  description: 'A new session cookie, because the strongest proof that the account can give has changed.',
+  description: 'A new session cookie, because the strongest proof of identity that the account can give has changed.',
 } as const;
 const NEW_COOKIE = { 'set-cookie': NEW_COOKIE_HEADER.description } as const;
 
@@ -53,7 +53,7 @@ export const ACCOUNT_OPERATIONS = {
     path: '/v1/account/sign-out',
     summary: 'Sign out',
     description: 'Ends this session, and removes the cookie.',
-    responses: { 204: { description: 'Signed out.', headers: { 'set-cookie': 'Removes the cookie.' } } },
+    responses: { 204: { description: 'The session has ended.', headers: { 'set-cookie': 'Removes the cookie.' } } },
     errors: [],
   },
   listSignedInSessions: {
@@ -89,7 +89,7 @@ export const ACCOUNT_OPERATIONS = {
     path: '/v1/account/step-up',
     summary: 'Prove your identity again',
     description:
-      'Some operations require a proof that is at most five minutes old and as strong as the account is able to give. Changes the cookie. At most ten failures in ten minutes.',
+      'Some operations require a proof of identity that is at most five minutes old and as strong as the account is able to give. This operation accepts such a proof and changes the cookie. At most ten failures in ten minutes.',
     body: StepUp,
     bodyExample: { method: 'totp', code: '123456' },
     responses: { 200: { ...CURRENT_ACCOUNT, headers: NEW_COOKIE } },
@@ -147,7 +147,7 @@ export const ACCOUNT_OPERATIONS = {
     description: 'The passkey can no longer be used.',
     stepUp: true,
     params: PasskeyParams,
-    responses: { 204: { description: 'Removed.' } },
+    responses: { 204: { description: 'The passkey was removed.' } },
     errors: ['not_found'],
   },
   beginTotp: {
@@ -155,7 +155,7 @@ export const ACCOUNT_OPERATIONS = {
     method: 'POST',
     path: '/v1/account/totp',
     summary: 'Begin using an authenticator app',
-    description: 'Returns a new seed. Codes are required only after one has been confirmed.',
+    description: 'Returns a new seed. Codes are not required until one code has been confirmed.',
     stepUp: true,
     responses: { 200: { description: 'The seed.', schema: TotpSecret } },
     errors: ['not_ready'],
@@ -180,7 +180,7 @@ export const ACCOUNT_OPERATIONS = {
     summary: 'Stop using an authenticator app',
     description: 'Removes the seed and the recovery codes.',
     stepUp: true,
-    responses: { 204: { description: 'Removed.' } },
+    responses: { 204: { description: 'The seed and the recovery codes were removed.' } },
     errors: [],
   },
   renewRecoveryCodes: {
@@ -199,7 +199,7 @@ export const ACCOUNT_OPERATIONS = {
     path: '/v1/account/email/verification',
     summary: 'Request a code that verifies the e-mail address',
     description: 'Sends a code to the address of the account.',
-    responses: { 202: { description: 'Accepted.', schema: EmailCodeSent } },
+    responses: { 202: { description: 'The e-mail with the code is queued.', schema: EmailCodeSent } },
     errors: ['not_ready', 'rate_limited'],
   },
   verifyEmail: {

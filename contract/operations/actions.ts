@@ -191,7 +191,7 @@ export const ACTION_OPERATIONS = {
     params: ActionParams,
     body: DecideAction,
     bodyExample: { decision: 'approve', digest: `sha256:${'4be1'.repeat(16)}` },
-    responses: { 200: { description: 'Decided.', schema: ApplicationAction } },
+    responses: { 200: { description: 'The Action has been decided.', schema: ApplicationAction } },
     errors: [
       'not_found',
       'permission_denied',

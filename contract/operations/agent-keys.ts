@@ -59,7 +59,7 @@ export const AGENT_KEY_OPERATIONS = {
     method: 'GET',
     path: '/v1/applications/{appId}/agent-keys/{keyId}',
     summary: 'Read an agent key',
-    description: 'Returns one key, without the key itself.',
+    description: 'Returns the details of one key, without the secret.',
     credential: 'account',
     scopes: READ_APPLICATIONS,
     isWrite: false,
@@ -100,7 +100,7 @@ export const AGENT_KEY_OPERATIONS = {
     mount: 'native',
     params: AgentKeyParams,
     query: RevokeAgentKeyQuery,
-    responses: { 204: { description: 'Revoked.' } },
+    responses: { 204: { description: 'The key was revoked.' } },
     errors: ['not_found'],
   },
   rotateAgentKey: {

@@ -21,7 +21,7 @@ export const CERTIFICATE_OPERATIONS = {
       example: 'ca.pem',
       description: 'A PEM file with one or more certificates, or a DER file with one certificate. At most 1 MB.',
     },
-    responses: { 200: { description: 'The certificates that were read.', schema: Certificate } },
+    responses: { 200: { description: 'The certificates that the file contains.', schema: Certificate } },
     errors: ['missing_file', 'invalid_file', 'limit_reached'],
   },
   listCertificates: {
@@ -63,7 +63,7 @@ export const CERTIFICATE_OPERATIONS = {
     isWrite: true,
     mount: 'both',
     params: CertificateParams,
-    responses: { 204: { description: 'Deleted.' } },
+    responses: { 204: { description: 'The upload was deleted.' } },
     errors: ['not_found'],
   },
 } as const satisfies Readonly<Record<string, Operation>>;

@@ -130,14 +130,14 @@ export const CONFIGURED_OPERATIONS = {
     path: `${OPERATIONS}/{id}`,
     summary: 'Delete an operation',
     description:
-      'Deletes an operation that is not published. Its id can be used again, with higher revisions. Requires the role admin.',
+      'Deletes an operation that is not published. Its id can be used again; the new operation then has higher revision numbers. Requires the role admin.',
     credential: 'account',
     scopes: WRITE,
     isWrite: true,
     mount: 'native',
     params: ConfiguredOperationParams,
     headers: IfMatchHeader,
-    responses: { 204: { description: 'Deleted.' } },
+    responses: { 204: { description: 'The operation was deleted.' } },
     errors: ['not_found', 'not_ready', 'precondition_failed', 'precondition_required'],
   },
 } as const satisfies Readonly<Record<string, Operation>>;

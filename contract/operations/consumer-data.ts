@@ -71,7 +71,7 @@ export const CONSUMER_DATA_OPERATIONS = {
     isWrite: true,
     body: DeleteMemory,
     bodyExample: { key: 'address.home' },
-    responses: { 200: { description: 'Deleted.', schema: DeletedMemory } },
+    responses: { 200: { description: 'The number of items that were deleted.', schema: DeletedMemory } },
     errors: ['not_found'],
   },
   giveConsumerConsent: {

@@ -1,4 +1,4 @@
-// Commands of consumers about hand-offs that name them.
+// Commands with which consumers list, read and claim the hand-offs that name them.
 import { ConsumerHandoff, ConsumerHandoffPage, HandoffRef, ListConsumerHandoffs } from '../consumer-handoffs.ts';
 import { ClaimedHandoff } from '../handoffs.ts';
 import type { Operation } from '../operation.ts';
@@ -23,7 +23,7 @@ export const CONSUMER_HANDOFF_OPERATIONS = {
     path: `${COMMANDS_PATH}/handoffs.get`,
     summary: 'Read a hand-off of a consumer',
     description:
-      'Returns who is asking, what they are asking for, and the page concerned, before the consumer takes control.',
+      'Returns who is asking for the hand-off, what they are asking for, and the page concerned. Used before the consumer takes control.',
     isWrite: false,
     body: HandoffRef,
     bodyExample: { id: ID },

@@ -85,8 +85,8 @@ const ENDED = {
   200: { description: 'Signed out of this service. `logoutUrl` signs out of the provider as well.', schema: EndedConsumerSession, headers: REMOVES_COOKIE },
   204: { description: 'Signed out. The provider has no address for signing out.', headers: REMOVES_COOKIE },
 } as const;
-const SIGNED_IN_RESPONSES = { 200: { description: 'Signed in.', schema: HostedSignInResult } } as const;
-const CODE_SENT_RESPONSES = { 202: { description: 'Accepted.', schema: EmailCodeSent } } as const;
+const SIGNED_IN_RESPONSES = { 200: { description: 'The consumer is signed in.', schema: HostedSignInResult } } as const;
+const CODE_SENT_RESPONSES = { 202: { description: 'The request was accepted. A code is sent only to an address that can sign in.', schema: EmailCodeSent } } as const;
 
 export const CONSUMER_OPERATIONS = {
   // ---- sessions
@@ -95,10 +95,10 @@ export const CONSUMER_OPERATIONS = {
     path: `${COMMANDS_PATH}/session.start`,
     summary: 'Start a sign-in',
     description:
-      'Returns the address that the browser of the consumer must open. The browser comes back to `redirectUri` with `code`, `state` and `iss`, or with `error`. At most 30 requests per minute and address.',
+      'Returns the address that the browser of the consumer must open. The browser comes back to `redirectUri` with `code`, `state` and `iss`, or with `error`. At most 30 requests per minute from one IP address.',
     body: StartConsumerSession,
     bodyExample: { redirectUri: 'https://shop.example/signed-in', codeChallenge: CHALLENGE, state: 'k3' },
-    responses: { 200: { description: 'Started.', schema: StartedConsumerSession } },
+    responses: { 200: { description: 'The sign-in was started.', schema: StartedConsumerSession } },
     errors: ['not_found', 'feature_unavailable', 'rate_limited', 'upstream_failed'],
   },
   exchangeConsumerCode: {
@@ -121,7 +121,7 @@ export const CONSUMER_OPERATIONS = {
     path: `${COMMANDS_PATH}/session.refresh`,
     summary: 'Refresh the session of a consumer',
     description:
-      'Returns new tokens and invalidates the old ones. If a refresh token is sent a second time, the session ends, because one of the two holders must have stolen it.',
+      'Returns new tokens and invalidates the old ones. If a refresh token is sent a second time, the session ends, because one of the two senders must have stolen the token.',
     body: RefreshConsumerSession,
     bodyExample: { refreshToken: 'bcr_…' },
     responses: TOKEN_RESPONSES,
@@ -131,7 +131,7 @@ export const CONSUMER_OPERATIONS = {
     ...CONSUMER_COMMAND,
     path: `${COMMANDS_PATH}/session.get`,
     summary: 'Read the session of a consumer',
-    description: 'Returns who is signed in, and how they proved it.',
+    description: 'Returns which consumer is signed in, and how the consumer proved their identity.',
     isWrite: false,
     responses: { 200: { description: 'The session.', schema: ConsumerSession } },
     errors: ['not_found'],
@@ -184,7 +184,7 @@ export const CONSUMER_OPERATIONS = {
     ...HOSTED,
     path: `${COMMANDS_PATH}/hosted.password`,
     summary: 'Sign a consumer in with a password',
-    description: 'Signs in with a password. At most ten failures per consumer and address in ten minutes.',
+    description: 'Signs in with a password. At most ten failures in ten minutes per consumer and IP address.',
     body: HostedPassword,
     bodyExample: { signIn: ID, email: 'kim@example.com', password: 'correct horse battery staple' },
     responses: SIGNED_IN_RESPONSES,
@@ -195,7 +195,7 @@ export const CONSUMER_OPERATIONS = {
     path: `${COMMANDS_PATH}/hosted.code`,
     summary: 'Send a consumer a code',
     description:
-      'Sends a code that is valid for ten minutes by e-mail, to a consumer or, while registration is open, to anyone. The response does not reveal which.',
+      'Sends a code by e-mail, to a consumer or, while registration is open, to anyone. The code is valid for ten minutes. The response does not reveal whether the address belongs to a consumer.',
     body: HostedCode,
     bodyExample: { signIn: ID, email: 'kim@example.com' },
     responses: CODE_SENT_RESPONSES,
@@ -272,7 +272,7 @@ export const CONSUMER_OPERATIONS = {
       'Destroys the profile, the memory and the passkeys, ends all sessions and consents, and cancels open Actions. Receipts remain, without a name. Cannot be undone. Requires a proof of identity from the last five minutes.',
     isWrite: true,
     stepUp: true,
-    responses: { 202: { description: 'Deleted.', headers: REMOVES_COOKIE } },
+    responses: { 202: { description: 'The consumer was deleted.', headers: REMOVES_COOKIE } },
     errors: ['not_found', 'insufficient_user_authentication'],
   },
   linkConsumerProfile: {

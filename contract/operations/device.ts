@@ -24,7 +24,7 @@ export const DEVICE_OPERATIONS = {
     path: '/v1/device/authorizations',
     summary: 'Start a device authorization',
     description:
-      'Returns a code for a person to approve in a browser, and a device code to collect the token with (RFC 8628). Codes are valid for ten minutes. Unknown parameters are ignored. At most 30 per minute and address.',
+      'Returns a code for a person to approve in a browser, and a device code with which the program collects the token (RFC 8628). Codes are valid for ten minutes. Unknown parameters are ignored. At most 30 requests per minute from one IP address.',
     credential: 'public',
     isWrite: true,
     oauth: true,
@@ -32,7 +32,7 @@ export const DEVICE_OPERATIONS = {
     bodyExample: { client_id: 'my-agent', scope: 'applications:read keys:write' },
     responses: {
       200: { description: 'The authorization was started by a request with a form body.', schema: StartedDevice },
-      201: { description: 'Started.', schema: StartedDevice },
+      201: { description: 'The authorization was started.', schema: StartedDevice },
     },
     errors: ['invalid_scope', 'invalid_target', 'rate_limited', 'busy', 'database_unreachable'],
   },
@@ -42,7 +42,7 @@ export const DEVICE_OPERATIONS = {
     path: '/v1/device/authorizations',
     summary: 'Read and claim a device authorization',
     description:
-      'Returns what the program with this code requests. The first person who reads the request claims it: from then on, it does not exist for anyone else. After ten wrong codes within ten minutes, per person and per address, the status is 429.',
+      'Returns what the program with this code requests. The first person who reads the request claims it: from then on, it does not exist for anyone else. After ten wrong codes within ten minutes, by one person or from one IP address, the status is 429.',
     credential: 'human',
     isWrite: true,
     query: UserCodeQuery,
@@ -60,7 +60,7 @@ export const DEVICE_OPERATIONS = {
     isWrite: false,
     params: DeviceParams,
     query: DeviceStatusQuery,
-    responses: { 200: { description: 'The state.', schema: DeviceState } },
+    responses: { 200: { description: 'The state of the authorization.', schema: DeviceState } },
     errors: ['not_found', 'rate_limited'],
   },
   decideDeviceAuthorization: {
@@ -79,7 +79,7 @@ export const DEVICE_OPERATIONS = {
       decision: 'approve',
       applicationIds: ['0199f7c2-6a64-7a0e-9a53-0f1c3a2f7d10'],
     },
-    responses: { 200: { description: 'Decided.', schema: DecidedDevice } },
+    responses: { 200: { description: 'The request was approved or denied.', schema: DecidedDevice } },
     errors: [
       'not_found',
       'already_decided',
@@ -95,7 +95,7 @@ export const DEVICE_OPERATIONS = {
     path: '/v1/device/tokens',
     summary: 'Collect the token of a device authorization',
     description:
-      'The token endpoint (RFC 6749, RFC 8628). Repeat the request every `interval` seconds while the response is `authorization_pending`; after `slow_down`, wait five seconds longer each time. The token is issued once. If its device code is sent again later, the token is revoked.',
+      'The token endpoint (RFC 6749, RFC 8628). Repeat the request every `interval` seconds while the response is `authorization_pending`; after each `slow_down`, increase the interval by five seconds. The token is issued once. If the device code is sent again after that, the token is revoked.',
     credential: 'public',
     isWrite: true,
     oauth: true,

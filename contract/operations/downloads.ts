@@ -53,7 +53,7 @@ export const DOWNLOAD_OPERATIONS = {
     isWrite: true,
     mount: 'both',
     params: DownloadParams,
-    responses: { 204: { description: 'Deleted.' } },
+    responses: { 204: { description: 'The file was deleted.' } },
     errors: ['not_found', 'storage_unreachable'],
   },
   readLinkedFile: {
@@ -62,7 +62,7 @@ export const DOWNLOAD_OPERATIONS = {
     path: '/v1/browsers/files/{token}',
     summary: 'Read the file of a signed link',
     description:
-      'The target of a `downloadUrl`. Requires no key and can be read by pages of any origin. Valid for 6 hours, or until the file is deleted.',
+      'Returns the file that a `downloadUrl` links to. Requires no key and can be read by pages of any origin. The link is valid for 6 hours, or until the file is deleted.',
     credential: 'public',
     isWrite: false,
     mount: 'native',

@@ -9,7 +9,7 @@ export const EXTENSION_OPERATIONS = {
     path: '/v1/browsers/extensions',
     summary: 'Upload an extension',
     description:
-      'Stores an extension for sessions that name it in `extensionIds`. The file is a zip archive with `manifest.json` at its root, or a CRX3 file with a valid signature. The manifest version must be 3. The whole archive is checked before it is stored; `details.reason` of a refusal is a stable code for what is wrong. At most 1000 extensions per application. An extension that no session has named for 90 days is deleted, unless the operator configured another period.',
+      'Stores an extension for sessions that name it in `extensionIds`. The file is a zip archive with `manifest.json` at its root, or a CRX3 file with a valid signature. The manifest version must be 3. The whole archive is checked before it is stored; if it is refused, `details.reason` is a stable code for what is wrong. At most 1000 extensions per application. An extension that no session has named for 90 days is deleted, unless the operator configured another period.',
     credential: 'agentKey',
     scopes: ['browsers:write'],
     isWrite: true,
@@ -48,7 +48,7 @@ export const EXTENSION_OPERATIONS = {
     isWrite: true,
     mount: 'both',
     params: ExtensionParams,
-    responses: { 204: { description: 'Deleted.' } },
+    responses: { 204: { description: 'The extension was deleted.' } },
     errors: ['not_found'],
   },
 } as const satisfies Readonly<Record<string, Operation>>;

@@ -34,7 +34,7 @@ export const HANDOFF_OPERATIONS = {
     path: HANDOFFS,
     summary: 'Request a hand-off',
     description:
-      'Requests that a person take control of a running session: a member, whoever has a link, or an end user of the application. While the person has control, input of the agent waits, and continues afterwards on the same connection. A session can have only one open hand-off; a viewer in control counts as one. Available to agent keys, and to members with the role developer.',
+      'Requests that a person take control of a running session: a member, whoever has a link, or an end user of the application. While the person has control, input from the agent waits; it continues afterwards on the same connection. A session can have only one open hand-off, and a viewer in control counts as one. Available to agent keys, and to members with the role developer.',
     credential: 'agentKeyOrAccount',
     scopes: ['handoffs:write'],
     isWrite: true,
@@ -87,7 +87,7 @@ export const HANDOFF_OPERATIONS = {
     path: `${HANDOFFS}/{id}/claim`,
     summary: 'Claim a hand-off',
     description:
-      'Gives the caller control of the session. For a signed-in person with the role developer, or for anyone who has the secret of the claim link. Only one of several concurrent requests gets control. For a payment, a signed-in person must have proved their identity recently.',
+      'Gives the caller control of the session. Available to signed-in people with the role developer, and to anyone who has the secret of the claim link. Only one of several concurrent requests gets control. For a payment, a signed-in person must have proved their identity recently.',
     credential: 'handoffClaimer',
     isWrite: true,
     params: HandoffParams,
@@ -107,7 +107,7 @@ export const HANDOFF_OPERATIONS = {
     method: 'POST',
     path: `${HANDOFFS}/{id}/renew`,
     summary: 'Renew a lease',
-    description: 'Extends control by the length of a lease, counted from now.',
+    description: 'Renews the lease for its full length, counted from now.',
     credential: 'handoffLease',
     isWrite: true,
     params: HandoffParams,
@@ -120,7 +120,7 @@ export const HANDOFF_OPERATIONS = {
     path: `${HANDOFFS}/{id}/complete`,
     summary: 'Complete a hand-off',
     description:
-      'Ends control, and lets the input of the agent continue. Only the person in control can do this, not the agent.',
+      'Ends the control of the person, and lets the input of the agent continue. Only the person in control can do this, not the agent.',
     credential: 'handoffLease',
     isWrite: true,
     unknownFields: 'refuse',

@@ -13,7 +13,7 @@ export const HOST_OPERATIONS = {
     method: 'GET',
     path: '/v1/operator/host',
     summary: 'Read the host',
-    description: `Returns the current state of the machine and of the server process, and their resource use over the last hours. ${OPERATOR_ONLY}`,
+    description: `Returns the current state of the machine and of the server process, and their resource use over the last few hours. ${OPERATOR_ONLY}`,
     credential: 'account',
     scopes: READ_APPLICATIONS,
     isWrite: false,
@@ -67,7 +67,7 @@ export const HOST_OPERATIONS = {
     path: '/v1/operator/hosts/{hostId}',
     summary: 'Drain a host',
     description:
-      'Sets whether the host gets new sessions, as `berth hosts drain` and `undrain` do. Sessions that are running on it continue. Only for the account that was set up at the first start, after a recent proof of identity.',
+      'Sets whether the host gets new sessions, as `berth hosts drain` and `undrain` do. Sessions that are already running on the host continue. Only for the account that was set up at the first start, after a recent proof of identity.',
     credential: 'human',
     stepUp: true,
     isWrite: true,

@@ -105,8 +105,8 @@ export const IDENTITY_OPERATIONS = {
       scopes: ['profile'],
     },
     responses: {
-      200: { description: 'Replaced.', schema: ConsumerProvider, headers: ETAG },
-      201: { description: 'Added.', schema: ConsumerProvider, headers: ETAG },
+      200: { description: 'The provider was replaced.', schema: ConsumerProvider, headers: ETAG },
+      201: { description: 'The provider was added.', schema: ConsumerProvider, headers: ETAG },
     },
     errors: ['not_found', 'precondition_failed', 'precondition_required', 'limit_reached', 'upstream_failed'],
   },
@@ -123,7 +123,7 @@ export const IDENTITY_OPERATIONS = {
     mount: 'native',
     params: ProviderParams,
     headers: IfMatchHeader,
-    responses: { 204: { description: 'Removed.' } },
+    responses: { 204: { description: 'The provider was removed.' } },
     errors: ['not_found', 'precondition_failed', 'precondition_required'],
   },
 } as const satisfies Readonly<Record<string, Operation>>;

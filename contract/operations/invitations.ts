@@ -57,7 +57,7 @@ export const INVITATION_OPERATIONS = {
     isWrite: true,
     mount: 'native',
     params: InvitationParams,
-    responses: { 204: { description: 'Revoked.' } },
+    responses: { 204: { description: 'The invitation was revoked.' } },
     errors: ['not_found'],
   },
   acceptInvitation: {

@@ -44,12 +44,12 @@ export const MEMBER_OPERATIONS = {
     path: '/v1/applications/{appId}/members/{accountId}',
     summary: 'Remove a member, or leave',
     description:
-      'Takes effect at once, also for tokens of the account. Requires the role admin; removing an owner requires the role owner and a step-up. Every member may leave, except the last owner. Agent keys that the member issued stay valid. Pending invitations of the member are revoked.',
+      'Takes effect at once, including for tokens of the account. Requires the role admin; removing an owner requires the role owner and a step-up. Every member may leave, except the last owner. Agent keys that the member issued stay valid. Pending invitations of the member are revoked.',
     credential: 'human',
     isWrite: true,
     mount: 'native',
     params: MemberParams,
-    responses: { 204: { description: 'Removed.' } },
+    responses: { 204: { description: 'The member was removed.' } },
     errors: ['not_found', 'permission_denied', 'insufficient_user_authentication', 'last_owner'],
   },
 } as const satisfies Readonly<Record<string, Operation>>;

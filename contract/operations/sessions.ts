@@ -6,10 +6,7 @@ import type { Operation } from '../operation.ts';
 import { CreateSession, Session, SessionParams, SessionQuery, UpdateSession } from '../sessions.ts';
 import { ADMISSION_HEADERS } from './shared.ts';
 
-/**
- * Settings without which a session could reach, keep or show more than the caller intends, each with alternative names
- * that callers may use.
- */
+/** Settings that restrict what a session can reach, keep or show, each with alternative names that callers may use. */
 const PROTECTING_FIELDS = {
   'browserSettings.networkPolicy': ['network'],
   'browserSettings.allowedDomains': ['domains', 'allowedHosts'],

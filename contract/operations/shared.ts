@@ -14,7 +14,7 @@ export const UNBUFFERED_HEADERS = {
   'x-accel-buffering': 'For a stream, `no`, which tells reverse proxies not to buffer it.',
 } as const;
 
-/** Headers of a file that may be requested in ranges. */
+/** Response headers for a file of which a caller may request byte ranges. */
 export const FILE_HEADERS = {
   ETag: 'SHA-256 of the content in double quotes. Send it as `If-None-Match` or `If-Range`.',
   'accept-ranges': '`bytes`.',

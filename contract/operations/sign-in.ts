@@ -14,7 +14,7 @@ import {
 } from '../sign-in.ts';
 
 const SIGNED_IN = {
-  description: 'Signed in, or a second factor is required.',
+  description: 'The person is signed in, or a second factor is required.',
   schema: SignInResult,
   headers: { 'set-cookie': 'The sign-in cookie, once signed in.' },
 } as const;
@@ -35,7 +35,7 @@ export const SIGN_IN_OPERATIONS = {
     path: '/v1/sign-in/setup',
     summary: 'Create the first account',
     description:
-      'Takes the secret of a link that was printed by the first start or by the command `berth accounts link`. The link works once, for 24 hours. Signs in.',
+      'Signs in with the secret of a link that was printed at the first start or by the command `berth accounts link`. The link works once, within 24 hours.',
     body: SetUpAccount,
     bodyExample: { token: 'bsl_…', name: 'Ada', email: 'ada@example.com', password: 'correct horse battery staple' },
     responses: { 200: SIGNED_IN },
@@ -56,7 +56,7 @@ export const SIGN_IN_OPERATIONS = {
     ...POST,
     path: '/v1/sign-in/password',
     summary: 'Sign in with a password',
-    description: 'At most ten failures per account and address in ten minutes.',
+    description: 'At most ten failures in ten minutes per account and IP address.',
     body: SignInWithPassword,
     bodyExample: { email: 'ada@example.com', password: 'correct horse battery staple' },
     responses: { 200: SIGNED_IN },
@@ -78,17 +78,17 @@ export const SIGN_IN_OPERATIONS = {
     path: '/v1/sign-in/email-code',
     summary: 'Request a code by e-mail',
     description:
-      'Sends a six-digit code that is valid for ten minutes, if the account exists. The response does not reveal whether it exists.',
+      'If the account exists, sends a six-digit code, which is valid for ten minutes. The response does not reveal whether the account exists.',
     body: RequestEmailCode,
     bodyExample: { email: 'ada@example.com' },
-    responses: { 202: { description: 'Accepted.', schema: EmailCodeSent } },
+    responses: { 202: { description: 'The request was accepted. A code is sent only if the account exists.', schema: EmailCodeSent } },
     errors: ['cross_site_request', 'rate_limited'],
   },
   signInWithEmailCode: {
     ...POST,
     path: '/v1/sign-in/email-code/verify',
     summary: 'Sign in with a code by e-mail',
-    description: 'Five wrong codes invalidate the ticket. The address then counts as verified.',
+    description: 'The correct code signs the person in and verifies the e-mail address. Five wrong codes invalidate the ticket.',
     body: SignInWithEmailCode,
     bodyExample: { ticket: '0199f7c2-6a64-7a0e-9a53-0f1c3a2f7d11', code: '123456' },
     responses: { 200: SIGNED_IN },

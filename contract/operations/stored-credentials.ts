@@ -62,8 +62,8 @@ export const STORED_CREDENTIAL_OPERATIONS = {
     body: WriteStoredCredential,
     bodyExample: { type: 'api_key', value: { key: 'key-of-the-shop' }, hosts: ['api.shop.example'] },
     responses: {
-      200: { description: 'Rotated.', schema: StoredCredential, headers: ETAG },
-      201: { description: 'Written.', schema: StoredCredential, headers: ETAG },
+      200: { description: 'The credential was rotated.', schema: StoredCredential, headers: ETAG },
+      201: { description: 'The credential was created.', schema: StoredCredential, headers: ETAG },
     },
     errors: ['not_found', 'precondition_failed', 'precondition_required', 'limit_reached'],
   },
@@ -88,7 +88,7 @@ export const STORED_CREDENTIAL_OPERATIONS = {
     path: `${CREDENTIALS}/{id}`,
     summary: 'Delete a credential',
     description:
-      'Destroys the value and its earlier versions at once. Refused while a published operation names the credential, except with `force`. Requires the role admin.',
+      'Destroys the value and its earlier versions at once. Refused while a published operation names the credential, unless `force` is set. Requires the role admin.',
     credential: 'account',
     scopes: WRITE,
     isWrite: true,
@@ -96,7 +96,7 @@ export const STORED_CREDENTIAL_OPERATIONS = {
     params: StoredCredentialParams,
     query: DeleteStoredCredentialQuery,
     headers: IfMatchHeader,
-    responses: { 204: { description: 'Deleted.' } },
+    responses: { 204: { description: 'The credential was deleted.' } },
     errors: ['not_found', 'not_ready', 'precondition_failed', 'precondition_required'],
   },
 } as const satisfies Readonly<Record<string, Operation>>;

@@ -69,7 +69,7 @@ export const TOKEN_OPERATIONS = {
     isWrite: true,
     mount: 'native',
     params: TokenParams,
-    responses: { 204: { description: 'Revoked.' } },
+    responses: { 204: { description: 'The token was revoked.' } },
     errors: ['permission_denied', 'not_found'],
   },
   revokeSentToken: {
@@ -78,7 +78,7 @@ export const TOKEN_OPERATIONS = {
     path: '/v1/account/tokens/revoke',
     summary: 'Revoke a token by its value',
     description:
-      'For OAuth clients (RFC 7009): whoever has a token can revoke it. Always succeeds, even if the token is unknown, expired or revoked. Takes effect at once, in every process. At most 60 per minute and address.',
+      'For OAuth clients (RFC 7009): whoever has a token can revoke it. Always succeeds, even if the token is unknown, expired or revoked. Takes effect at once, in every process. At most 60 requests per minute from one IP address.',
     credential: 'public',
     isWrite: true,
     mount: 'native',

@@ -88,7 +88,7 @@ export const TOPUP_OPERATIONS = {
     path: '/v1/topups/manual/auto',
     summary: 'Set automatic top-up',
     description:
-      'Requires a provider that supports automatic payment. `manual` does not, so the request is refused with `feature_unavailable`. Requires the role owner and a recent proof of identity.',
+      'Configures automatic top-ups, which require a provider that supports automatic payment. `manual` does not, so the request is refused with `feature_unavailable`. Requires the role owner and a recent proof of identity.',
     credential: 'human',
     stepUp: true,
     isWrite: true,

@@ -94,7 +94,7 @@ export const WEBHOOK_OPERATIONS = {
     summary: 'Delete a webhook',
     description: 'Deletes the webhook, its key and its deliveries. Requires the role developer.',
     params: WebhookParams,
-    responses: { 204: { description: 'Deleted.' } },
+    responses: { 204: { description: 'The webhook was deleted.' } },
     errors: ['not_found'],
   },
   rotateWebhookKey: {

@@ -1,13 +1,13 @@
-// Reads that wait for a change. They are woken by a notification of the database. They also poll, because a
-// notification may be lost, and because there is no notification when something expires.
+// Requests that wait until a value has changed. They are woken by a notification of the database. They also poll,
+// because a notification may be lost, and because there is no notification when something expires.
 import type { Channel, Store } from '../engines/store/store.ts';
 import type { Clock } from '../kit/clock.ts';
 import { Notices } from '../kit/notices.ts';
 import type { Closeable } from '../kit/scope.ts';
 
-/** Maximum number of requests that can wait at the same time. Further requests are answered at once. */
+/** Maximum number of requests that can wait at the same time. Further requests get a response at once. */
 const WAITING_MAX = 1_000;
-/** Limit for one caller, so that no caller can take all places. */
+/** Maximum number of waiting requests per caller, so that no caller can take all places. */
 const WAITING_PER_CALLER_MAX = 50;
 const LOOK_MS = 5_000;
 
@@ -18,9 +18,9 @@ export interface FollowingParts {
 
 /** What a request waits for. */
 export interface Followed<T> {
-  /** Whether a notification with this text is about it. */
+  /** Whether a notification with this text concerns the value. */
   readonly concerns: (notification: string) => boolean;
-  /** The caller, if callers are counted separately. */
+  /** The caller, if the waiting requests of each caller are limited. */
   readonly caller?: string;
   readonly read: () => Promise<T>;
   readonly isChanged: (value: T) => boolean;
@@ -89,7 +89,7 @@ export class Following implements Closeable {
     }
   }
 
-  /** Whether every request is answered at once. */
+  /** Whether the maximum number of requests are waiting. Every other request then gets a response at once. */
   get isFull(): boolean {
     return this.#waiting.size >= WAITING_MAX;
   }

@@ -7,9 +7,9 @@ export const KEPT_MS = 31 * 24 * 60 * 60_000;
 export interface ForgetOptions {
   /** Returns the number of sessions that were deleted, at most `batch`. */
   readonly forget: (endedBefore: Date, batch: number) => Promise<number>;
-  /** Sessions per statement. */
+  /** Maximum number of sessions per statement. */
   readonly batch: number;
-  /** Statements per run: a long backlog is deleted in several runs. */
+  /** Maximum number of statements per run. A long backlog is deleted in several runs. */
   readonly batchesMax: number;
 }
 

@@ -1,7 +1,7 @@
 // A period of time that a caller asked for.
 import { invalidRequest } from './faults.ts';
 
-/** As in the query of a request: ISO 8601. */
+/** A period as in the query of a request, with times in ISO 8601. */
 export interface PeriodQuery {
   readonly from?: string;
   readonly to?: string;
@@ -9,7 +9,7 @@ export interface PeriodQuery {
 
 export interface Period {
   readonly from?: Date;
-  /** Not part of the period itself. */
+  /** The end, which is not part of the period. */
   readonly to?: Date;
 }
 

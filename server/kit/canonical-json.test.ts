@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { canonicalJson, digestOf } from './canonical-json.ts';
 
 test('matches the examples in RFC 8785', () => {
-  // The examples in sections 3.2.2 and 3.2.3 (the order of members).
+  // The examples in RFC 8785, sections 3.2.2 and 3.2.3 (the order of members).
   const example = {
     numbers: [Number('333333333.33333329'), 1e30, 4.5, 2e-3, 0.000000000000000000000000001, -0],
     string: '\u20ac$\u000f\u000aA\'\u0042\u0022\u005c\\"/',

@@ -1,11 +1,11 @@
-// The only file that reads the time. Everything with a deadline takes a Clock, so that a test can advance it.
+// The only file that reads the time. Everything with a deadline takes a Clock, so that a test can advance the time.
 import { performance } from 'node:perf_hooks';
 import { setTimeout as timer } from 'node:timers/promises';
 
 export interface Clock {
   /** Wall time. */
   now(): Date;
-  /** Monotonic milliseconds, for durations. */
+  /** Monotonic time in milliseconds, for durations. */
   monotonicMs(): number;
   /** Resolves after `ms`, or rejects with the signal's reason. */
   sleep(ms: number, signal?: AbortSignal): Promise<void>;

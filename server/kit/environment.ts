@@ -9,7 +9,7 @@ const PREFIX = 'BERTH_';
 const CLIENT_VARIABLES: ReadonlySet<string> = new Set(['BERTH_KEY', 'BERTH_TOKEN', 'BERTH_URL']);
 
 export class BadConfig extends Error {
-  /** One or two sentences for each error. */
+  /** Each complaint is one or two sentences about one error. */
   constructor(complaints: readonly string[]) {
     super(complaints.join('\n'));
     this.name = 'BadConfig';

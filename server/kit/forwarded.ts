@@ -5,7 +5,7 @@ import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 export interface ForwardedFrom {
   /** The host that passed the request on. */
   readonly host: string;
-  /** The client as that host saw it: its IP address, and its end of the connection. */
+  /** The client as that host saw it: its IP address, and the address and port at its end of the connection. */
   readonly ip: string;
   readonly address: string;
   readonly port?: number;

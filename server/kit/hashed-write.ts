@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto';
 import type { FileHandle } from 'node:fs/promises';
 
-/** The size and the digest of what was written. */
+/** The size and the digest of the bytes that were written. */
 export interface Stored {
   readonly size: number;
   /** SHA-256 in lower-case hex. */
@@ -52,7 +52,7 @@ async function writeAll(file: FileHandle, chunks: readonly Uint8Array[]): Promis
   }
 }
 
-/** The chunks that remain after a short write. */
+/** The chunks that remain after an incomplete write. */
 function behind(chunks: readonly Uint8Array[], written: number): readonly Uint8Array[] {
   let bytes = written;
   const at = chunks.findIndex(chunk => {

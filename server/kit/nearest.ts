@@ -1,6 +1,6 @@
 // Finds the word in a list that is most similar to another word, by the number of letters to add, remove or replace.
 
-/** A word with fewer letters per mistake than this is not regarded as misspelt. */
+/** The minimum number of letters per mistake. A word with more mistakes for its length is not regarded as misspelt. */
 const LETTERS_PER_MISTAKE = 4;
 
 /** Returns the most similar word; of several equally similar ones, the first. Undefined if there are no words. */

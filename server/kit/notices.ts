@@ -15,7 +15,7 @@ export class Notices {
     this.#sleep?.abort();
   }
 
-  /** Resolves when a notification has arrived since the last call, or after `ms`. */
+  /** Resolves as soon as a notification has arrived since the previous call, but after `ms` at the latest. */
   async next(ms: number): Promise<void> {
     if (!this.#isNoted) {
       this.#sleep = new AbortController();

@@ -1,12 +1,12 @@
 // The share of the host's processors that is busy, from the counters of the kernel.
 import { cpus } from 'node:os';
 
-/** The kernel counts in steps of 10 ms for each processor. */
+/** Not shorter, because the kernel counts in steps of 10 ms for each processor. */
 const MEASURED_MS_MIN = 200;
 
 /**
- * Returns a function that returns the share of all processors (0 to 1) that was busy since its previous call. If that
- * was too recent, it returns the previous result again.
+ * Returns a function that returns the share of all processors (0 to 1) that was busy since its previous call. If the
+ * previous call was too recent, the function returns the previous result again.
  */
 export function processorShare(): () => number {
   let before = processorTimes();

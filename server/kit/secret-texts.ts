@@ -23,12 +23,12 @@ export class SecretTexts {
     return [...this.#texts];
   }
 
-  /** The texts as pages may show them: in each encoding in which they are removed from other texts. */
+  /** All encodings in which pages may show the texts. They are removed from other texts in the same encodings. */
   get forms(): readonly string[] {
     return this.#forms;
   }
 
-  /** Must be called before the text is used. Throws if there are too many. */
+  /** Must be called before the text is used. Throws if the session already has too many secret texts. */
   add(text: string): void {
     if (this.#texts.has(text)) return;
     if (this.#texts.size >= TEXTS_MAX) throw new Error(`a session has more than ${TEXTS_MAX} secret texts`);

@@ -6,11 +6,11 @@ export type Bounds = Readonly<Record<Bound, number>>;
 
 export interface Owner {
   readonly application: string;
-  /** Absent: the share belongs to no single session. */
+  /** Absent if the share belongs to no single session. */
   readonly session?: string;
 }
 
-/** One session, one application, or the process: the sum of all shares in it. */
+/** One session, one application, or the process. Its sum is that of all shares in it. */
 export class Level {
   readonly bound: Bound;
   readonly max: number;
@@ -88,8 +88,9 @@ export class Share {
   }
 
   /**
-   * Adds to the amount if every level has room for the addition; otherwise returns the first level that does not. A
-   * single share in a level may exceed the bound, so that nothing is refused forever. `room` lowers bounds.
+   * Adds to the amount if every level has room for the addition; otherwise returns the first level that has no room. A
+   * single share in a level may exceed the bound, so that nothing is refused forever. `room` lowers the bounds of
+   * levels for this call.
    */
   take(more: number, room: Partial<Bounds> = {}): Level | undefined {
     const full = this.levels.find(

@@ -9,7 +9,7 @@ interface Begun {
   readonly ends: unknown[];
 }
 
-/** A source that records which spans were started. */
+/** A source of spans that records which spans were started. */
 function remembering(): { tracer: Tracer; spans: Begun[] } {
   const spans: Begun[] = [];
   const names = new Map<RawSpan, string>();

@@ -23,13 +23,13 @@ export interface SpanOptions {
   readonly kind?: SpanKind;
   /** The caller's `traceparent`. Absent: the current span. */
   readonly traceparent?: string | undefined;
-  /** Set on this span and on every one that begins inside it. */
+  /** Attributes that are set on this span and on every span that begins inside it. */
   readonly common?: Attributes;
 }
 
 const activeSpan = new AsyncLocalStorage<Span>();
 
-/** Runs work that a request starts but that is not part of the request. */
+/** Runs work that is started by a request but is not part of the request. */
 export const outsideSpans = <T>(work: () => T): T => activeSpan.exit(work);
 
 export class Span {

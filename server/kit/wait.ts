@@ -71,7 +71,7 @@ export async function withDeadline<T>(
     signal.throwIfAborted();
     return await work(signal);
   } catch (error) {
-    // The reason of the abort is more useful than the error that it caused.
+    // The reason for the abort is more useful than the error that the abort caused.
     signal.throwIfAborted();
     throw error;
   } finally {

@@ -12,15 +12,15 @@ interface JobFacts {
   /** The address of a module that exports `work(input: Input): Output | Promise<Output>`. */
   readonly module: string;
   /**
-   * The limit on processor time, counted from when the module is loaded. The elapsed time may be `ELAPSED_FACTOR_MAX` times as
-   * long, because threads have to wait on a busy machine.
+   * The limit on processor time, counted from when the module has been loaded. The elapsed time may be
+   * `ELAPSED_FACTOR_MAX` times as long, because threads have to wait on a busy machine.
    */
   readonly limitMs: number;
   /** Whether the job takes seconds. Such jobs never occupy all threads. */
   readonly isLong?: boolean;
   /**
-   * Whether the session or application that the job is for determines how long the job takes. Only one such job per
-   * session or application runs at a time, so that a thread remains for the others.
+   * Whether the job can take as long as its session or application makes it take. Only one such job per session or
+   * application runs at a time, so that a thread remains for the others.
    */
   readonly isSolo?: boolean;
 }
@@ -30,7 +30,7 @@ interface JobFacts {
  * (structured clone).
  */
 export interface Job<Input, Output> extends JobFacts {
-  /** Only for the types; never set. */
+  /** Never set. It only carries the types of the job. */
   readonly signature?: (input: Input) => Output;
 }
 
@@ -55,9 +55,9 @@ export const WORKER_POOL_LIMITS: WorkerPoolLimits = {
   threads: 2,
   waiting: 256,
   waitingPerOwner: 64,
-  /** The heap for JavaScript objects in each thread. Buffers are bounded by the jobs. */
+  /** The heap for JavaScript objects in each thread. The size of buffers is bounded by the jobs. */
   heapMb: 512,
-  /** A thread without work ends after this time, because it holds some megabytes. */
+  /** A thread without work ends after this time, because it holds a few megabytes. */
   idleMs: 30_000,
 };
 
@@ -100,7 +100,7 @@ interface Thread {
 export class WorkerPool implements Workers, Closeable {
   readonly #limits: WorkerPoolLimits;
   readonly #threads = new Set<Thread>();
-  /** By session or application. The one whose job was taken last is at the end. */
+  /** Waiting jobs by session or application. The session or application whose job was taken last is at the end. */
   readonly #waiting = new Map<string, Waiting[]>();
   #waitingCount = 0;
   #nextId = 0;
@@ -243,7 +243,7 @@ export class WorkerPool implements Workers, Closeable {
     this.#assign();
   }
 
-  /** Ends a thread. Its job fails with `failure`; waiting jobs get another thread. */
+  /** Ends a thread. The job that it is running fails with `failure`; waiting jobs get another thread. */
   async #end(thread: Thread, failure: (job: string) => WorkFailed): Promise<void> {
     if (!this.#threads.delete(thread)) return;
     clearTimeout(thread.timer);

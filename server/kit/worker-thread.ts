@@ -8,7 +8,7 @@ import { wholeBufferOf } from './whole-buffer.ts';
 
 export interface Order {
   readonly id: number;
-  /** The module whose `work` is to be run. */
+  /** The module whose function `work` is to be called. */
   readonly module: string;
   readonly input: unknown;
 }
@@ -29,7 +29,10 @@ export type Outcome = { readonly id: number } & ({ readonly output: unknown } | 
 const port = parentPort;
 if (!port) throw new Error('this file can run only as a worker thread');
 
-/** Lower priority than the main thread, which everything waits for. On Linux each thread has its own. */
+/**
+ * The priority is lower than that of the main thread, which everything waits for. On Linux, each thread has a priority
+ * of its own.
+ */
 const NICENESS = 10;
 const started: Started = { thread: Number(basename(readlinkSync('/proc/thread-self'))) };
 setPriority(started.thread, NICENESS);

@@ -26,7 +26,7 @@ export interface ActionsDeps {
   readonly invocations: Pick<ReturnType<typeof openInvocations>, 'service' | 'catalogue'>;
   readonly applications: Pick<Applications, 'require'>;
   readonly mail: Mail;
-  /** Absent: no end user can approve. */
+  /** If absent, no end user can approve Actions. */
   readonly endUsers?: EndUsers;
 }
 

@@ -8,8 +8,8 @@ import type { Runtime } from '../kit/runtime.ts';
 import type { Foundation } from './foundation.ts';
 
 /**
- * `devtools:` addresses are blocked in sessions. This browser opens no other addresses. Headless shell does not have
- * them.
+ * Full Chromium, because headless shell has no `devtools:` addresses. Sessions block these addresses; this browser
+ * opens no others.
  */
 const LAUNCH = { engine: 'chromium', policies: { URLBlocklist: [] } } as const;
 

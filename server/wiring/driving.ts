@@ -12,7 +12,7 @@ export interface Driving {
   readonly isDriveFailed: (error: unknown) => error is DriveFailed;
   /**
    * Returns the address at which the driver reaches the browser of a session with the rights of this caller. With
-   * `pass`, it can also reach an exclusive session.
+   * `pass`, the driver can also reach an exclusive session.
    */
   readonly addressOf: (caller: AgentCaller, id: SessionId, pass?: 'pass') => string;
 }

@@ -1,5 +1,5 @@
-// The families of the API, in the order in which their watchers attend: those that guard the network come first. To add
-// a family, add its file to this folder and a line here.
+// The families of the API, in the order in which their watchers take part in a session: watchers that guard the network
+// come first. To add a family, add its file to this folder and a line here.
 
 import type { Identity } from '../domain/identity/identity.ts';
 import { INVOCATION_OBJECT } from '../domain/invocations/files.ts';

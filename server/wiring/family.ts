@@ -8,8 +8,8 @@ export interface Family {
   /** Called after adoption: continues the work on ended sessions that an earlier process left unfinished. */
   recover?(): Promise<void>;
   /**
-   * Ends the family's work and streams. The HTTP server closes afterwards, because it waits until its responses have
-   * ended.
+   * Ends the family's work and streams. The HTTP server is closed afterwards, because its close waits until all
+   * responses have ended.
    */
   close?(): Promise<void> | void;
 }

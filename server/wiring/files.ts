@@ -19,7 +19,10 @@ const LEFT_BEHIND_TASK = 'take_left_behind';
 const LEFT_BEHIND_MS = 5_000;
 const SWEEP_MS = 600_000;
 
-/** Opens the downloads. `finders`: the other families whose files signed links can serve, by object kind. */
+/**
+ * Opens the downloads. `finders`: for each object kind, how to find the files of other families that signed links can
+ * serve.
+ */
 export const openDownloads = (
   { store, artifacts, outbox, links }: Foundation,
   finders: Readonly<Record<string, FileFinder>>,

@@ -52,7 +52,10 @@ export async function openFleet(
   return fleet;
 }
 
-/** Extends the lease of a process that the supervisor restarts, so that it has as much time as a restarting host. */
+/**
+ * Extends the lease of a process that the supervisor restarts, so that the process has as much time as a restarting
+ * host.
+ */
 function keepLeases({ log }: Runtime, { sharedDir, lease }: Config, { hosts }: Store): Closeable {
   const failed = (error: unknown): void => log.warn('processes.lease_not_kept', { reason: reason(error) });
   return onRestarts((number, endedAt) => {
@@ -61,7 +64,10 @@ function keepLeases({ log }: Runtime, { sharedDir, lease }: Config, { hosts }: S
   }, failed);
 }
 
-/** Adds the mark of the shared folder, by which processes on one machine recognise each other. */
+/**
+ * Adds the mark of the shared folder to a Unix socket address. Processes on one machine recognise each other by this
+ * mark.
+ */
 function addressOf({ peerUrl, sharedDir }: Config): string {
   if (!peerUrl.startsWith(SOCKET)) return peerUrl;
   const path = peerUrl.slice(SOCKET.length).split('/').map(encodeURIComponent).join('/');

@@ -65,10 +65,7 @@ export interface FleetTaskDeps {
   readonly warm: () => number;
 }
 
-/**
- * Starts to watch leases: the sessions of this host end if it loses its lease, and those of another host if that host
- * loses its lease.
- */
+/** Starts to watch leases. If a host loses its lease, its sessions are ended, whether it is this host or another one. */
 export function watchLeases(
   { clock, log, host }: Runtime,
   { fleet, store }: Foundation,

@@ -32,7 +32,7 @@ export interface Basics {
   readonly config: Config;
   /** The secret of the installation. */
   readonly secret: Secret;
-  /** Closes at the end what families do not close themselves. */
+  /** Closes, at the end, everything that families do not close themselves. */
   readonly scope: Scope;
   /** Runs the task with this name after `ms` milliseconds, or at once if `ms` is absent. */
   readonly prompt: (task: string, ms?: number) => void;
@@ -50,7 +50,7 @@ export interface Foundation extends Basics, KeptFiles {
   readonly signingKeys: SigningKeys;
   readonly slots: Slots;
   readonly workers: WorkerPool;
-  /** The local ends of all sessions' network connections. */
+  /** The local ends of the network connections of all sessions. */
   readonly departures: Departures;
   /** Requests to user-supplied addresses. */
   readonly outbound: OutboundCalls;

@@ -39,7 +39,7 @@ export interface WebDeps {
   readonly metrics: Metrics;
 }
 
-/** Undefined if the operator has turned it off. */
+/** Returns undefined if the operator has turned this listener off. */
 export async function openOperatorListener(
   foundation: Foundation,
   { sessions, metrics }: Pick<WebDeps, 'sessions' | 'metrics'>,
@@ -50,7 +50,7 @@ export async function openOperatorListener(
   return foundation.scope.own(await openOperator({ listen, ready, metrics: metrics.registry }));
 }
 
-/** Returns undefined for an invalid link, which the operation itself refuses. */
+/** Returns undefined for an invalid link. The operation that serves links refuses such a link itself. */
 function readLinkedObject(links: Links, token: string): string | undefined {
   try {
     return links.read(token).object;

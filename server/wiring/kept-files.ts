@@ -61,6 +61,6 @@ async function openArtifacts({ s3, sharedDir, process }: KeptFilesDeps['config']
   return openS3(s3, clock);
 }
 
-/** Downloads of ended sessions, until they are staged. */
+/** Holds the downloads of ended sessions until they are staged. */
 export const openSalvage = ({ dataDir }: Pick<Config, 'dataDir'>): Promise<SalvagedFiles> =>
   SalvagedFiles.open(join(dataDir, 'staging', 'downloads'));

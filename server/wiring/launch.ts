@@ -13,11 +13,12 @@ import type { Runtime } from '../kit/runtime.ts';
 import type { Foundation } from './foundation.ts';
 
 /**
- * After this time Chromium is killed from outside: the longest session, plus time for the server to end it properly.
+ * The time after which Chromium is killed from outside: the length of the longest session, plus time for the server to
+ * end it properly.
  */
 const LIFETIME_MS = TIMEOUT_MAX_SECONDS * 1000 + 120_000;
 
-/** Folders that a browser reads while it runs. Released when it has ended. */
+/** Folders that a browser reads while it runs. Call `release` when the browser has ended. */
 interface LaunchFolders {
   readonly policies: string;
   readonly locale?: Pick<Program, 'mounts' | 'env'>;

@@ -32,7 +32,7 @@ export function openMcp(foundation: Foundation, deps: McpDeps) {
       normaliseCreate(
         {
           ...(timeout === undefined ? {} : { timeout }),
-          // The driver disconnects when it is idle.
+          // Needed because the driver disconnects when it is idle.
           keepAlive: true,
           userMetadata: metadata,
           ...(contextId === undefined ? {} : { context: { id: contextId.toLowerCase(), persist } }),
@@ -42,7 +42,7 @@ export function openMcp(foundation: Foundation, deps: McpDeps) {
       ),
   });
   const operations = new OperationTools({ invocations, actions, handoffs: service, rows, publicUrl });
-  // The key is the same on all hosts, because the request that continues a call may reach another host.
+  // The key is the same on all hosts, because a call may be continued by a request that reaches another host.
   const stateKey = createHmac('sha256', foundation.secret.reveal()).update('mcp request state').digest();
   return { tools, operations, stateKey };
 }

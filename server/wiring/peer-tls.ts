@@ -33,12 +33,12 @@ export class PeerTls {
     this.tasks = isUsed ? [{ name: 'renew_peer_certificate', everyMs: LOOK_MS, run: async () => this.#renew() }] : [];
   }
 
-  /** Undefined if this host accepts no TLS itself. */
+  /** Undefined if this host does not accept TLS connections itself. */
   get shown(): ShownCertificate | undefined {
     return this.#shown;
   }
 
-  /** Undefined if the authorities that Node trusts apply. */
+  /** Undefined if the authorities are those that Node trusts by default. */
   get authorities(): string | undefined {
     return this.#authorities;
   }

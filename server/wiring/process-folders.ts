@@ -20,7 +20,7 @@ export function makeFolders({ sharedDir, processes }: Pick<Config, 'sharedDir' |
   }
 }
 
-/** The numbers of the processes that have a folder, besides the first. */
+/** The numbers of all processes that have a folder, except the first. */
 export function numbersWithFolder(sharedDir: string): number[] {
   try {
     return readdirSync(join(sharedDir, 'processes')).flatMap(name => (/^\d{1,2}$/.test(name) ? [Number(name)] : []));

@@ -1,4 +1,5 @@
-// The operator's proxy file: what is read, and that each mistake is reported with its place and without secret values.
+// The operator's proxy file: its valid values are read, and each mistake is reported with its place and without secret
+// values.
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -1,4 +1,4 @@
-// The checks of /readyz: the database, the slots, whether browsers start, and the disk. Also the capacity of the
+// The checks of /readyz: the database, the slots, the disk, and whether browsers start. Also the capacity of the
 // machine.
 import type { WarmPool } from '../domain/sessions/warm-pool.ts';
 import { describeCapacity, thisMachine } from '../engines/slots/capacity.ts';

@@ -33,13 +33,13 @@ import type { Foundation } from './foundation.ts';
 const ASSEMBLE = 'assemble';
 const ASSEMBLE_MS = 2_000;
 /**
- * On a machine with one processor, encoders run while at most this share of it is busy; with more, while one processor
- * is free.
+ * On a machine with one processor, encoders run while at most this share of the processor is busy. On a machine with
+ * several, they run while at least one processor is free.
  */
 const QUIET_SHARE_MIN = 0.25;
 /**
- * How long a drain waits until recordings are stored. Those that are not stored by then are stored at the next start on
- * this data folder.
+ * The maximum time that a drain waits for recordings to be stored. Recordings that are not stored by then are stored at
+ * the next start on this data folder.
  */
 const STORED_MS = 30_000;
 
@@ -68,8 +68,8 @@ export async function openRecordings(runtime: Runtime, foundation: Foundation, p
     tasks: [{ name: ASSEMBLE, everyMs: ASSEMBLE_MS, restMs: REST_MS, run: () => assembler.tend() }],
     unstored: () => recorder.unstored,
     /**
-     * Stores all recordings. Called before the process ends for good, because the data folder is lost with a host that
-     * is removed.
+     * Stores all recordings. Called before the process ends for good, because a host that is removed loses its data
+     * folder.
      */
     storeAll: () =>
       within(STORED_MS, 'the recordings to be stored', () => recorder.whenAllSettled()).catch(error =>

@@ -54,8 +54,8 @@ function ownRouteTo(
   { publicUrl, tls }: Config,
 ): (owner: () => SessionId | undefined) => { self?: SelfRoute } {
   const { protocol, hostname, port } = new URL(publicUrl);
-  // If this server does not have the certificate of its https address, the proxy in front of it does. Connections to
-  // that address are then made as to any other.
+  // If this server does not have the certificate of its https address, the reverse proxy in front of it has the
+  // certificate. Connections to that address are then treated like all others.
   if (protocol === 'https:' && !tls) return () => ({});
   const certificate = protocol === 'https:' &&
     tls && { cert: readFileSync(tls.certFile), key: readFileSync(tls.keyFile) };

@@ -42,8 +42,8 @@ const EXPIRE_MS = 1_000;
 const WARM = 'warm';
 const WARM_MS = 2_000;
 /**
- * By then, the response to the create has been sent and its client has connected, so starting another browser delays
- * neither.
+ * The delay before another warm browser is started. By then, the response to the create has been sent and its client
+ * has connected, so the start delays neither.
  */
 const REFILL_AFTER_MS = 150;
 

@@ -12,7 +12,7 @@ export const slotOptions = (
   { clock, log }: Pick<Runtime, 'clock' | 'log'>,
 ): OpenSlotsOptions => ({
   dataDir: config.dataDir,
-  // Warm browsers, and the browser that DevTools files are read from, have additional slots, so that they never take a
+  // Warm browsers, and the browser from which DevTools files are read, have additional slots, so that they never take a
   // slot from a session.
   size: config.slots + 2 * config.warm + 1,
   isolation: config.isolation,

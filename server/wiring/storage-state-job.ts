@@ -1,5 +1,5 @@
 // Writes a storage state as JSON, in a worker thread: cookies as they were stored, and local storage from Chromium's
-// database. It is written origin by origin, so that the whole text is never in memory.
+// database. The JSON is written origin by origin, so that the whole text is never in memory.
 import { writeSync } from 'node:fs';
 import type { StateInput, StateJob, StateOutput } from '../domain/contexts/export.ts';
 import { exportedCookies } from '../domain/contexts/storage-state.ts';
@@ -64,7 +64,7 @@ class TextFile {
     if (this.#chars > PIECE_CHARS) this.#write();
   }
 
-  /** Writes the rest, and returns the size in bytes. */
+  /** Writes the remaining text, and returns the total size in bytes. */
   end(): number {
     this.#write();
     return this.#bytes;

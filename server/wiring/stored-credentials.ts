@@ -57,7 +57,7 @@ function valueSeal(vault: Vault): ValueSeal {
   };
 }
 
-/** The key differs between applications, so fingerprints of equal values do too. */
+/** Each application has its own key, so equal values have different fingerprints in different applications. */
 function fingerprint(secret: Secret, application: string, text: string): string {
   const key = createHmac('sha256', secret.reveal()).update(`credential fingerprint\n${application}`).digest();
   return createHmac('sha256', key).update(text).digest('hex').slice(0, FINGERPRINT_CHARACTERS);

@@ -1,6 +1,6 @@
 // Several processes of one installation on one machine, each a host with sessions of its own, behind one address. The
-// supervisor owns the socket on which they accept connections, runs the embedded database, and restarts a process that
-// has ended, while its sessions continue.
+// supervisor owns the socket on which they accept connections, runs the embedded database, and restarts any process
+// that has ended; the sessions of that process continue.
 import cluster from 'node:cluster';
 import type { Config } from '../config.ts';
 import { lockDataFolder } from '../engines/store/data-folder.ts';
@@ -23,10 +23,10 @@ export interface SuperviseParts {
   readonly stopRequested: Promise<StopSignal>;
 }
 
-/** Runs until it is told to stop, or a process fails to start; returns the exit code. */
+/** Runs until it is told to stop, or until a process fails to start. Returns the exit code. */
 export async function supervise({ config, clock, log, stopRequested }: SuperviseParts): Promise<number> {
-  // Each process accepts connections from the common socket itself. A connection that the supervisor hands over in a
-  // message would be lost if the process were killed in the meantime.
+  // Each process accepts connections from the common socket itself. A connection that the supervisor handed over in a
+  // message would be lost if the process were killed before it read the message.
   cluster.schedulingPolicy = cluster.SCHED_NONE;
   const scope = new Scope();
   try {
@@ -44,7 +44,7 @@ export async function supervise({ config, clock, log, stopRequested }: Supervise
     };
     void stopRequested.then(stop);
     const [first, ...others] = all;
-    // The first process makes the tables and the first account.
+    // The first process creates the tables and the first account.
     const addresses = await first?.start();
     const served = addresses ? await Promise.all(others.map(one => one.start())) : [addresses];
     if (addresses && !served.includes(undefined)) writeServerRecord(config.dataDir, addresses);

@@ -10,7 +10,7 @@ import { parseReady, restartMessage } from './process-messages.ts';
 
 const BACKOFF_FIRST_MS = 250;
 const BACKOFF_MAX_MS = 30_000;
-/** A process that ran for longer than this is restarted at once. */
+/** A process that ran for longer than this is restarted without delay. */
 const STABLE_MS = 30_000;
 const FAILED = 1;
 
@@ -18,7 +18,7 @@ export type StopSignal = 'SIGTERM' | 'SIGINT';
 
 export interface SupervisedParts {
   readonly numbered: ProcessPosition;
-  /** Set in addition to the environment of the supervisor. */
+  /** Variables that are added to the environment of the supervisor. */
   readonly env: Readonly<Record<string, string>>;
   readonly clock: Clock;
   readonly log: Log;
@@ -40,7 +40,10 @@ export class Supervised {
     this.#parts = parts;
   }
 
-  /** Starts the process. Resolves when it is serving, or to undefined if it ended before that or was stopped. */
+  /**
+   * Starts the process. Resolves to its addresses when it is serving, or to undefined if it was stopped or ended before
+   * that.
+   */
   start(): Promise<ServerAddresses | undefined> {
     if (!this.#signal) this.#fork();
     return this.#ready.promise;

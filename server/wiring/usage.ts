@@ -1,4 +1,4 @@
-// The wiring of usage: what each session uses, what applications used per hour, and the tasks that save and sum up
+// The wiring of usage: what each session uses, what applications used per hour, and the tasks that save and add up
 // usage.
 import type { Applications } from '../domain/identity/applications.ts';
 import { SessionUsage, USAGE_SAVE_MS } from '../domain/usage/session-usage.ts';

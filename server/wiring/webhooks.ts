@@ -13,7 +13,7 @@ import { REST_MS } from '../kit/task.ts';
 import { version } from '../version.ts';
 import type { Foundation } from './foundation.ts';
 
-/** The interval if no notification arrives. */
+/** The interval at which deliveries are written if no notification arrives. */
 const WRITE_EVERY_MS = 5_000;
 /** Events that follow each other within this time are written together. */
 const WRITE_AFTER_MS = 100;

@@ -11,8 +11,9 @@ import { eventually, soon } from '../harness/until.ts';
 /** How long to wait for a page to show that it reached a forbidden target. */
 const SHOW_MS = 100;
 /**
- * Chromium itself does not respond to some evaluations in a page that submits a form to a refused address: 3 of 258, in
- * a Chromium that was started by hand while the machine had other load.
+ * How long to wait for a page that submits a form. Chromium itself does not respond to some evaluations in a page that
+ * submits a form to a refused address: 3 of 258, in a Chromium that was started by hand while the machine had other
+ * load.
  */
 const ACT_MS = 5_000;
 const MARKS = /root:x:0|^passwd:|Index of|Command Line|SOURCE-ONLY|DevTools|"os_crypt"|HOME=/m;
@@ -81,7 +82,7 @@ async function take(how: string, to: string): Promise<void> {
 interface Shown {
   readonly targetId: string;
   readonly text: string;
-  /** Includes the strings of its frames. */
+  /** The strings of the page and of its frames. */
   readonly strings: readonly string[];
 }
 
@@ -96,7 +97,7 @@ async function targetIds(types: readonly string[]): Promise<string[]> {
   return Object(targetInfos).map(({ targetId }: { targetId: string }) => targetId);
 }
 
-/** Empty for a frame that was replaced meanwhile. */
+/** Returns what the page or frame shows; empty for a frame that was replaced meanwhile. */
 async function lookAt(targetId: string): Promise<Shown[]> {
   const attached = await client.ask('Target.attachToTarget', { targetId, flatten: true });
   if (attached.error) return [];

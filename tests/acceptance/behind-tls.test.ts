@@ -19,7 +19,7 @@ setDefaultCACertificates([...getCACertificates('default'), certificate.cert.toSt
 const port = await freePort();
 const url = `https://127.0.0.1:${port}`;
 const pages = await openPages({ '/': '<!doctype html><title>Through TLS</title>' });
-// As in the guide, with the addresses of the test.
+// The settings from the guide, with the addresses of the test.
 const env = { BERTH_PUBLIC_URL: url, BERTH_TRUSTED_PROXIES: '127.0.0.1' };
 const server = await startServer({ pages, env });
 await startNginx(port, certificate, { '127.0.0.1:8080': new URL(server.url).host });
@@ -53,7 +53,7 @@ test('a session can be created, driven, watched and released through the proxy',
   await page.goto(pages.a);
   assert.equal(await page.title(), 'Through TLS');
   assert.ok((await page.screenshot()).length > 1000);
-  // Larger than the proxy's buffers, in both directions.
+  // Larger than the proxy's buffers. The text passes through the proxy in both directions.
   const large = 'x'.repeat(3_000_000);
   assert.equal(await page.evaluate(text => text, large), large);
 

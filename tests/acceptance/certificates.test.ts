@@ -1,4 +1,5 @@
-// Certificate authorities: what can be uploaded, what a session with one trusts, and what it still refuses.
+// Certificate authorities: which files can be uploaded, what a session with an authority trusts, and what it still
+// refuses.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { type Browser, chromium, type Page } from 'playwright-core';

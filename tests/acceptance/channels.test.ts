@@ -9,7 +9,7 @@ import { rendererThatComputes } from '../harness/session-processes.ts';
 
 const COMMANDS = 200;
 const NO_SUCH_CHANNEL = { code: -32001, message: 'Session with given id not found.' };
-/** A number of operations instead of a time, so that the test also works on a busy machine. */
+/** Computes a fixed number of operations instead of for a fixed time, so that the test also works on a busy machine. */
 const COMPUTE = 'let sum = 0; for (let n = 0; n < 3e8; n++) sum += n; void sum;';
 
 const pages = await openPages();

@@ -14,7 +14,7 @@ const EVERYTHING = ['--set', 'serviceMonitor.enabled=true', '--set', 'autoscalin
 async function rendered(...args: readonly string[]): Promise<KubernetesObject[]> {
   const { status, stdout, stderr } = await helm('template', 'shop', CHART, '--namespace', 'web', ...args);
   assert.equal(status, 0, stderr);
-  // A part that is switched off leaves an empty document.
+  // A part of the chart that is switched off leaves an empty document.
   return parseAllDocuments(stdout)
     .map(document => document.toJS())
     .filter(object => object !== null);

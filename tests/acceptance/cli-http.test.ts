@@ -127,7 +127,7 @@ test('logs in, creates a session for a client, releases the session and logs out
   assert.deepEqual(left.revoked, [saved.id]);
   assert.throws(() => statSync(machine.file), { code: 'ENOENT' });
   assert.equal((await server.api('GET', '/v1/browsers/sessions', { key: key.value })).status, 401);
-  // The login did not create this token.
+  // The login did not create this token, so the logout does not revoke it.
   assert.equal((await server.api('GET', '/v1/applications', { key: token })).status, 200);
 });
 

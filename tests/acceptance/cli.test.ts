@@ -265,7 +265,7 @@ test('stop after a SIGKILL of the server stops the remaining browsers', async ()
   assert.equal(code, EXIT.done, stderr);
   const { stopped, ended } = JSON.parse(stdout);
   assert.deepEqual({ stopped, ended }, { stopped: false, ended: [id] });
-  // The kernel may list a killed process a moment longer; everything else is removed.
+  // The kernel may list a killed process for a moment longer; everything else is already removed.
   const [processes, others] = [/^process /, /^(?!process )/].map(
     kind => () => sessionLeftovers(server.dataDir).filter(left => kind.test(left)),
   );

@@ -35,7 +35,7 @@ interface Side {
   readonly name: string;
   readonly url: string;
   readonly known: KnownDifferences;
-  /** The listed differences, compared with what was observed by hand. */
+  /** The listed differences, as found in the observations by hand. */
   readonly knownByHand: KnownDifferences;
 }
 
@@ -99,7 +99,7 @@ async function again(cell: Cell, side: Side, compared: Compared, directly: Drive
   }
 }
 
-/** Observations that occurred by hand, but never in the session. */
+/** The tracks for which no observation in the session was also made by hand. */
 function differing({ byHand, inSession }: Compared): readonly string[] {
   const tracks = new Set([...byHand, ...inSession].flatMap(one => [...one.keys()]));
   const once = (track: string): ReadonlySet<string> => new Set(byHand.map(one => textOf(one, track)));

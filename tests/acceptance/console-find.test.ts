@@ -183,7 +183,7 @@ test('one timeline covers the replays of all pages, and a copied link opens the 
     const session = await server.createSession({ keepAlive: true });
     await openTabs(session, `${pages.a}/checkout`, `${pages.b}/next`);
     await server.release(session.id);
-    // While the rest is still being encoded, the timeline grows.
+    // The timeline grows until the whole recording is encoded, so the test waits for that first.
     for (const pageId of ['0', '1']) await playlistWhen(server, session.id, pageId, text => text.includes('ENDLIST'));
     await at(watched, session.id, 'tab=replay');
     const slider = page.getByRole('slider', { name: 'Time' });
@@ -225,7 +225,8 @@ test('one timeline covers the replays of all pages, and a copied link opens the 
       'the first page at the beginning',
       async () => (await first.getAttribute('aria-pressed')) === 'true',
     );
-    // Each press continues from the one before, even when it switches to another page whose player is still loading.
+    // Each press continues from where the previous one ended, even when it switches to another page whose player is
+    // still loading.
     const isSecond = async (): Promise<boolean> => (await second.getAttribute('aria-pressed')) === 'true';
     for (let n = 0; n < PRESSES_MAX && !(await isSecond()); n += 1) await page.keyboard.press('ArrowRight');
     const switched = await value();

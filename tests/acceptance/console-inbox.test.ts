@@ -83,7 +83,7 @@ interface Mail {
   readonly text: string;
 }
 
-/** E-mails about what waits, oldest first. */
+/** E-mails about approvals and hand-offs that are waiting, oldest first. */
 async function mails(): Promise<readonly Mail[]> {
   const { stdout } = await server.operate('outbox', '--json');
   const all: readonly Mail[] = JSON.parse(stdout);
@@ -338,7 +338,7 @@ test('a hand-off is opened from the inbox, completed in the live view, and liste
     instructions: 'Type the\u202e code.',
     reason: 'otp',
   });
-  // The person is already signed in at the address of this machine, and stays signed in there.
+  // The person is signed in at `server.url`, not at localhost, and stays signed in there.
   const work = async (page: Watched['page']): Promise<void> => {
     const asked: string[] = [];
     page.on('request', request => asked.push(new URL(request.url()).pathname));

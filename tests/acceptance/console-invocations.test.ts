@@ -123,7 +123,7 @@ test('downloads the receipt as a file that can be verified elsewhere', () =>
     assert.equal(verifyReceipt(receipt, { keys }).sub, `invocation:${of('order').id}`);
   }));
 
-/** Changes the response that the page gets from this URL, which is that of the invocation or of the key set. */
+/** Changes the response that the page gets from this URL, which is the URL of the invocation or of the key set. */
 async function changed(page: Page, url: string, change: (body: Record<string, unknown>) => object): Promise<void> {
   await page.route(url, async route => {
     const response = await route.fetch();
@@ -131,7 +131,7 @@ async function changed(page: Page, url: string, change: (body: Record<string, un
   });
 }
 
-/** Flips one bit of the character in the middle of this part. */
+/** Flips one bit of the character in the middle of this part of the receipt. */
 function flipped(receipt: string, part: number): string {
   const parts = receipt.split('.');
   const bytes = Buffer.from(parts[part] ?? '');

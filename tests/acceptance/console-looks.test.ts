@@ -88,7 +88,7 @@ const OTHERS: readonly Place[] = [
 
 const NARROW: Look = { ...DESK, width: 1024 };
 const NARROW_DARK: Look = { ...NARROW, colours: 'dark' };
-/** Each page is loaded once per device, and checked in each window size with one theme and then the other. */
+/** Each page is loaded once per device. In each window size it is checked with one theme and then with the other. */
 const DEVICES: ReadonlyArray<readonly [string, ReadonlyArray<readonly [Look, Look]>]> = [
   [
     'at a desk',

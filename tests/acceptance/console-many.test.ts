@@ -8,7 +8,7 @@ import { startServer } from '../harness/server.ts';
 import { eventually } from '../harness/until.ts';
 
 const SESSIONS = 10_000;
-/** So that fewer steps are needed than in a window of the usual height. */
+/** A tall window, in which the test needs fewer steps than in a window of the usual height. */
 const TALL = { ...DESK, height: 4_800 };
 const STEPS_MAX = 2_000;
 
@@ -24,7 +24,7 @@ interface Drawn {
   readonly isWhole: boolean;
 }
 
-/** The rows that are drawn, and whether they cover the window without a gap. */
+/** Returns the first and the last row that are drawn, and whether the rows cover the window without a gap. */
 const drawn = (page: Page): Promise<Drawn> =>
   page.getByRole('list', { name: 'Sessions' }).evaluate((list: unknown) => {
     const { innerHeight }: { innerHeight: number } = Object(globalThis);

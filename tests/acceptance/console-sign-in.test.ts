@@ -114,7 +114,7 @@ test('a change that requires a recent proof is made after the person confirms th
     await page.getByRole('button', { name: 'Add', exact: true }).click();
     await page.getByText('Phone', { exact: true }).waitFor();
     await watched.assertSound();
-    // The password alone is weaker than the passkey that was just added.
+    // Signs in again with the password alone, which is a weaker proof than the passkey that was just added.
     await page.evaluate(() => fetch('/v1/account/sign-out', { method: 'POST' }));
     await page.reload();
     await signIn(page);

@@ -432,7 +432,7 @@ test('lists an active key even if there are many inactive keys', () =>
 
 test('the list stays live after a restart of the service, and shows why the service refused a request', () =>
   signedIn(server, link, DESK, async ({ page }) => {
-    // A service that is shutting down responds like this to a new stream.
+    // A service that is shutting down also responds with 204 to a request for a new stream.
     let answered = 0;
     await page.route('**/v1/browsers/events*', route => {
       answered += 1;
@@ -459,7 +459,8 @@ test('copies the complete connect address while its key is hidden', () =>
       await page.getByRole('status').filter({ hasText: 'Copied' }).first().waitFor();
       return page.evaluate<string>('navigator.clipboard.readText()');
     };
-    // The address has a signing key for this tab, so it opens the same session, but with another signature.
+    // The copied address has a signing key for this tab. It opens the same session as `connectUrl`, but has another
+    // signature.
     const address = await copied('the connect address');
     assert.match(address, /signingKey=[\w.-]{20,}$/);
     assert.equal(address.replace(/signingKey=.*/, ''), connectUrl.replace(/signingKey=.*/, ''));

@@ -337,7 +337,8 @@ test('links two consumers of one person by two fresh sessions, including their m
     (await send<ConsumerReceiptPage>(main, 'receipts.list')).body.data.map(({ id }) => id),
     [read.body.id],
   );
-  // The consent was given for the memory of the other consumer. Once it is given again, agents may use either name.
+  // The consent was given for the memory of `second` before the link. Once `main` gives consent too, agents may use the
+  // name of either consumer.
   assert.equal((await agentGets(second, 'only.second')).status, 403);
   await consent(main, ['*']);
   assert.equal((await agentGets(second, 'both')).body.status, 'succeeded');
@@ -395,7 +396,7 @@ test('a deleted consumer leaves no memory, key, consent or personal data', async
     [gone.consumer.id],
   );
   assert.deepEqual(left, []);
-  // The receipt is kept for the agent, and names nobody.
+  // The receipt is kept for the agent, and does not name the consumer.
   const { body } = await server.api<Invocation>('GET', agentPath(server, `invocations/${read.body.id}`), {
     key: agent.key,
   });

@@ -27,7 +27,7 @@ const store = await chosenStore();
 const server = await startServer({ pages, env: { BERTH_SLOTS: '12', ...store?.env } });
 const { secure, plain } = sitesOf(pages);
 
-/** Runs a session that leaves the mark on both sites and ends when its client disconnects. Returns its id. */
+/** Runs a session that stores the mark on both sites and ends when its client disconnects. Returns the session's id. */
 async function leave(id: string, mark: string): Promise<string> {
   const session = await server.createSession(persistent(id));
   await onPage(session.connectUrl, async page => {

@@ -13,7 +13,7 @@ import { startServer } from '../harness/server.ts';
 import { eventually } from '../harness/until.ts';
 
 const RATE = 1000;
-/** The cost of 90 seconds: the time limit of 30 seconds, and the start of the browser. */
+/** What a call holds: the cost of its time limit of 30 seconds, and of 60 seconds for the start of the browser. */
 const HOLD = 90 * RATE;
 const SLOW_MS = 30_000;
 

@@ -1,5 +1,6 @@
-// Credit for sessions with rates above 0: holds when a session is created, metering while it is running, its end when
-// the credit is used up, what a killed server leaves behind, and what callers can read. Uses the test clock.
+// Credit for sessions with rates above 0: holds when a session is created, metering while it is running, the end of a
+// session when the credit is used up, what a killed server leaves behind, and what callers can read. Uses the test
+// clock.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { chromium } from 'playwright-core';
@@ -43,7 +44,7 @@ async function grant(microCredits: number, to = server): Promise<void> {
   assert.equal(code, 0, stderr);
 }
 
-/** Seconds that an ended session was charged for. */
+/** The number of seconds for which an ended session was charged. */
 const secondsOf = ({ startedAt, endedAt }: Session): number =>
   Math.ceil((Date.parse(endedAt ?? '') - Date.parse(startedAt ?? '')) / 1000);
 

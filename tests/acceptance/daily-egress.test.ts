@@ -1,5 +1,5 @@
-// The daily bytes of an application: counted for all sessions, shown with the limits, and kept when the server is
-// killed. When they are used up, sessions end and creates are refused until midnight UTC.
+// The daily byte budget of an application: the bytes of all its sessions are counted, shown with the limits, and kept
+// when the server is killed. When the budget is used up, sessions end and creates are refused until midnight UTC.
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { type Browser, chromium } from 'playwright-core';

@@ -277,11 +277,11 @@ test('DevTools commands are refused while a viewer has control, and DevTools is 
   const onOther = await CdpClient.connect(socketOf(of));
   await onOther.send('Runtime.enable');
   await other.close();
-  // Chromium also reports the close, with another message.
+  // Chromium itself also reports `Inspector.detached`, with another reason.
   await onOther.event('Inspector.detached', ({ params }) => params?.reason === 'the page was closed');
   assert.equal((await onOther.closed()).code, 1000);
 
-  // An address that is valid for all pages opens the page that is named in it.
+  // A link whose token is valid for all pages opens the page that the link names.
   const all = new URL(link);
   all.searchParams.set('token', new URL(debug.debuggerUrl).searchParams.get('token') ?? '');
   const again = await CdpClient.connect(socketOf(all.href));

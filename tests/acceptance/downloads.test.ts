@@ -23,7 +23,10 @@ import { eventually } from '../harness/until.ts';
 import { upload } from '../harness/upload.ts';
 
 const REPORT = randomBytes(200_000);
-/** Number of delays tried, in milliseconds. With one of them the answer arrives while the client is disconnecting. */
+/**
+ * The number of delays that are tried: 0 ms, 1 ms, 2 ms and so on. With one of them the response arrives while the
+ * client is disconnecting.
+ */
 const LEAVING_DELAYS = 14;
 const sha256 = (bytes: Uint8Array | string): string => createHash('sha256').update(bytes).digest('hex');
 
@@ -172,7 +175,7 @@ describe('downloads', () => {
 
   it('records downloads even if a client sets its own download path, and sends the client correct events', () =>
     withPage({}, async (page, { id }, browser) => {
-      // Playwright set a folder on its own machine when it connected.
+      // When Playwright connected, it set a download folder on its own machine.
       const begun = page.waitForEvent('download');
       await page.click('#report');
       const download = await begun;

@@ -17,7 +17,7 @@ const server = await startServer({
 
 const EVENTS = '/v1/browsers/events';
 const UNKNOWN_ID = '01a1fa50-5319-7450-a6b3-c787ada50631';
-/** Settings that no warm browser has, so that the box has the id of the session. */
+/** Settings that no warm browser has. The session therefore gets a new box, which has the id of the session. */
 const COLD = { browserSettings: { locale: 'de-DE' } };
 const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
 
@@ -32,8 +32,8 @@ const typesOf = (events: readonly SessionEvent[]): string[] => events.map(({ typ
 const rest = ({ type, actor, detail }: SessionEvent) => ({ type, actor, detail });
 
 /**
- * Checks the last two events of the session itself, the decision to end it and the end, and returns the decision.
- * Events of clients are ignored.
+ * Checks the last two events about the session itself, `session.end_decided` and `session.ended`, and returns the first
+ * of them. Ignores events about clients.
  */
 async function endOf(id: string): Promise<SessionEvent> {
   await server.ended(id);

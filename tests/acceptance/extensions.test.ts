@@ -96,7 +96,7 @@ test('a session loads its extensions into a warm browser before the first client
     const { targetInfos } = await client.send('Target.getTargets', { filter: [{ type: 'service_worker' }] });
     return (Array.isArray(targetInfos) ? targetInfos : []).map(({ url }) => String(url)).sort();
   };
-  // The create waits for the service workers only for a limited time.
+  // The create waits for the service workers only for a limited time, so they may appear later.
   await eventually('their workers', workers, seen => String(seen) === String(wanted));
 });
 

@@ -1,5 +1,5 @@
-// `npm run fleet` as a user starts it: what sessions are and can do through its address, which passes connections to
-// the three hosts in turn, and that Ctrl-C leaves nothing behind. Needs root.
+// `npm run fleet` as a user starts it: what sessions can do through the fleet's address, which passes connections to
+// the three hosts in turn, and whether Ctrl-C leaves anything behind. Needs root.
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
@@ -261,7 +261,10 @@ test('a live view of the session can be opened through every host', async () => 
   await release(session.id);
 });
 
-/** What the fleet has left on the machine: processes with its environment, namespaces and a folder. */
+/**
+ * What the fleet has left on the machine: processes with the fleet's URL in their environment, network namespaces, and
+ * folders.
+ */
 function leftOf({ url }: Fleet): string[] {
   const mark = `BERTH_PUBLIC_URL=${url}\0`;
   const processes = readdirSync('/proc').filter(name => {

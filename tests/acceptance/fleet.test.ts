@@ -117,7 +117,7 @@ describe('a session is created through any host', () => {
 
   it('creates one session per idempotency key, even if several hosts receive the request', async () => {
     const key = randomUUID();
-    // Without a body: the front passes the request on as it came.
+    // The requests have no body: the front passes them on unchanged.
     const create = (host: TestServer) =>
       host.api<CreatedSession>('POST', SESSIONS, { headers: { 'idempotency-key': key } });
     const answers = await Promise.all([create(one), create(two), create(front)]);
@@ -163,7 +163,7 @@ describe('waiting creates', () => {
     await eventually('the one that hangs up to wait', waiting, count => count === 5);
     hangsUp.abort();
     await assert.rejects(left);
-    // As if another host had passed it on, after an hour at the head of the queue.
+    // A forged header, as if another host had passed the request on after an hour at the head of the queue.
     const forged = { 'x-berth-line': '3600000 0 0' };
     const late = await front.api('POST', SESSIONS, { body: {}, headers: { prefer: 'wait=1', ...forged } });
     assert.equal(late.status, 503, late.text);
@@ -598,7 +598,7 @@ describe('MCP through any host', () => {
   it('opens a session on another host if the chosen host has become full, and returns an error if no host has a free slot', async () => {
     const taken = await sessionOnOne();
     const clients = await Promise.all([front, one, two].map(clientAt));
-    // All three choose the empty host, which has only two slots.
+    // All three calls choose the empty host, which has only two slots.
     const opened = await Promise.all(clients.map(client => called(client, 'browser_open')));
     const ids = opened.map(text => /Opened session (\S+)\./.exec(text)?.[1] ?? assert.fail(text));
     assert.deepEqual(

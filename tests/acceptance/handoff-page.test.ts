@@ -36,7 +36,7 @@ const pages = await openPages({
     response.end(`<!doctype html><title>Account</title><h1>${isRight ? 'Welcome' : 'Wrong code'}</h1>`);
   },
 });
-/** A site that shows the hand-off page in a frame, and that the page tells the outcome. */
+/** A site that shows the hand-off page in a frame. The hand-off page reports the outcome to it. */
 pages.set('/frames', (request, response) => {
   const framed = new URL(request.url ?? '', 'http://page').searchParams.get('framed') ?? '';
   response.setHeader('content-type', 'text/html');
@@ -59,7 +59,7 @@ const shots = process.env.BERTH_SHOTS;
 const SIZES: readonly Look[] = shots
   ? [PHONE, PHONE_DARK, { width: 1024, height: 768, colours: 'light' }, DESK, DESK_DARK]
   : [PHONE, DESK_DARK];
-/** The limit required by issue 19, from when the service is up again. */
+/** How soon the page must be back once the service is up again, as required by issue 19. */
 const BACK_WITHIN_MS = 5_000;
 
 async function agentOnCode() {
@@ -159,7 +159,8 @@ for (const look of SIZES)
 
 test('a member signs in, takes control, keeps control after a SIGKILL of the server, and gives control back', async () => {
   const { id, browser, connectUrl, page: agents } = await agentOnCode();
-  // The agent may read the page, so that the test can kill the server once the browser has the typed text.
+  // `record: 'keep'` allows the agent to read the page, so that the test can kill the server once the browser has the
+  // typed text.
   const terms = { instructions: 'Look it over', reason: 'review', record: 'keep' };
   const { id: handoff } = await requestHandoff(server, key, id, terms);
   const watched = await openWatched(DESK, base);
@@ -263,7 +264,8 @@ test('a consumer finds a waiting hand-off, takes control on a phone, keeps contr
   let isFirst = true;
   for (const look of SIZES) {
     const { id, browser, page: agents } = await agentOnCode();
-    // The agent may read the page, so that the test can reload it once the browser has the typed text.
+    // `record: 'keep'` allows the agent to read the page, so that the test can reload the hand-off page once the
+    // browser has the typed text.
     const asked = { reason: 'otp', instructions: 'Enter the code from your bank app.\u202e <b>' };
     const terms = { ...asked, claimableBy, record: 'keep' };
     const { claimUrl = assert.fail(), id: handoff } = await requestHandoff(server, key, id, terms);

@@ -43,7 +43,7 @@ const onCodePage = async (settings: object = {}) => {
   return { ...created, browser, page, cdp };
 };
 
-/** Advances the clock while the agent's client sends commands, so that it counts as connected. */
+/** Advances the clock while the agent's client sends commands, so that the client counts as connected. */
 async function pass(ms: number, cdp: { send(method: 'Page.getFrameTree'): Promise<unknown> }): Promise<void> {
   for (let leftMs = ms; leftMs > 0; leftMs -= 20_000) {
     await cdp.send('Page.getFrameTree');

@@ -454,20 +454,23 @@ for (const { method, path } of OF_OTHERS.filter(isForPeople))
   });
 
 let owner: Promise<Person> | undefined;
-/** The owner of the first account, signed in. */
+/** Signs in the owner of the first account, once for all tests. */
 const signedIn = (): Promise<Person> => {
   owner ??= Person.owner(server);
   return owner;
 };
 
-/** A device code is its own credential. */
+/** Whether the operation takes a device code, which is its own credential. */
 const isOfDevice = (one: { operation: Described }): boolean => takes(one, 'deviceCode');
-/** Lease tokens and the secret of a claim link are their own credential, too. */
+/** Whether the operation takes a lease token or the secret of a claim link, which are their own credentials. */
 const isOfOneHandoff = ({ operation }: { operation: Described }): boolean =>
   operation.security?.some(one => 'leaseToken' in one || 'claimSecret' in one) === true &&
   operation.security.every(one => !('accessToken' in one));
 
-/** A consumer session belongs to one application. attacks/consumers tries it at another application. */
+/**
+ * Whether the operation takes a consumer session. It belongs to one application; attacks/consumers.test.ts tries it at
+ * another one.
+ */
 const isOfConsumer = ({ operation }: { operation: Described }): boolean =>
   operation.security?.some(one => 'consumerSession' in one) === true;
 const OF_KEYS = OF_OTHERS.filter(
@@ -503,7 +506,7 @@ function agentKey(): Promise<string> {
   return agentKeyMade;
 }
 
-/** Returns a valid body, so that the id is checked. */
+/** Returns a valid body, so that the request is not refused before its id is checked. */
 function validBody(method: string, path: string): object | undefined {
   if (method === 'PATCH') return path.includes('/hosts/') ? { draining: true } : { name: 'mine' };
   if (method !== 'POST') return undefined;

@@ -40,7 +40,7 @@ const releaseAll = async (): Promise<void> => {
   await Promise.all((await sessions()).map(({ id }) => server.release(id)));
 };
 
-/** Sends a request whose caller can disconnect. */
+/** Sends a create. `hangUp` disconnects its caller. */
 function cutOff(headers: Record<string, string>, body = '{"keepAlive":true}'): { hangUp: () => void } {
   const sent = request(`${server.url}${SESSIONS}`, {
     method: 'POST',

@@ -54,7 +54,7 @@ const running = async (): Promise<Session[]> => {
 
 const nameOf = (session: Session | undefined): unknown => session?.userMetadata?.name;
 
-/** Sends a create whose caller can disconnect. Resolves when the request was sent. */
+/** Sends a create, and resolves when the request was sent. `hangUp` disconnects its caller. */
 async function leaver(waitSeconds: number): Promise<{ hangUp: () => void }> {
   const sent = request(`${server.url}${SESSIONS}`, {
     method: 'POST',
@@ -93,7 +93,7 @@ test('ten of a hundred concurrent creates start, and the other ninety are refuse
   const { usage } = await readLimits(server, token);
   const { maxCreatesPerMinute, egressBytesPerDay, ...others } = usage.browsers;
   assert.deepEqual(others, { maxConcurrent: SEATS, maxWaiting: 0, maxStoredBytes: 0 });
-  // If starting ten browsers took a minute, the first creates are outside the window.
+  // If starting ten browsers took a minute, the first creates are no longer in the window of one minute.
   const leastCreates = performance.now() - beganMs < MINUTE_MS ? SEATS : 0;
   assert.ok(maxCreatesPerMinute >= leastCreates && maxCreatesPerMinute <= SEATS, `${maxCreatesPerMinute} creates`);
 });

@@ -123,7 +123,10 @@ const takeControl = async (view: Page): Promise<void> => {
   await view.getByRole('button', { name: 'Take control' }).click();
   await view.getByRole('button', { name: 'Give back' }).waitFor();
 };
-/** Copies with these keys. The notice disappears by itself, so the wait for it starts before the keys are pressed. */
+/**
+ * Presses these keys to copy. The notice about the copy disappears by itself, so the wait for it starts before the keys
+ * are pressed.
+ */
 const copying = async (view: Page, keys: string): Promise<void> => {
   await Promise.all([view.getByText('Copied to your clipboard.').waitFor(), view.keyboard.press(keys)]);
 };
@@ -188,7 +191,8 @@ test('uses Mac shortcuts for a viewer on a Mac', async () => {
   await view.keyboard.press('Meta+z');
   await eventually('the undo', async () => (await textOf(page)) === 'apple');
   await view.keyboard.press('ArrowRight');
-  // On a Mac the key triggers a paste event. This test dispatches it.
+  // On a Mac, this key triggers a paste event. Elsewhere it does not, so the test sends the command `paste` with the
+  // key.
   const devtools = await view.context().newCDPSession(view);
   const paste = { key: 'v', code: 'KeyV', windowsVirtualKeyCode: 86, modifiers: 4, commands: ['paste'] };
   await devtools.send('Input.dispatchKeyEvent', { type: 'rawKeyDown', ...paste });
@@ -239,10 +243,10 @@ test('completes a drag and drop even if the mouse moves quickly', async () => {
     });
   for (const [n, steps] of [[1], [0.2, 1], [0.01, 0.5, 1], [0.2, 0.5, 0.8, 1]].entries()) {
     await page.evaluate('heard.length = 0');
-    // At a different place each time, because the second press of a double click starts no drag.
+    // Each drag starts at a different place, because the second press of a double click starts no drag.
     const [from, to] = [await at(view, 30 + 20 * n, 290), await at(view, 400, 290)];
     await view.mouse.move(from.x, from.y);
-    // The events are sent without waiting, so that a busy machine sends them all at once.
+    // The test does not wait between the events, so they arrive all at once on a busy machine.
     const press = mouse('mousePressed', from);
     const moves = steps.map(step => mouse('mouseMoved', { ...from, x: from.x + (to.x - from.x) * step }));
     await Promise.all([press, ...moves, mouse('mouseReleased', to)]);
@@ -297,7 +301,7 @@ test('a click after many mouse moves hits the correct element', async () => {
 
 test('shows dialogs, select lists and file choosers, and sends the input of the viewer', async () => {
   const { page, view, end } = await openDesk();
-  // Playwright dismisses dialogs that have no listener. Its response is queued while a viewer has control.
+  // The listener keeps Playwright from dismissing the dialog. That command would be queued while a viewer has control.
   page.on('dialog', () => {});
   await takeControl(view);
   await click(view, 610, 215);

@@ -119,7 +119,7 @@ await world.client.send('Runtime.evaluate', { expression: 'window.open("/popup")
 const isPopup = (entry: SessionLog): boolean =>
   entry.method === 'Page.lifecycleEvent' && entry.pageId === 1 && entry.request?.params.name === 'load';
 await logWith(world.session.id, 'the popup to be loaded', isPopup);
-// The worker, the frame and the socket may be logged later.
+// The entries of the worker, the frame and the socket may be logged later than other entries.
 const isWhole = (entries: readonly SessionLog[]): boolean =>
   ['first words of the worker', 'first words of the popup', 'in the frame'].every(words => saidBy(entries, words)) &&
   askedBy(entries, '/from-worker') !== undefined &&

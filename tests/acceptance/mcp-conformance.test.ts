@@ -46,7 +46,7 @@ const { key } = await keyWith(server, {
 const authorization = `Bearer ${key}`;
 const endpoint = new URL(`${server.url}${agentPath(server, 'mcp')}`);
 
-/** Runs a tool until it exits, with a folder of this test as its home directory. */
+/** Runs a program until it exits, with a folder of this test as its home directory. */
 async function run(
   program: string,
   args: readonly string[],

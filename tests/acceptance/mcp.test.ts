@@ -310,7 +310,7 @@ async function claimed(link: string, outcome: 'completed' | 'declined', note: st
 
 const linkIn = (text: string): string => /http\S+/.exec(text)?.[0] ?? assert.fail(`no link in ${text}`);
 
-/** Creates a client that asks `answer` whether to open an address. */
+/** Creates a client that can open URLs. It calls `answer` to decide whether to open one. */
 async function openingClient(key: string, answer: (url: string) => Promise<'accept' | 'decline'>): Promise<Client> {
   const capabilities = { elicitation: { url: {} } };
   const options = { capabilities, versionNegotiation: { mode: { pin: '2026-07-28' as const } } };

@@ -9,7 +9,7 @@ import { openPages } from '../harness/pages.ts';
 import { startServer } from '../harness/server.ts';
 import { eventually } from '../harness/until.ts';
 
-/** The lines of the document in which Berth differs from Chromium. */
+/** Lines of the document for which Berth differs from Chromium -> what a page observes in Berth. */
 const OURS: Readonly<Record<string, unknown>> = { WebRTC: ['complete'] };
 
 const looks = lookPages();

@@ -109,7 +109,7 @@ test('browser.handoff ends when the person has finished, and its receipt states 
   await server.release(sessionId);
 });
 
-/** Asserts what `berth receipts verify` prints for a receipt, given only files. */
+/** Asserts what `berth receipts verify` prints when it is given only files: the receipt and the key set. */
 async function printed(receipt: string, expected: RegExp): Promise<void> {
   const [file, jwks] = [join(server.dataDir, '..', `${calls}.jws`), join(server.dataDir, '..', `${calls}.json`)];
   await writeFile(file, receipt);
@@ -285,7 +285,8 @@ test('calls in a session that a person controls wait for the person, and are ref
   void answers.finally(() => {
     isAnswered = true;
   });
-  // A call that arrives after the clock was advanced waits until it is advanced again. The lease outlasts all of this.
+  // The clock is advanced several times, because a call that arrives after one advance waits until the next one. The
+  // lease is longer than all of them together.
   let advanced = 0;
   const refused = async (): Promise<boolean> => {
     if (advanced < 20) await server.advance(31_000);

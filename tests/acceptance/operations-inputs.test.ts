@@ -25,7 +25,7 @@ test('removes an input after its retention period, and keeps its digest and the 
   await server.advance(DAY_MS);
   assert.deepEqual((await read()).input, { orderId: 'A-1' });
   await server.advance(2 * DAY_MS);
-  // If the task was already running during the advance, it runs again only ten minutes later.
+  // If the task that removes inputs was already running during the advance, it runs again only ten minutes later.
   const later = async () => {
     await server.advance(TASK_MS);
     return read();

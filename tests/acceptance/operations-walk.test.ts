@@ -49,7 +49,7 @@ function keyFor({ credential, ownPageOnly }: Operation): string | null {
   return credential === 'account' ? token : agentKey;
 }
 
-/** Sends a request to the native path, or to the only path, with ids that do not exist. */
+/** Sends a request to the native path of the operation, or to its only path, with ids that do not exist. */
 function send(id: OperationId, { path = pathOf(id), query, headers = {}, body }: Sent): Promise<HttpAnswer<ErrorBody>> {
   const { method, credential, ownPageOnly } = operation(id);
   return server.api(method, query === undefined ? path : `${path}?${query}`, {
@@ -258,7 +258,7 @@ for (const id of OPERATION_IDS.filter(one => operation(one).upload !== undefined
   });
 
 let target: Promise<string> | undefined;
-/** Returns a target. A session must be running for its uploads to be checked. */
+/** Returns the id for the path of an upload. Uploads to a session are checked only if the session is running. */
 function uploadTarget(id: OperationId): Promise<string> {
   if (!pathOf(id).includes('/sessions/')) return Promise.resolve(UNKNOWN_ID);
   target ??= server.createSession({ keepAlive: true }).then(session => session.id);

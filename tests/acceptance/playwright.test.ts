@@ -243,7 +243,7 @@ test('browser contexts of Playwright are removed when it disconnects, and persis
       left => Array.isArray(left) && left.join() === browserContextId,
     );
     const second = await chromium.connectOverCDP(session.connectUrl);
-    // The session's first page, which no client has used.
+    // The page in the persistent context must still be there.
     await eventually(
       'the page in the context that stays',
       () => second.contexts().map(context => context.pages().map(page => page.url())),

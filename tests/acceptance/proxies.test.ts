@@ -87,11 +87,14 @@ const server = await startServer({
 });
 const hidden = `http://${HIDDEN}:${pages.port}`;
 
-/** The host that is requested to check an HTTP proxy. */
+/** The host name that is requested through an HTTP proxy to check the proxy. */
 const PROBED = 'berth-probe.invalid';
-/** A host whose request is sent to the proxy at the start and gets no response. Other tests run during the wait. */
+/**
+ * A host that is requested through the proxy at the start of this file and never responds. Other tests run during the
+ * wait.
+ */
 const NEVER = 'never.test';
-/** Longer than the limit for tunnels, so that the session's own limit applies. */
+/** The timeout of that request: longer than the session's own limit for tunnels, which must apply first. */
 const GIVEN_UP_MS = 120_000;
 
 async function listening(server: Server): Promise<number> {
@@ -130,7 +133,7 @@ moody.holdBack([NEVER]);
 const patient = await server.createSession({ keepAlive: true, proxies: [external(moody)] });
 const patientBrowser = await chromium.connectOverCDP(patient.connectUrl);
 const patientPage = patientBrowser.contexts()[0]?.pages()[0];
-// Rejections are handled, so that none is reported as unhandled.
+// A rejection becomes a text, so that it is not reported as unhandled.
 const neverAnswered = patientPage
   ?.goto(`https://${NEVER}/`, { timeout: GIVEN_UP_MS })
   .then(() => 'it was there', String);
@@ -189,7 +192,7 @@ test('applies the first matching rule, and connects directly to hosts that match
       const [before, beforeTls] = [http.asked.length, https.asked.length];
       assert.equal((await page.goto(`${pages.a}/next`))?.status(), 200);
       assert.deepEqual([http.asked.length, https.asked.length], [before, beforeTls]);
-      // b.test is known only to the session's static host names, not to the proxy.
+      // The session knows b.test from its static host names. The proxy does not know it.
       assert.notEqual((await page.goto(`${pages.b}/next`))?.status(), 200);
       assert.match(https.asked.slice(beforeTls).join(), /^http b\.test:/);
       assert.equal((await page.goto(`${hidden}/next`))?.status(), 200);
@@ -257,7 +260,10 @@ const UNUSABLE = [
   ['address_refused', external({ server: 'http://10.0.0.1:3128' })],
 ] as const;
 
-/** The proxy's time limit is eight seconds; the kernel's would be minutes. The rest is a margin for a busy machine. */
+/**
+ * The probe of a proxy gives up after eight seconds; the kernel would take minutes. The rest is a margin for a busy
+ * machine.
+ */
 const TOLD_WITHIN_MS = 100_000;
 
 test('refuses to create a session with an unusable proxy within the time limit, and identifies the proxy in the error', async () => {

@@ -64,8 +64,8 @@ const LINK = /\/files\/([\w-]+)\.[\w-]+/g;
 const linkWords = (encoded = ''): string[] => Buffer.from(encoded, 'base64url').toString().split(' ');
 
 /**
- * Asserts that the playlist has only grown. Addresses stay the same for half an hour; then their last word, the expiry
- * time, differs.
+ * Asserts that the playlist has only grown. Its addresses stay the same for half an hour; after that, their last word,
+ * which is the expiry time, differs.
  */
 function assertAppended(before: string, after: string): void {
   const [first, second] = [before, after].map(text => linkWords([...text.matchAll(LINK)][0]?.[1]).at(-1));
@@ -228,7 +228,7 @@ test('popups, pages of browser contexts and closed pages are each recorded for a
   await own.goto(`${pages.url}/green`);
   await eventually('all to be seen', () => popup?.waitForLoadState().then(() => true));
   for (const number of [0, 1, 2]) await isBegun(id, number);
-  // By then, what the pages show now has been recorded.
+  // After this pause, what the pages show now has been recorded.
   await new Promise(resolve => setTimeout(resolve, 1_500));
   await popup?.close();
   await new Promise(resolve => setTimeout(resolve, 1_000));

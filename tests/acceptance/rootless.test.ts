@@ -1,5 +1,5 @@
-// The server as an ordinary user: it has the same sessions in the same jail, these survive when the server is killed,
-// and nothing is left behind.
+// The server as an ordinary user: its sessions run in the same jail, survive when the server is killed, and leave
+// nothing behind.
 import assert from 'node:assert/strict';
 import { readFileSync, readlinkSync } from 'node:fs';
 import { test } from 'node:test';
@@ -11,7 +11,7 @@ import { startServer } from '../harness/server.ts';
 import { browserOf, processesOf } from '../harness/session-processes.ts';
 
 const pages = await openPages();
-/** A port that sessions cannot reach. */
+/** A web server on a port that sessions cannot reach. */
 const closed = await openPages();
 const user = makeOrdinaryUser();
 const server = await startServer({ user, pages });

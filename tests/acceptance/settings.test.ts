@@ -67,7 +67,7 @@ async function drive<T>(browserSettings: object, use: (page: Page, browser: Brow
     assert.ok(page, 'the default context has a page');
     return await use(page, browser);
   } finally {
-    // Released first, because a session ends by itself after its client has disconnected.
+    // The session is released first, because it ends by itself after its client has disconnected.
     await server.release(session.id);
     await browser.close();
   }

@@ -243,7 +243,7 @@ test('a human session ends after twelve hours without use, and after seven days'
   assert.equal((await ada.get('/v1/account')).status, 401, 'after twelve hours without use');
 });
 
-/** Waits until the use is recorded, which happens after the response was sent. */
+/** Waits until the use of the human session is recorded, which happens after the response was sent. */
 const untilUseIsNoted = (): Promise<unknown> =>
   eventually(
     'the use to be noted',

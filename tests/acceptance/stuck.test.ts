@@ -12,7 +12,7 @@ import { rendererThatComputes } from '../harness/session-processes.ts';
 import { eventually, soon } from '../harness/until.ts';
 
 const CONNECT_MS = 30_000;
-/** A number of operations instead of a time, so that the test also works on a busy machine. */
+/** Computes a fixed number of operations instead of for a fixed time, so that the test also works on a busy machine. */
 const COMPUTE = 'let sum = 0; for (let n = 0; n < 3e8; n++) sum += n; void sum;';
 
 const pages = await openPages();
@@ -27,7 +27,7 @@ const connectPuppeteer = ({ connectUrl }: CreatedSession): Promise<PuppeteerBrow
 const pagesOf = (browser: Browser): Page[] => browser.contexts()[0]?.pages() ?? [];
 const urlsOf = (shown: ReadonlyArray<{ url(): string }>): string[] => shown.map(page => page.url()).sort();
 
-/** Waits until this page is the only one with a site, and returns it. */
+/** Waits until the page with this URL is the only one that is not blank, and returns it. */
 async function theOnly<P extends { url(): string }>(shown: () => P[] | Promise<P[]>, url: string): Promise<P> {
   // With two hanging renderers on a busy machine, the healthy page may be slow too. It is then shown later, and clients first
   // get an empty page.

@@ -10,7 +10,7 @@ import { CHECKOUT } from '../harness/server.ts';
 /** Replaces the installed program by one that exists on this machine. */
 const PROGRAM = { written: 'ExecStart=/usr/local/bin/berth ', here: 'ExecStart=/usr/bin/true ' };
 
-/** What systemd-analyze says about the unit, and its exit code. */
+/** Returns the output of systemd-analyze for the unit, and its exit code. */
 function verify(name: string, unit: string): { status: number | null; said: string } {
   const folder = mkdtempSync(join(tmpdir(), 'berth-units-'));
   try {

@@ -37,7 +37,10 @@ const hasEvents = (id: string, wanted: readonly string[]): Promise<unknown> =>
     told => told === wanted.join(),
   );
 
-/** Less than the interval at which control is renewed (10 s), and less than the silence that ends a view (25 s). */
+/**
+ * Less than the interval at which control is renewed (10 s), and less than the time after which a silent viewer is
+ * disconnected (25 s).
+ */
 const STEP_MS = 9_000;
 
 /** Returns how long control lasts without being renewed, in milliseconds from when the viewer took it. */
@@ -171,7 +174,7 @@ test('a viewer that reconnects in time keeps control, and one that does not lose
     () => timesLeft(id),
     times => times === 2,
   );
-  // Sent after the clock was advanced, or else it would itself wait too long.
+  // The text is typed after the clock was advanced, because it would otherwise be queued for too long.
   await server.advance(29_000);
   const typing = page.keyboard.type('on');
   await server.advance(2_000);

@@ -195,7 +195,7 @@ describe('an upload', () => {
       const { id } = await server.createSession({ keepAlive: true });
       const bytes = randomBytes(1_000_000);
       const sent = send(id, 'raced.bin', bytes);
-      // The session has been read `lead` times before it is released, so the upload has come further.
+      // Reads the session `lead` times before the release, so that the upload has got further by then.
       for (let read = 0; read < lead; read += 1) await server.read(id);
       await server.release(id);
       const answer = await sent;

@@ -21,7 +21,10 @@ const COLOURS = [
 const MOVES = 3_000;
 const VIEWERS_MAX = 100;
 const SLOW_BITS_A_SECOND = 200_000;
-/** The minimum size of a frame that shows the text page. At `SLOW_BITS_A_SECOND` it takes about half a second. */
+/**
+ * The minimum size of a frame that shows the text page. Sending such a frame at `SLOW_BITS_A_SECOND` takes about half a
+ * second.
+ */
 const WORDS_BYTES_LEAST = 12_000;
 
 const pages = await openPages({
@@ -61,7 +64,7 @@ const sees = (viewer: LiveViewer, other: LiveViewer): boolean =>
 /** Asserts that the recording shows all colours in order. */
 async function filmShowsColours(id: string): Promise<void> {
   const whole = await playlistWhen(server, id, '0', text => text.includes('ENDLIST'));
-  // What was painted before the page had its final size has an earlier #EXT-X-MAP.
+  // Segments from before the page had its final size have an earlier #EXT-X-MAP.
   const frames = framesOf(await fetchFilm(whole.slice(whole.lastIndexOf('#EXT-X-MAP'))));
   const times = COLOURS.map(colour => frames.findIndex(frame => isColour(frame.colour, colour)));
   assert.ok(
@@ -128,7 +131,7 @@ test('a viewer at 200 kbit/s gets the latest frame next, and delays neither the 
   const [before, beforeBytes] = [slow.frames, slowLink.passed];
   await eventually('the slow one to see the newest', () => sees(slow, fast));
   const more = { frames: slow.frames - before, bytes: slowLink.passed - beforeBytes };
-  // The frame in flight, and the newest one.
+  // At most two frames are sent: the one in flight, and the newest one.
   assert.ok(more.frames <= 2 && more.bytes < 3 * size, `nothing had piled up: ${JSON.stringify({ ...more, size })}`);
   for (const viewer of [fast, slow]) await viewer.close();
   slowLink.close();

@@ -69,8 +69,8 @@ test('creating a session can claim a browser that is still starting, and gives i
   const moody = await moodyChromium();
   moody.mood('slow');
   const server = await startServer({ env: { BERTH_WARM: '1', BERTH_SLOTS: '2', BERTH_CHROMIUM: moody.path } });
-  // A browser can be claimed once its box exists, because the box is needed to set the share. If the browser has
-  // started by then, it is claimed as a warm one.
+  // A browser can be claimed once its box exists, because its CPU share is set on the box. If the browser has started
+  // by then, it is claimed as a warm one.
   await eventually('a browser to be on its way, and its box to stand', () => boxesOf(server.dataDir).some(boxStands));
   const [coming] = boxesOf(server.dataDir);
   assert.ok(coming);

@@ -191,7 +191,7 @@ async function approved() {
   return action;
 }
 
-/** Uses the passkey: a password is not the strongest proof for this account. */
+/** Steps up with the passkey, because a password is not the strongest proof for this account. */
 async function stepUpByPasskey(): Promise<void> {
   const at = { origin: server.url.replace('127.0.0.1', 'localhost') };
   const { body } = await owner.send<{ ticket: string; publicKey: Record<string, unknown> }>(

@@ -37,7 +37,7 @@ before(async () => {
     keys.set(scope, (await keyWith(server, { scopes: [scope], grants: [{ operationId: OPERATION }] })).key);
 });
 
-/** Starts an invocation with the key that may call. Returns the id of the running invocation. */
+/** Starts an invocation with the key that has the scope to invoke. Returns the id of the running invocation. */
 async function running(): Promise<string> {
   const { body, status, text } = await server.api<Invocation>('POST', agentPath(server, pathTo('invoke')), {
     ...{ key: keys.get(INVOKE) ?? null, body: { input: { orderId: 'slow' } }, headers: { prefer: 'respond-async' } },

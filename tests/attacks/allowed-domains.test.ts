@@ -1,6 +1,6 @@
-// A session with allowedDomains: no page and no client can navigate a main frame to another domain, and each attempt is
-// an event. Without the setting the same attempts succeed, which proves that the tests are effective. Everything else
-// is unaffected. Also tests a networkPolicy for documents, which applies to frames too.
+// A session with allowedDomains: no page and no client can navigate a main frame to another domain, and each attempt
+// causes an event. Without the setting the same attempts succeed, which proves that the tests are effective. Everything
+// else is unaffected. Also tests a networkPolicy for documents, which applies to frames too.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { chromium } from 'playwright-core';
@@ -31,7 +31,7 @@ const pages = await openPages({
 
 interface Attempt {
   readonly client: CdpClient;
-  /** A page on a.test. */
+  /** The channel of a page on a.test. */
   readonly page: string;
   readonly pageTarget: string;
   /** The address that must not be reached. */

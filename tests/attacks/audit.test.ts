@@ -72,7 +72,10 @@ async function sealed(): Promise<void> {
   );
 }
 
-/** Creates applications with four entries each: the first seal covers 1 to 3, and the second seal covers 4. */
+/**
+ * Creates applications with four entries each: the first seal covers entries 1 to 3, and the second seal covers entry
+ * 4.
+ */
 async function applications(count: number): Promise<readonly string[]> {
   const made = await Promise.all(
     Array.from({ length: count }, () =>
@@ -114,7 +117,7 @@ test('detects a changed entry and reports its number', async () => {
   assert.equal(await problemOf(changed), 'entry 2 changed');
   await sqlAsOwner(`update audit_entries set actor_name = 'Operator' where chain = $1 and number = 2`, [changed]);
   assert.equal(await problemOf(changed), undefined);
-  // The digest in the row of the seal is changed too.
+  // Now only the digest in the row of the seal is changed.
   await sqlAsOwner(
     `update audit_seals set row_digests[2] = decode(repeat('ab', 32), 'hex') where chain = $1 and number = 1`,
     [changed],

@@ -13,7 +13,7 @@ import { startServer } from '../harness/server.ts';
 const [hostile, stranger] = [await HostileProvider.open(), await HostileProvider.open()];
 const server = await startServer({
   clock: 'test',
-  // Sign-ins per address are limited, so the tests report different addresses.
+  // The number of sign-ins per client address is limited, so the tests report a different address for each one.
   env: { ...opened(hostile.issuer, stranger.issuer), BERTH_TRUSTED_PROXIES: '127.0.0.1/32' },
 });
 const owner = await Person.owner(server);

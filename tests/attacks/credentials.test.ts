@@ -1,4 +1,4 @@
-// A credential does not work outside of its restrictions, after it has ended, or from a disallowed address.
+// A credential does not work outside of its restrictions, once it is no longer valid, or from a disallowed address.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { IssuedAgentKey } from '../../contract/agent-keys.ts';
@@ -24,7 +24,7 @@ const KEYS = `/v1/applications/${server.applicationId}/agent-keys`;
 const TOKENS = '/v1/account/tokens';
 const MINUTE = 60_000;
 const HOUR = 3_600_000;
-/** The close code of a connection whose key has ended, as in the contract. */
+/** The close code, as in the contract, of a connection whose key is no longer valid. */
 const KEY_ENDED = 4001;
 
 const owner = await cliToken();

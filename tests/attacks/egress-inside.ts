@@ -48,7 +48,7 @@ const PUBLIC_4 = '93.184.216.34';
 const PUBLIC_6 = '2606:2800:220:1::9';
 const PORT = 80;
 const OWN_PORT = 8080;
-/** The port of another service here. */
+/** The port of another service in this namespace. */
 const OTHER_PORT = 9200;
 const LATE_4 = '93.184.218.1';
 const CARRIERLESS_4 = '93.184.219.1';
@@ -175,8 +175,8 @@ function everything(): Spelling[] {
 }
 
 /**
- * The name server: fixed names, a name that changes after its first response, and names with both public and private
- * addresses.
+ * Answers like a name server with fixed names, a name that changes after its first response, and names with both public
+ * and private addresses.
  */
 function answer({ name, type, time }: Question) {
   const four = (...addresses: string[]) => ({ addresses: type === 'A' ? addresses : [] });

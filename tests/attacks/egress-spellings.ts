@@ -3,7 +3,7 @@
 export interface Spelling {
   /** The spelling in a URL or in CONNECT. */
   readonly host: string;
-  /** The address that it leads to if it is not refused. */
+  /** The address that the spelling leads to if it is not refused. */
   readonly lands: string;
   readonly rule: string;
 }

@@ -103,7 +103,7 @@ for (const name of names) if (name !== PROXIED) await attempt(plain.client, name
 // No proxy is listening on this port, so requests that arrive have bypassed it.
 const proxied = await startChromium('proxied', '--proxy-server=http://127.0.0.1:9', '--proxy-bypass-list=127.0.0.1');
 await attempt(proxied.client, PROXIED);
-// A busy browser may ignore a hint, so attempts that did not arrive are repeated.
+// A busy browser may ignore a resource hint such as `preconnect`, so attempts that did not arrive are repeated.
 for (let time = 0; time < TRIES_MAX && arrived.size < names.length; time++) {
   await eventually(
     'all to arrive',

@@ -1,4 +1,4 @@
-// With a network policy that allows one host, no byte reaches another one: each attempt is refused and recorded.
+// With a network policy that allows one host, no byte reaches another host: each attempt is refused and recorded.
 // Without a policy the attempts arrive, which proves that the tests are effective. For attempts that never leave a
 // jail, the proof is a Chromium without a jail in a network namespace of the test. No packet leaves this machine.
 import assert from 'node:assert/strict';

@@ -1,6 +1,6 @@
 // What a person does in a masked hand-off stays hidden: from the agent on every connection, from other viewers, and
-// from the recording, the log and the HAR file. Also tests who can use a hand-off: only one browser its link, and only
-// one person its lease.
+// from the recording, the log and the HAR file. Also tests who can use a hand-off: only one browser can use its link,
+// and only one person can have its lease.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { existsSync, readFileSync, statSync } from 'node:fs';
@@ -41,7 +41,7 @@ const FORMS: readonly string[] = [
   ...[Buffer.from(SECRET).toString('hex'), Buffer.from(SECRET).toString('latin1')],
 ];
 const formIn = (text: string): string | undefined => FORMS.find(form => text.includes(form));
-/** Removes addresses, which an agent may read, as docs/decisions/0063-handoffs.md says. */
+/** Removes addresses of pages, which an agent may read, as docs/decisions/0063-handoffs.md says. */
 const withoutAddresses = (text: string): string => text.replaceAll(/(?:typed|code)=[^"&#\\\s]*|#typed[^"\\\s]*/g, '');
 
 /** The bodies of the forms that were submitted. */
@@ -122,7 +122,10 @@ async function onOtpPage(settings: object = {}) {
   return { id, connectUrl, browser, page };
 }
 
-/** The service's own access to a session: operations, and tools over MCP. Each function returns what it saw. */
+/**
+ * Access to a session by the service itself: through an operation, and through tools over MCP. Each function returns
+ * the response.
+ */
 const bySteps = async (sessionId: string, steps: readonly object[]): Promise<string> => {
   const headers = { 'idempotency-key': crypto.randomUUID(), prefer: 'wait=55' };
   const input = { sessionId, steps, timeoutMs: 8_000 };
@@ -313,7 +316,7 @@ test('text typed in a masked hand-off does not appear in any response, event, pi
   );
 });
 
-/** Keeps every table as text, and the log chunks in uncompressed form. */
+/** Adds every table as text to what is searched, with the log chunks in uncompressed form. */
 async function keepTables(when: string): Promise<void> {
   const named = "select quote_ident(table_name) as name from information_schema.tables where table_schema = 'public'";
   const names = (await rowsOf(server, named)).map(row => String(Object(row).name));
@@ -648,7 +651,7 @@ test('an agent that intercepts requests cannot redirect the person to another or
   await isShownAt('/done');
   act = redirect;
   await failsAt('/next');
-  // A client that starts to intercept after the hand-off's guard comes after it.
+  // A client that starts to intercept after the hand-off's guard gets each request after the guard.
   await agent.send('Fetch.disable');
   await agent.send('Fetch.enable', documents);
   act = change;

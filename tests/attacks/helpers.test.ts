@@ -35,7 +35,10 @@ const BOUNDED = {
   'write a file of a megabyte':
     '$SIG{XFSZ} = "IGNORE"; $d = -w "/dev/shm" ? "/dev/shm" : "/"; open(F, ">", "$d/berth-helper-attack") and (print F "x" x 1048576) and close(F) and print "done"',
 } as const;
-/** System call numbers by architecture. With these arguments, no call has an effect if it is allowed. */
+/**
+ * System call numbers by architecture. The tests pass arguments with which the call has no effect even if it is
+ * allowed.
+ */
 const CALLS: Readonly<Record<string, readonly [x64: number, arm64: number]>> = {
   mount: [165, 40],
   umount2: [166, 39],
@@ -65,7 +68,9 @@ const SOCKET = { x64: 41, arm64: 198 };
 const call = (...all: readonly number[]): string => `print syscall(${all.join(', ')}) >= 0 ? 0 : $! + 0`;
 const numberOf = ([x64, arm64]: readonly [number, number]): number => (process.arch === 'arm64' ? arm64 : x64);
 
-/** Keeps all processes alive until the last one has been started, even on a busy machine. */
+/**
+ * Starts up to 200 processes, and keeps all of them alive until the last one has been started, even on a busy machine.
+ */
 const FORKS =
   'for (1..200) { my $p = fork; last unless defined $p; if (!$p) { sleep 60; exit } push @p, $p } kill 9, @p; print scalar @p';
 

@@ -1,6 +1,6 @@
-// Tries each attack by a browser's client on one form of isolation, over a DevTools pipe that uses the FIFOs directly,
-// without the gateway and the egress proxy. Prints the results as JSON for jail.test.ts. Must run in its own network
-// namespace, in which this process has the foreign addresses.
+// Tries each attack that a client of a browser can make, on one form of isolation. Uses the FIFOs of the box directly
+// as a DevTools pipe, without the gateway and the egress proxy. Prints the results as JSON for jail.test.ts. Must run
+// in its own network namespace, in which this process has the foreign addresses.
 
 import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
@@ -45,7 +45,10 @@ export const OWN_NETWORK = `set -e
 const OWN_INTERFACES = ['lo', 'foreign0', 'foreign1'];
 const SECRET = 'the secret of this machine';
 const NAVIGATED_WITHIN_MS = 20_000;
-/** Without a jail the packets arrive, but may be late. In a jail they never arrive. */
+/**
+ * Whether a jail is attacked. Without a jail the packets arrive, but may be late. In a jail they never arrive, so the
+ * waits are shorter.
+ */
 const isJailed = process.argv[2] !== 'process';
 const DATAGRAM_WITHIN_MS = isJailed ? 4_000 : 30_000;
 const GATHERED_WITHIN_MS = isJailed ? 3_000 : 20_000;
@@ -140,7 +143,7 @@ const candidates =
     return { succeeded: learnt.length > 0, seen: JSON.stringify(found) };
   };
 
-/** Candidates that are the same in every jail: the address that each box has, and mDNS names for it. */
+/** ICE candidates that are the same in every jail: the address that each box has, and mDNS names for it. */
 const OF_EVERY_BOX = / 192\.0\.2\.1 | [0-9a-f-]{36}\.local /;
 
 const GATHER = `new Promise(done => {

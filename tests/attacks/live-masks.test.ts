@@ -19,7 +19,7 @@ const pages = await openPages({
 const server = await startServer({ pages });
 
 const SEEN_PIXELS = 15_000;
-/** The number of pages per session that are recorded. */
+/** The maximum number of pages per session that are recorded at the same time. */
 const PAGES_AT_ONCE = 64;
 
 function magenta(jpeg: Buffer | undefined): number {

@@ -1,5 +1,5 @@
-// Secrets in a session are never stored, whether they are typed, passed as a parameter, sent, set or logged. Also a
-// page that logs more than can be stored.
+// Secrets in a session are never stored, whether they are typed, passed as a parameter of a command, sent in a request,
+// set as a cookie or in storage, or logged. Also a page that logs more than can be stored.
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -27,7 +27,7 @@ const TURN_CPU_MS = 200;
 const TOLD_MS = 500;
 
 const CONTEXTS = '/v1/browsers/contexts';
-/** Concurrent exports per application. */
+/** The maximum number of concurrent exports per application. */
 const EXPORTS_AT_ONCE = 2;
 
 const pages = await openPages();

@@ -306,7 +306,7 @@ test('after use, no secret is found in the database, logs, traces, files, receip
   }
 });
 
-/** Files of the database may disappear in the meantime. */
+/** Reads the file; empty if it does not exist, because files of the database may disappear in the meantime. */
 function contentOf(file: string): Buffer {
   const found = lstatSync(file, { throwIfNoEntry: false });
   return found?.isFile() ? readFileSync(file) : Buffer.alloc(0);

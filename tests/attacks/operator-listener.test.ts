@@ -12,7 +12,7 @@ import { ownerToken } from '../harness/limits.ts';
 import { startServer } from '../harness/server.ts';
 
 const operatorPort = await freePort();
-// The operator has opened loopback to sessions, which must not open this port.
+// The operator has opened loopback to sessions. This must not open the port of the operator's listener.
 const env = { BERTH_OPERATOR_LISTEN: `127.0.0.1:${operatorPort}`, BERTH_EGRESS_ALLOW: '127.0.0.0/8' };
 const server = await startServer({ env });
 const token = await ownerToken(server);

@@ -112,7 +112,10 @@ test('runs ffmpeg without access to files, network or privileges of the server',
   );
 });
 
-/** Empty for a process that has ended or is not part of Chromium. */
+/**
+ * Returns the kind and the properties of a process of Chromium; empty for one that has ended or is not part of
+ * Chromium.
+ */
 function kindAndSeen(pid: number): ReadonlyArray<readonly [kind: string, Seen]> {
   try {
     const isChromium = readFileSync(`/proc/${pid}/comm`, 'utf8').startsWith('chrom');

@@ -24,11 +24,11 @@ const TABLE = OPERATION_IDS.filter(id => {
   const { tag, credential } = operation(id);
   return TABLE_TAGS.includes(tag) && (credential === 'account' || credential === 'human');
 });
-/** The scopes that a token can have. */
+/** All scopes of tokens except the one for managing tokens. */
 const SCOPES = TOKEN_SCOPES.filter(scope => scope !== MANAGE_TOKENS_SCOPE);
 const CREDENTIAL = { type: 'api_key', value: { key: 'of-the-role-table' }, hosts: ['127.0.0.1'] };
 const CHECKOUTS = '/v1/topups/manual/checkouts';
-/** Operations for which an error is the permitted response, because nobody can get a better one here. */
+/** Operation -> the error status that counts as permitted, because no better response is possible in this test. */
 const PERMITTED: Partial<Record<OperationId, number>> = { replaceAutoTopUp: 422 };
 
 const upstream = await openUpstream();
@@ -57,7 +57,7 @@ await liftLimits(server);
 
 type Who = Role | 'no member';
 const people = new Map<Who, Person>();
-/** One token per person, with every scope that can be passed on. */
+/** One token per person, with every scope in `SCOPES`. */
 const tokens = new Map<Who, string>();
 /** The owner's tokens, with one scope each. */
 const narrow = new Map<TokenScope, string>();
@@ -93,7 +93,7 @@ async function issued(person: Person, fields: object): Promise<string> {
 
 type Subject = Readonly<Record<string, string>>;
 
-/** Creates a new subject for the variables in a path. The keys are the parts of paths before the variable. */
+/** Creates a new subject for the variables in a path. Each key is the part of a path before its variable. */
 const SUBJECTS: Readonly<Record<string, (id: OperationId) => Promise<Subject>>> = {
   '/v1/applications/{appId}/operations/{': async id => {
     const name = `orders.n${++made}`;
@@ -133,7 +133,7 @@ const SUBJECTS: Readonly<Record<string, (id: OperationId) => Promise<Subject>>> 
 };
 
 let invocation: Promise<string> | undefined;
-/** Returns an invocation that can be read any number of times. */
+/** Returns the id of an invocation that can be read any number of times. */
 function called(): Promise<string> {
   invocation ??= (async () => {
     await owner.publish('orders.called', cancelOrder(upstream));
@@ -151,7 +151,7 @@ async function order(): Promise<object> {
   return { applicationId, packId: 'p50', quoteId: body.quoteId };
 }
 
-/** Valid bodies. The default is the example in the contract. */
+/** Operation -> a valid body. The default is the example in the contract. */
 const BODIES: Partial<Record<OperationId, () => object | Promise<object>>> = {
   configureOperation: () => cancelOrder(upstream, { title: `Title ${++made}` }),
   createWebhook: () => ({ name: 'roles', url: `${upstream.url}/hook` }),
@@ -198,7 +198,10 @@ async function ask(id: OperationId, by: Bearer, subject: Subject): Promise<numbe
   return (await server.api(method, path + query, { key: null, headers, body })).status;
 }
 
-/** Returns the role that the description names. An operation that only reads and names none needs the weakest role. */
+/**
+ * Returns the role that the description of the operation names. If it names none, the operation must be a read, and
+ * needs the weakest role.
+ */
 function roleOf(id: OperationId): Role {
   const { description, isWrite } = operation(id);
   const named = /Requires the role (\w+)/.exec(description)?.[1];

@@ -1,6 +1,6 @@
-// Text that the service types cannot be found anywhere afterwards, although the page does all it can to spread it: to
-// its title, address, text, console, requests, errors, dialogs and file names. Also, the server's memory is not written
-// to a core file.
+// Text that the service types cannot be found anywhere afterwards, although the page copies it wherever it can: to its
+// title, address, text, console, requests, errors, dialogs and file names. Also, the server's memory is not written to
+// a core file.
 import assert from 'node:assert/strict';
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { test } from 'node:test';
@@ -35,8 +35,8 @@ const isBlack = (colour: Colour): boolean => colour.every(value => value < 40);
 
 const base64 = (text: string): string => Buffer.from(text).toString('base64');
 /**
- * Returns every form in which the page spreads a text, including the part of each form that is the same within a longer
- * text.
+ * Returns every form in which the page repeats a text. If a form depends on the surrounding text, only the part that is
+ * always the same is included.
  */
 const formsOf = (text: string): readonly string[] => [
   ...[
@@ -100,7 +100,10 @@ const PAGE = `<!doctype html><meta charset="utf-8"><title>Bank</title><style>bod
   password.oninput = () => spread(password);
   user.oninput = () => spread(user);
 </script>`;
-/** The page waits for `watched` until the viewer watches it, and for `shown` until its window is shown. */
+/**
+ * The page waits for both promises: `watched` resolves when the viewer watches the page, and `shown` when the page's
+ * window is shown.
+ */
 let [watched, shown] = [Promise.resolve(), Promise.resolve()];
 const pages = await openPages({
   '/page': PAGE,

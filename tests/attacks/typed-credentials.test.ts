@@ -16,7 +16,7 @@ import { eventually } from '../harness/until.ts';
 
 const PASSWORD = 'Zq8!unlikely secret';
 const FIELD = '<input id="password" oninput="void 0">';
-/** Sends whatever appears in a field, however it got there. */
+/** A script that sends everything that appears in a field to the server of the page, however it got there. */
 const THIEF = `<script>
   const sent = new Set();
   const steal = value => { if (value && !sent.has(value)) { sent.add(value); new Image().src = '/stolen?' + encodeURIComponent(value) } };

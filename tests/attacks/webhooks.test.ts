@@ -12,7 +12,7 @@ import { createWebhook, deliveriesOf, deliveryWhen, Receiver, testWebhook, webho
 const RETRY_MS = 5_000;
 
 const receiver = await Receiver.open();
-/** Changed by a test. The server reads the change when it is restarted. */
+/** The settings of the server. A test changes them, and restarts the server to apply the change. */
 const env = { ...receiver.settings, BERTH_EGRESS_HOSTS: 'moving.test=127.0.0.1' };
 const server = await startServer({ clock: 'test', env });
 const token = await ownerToken(server);

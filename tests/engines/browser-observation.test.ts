@@ -15,12 +15,16 @@ import { eventually } from '../harness/until.ts';
 const TURNS = 50;
 const POPUPS = 5;
 /**
- * With Playwright attached, Chromium fails to start the worker in about 1 in 100 popups, with or without an observer.
+ * The minimum number of workers that must start. With Playwright attached, Chromium fails to start the worker in about
+ * 1 in 100 popups, with or without an observer.
  */
 const WORKERS_MIN = 3;
 const WORKER_MS = 15_000;
 const SERVICES = 12;
-/** Chromium does not report about 1 in 10 responses to a client. */
+/**
+ * The minimum number of responses that a client must see. About 1 in 10 responses are not reported to a client by
+ * Chromium.
+ */
 const RESPONSES_MIN = 5;
 
 const pages = await openPages({

@@ -16,7 +16,7 @@ export interface Answer {
   readonly ttlSeconds?: number;
 }
 
-/** A promise delays the answer. With no addresses, the name exists but has none. */
+/** A promise delays the answer. An answer without addresses means that the name exists but has no address. */
 export type Answerer = (question: Question) => Answer | Promise<Answer>;
 
 export interface NameServer extends AsyncDisposable {

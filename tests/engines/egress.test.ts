@@ -338,7 +338,7 @@ test('does not forward an Upgrade in a plain request', async t => {
 test('keeps connections alive, with one connection to the server per connection of the browser', async t => {
   let sockets = 0;
   const server = createHttpServer((_request, response) => response.end('ok'));
-  // The interval between the two requests must not matter.
+  // Disables the server's keep-alive timeout, so that the interval between the two requests does not matter.
   server.keepAliveTimeout = 0;
   server.on('connection', () => (sockets += 1));
   const port = await listen(t, server);

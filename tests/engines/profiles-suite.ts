@@ -52,7 +52,10 @@ function evilHeader(name: string, kind = '0', link = '', size = 0): Buffer {
   return header;
 }
 
-/** Command lines of the processes of the box's user. They cannot be told apart if the box has no user of its own. */
+/**
+ * Command lines of the processes of the box's user. If the box has no user of its own, its processes cannot be told
+ * apart from others.
+ */
 function processesOf(uid: number | undefined): string[] {
   const commandOf = (pid: string): string[] => {
     try {
@@ -259,7 +262,7 @@ export function profilesSuite(form: Form): void {
       await staging.remove();
     });
 
-    /** Seals an archive with any content correctly. */
+    /** Correctly seals an archive that may have any content. */
     async function crafted(tar: Readable): Promise<Sealed> {
       const under = seal();
       const level = { params: { [constants.ZSTD_c_compressionLevel]: 1 } };

@@ -1,6 +1,6 @@
-// From a journal to a recording: 60 recorded seconds are 60 seconds, every frame has its time, and tools for playback
-// accept the result. Also tests pages whose size changes, and a full disk. Uses no browser: ffmpeg generates the
-// frames.
+// From a journal to a recording: a recording of 60 seconds plays for 60 seconds, every frame has its time, and tools
+// for playback accept the result. Also tests pages whose size changes, and a full disk. Uses no browser: ffmpeg
+// generates the frames.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -181,7 +181,7 @@ test('encodes waiting segments in one process, and each segment can be played al
   // Two segments with several frames, three without changes, two with changes again, and a segment of 0.1 s.
   const times = [0, 3_000, 5_999, 7_000, 30_500, 31_000, 36_100, 37_777];
   const shown = times.map((atMs, index) => ({ atMs, jpeg: pictures[index % 3] ?? Buffer.alloc(0) }));
-  // The path contains characters that a shell or a list would split.
+  // The path contains characters at which a shell or a list of files would split it.
   const path = join(folder, "it's a page");
   const gathering = new HandClock();
   const queue = new EncodeQueue(new Ffmpeg(boundedHelper, counting), gathering, silentLog);
@@ -438,7 +438,7 @@ class FakeTab implements TargetChannel {
   isGone = false;
   isShown = false;
   #picture: Buffer;
-  /** Frames of an earlier run are ignored. */
+  /** The number of the current screencast. Frames of an earlier one are ignored. */
   #run = 0;
   readonly #clock: TestClock;
   readonly #listeners: Array<Parameters<TargetChannel['on']>[0]> = [];

@@ -196,7 +196,8 @@ test('completes segments of an unchanged page, and starts a new segment when the
   await eventually('the first segment to close by itself', () => (sink.segments.get(0)?.length ?? 0) >= 1);
   const size = { width: 801, height: 601, deviceScaleFactor: 1, mobile: false };
   await client.send('Emulation.setDeviceMetricsOverride', size, page);
-  // A second segment alone does not prove that the size has changed, because one with the old size may end first.
+  // A second segment alone does not prove that the size has changed, because another segment with the old size may end
+  // first.
   await eventually('the new size to begin', () => (recording.hubOf(0)?.newest?.width ?? LARGE_WIDTH) < LARGE_WIDTH);
   await observing.close();
   await recorder.finish('rest');

@@ -1,4 +1,5 @@
-// Opens the slots as a server does, and prints their kind or the error. For tests that remove something first.
+// Opens the slots as a server does, and prints their kind or the error. Used by tests that first remove something that
+// slots need.
 import { openSlots } from '../../server/engines/slots/open-slots.ts';
 import { systemClock } from '../../server/kit/clock.ts';
 import { Fault } from '../../server/kit/fault.ts';

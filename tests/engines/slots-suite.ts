@@ -555,7 +555,8 @@ export function slotsSuite(form: Form): void {
       const box = await startGuest(slots);
       const { record } = box;
       await box.abandon();
-      // The kernel counts starts in 1/100 s. A process that started in the same tick as the box would pass for the box.
+      // The kernel counts starts in 1/100 s. A process that started in the same tick as the box would be mistaken for
+      // the box.
       await until(GONE_WITHIN_MS, 'the next tick', () => ticksNow() > Number(record.startTicks) + 1 || undefined);
       const bystander = spawn('sleep', ['60'], { stdio: 'ignore' });
       const own = findProcess(bystander.pid ?? 0);
@@ -603,7 +604,8 @@ export function slotsSuite(form: Form): void {
     test('the helper process that opens the listener exits afterwards', async () => {
       const box = await startGuest(slots);
       const marked = () => leftOf(dataDir, box.session).filter(left => left.startsWith('process'));
-      // The remaining processes are the leader and, in a jail, the outer and the inner bubblewrap.
+      // The remaining processes are the leader and the program, or in a jail the leader, the outer bubblewrap and the
+      // inner one.
       await until(GONE_WITHIN_MS, 'the helper to leave', () => marked().length === (jailed ? 3 : 2) || undefined);
       await leavesNothing(box);
     });
@@ -650,7 +652,7 @@ const readFrom = (host: string, port: number): string => `
   for await (const chunk of socket) text += chunk;
   return text`;
 
-/** Sends one datagram from each address of the box, and returns the errors. */
+/** Sends one datagram to the address, and returns the error code, or `sent`. */
 const sendTo = (address: string): string => `
   const socket = require('dgram').createSocket(${JSON.stringify(address)}.includes(':') ? 'udp6' : 'udp4');
   return new Promise(done => socket.send('x', 9, ${JSON.stringify(address)}, error => done(error ? error.code : 'sent')))

@@ -17,13 +17,14 @@ import { startForeignServer } from './store-fixtures.ts';
 const ROUNDS = 20;
 const RATES = { BERTH_RATE_BROWSER_SECOND: '1000', BERTH_RATE_EGRESS_MEGABYTE: '100' };
 /**
- * One statement reads the limits, and one calls the function that locks, counts, holds and inserts in its own
- * transaction.
+ * One statement reads the limits. Another one calls the function that locks the application, counts its sessions, holds
+ * credit and inserts the row, in a transaction of its own.
  */
 const PLACE_MAX = 2;
 /**
- * Covers the operation together with the grants, the row, the dispatch, the signing key, and the end with its receipt.
- * One of the statements, sent after the end was written, wakes readers of the event feed.
+ * The statements read the operation together with the grants, insert the row, record the dispatch, read the signing
+ * key, and record the end with its receipt. One of them, sent after the end was written, wakes readers of the event
+ * feed.
  */
 const INVOKE_MAX = 7;
 /**

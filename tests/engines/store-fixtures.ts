@@ -158,7 +158,7 @@ export async function end(child: ChildProcess, signal: NodeJS.Signals): Promise<
 
 export interface Helper {
   readonly child: ChildProcess;
-  /** Resolves to the next line that it prints. */
+  /** Resolves to the next line that the process prints. */
   line(): Promise<string>;
 }
 

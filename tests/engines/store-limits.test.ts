@@ -202,8 +202,8 @@ function describeLimits(name: string, prepare: (scope: Scope) => Promise<StoreOp
         )) ?? 0;
       let admitted = 0;
       for (let request = 0; request < 240; request += 1) admitted += await taken(hosts[request % 2]);
-      // Fewer are admitted if a host has not used all that it has taken, and more if the limit was refilled in the
-      // meantime.
+      // Fewer requests are admitted if a host has not used all that it has taken from the limit, and more if the limit
+      // was refilled in the meantime.
       assert.ok(admitted >= 88 && admitted <= 110, String(admitted));
       assert.ok(asked <= 60, String(asked));
     });

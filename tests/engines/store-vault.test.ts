@@ -88,7 +88,10 @@ function describeVault(name: string, prepare: (scope: Scope) => Promise<Omit<Sto
       }
     });
 
-    /** Replaces the keys in the rows of the first test, which cannot be opened, with keys wrapped as by the vault. */
+    /**
+     * Replaces the keys in the rows of the first test, which cannot be opened, with keys that are wrapped as the vault
+     * wraps them.
+     */
     async function wrapAnew(): Promise<void> {
       const { masterKeys } = parts();
       const [master] = await masterKeys.read({ isFirst: true });

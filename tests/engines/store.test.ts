@@ -44,7 +44,7 @@ interface Place {
   postmaster(): number;
   /** Kills the postmaster with SIGKILL. Its owner starts it again. */
   crash(): Promise<void>;
-  /** Runs SQL as the operator would, for what the store does not offer. */
+  /** The login for SQL that the operator would run, for what the store does not offer. */
   readonly login: pg.ClientConfig;
 }
 
@@ -851,7 +851,7 @@ describe('database of an operator', () => {
     const url = varied(it => {
       it.pathname = '/ancient';
     });
-    // No server of that age is available, so this one is made to report an old version.
+    // No PostgreSQL that old is available, so this one is made to report an old version.
     await query(
       { url },
       `create function public.current_setting(text) returns text language sql as $$

@@ -10,7 +10,10 @@ export interface Cycle {
   readonly client: 'playwright' | 'raw';
   readonly keepAlive: boolean;
   readonly kill: Kill | undefined;
-  /** Measured from the response to the create request. At that time the client is connecting, working or gone. */
+  /**
+   * When the process is killed, measured from the response to the create request. At that time the client is
+   * connecting, working or gone.
+   */
   readonly killAfterMs: number;
   /** Whether the server is killed and restarted while the client of this cycle is working. */
   readonly restart: boolean;

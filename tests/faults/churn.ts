@@ -19,10 +19,13 @@ import { boxOf, childrenOfServer } from './victims.ts';
 const AT_ONCE = 4;
 const CYCLE_MS = 180_000;
 const ENDED_MS = 60_000;
-/** Long, because recordings are encoded one after another. */
+/** This limit is long, because recordings are encoded one after another. */
 const ENCODED_MS = 180_000;
 const EVALUATIONS = 20;
-/** Allows for connections to the database, requests in progress and similar. */
+/**
+ * How many more descriptors than at the beginning are allowed: for connections to the database, requests in progress
+ * and similar.
+ */
 const DESCRIPTORS_SPARE = 16;
 const SESSIONS = '/v1/browsers/sessions';
 
@@ -105,7 +108,7 @@ class Churn {
     await this.#end(cycle, session, killed, serverWasKilled);
   }
 
-  /** Creates a session. If there is none to drive, counts the reason and returns undefined. */
+  /** Creates a session. If there is no session to drive, counts the reason and returns undefined. */
   async #create(cycle: Cycle, serverWasKilled: () => boolean): Promise<CreatedSession | undefined> {
     const { server } = this.#options;
     const name = `${this.#options.seed}-${cycle.number}`;
@@ -240,8 +243,8 @@ class Churn {
   }
 
   /**
-   * Asserts that a running session responds. If no client had connected before, the session ends when this one
-   * disconnects.
+   * Asserts that a running session responds. If no client had connected to it before, the session ends when the client
+   * of this check disconnects.
    */
   async #visit({ kill, keepAlive }: Cycle, session: CreatedSession): Promise<void> {
     try {

@@ -54,8 +54,8 @@ test('completes a save after the restart if the server is killed during the save
     await onPage(next.connectUrl, async page => {
       const found = (await findMarks(page, plain)).persistentCookie;
       // If the server was killed before the end of the session had begun, only the copy made during the session can be
-      // saved. It has these cookies if enough time had passed since they were set, or otherwise those that the session
-      // started with.
+      // saved. This copy has the cookies of the current round if enough time had passed since they were set, or
+      // otherwise those that the session started with.
       const isPartial = told.at(-1) === 'context.saved_partially';
       assert.ok(found === `k${round}` || (isPartial && found === before), `${found} after ${told.join()}`);
       before = found;

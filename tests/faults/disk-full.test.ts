@@ -28,10 +28,10 @@ import { answersFor, connectPlaywright, firstPage } from './clients.ts';
 
 const MIB = 1024 ** 2;
 const DISK_BYTES = 700 * MIB;
-/** Too little for a new session, but enough for running ones. */
+/** Free space that is too small for a new session, but enough for running ones. */
 const NEARLY_FULL_BYTES = 60 * MIB;
 
-/** Too few for the files of a new session. */
+/** A number of free inodes that is too low for the files of a new session. */
 const FEW_INODES = 2_000;
 
 const REFILL_MS = 5;
@@ -108,7 +108,7 @@ function fillUpTo(bytes: number): void {
     while (freeBytes() > bytes)
       size += writeSync(ballast, part, 0, Math.min(MIB, Math.max(1, freeBytes() - bytes)), size);
   } catch (error) {
-    // The server is writing at the same time.
+    // The server writes at the same time, so the disk may already be full.
     if (!(error instanceof Error && 'code' in error && error.code === 'ENOSPC')) throw error;
   }
 }
@@ -122,7 +122,7 @@ test('refuses creates with a capacity error when disk space is low, and keeps ru
   assert.deepEqual([status, body.code], [503, 'capacity']);
   assert.match(body.message, /disk/);
   const { freeBytes: told } = Object(Object(body.details).disk);
-  // The browser and the database may have freed some space since then.
+  // The browser and the database may have freed some space since `leaveFree`.
   assert.ok(Number(told) < 2 * NEARLY_FULL_BYTES, String(told));
   assert.equal(headers['x-should-retry'], 'true');
   assert.ok(Number(headers['retry-after']) > 0);

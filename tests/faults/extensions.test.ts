@@ -25,7 +25,7 @@ after(() => sockets.map(socket => socket.destroy()));
 
 const sha256 = (bytes: Buffer): string => createHash('sha256').update(bytes).digest('hex');
 
-/** Large enough to be interrupted in the middle. */
+/** An extension large enough for its upload to be interrupted in the middle. */
 const large = (name: string): Buffer =>
   speaking(name, {}, [{ name: 'weight.bin', bytes: randomBytes(600_000), method: 0 }]);
 
@@ -113,7 +113,7 @@ function namesIn(folder: string): string[] {
 }
 
 const FILES = 2_000;
-/** Large, so that unpacking takes a while. */
+/** An extension so large that unpacking it takes a while. */
 const heavy = (name: string): Buffer =>
   speaking(
     name,

@@ -20,7 +20,7 @@ import { wholeDownloads } from '../harness/whole-downloads.ts';
 import { releaseAll } from './aftermath.ts';
 
 const DAY_MS = 24 * 3600_000;
-/** Retries are delayed exponentially, by at most a minute. */
+/** Covers retries, which are delayed exponentially, by at most a minute. */
 const STORED_MS = 180_000;
 const BYTES = randomBytes(600_000);
 const sha256 = (bytes: Uint8Array): string => createHash('sha256').update(bytes).digest('hex');
@@ -71,7 +71,7 @@ describe('a server that is killed', () => {
     await eventually('the gated download to begin', () => open.length === 1);
     const browser = await chromium.connectOverCDP(session.connectUrl);
     const page = browser.contexts()[0]?.pages()[0];
-    // The server is down once the page can no longer connect.
+    // The page starts a download once it can no longer connect, because the server is then down.
     await page?.evaluate(
       `void (async () => {
         const reaches = () => fetch('/files', { cache: 'no-store' }).then(() => true, () => false);
@@ -103,7 +103,8 @@ describe('a server that is killed', () => {
     const session = await server.createSession({ keepAlive: true });
     for (const [round, waitMs] of [0, 10, 40].entries()) {
       await click(session.connectUrl, '#whole');
-      // An incomplete download passes through this server and would be interrupted with it.
+      // The test waits until the download is complete in the box: its bytes pass through this server, so it would be
+      // interrupted with the server.
       await eventually('the file to be whole in the box', () => wholeIn(session.id).length === round + 1);
       await new Promise(resolve => setTimeout(resolve, waitMs));
       await server.restart();
@@ -121,7 +122,8 @@ describe('a server that is killed', () => {
     const [first] = await listed(server, session.id, 1);
     const [name = ''] = wholeIn(session.id);
     await server.kill();
-    // The two files that exist for a moment, before Chromium renames the partial one to the name of the other.
+    // Creates the two files that exist for a moment before Chromium renames the partial file to the name of the other
+    // one.
     const pathOf = (guid: string): string => join(folderOf(session.id), guid);
     const { uid, gid } = statSync(pathOf(name));
     const [soonWhole = '', neverWhole = ''] = [0, 1].map(() => randomUUID());

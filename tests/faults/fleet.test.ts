@@ -32,7 +32,7 @@ const AWAY_MS = isStandard ? 60_000 : (LEASE_S + 1) * 1000;
 /** How long a host is paused. The pause lasts at least until its sessions have ended. */
 const PAUSED_MS = isStandard ? 30_000 : 0;
 const SESSIONS = '/v1/browsers/sessions';
-/** In microcredits. */
+/** The credit that a second of a session costs, in microcredits. */
 const RATE = 1000;
 const GRANTED = 1000 * 1_000_000;
 /** The limit for lists, greater than the number of sessions that this file creates. */

@@ -1,5 +1,5 @@
-// Sessions that exceed their memory or disk limit. A page that exceeds the memory limit loses only its renderer. A
-// browser or a folder that exceeds a limit ends its own session with the reason, and no other session.
+// Sessions that exceed their memory or disk limit. A page that exceeds the memory limit loses only its renderer. If a
+// browser or a session folder exceeds a limit, its own session ends with the reason, and no other session does.
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { afterEach, test } from 'node:test';
@@ -15,13 +15,13 @@ import { boxOf } from './victims.ts';
 const MIB = 1024 ** 2;
 const MEMORY_BYTES = 500 * MIB;
 /**
- * Small, because all files may be written before the folder is measured. If the data folder is in memory, they count as
- * memory, and so do the files in the browser's cache.
+ * A small limit, because all files may be written before the folder is measured. If the data folder is in memory, these
+ * files count as memory, and so do the files in the browser's cache.
  */
 const DISK_BYTES = 100 * MIB;
 const FILE_BYTES = 30 * MIB;
 const ENDED_MS = 60_000;
-/** Allocates and touches memory endlessly. */
+/** A script that allocates and touches memory endlessly. */
 const GLUTTON = 'const kept = []; for (;;) kept.push(new Uint8Array(4e7).fill(1))';
 
 const pages = await openPages({

@@ -12,7 +12,7 @@ import { eventually } from '../harness/until.ts';
 const COUNTING =
   '<!doctype html><title>Counts</title><script>let n = 0; setInterval(() => console.log("tick", n++), 100)</script>';
 const pages = await openPages({ '/counts': COUNTING, '/popup': '<!doctype html><title>Popup</title>' });
-/** The log is stored every second, or later on a busy machine. */
+/** The longest time for which entries may be lost. The log is stored every second, or later on a busy machine. */
 const LOST_MS = 10_000;
 const server = await startServer({ pages, env: { BERTH_ADOPT_GRACE: '60' } });
 

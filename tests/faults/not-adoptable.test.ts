@@ -50,7 +50,7 @@ const SPOILERS: Readonly<Record<string, (spoiled: Spoiled) => unknown>> = {
   'its FIFOs are gone': ({ session }) => rmSync(join(folderOf(session.id), 'notes/in')),
   'the note of its channels is gone': ({ session }) => rmSync(join(folderOf(session.id), 'notes/channels')),
   'its whole folder is gone': ({ session }) =>
-    // The folder is moved, because its browser is still writing there and removing it could fail.
+    // The folder is moved instead of removed: the browser is still writing to it, so removing it could fail.
     renameSync(folderOf(session.id), join(dirname(server.dataDir), 'aside')),
 };
 

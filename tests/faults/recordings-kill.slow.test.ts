@@ -19,7 +19,7 @@ import { eventually } from '../harness/until.ts';
 const LIVED_MS = 9_000;
 /** By how much a recording may be longer or shorter than the time for which its tab existed. */
 const TOLERANCE_MS = 1_000;
-/** Allows for the time until the next server observes every tab. */
+/** Like `TOLERANCE_MS`, but for gaps. Allows for the time until the next server observes every tab. */
 const GAP_TOLERANCE_MS = 3_000;
 const STORED_MS = 90_000;
 const BLACK = 16;
@@ -141,7 +141,8 @@ test('the next server continues the recording of every tab if the server is kill
   await setTimeout(2_000);
   const released = await timed(() => server.release(id));
   await assertWhole(server, id, opened, released);
-  // The time without a server is a marked gap that shows the last frame, until the next server observes the tab.
+  // From the death of the server until the next server observes the tab, the recording has a marked gap that shows the
+  // last frame.
   for (const { pageId, startTimeMs, gaps = [] } of await replaysOf(server, id)) {
     const held = gaps.filter(({ why, startTimeMs: from }) => why === 'missing' && from - startTimeMs > LIVED_MS / 2);
     const unseenMs = (held[0]?.endTimeMs ?? 0) - (held[0]?.startTimeMs ?? 0);

@@ -1,6 +1,6 @@
-// Agents that work through the proxy of a fleet while something happens to its hosts. Each repeatedly creates a
-// session, evaluates in its page, reads it and releases it. Each request must succeed, and no session may be lost.
-// Patient agents repeat requests that were answered with 503 or cut off, as the SDK does.
+// Agents that work through the proxy of a fleet while something happens to its hosts. Each agent repeatedly creates a
+// session, evaluates an expression in its page, reads the session and releases it. Each request must succeed, and no
+// session may be lost. Patient agents repeat requests that were answered with 503 or cut off, as the SDK does.
 import { randomUUID } from 'node:crypto';
 import { setTimeout } from 'node:timers/promises';
 import type { Session } from '../../contract/sessions.ts';

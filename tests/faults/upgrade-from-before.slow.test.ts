@@ -1,6 +1,6 @@
 // An upgrade from an older program: sessions started by a checkout from the day before continue in this one, with the
-// database that it wrote. Also a fleet whose hosts are upgraded one after another. A clone without history fails,
-// because it has no older program.
+// database that the older program wrote. Also a fleet whose hosts are upgraded one after another. In a clone without
+// history the test fails, because there is no older program.
 import assert from 'node:assert/strict';
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';

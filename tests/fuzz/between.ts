@@ -27,7 +27,7 @@ export interface Between {
   around<T>(dataDir: string, change: Change, create: () => Promise<T>): Promise<{ made: T; line: Line }>;
 }
 
-/** Returns what the server receives instead of one message from the browser, given without its NUL. */
+/** Maps one message from the browser, without its NUL, to the messages that the server receives instead. */
 export type Change = (message: Buffer) => readonly Buffer[];
 
 export interface Line {
@@ -86,7 +86,7 @@ export async function openBetween(): Promise<Between> {
   };
 }
 
-/** Browsers whose FIFOs exist. */
+/** Returns the names of the boxes whose FIFOs exist. */
 const boxes = (dataDir: string): string[] =>
   list(join(dataDir, 'sessions')).filter(box => {
     const notes = list(join(dataDir, 'sessions', box, 'notes'));

@@ -20,7 +20,10 @@ const COUNTS: Readonly<Record<EntranceName, number>> = {
 const MIB = 1024 ** 2;
 /** Allows for the garbage that one batch of large values leaves in memory. */
 const GROWTH_BYTES_MAX = 150 * MIB;
-/** Adoption starts a new process, whose memory cannot be compared with that of the old one. */
+/**
+ * All entrances except adoption, which starts a new process. The memory of that process cannot be compared with that of
+ * the old one.
+ */
 const NAMES = (Object.keys(ENTRANCES) as EntranceName[]).filter(name => name !== 'adoption');
 
 const minutes = Number(process.env.BERTH_FUZZ_MINUTES ?? 60);

@@ -87,7 +87,10 @@ export class Fuzz {
     return residentBytes(this.world.server.pid);
   }
 
-  /** Runs one batch and checks that nothing else was affected. An error contains the plan to repeat it. */
+  /**
+   * Runs one batch and checks that nothing else was affected. The error of a failed batch contains the plan for
+   * repeating it.
+   */
   async batch({ entrance, seed, count }: BatchPlan): Promise<void> {
     const { world } = this;
     const { server, notes } = world;

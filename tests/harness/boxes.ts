@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { cgroupsOf, installIdOf } from './leftovers.ts';
 
 export interface SeenBox {
-  /** The id that it was started with, which belongs to its session or to a warm browser. */
+  /** The id with which the box was started, which is that of its session or of a warm browser. */
   readonly id: string;
   readonly pids: readonly number[];
 }
@@ -20,7 +20,7 @@ export function boxesOf(dataDir: string): readonly SeenBox[] {
   return [...found].map(([id, pids]) => ({ id, pids }));
 }
 
-/** Whether the program of the box is running and the server has its listener, so that the helper has ended. */
+/** Whether the box has processes, and the helper that opens the server's listener has exited. */
 export const boxStands = ({ pids }: SeenBox): boolean =>
   pids.length > 0 && !pids.some(pid => commandLine(pid).includes('/listener.pl'));
 
@@ -32,7 +32,9 @@ export function processorShareOf(dataDir: string, id: string): number | undefine
   return [...read('cpu.shares', 1024), ...read('cpu.weight', 100)][0];
 }
 
-/** Returns the share in a list, which is empty in the other cgroup version or if the box is gone. */
+/**
+ * Returns a list with the share. The list is empty if the machine has the other cgroup version or if the box is gone.
+ */
 function shareIn(path: string, ordinary: number): number[] {
   try {
     return [Number(readFileSync(path)) / ordinary];

@@ -104,7 +104,7 @@ export class CdpClient {
     this.#socket.send(data, { fin: false });
   }
 
-  /** Resolves to the first matching event with this name, received already or later. */
+  /** Resolves to the first matching event with this name, whether it was already received or is received later. */
   async event(method: string, satisfies: (event: CdpMessage) => boolean = () => true): Promise<CdpMessage> {
     const wanted = (message: CdpMessage): boolean => message.method === method && satisfies(message);
     return this.#events.find(wanted) ?? this.next(`the event ${method}`, wanted);
@@ -156,7 +156,7 @@ export class CdpClient {
     await eventually(`${url} to stand`, look, seen => seen === new URL(url).href);
   }
 
-  /** Evaluates until the value matches. Repeats if the page is navigating. */
+  /** Evaluates the expression repeatedly until its value matches, even while the page is navigating. */
   shows(
     what: string,
     expression: string,
@@ -170,7 +170,7 @@ export class CdpClient {
     return eventually(what, look, satisfies);
   }
 
-  /** Waits until the socket is closed, and returns how. */
+  /** Waits until the socket is closed, and returns the close code and the reason. */
   closed(withinMs = ANSWER_MS): Promise<{ code: number; reason: string }> {
     return soon('the socket to close', this.#closed.promise, withinMs);
   }

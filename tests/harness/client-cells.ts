@@ -14,7 +14,7 @@ export interface Cell {
 export const CELLS: readonly Cell[] = [false, true].flatMap(ownContext => WAYS.map(way => ({ ownContext, way })));
 
 /**
- * What was received, in order, by subject. Events of different tracks race in Chromium, so tracks are not ordered
+ * What a client received, in order, by subject. Events of different tracks race in Chromium, so tracks are not ordered
  * relative to each other.
  */
 export type Tracks = ReadonlyMap<string, readonly string[]>;
@@ -36,8 +36,8 @@ const WINDOW_ARGUMENTS: Readonly<Partial<Record<Way, string>>> = {
 };
 
 /**
- * The base page registers a service worker and shows in its title when the worker is active. Other pages show when they
- * are done.
+ * The base page registers a service worker, and shows in its title when the worker is active. The other pages show in
+ * their titles when they are done.
  */
 export const CELL_PAGES = {
   '/base': `<!doctype html><title>Loading</title><script>
@@ -65,7 +65,10 @@ export const CELL_PAGES = {
 
 export const BASE_READY = "document.title === 'Base'";
 export const READY = "document.title === 'ready'";
-/** Runs in the base page. Also stops the worker, because an attached debugger keeps an unregistered worker running. */
+/**
+ * Runs in the base page. An attached debugger keeps an unregistered worker running, so the worker may have to be
+ * stopped too.
+ */
 export const UNREGISTER =
   'navigator.serviceWorker.getRegistrations().then(all => Promise.all(all.map(one => one.unregister()))).then(() => {})';
 /** An expression that returns what a page of a cell reports about itself. */

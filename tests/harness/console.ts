@@ -15,9 +15,9 @@ const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.mi
 /** The axe rules whose result depends on colours. All other rules give the same result in both colour schemes. */
 const COLOUR_RULES = ['color-contrast', 'link-in-text-block'];
 /**
- * axe takes a minute to check the colours of a page of this size. That page is the API reference, which repeats few
- * kinds of text thousands of times. There, only one text of each kind is checked. Texts are of the same kind if they
- * are in the same place among tags and classes, with the same colours and size.
+ * axe takes a minute to check the colours of a page with this many elements. Only the API reference has so many: it
+ * repeats few kinds of text thousands of times. There, only one text of each kind is checked. Texts are of the same
+ * kind if they have the same chain of tags and classes, and the same colours and size.
  */
 const ELEMENTS_MANY = 10_000;
 const ONE_TEXT_OF_EACH_KIND = `(() => {

@@ -23,7 +23,7 @@ export interface Begun {
   readonly started: StartedConsumerSession;
   readonly verifier: string;
   readonly state: string;
-  /** The id in the address of the page, for `hosted`. */
+  /** The id of the sign-in, from the address of the sign-in page of `hosted`. */
   readonly signIn: string;
 }
 

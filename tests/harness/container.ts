@@ -51,8 +51,8 @@ export function podman(...args: readonly string[]): string {
 }
 
 /**
- * Starts podman. With `--interactive`, the input of the container is this pipe. Otherwise it is /dev/null, and crun
- * gives the machine's own /dev/null to the user of the container.
+ * Starts podman. With `--interactive`, the input of the container is a pipe from this process. Otherwise it is
+ * /dev/null, and crun gives the machine's own /dev/null to the user of the container.
  */
 export function startPodman(args: readonly string[], prefix: readonly string[] = []): ChildProcess {
   const [command = '', ...rest] = [...prefix, 'unshare', ...inPodman(args)];

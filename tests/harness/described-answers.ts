@@ -10,7 +10,7 @@ export interface SeenAnswer {
   readonly status: number;
   /** Header names in lower case. */
   readonly headers: Readonly<Record<string, string>>;
-  /** JSON only. Undefined if it was too large to keep. */
+  /** The body, if it is JSON. Undefined if it was too large to keep. */
   readonly body?: string;
 }
 
@@ -61,7 +61,7 @@ export class DescribedAnswers {
 
   constructor() {
     this.#document = openApiDocument() as unknown as Document; // It is ours.
-    // Added once rather than with each schema, because ajv reads all of it each time.
+    // The components are added once rather than with each schema, because ajv reads all of them each time.
     this.#ajv.addSchema({ $id: DOCUMENT, components: closed(this.#document.components) });
     this.#routes = Object.entries(this.#document.paths)
       .map(([path, operations]) => ({ path, pattern: patternOf(path), operations }))
@@ -137,7 +137,8 @@ function patternOf(path: string): RegExp {
 }
 
 /**
- * Returns the schema with additional fields forbidden, which schemas of responses allow. References name the document.
+ * Returns the schema with additional fields forbidden, although schemas of responses allow them. References begin with
+ * the name of the document.
  */
 function closed(schema: object): Record<string, unknown> {
   const inner = Object.fromEntries(Object.entries(schema).map(([name, one]) => [name, closedValue(name, one)]));

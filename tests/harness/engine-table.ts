@@ -7,7 +7,7 @@ import type { Seen } from './look.ts';
 const DOCUMENT = join(import.meta.dirname, '../../docs/engines.md');
 const BEGIN = '<!-- Written by `npm run gen:engines`. -->';
 const END = '<!-- The end of what it writes. -->';
-/** If a line has more differences, they are counted instead of named. */
+/** The maximum number of differences that are named in a line. Further ones are only counted. */
 const NAMED_MAX = 8;
 
 /** The results of each engine, by feature. */

@@ -62,7 +62,7 @@ export class EventStream {
     return this.#events.map(({ event }) => event);
   }
 
-  /** Resolves to the first matching event, received already or later. */
+  /** Resolves to the first matching event, whether it was already received or is received later. */
   event(type: string, satisfies: (event: StreamedEvent) => boolean = () => true): Promise<StreamedEvent> {
     const look = (): StreamedEvent | undefined => this.#events.find(event => event.event === type && satisfies(event));
     return this.#until(`the event ${type}`, look);

@@ -44,8 +44,8 @@ export const speaking = (name: string, more: object = {}, files: readonly ZipEnt
   ]);
 
 /**
- * The same extension with a rule that blocks every request to /refused. Chromium writes its own index of the rules into
- * the folder.
+ * The same extension as `speaking`, but with a rule that blocks every request to /refused. Chromium writes its own
+ * index of the rules into the folder.
  */
 export const refusing = (name: string): Buffer =>
   speaking(

@@ -18,7 +18,7 @@ export function makeRelease(folder: string): string {
 /** Creates a folder that is removed at the end. */
 export function temporaryFolder(): string {
   const folder = mkdtempSync(join(tmpdir(), 'berth-release-'));
-  // If it is used as a data folder, its browsers run as other users.
+  // If the folder is used as a data folder, its browsers run as other users, who need access to it.
   chmodSync(folder, 0o755);
   after(() => rmSync(folder, { recursive: true, force: true, maxRetries: 5 }));
   return folder;

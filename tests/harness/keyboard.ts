@@ -41,10 +41,11 @@ async function walk(page: Page, pressesAtOnce: number): Promise<KeyboardFindings
 }
 
 /**
- * Checks the focused element when Tab is released, and when the window loses the focus to a frame, which then receives
+ * Checks the focused element at each key-up of Tab, and when the window loses the focus to a frame, which then receives
  * the keys. The walk ends when it reaches its first element again, because the first Tab need not be at the top of the
  * page. After its last element, a page may have no focus for several presses, until the browser gives the focus back.
- * The walk also ends if the focus does not come back. A frame or a video is one stop for each element in it.
+ * The walk also ends if the focus does not come back. A frame or a video counts as one stop, however many elements in
+ * it get the focus.
  */
 const BEGIN = `(() => {
   document.activeElement?.blur?.();

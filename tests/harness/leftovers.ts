@@ -22,7 +22,7 @@ export function sessionLeftovers(dataDir: string, keep: ReadonlySet<string> = ne
     ...cgroupsOf(dataDir).map(folder => `cgroup ${folder}`),
     ...['sessions', 'trash'].flatMap(folder => list(join(dataDir, folder)).map(name => `folder ${folder}/${name}`)),
   ];
-  // Truncated only here, because the name of the session may be at the end.
+  // The texts are truncated only here, because the name of the session may be at their end.
   return left.filter(one => !spared(one)).map(one => one.slice(0, SHOWN_CHARACTERS));
 }
 

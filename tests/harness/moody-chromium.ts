@@ -1,5 +1,5 @@
-// A Chromium that hangs or fails at its start on request. A script runs in front of the real one. Its shell is copied
-// beside it, because a jail contains no shell. A change affects only later starts.
+// A Chromium that hangs or fails at its start on request. A script runs in front of the real one. A copy of the
+// script's shell is in the same folder, because a jail contains no shell. A change of mood affects only later starts.
 import { copyFileSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { chmod } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -42,7 +42,7 @@ export async function moodyChromium(): Promise<MoodyChromium> {
     renameSync(`${path}.new`, path);
   };
   install();
-  // A concurrent start must not find an empty file.
+  // Writes a new file and renames it, because a concurrent start must not find an empty file.
   const set = (word: string): void => {
     writeFileSync(`${mood}.new`, `${word}\n`);
     renameSync(`${mood}.new`, mood);

@@ -29,7 +29,7 @@ export function makeOrdinaryUser(): OrdinaryUser {
   const name = `berth-t${process.pid}`;
   run('useradd', '--no-create-home', '--user-group', '--home-dir', home, '--shell', '/usr/sbin/nologin', name);
   const endings: OrdinaryUser['endings'] = [];
-  // Registered before processes are started as this user, so this also runs before their own cleanup.
+  // This hook is registered before processes are started as this user, so it also runs before their own cleanup.
   after(async () => {
     await Promise.allSettled(endings.map(end => end())); // their own cleanup reports failures
     run('userdel', '--force', name);

@@ -1,12 +1,12 @@
 // A browser on this machine that is not in a session, for a person who uses the console or for a player. Headless shell
-// renders with the same engine as Chromium, but does not open a window for each context, whose user interface would
-// consist of pages too.
+// renders with the same engine as Chromium, but does not open a window for each context. The user interface of such a
+// window would consist of pages too.
 import { type Browser, chromium } from 'playwright-core';
 import { findBrowser, findChromium } from '../../server/engines/slots/chromium.ts';
 
 export function launchOutside(): Promise<Browser> {
   const executablePath = findBrowser('headless-shell') ?? findChromium();
-  // Gives text the same widths as in Chromium.
+  // The last switch gives text the same widths as in Chromium.
   const args = ['--no-sandbox', '--font-render-hinting=medium'];
   return chromium.launch({ ...(executablePath ? { executablePath } : {}), args });
 }

@@ -23,7 +23,8 @@ export async function prepareDataFolder(dataDir: string): Promise<void> {
 }
 
 /**
- * Keeps the probe results of a server that is ready in the folder. They are valid until the next boot of the machine.
+ * Copies the probe results of a server that is ready into the prepared folder. They are valid until the next boot of
+ * the machine.
  */
 export function keepProbe(dataDir: string): void {
   for (const name of PROBES) keep(join(dataDir, name), join(preparedFolder(), name));
@@ -57,7 +58,7 @@ async function makePrepared(prepared: string): Promise<void> {
   try {
     renameSync(fresh, prepared);
   } catch (error) {
-    // Another test file created it first.
+    // Another test file created the folder first.
     if (!existsSync(join(prepared, CLUSTER))) throw error;
     rmSync(fresh, { recursive: true, force: true });
   }

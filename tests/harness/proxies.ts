@@ -25,7 +25,7 @@ export interface RunningProxy {
 }
 
 export interface HttpProxy extends RunningProxy {
-  /** `connect name:port` and `http name:port`, in the order of the requests. */
+  /** The requests so far, oldest first, as `connect name:port` or `http name:port`. */
   readonly asked: string[];
   /** Does not answer for these hosts until it is called again without them. */
   holdBack(hostnames: readonly string[]): void;

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { after } from 'node:test';
 import { freePort } from './free-port.ts';
 
-/** The part of s3rver that is used, because s3rver has no types. */
+/** Types for the part of s3rver that is used. The package itself has no types. */
 interface S3rver {
   run(): Promise<{ readonly port: number }>;
   readonly httpServer: { closeAllConnections(): void };
@@ -32,8 +32,8 @@ const BUCKET = 'berth-test';
 const KEY = 'S3RVER';
 
 /**
- * The store for files of the server under test. BERTH_TEST_STORE=s3 runs the tests with a bucket, as a fleet needs one.
- * Closed after the file.
+ * The store for files of the server under test: a bucket if BERTH_TEST_STORE=s3 is set, or if the server runs in a
+ * fleet, which needs a bucket. Otherwise undefined. Closed after the test file.
  */
 export async function chosenStore(): Promise<S3Store | undefined> {
   if (process.env.BERTH_TEST_STORE !== 's3' && !process.env.BERTH_TEST_FRONTS) return undefined;

@@ -21,7 +21,7 @@ export type Region = (typeof REGIONS)[number];
 type Three<T> = readonly [T, T, T];
 
 export interface SeparateFleet {
-  /** Each host is the first host in its region. */
+  /** Each host has a region of its own, which is the first name in its `BERTH_REGION`. */
   readonly hosts: Three<TestServer>;
   /** The address of the proxy, which is the public one. */
   readonly url: string;

@@ -48,7 +48,7 @@ export async function rendererThatComputes(sessionId: string, work: () => Promis
 /** User mode CPU time in clock ticks. */
 const ticksOf = (pid: number): number => Number(statOf(pid)[11] ?? 0);
 
-/** The fields of /proc/PID/stat from the state (field 3) on. The parent follows. */
+/** The fields of /proc/PID/stat from the state (field 3) on. The second of them is the parent. */
 function statOf(pid: number | string): string[] {
   const stat = read(`/proc/${pid}/stat`);
   return stat.slice(stat.lastIndexOf(')') + 2).split(' ');

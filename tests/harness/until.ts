@@ -2,10 +2,13 @@
 import { inspect } from 'node:util';
 
 const FIRST_MS = 25;
-/** The interval grows by this factor, because a check is often a request and slows down what it waits for. */
+/**
+ * The interval grows by this factor, because a check is often a request, which slows down the work that the test waits
+ * for.
+ */
 const LONGER_EACH_TIME = 1.15;
 const EVERY_MS_MAX = 100;
-/** Long, so that a busy machine does not make a test fail. */
+/** This limit is long, so that a busy machine does not make a test fail. */
 export const WITHIN_MS = 60_000;
 
 /** Calls `look` until its value satisfies the condition, and returns the value. `everyMs` is the first interval. */

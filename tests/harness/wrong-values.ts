@@ -95,7 +95,7 @@ function* wrongFields(shape: Shape, path: string): Generator<Wrong> {
     for (const wrong of wrongs(inner, join(path, name))) yield { ...wrong, value: { ...all, [name]: wrong.value } };
 }
 
-/** Yields values that may be invalid as a whole. Valid ones are dropped later. */
+/** Yields values that may be invalid as they are, not because of one of their fields. Valid ones are dropped later. */
 function* wrongHere(shape: Shape): Generator<readonly [how: string, value: unknown]> {
   for (const value of [null, true, 7, 1.5, '7', 'true', 'no such word', {}, []])
     yield [`type: ${JSON.stringify(value)}`, value];

@@ -77,7 +77,7 @@ const SECTIONS: readonly Section[] = [
   },
 ];
 
-/** Documents for people who develop Berth. */
+/** Documents for people who develop Berth. They are not on the site. */
 const EXCLUDED_DOCUMENTS = new Set(['adding-an-endpoint.md']);
 
 /** All pages, given the files below docs/. Decisions have pages, but no entry in the navigation. */

@@ -14,11 +14,11 @@ export interface Rendered {
   readonly title: string;
   readonly html: string;
   readonly headings: readonly Heading[];
-  /** The texts for the search, by heading. */
+  /** The texts for the search index, by heading. */
   readonly texts: ReadonlyArray<{ readonly heading: Heading | undefined; readonly text: string }>;
 }
 
-/** The page of a file below docs/. Undefined if it has none. */
+/** Returns the page of a file below docs/. Undefined if the file has no page. */
 export type PageOf = (file: string) => string | undefined;
 
 export function render(file: string, text: string, pageOf: PageOf): Rendered {
@@ -41,8 +41,8 @@ export function render(file: string, text: string, pageOf: PageOf): Rendered {
     }
   });
   markdown.renderer.rules.fence = (all, index) => codeBlock(all[index]?.content ?? '', all[index]?.info ?? '');
-  // A wide table scrolls by itself, also by keyboard. So each table is a landmark, whose name must be unique on the
-  // page.
+  // A wide table scrolls separately from the page, with the keyboard too. Each table is therefore a landmark, and its
+  // name must be unique on the page.
   markdown.renderer.rules.table_open = (tokens, at) => {
     const number = tokens.slice(0, at + 1).filter(({ type }) => type === 'table_open').length;
     return `<div class="table" role="region" aria-label="Table ${number}" tabindex="0"><table>`;

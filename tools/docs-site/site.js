@@ -57,7 +57,7 @@ const load = async () => {
   return index;
 };
 
-/** Every word must be found; the page's name and the heading count for more than the text. */
+/** Every word must be found. A match in the page's name or the heading counts for more than a match in the text. */
 const find = (entries, words) =>
   entries
     .map(entry => {

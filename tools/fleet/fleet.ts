@@ -1,6 +1,6 @@
 // `npm run fleet`: starts three hosts on this machine, each in its own network namespace, with one PostgreSQL and one
-// S3 store, and an address of the machine that passes connections to the hosts in turn. Everything is removed when it
-// ends. Needs root.
+// S3 store, and an address of the machine that passes connections to the hosts in turn. When the command ends,
+// everything is removed. Needs root.
 import { randomBytes } from 'node:crypto';
 import { existsSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -80,8 +80,8 @@ async function main(): Promise<void> {
   const { members, remove } = makeNetwork(`fleet${process.pid}`, names);
   const [hosts, database] = [members.slice(0, HOSTS), members[HOSTS]];
   const stop = (): void => void end(remove).then(() => process.exit());
-  // Not `once`: npm passes on a signal that the terminal has already sent, and a second signal must not interrupt the
-  // removal.
+  // Not `once`, because npm forwards a signal that the terminal has already sent. The second signal must not interrupt
+  // the removal.
   process.on('SIGINT', stop).on('SIGTERM', stop);
   try {
     if (!database) throw new Error('there is no namespace for the database');

@@ -5,7 +5,7 @@ import { spawnSync } from 'node:child_process';
 export const SUBNET = '10.77.0';
 
 export interface Member {
-  /** The name of its network namespace. */
+  /** The name of the member's network namespace. */
   readonly namespace: string;
   readonly address: string;
 }
@@ -14,7 +14,7 @@ export interface Network {
   readonly members: readonly Member[];
   /** Unplugs the member from the bridge, or plugs it in again. */
   plug(member: Member, isIn: boolean): void;
-  /** Sets whether packets from `from` to `to` arrive. Otherwise they are dropped silently. */
+  /** Sets whether packets from `from` to `to` arrive. If not, they are dropped silently. */
   route(from: Member, to: Member, isThere: boolean): void;
   remove(): void;
 }

@@ -2,7 +2,7 @@
 // spaces, so that lines and columns of a stack trace are those of the source.
 import { stripTypeScriptTypes } from 'node:module';
 
-/** Imports, and the URLs of worker threads, name a file beside them. */
+/** The relative path of a file, as named by imports and by the URLs of worker threads. */
 const RELATIVE_IMPORT = /(['"])(\.{1,2}\/[^'"\n]+)\.ts\1/g;
 
 export const compiled = (source: string): string => stripTypeScriptTypes(source).replace(RELATIVE_IMPORT, '$1$2.js$1');

@@ -9,7 +9,7 @@ export interface PackedFile {
   readonly isProgram?: boolean;
 }
 
-/** npm requires a folder at the top, and strips it. */
+/** The top-level folder that npm requires in a tarball, and removes when it unpacks the tarball. */
 const TOP = 'package';
 
 export async function tarball(files: ReadonlyMap<string, PackedFile>, at: Date): Promise<Buffer> {

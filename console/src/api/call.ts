@@ -65,7 +65,7 @@ export async function ask<Id extends OperationId>(id: Id, input: Input<Id>): Pro
     if (kind === 'account' || isPerson()) signOut('Your sign-in has expired or was ended. Sign in again.');
     return requireSuccess(response);
   }
-  // The key was revoked before its expiry. The request had no effect, so it is sent again with a new key.
+  // The key was revoked before it expired. The request had no effect, so it is sent again with a new key.
   forgetAgentKey(input.app ?? '');
   return requireSuccess(await attempt(id, input));
 }
@@ -98,7 +98,7 @@ async function attempt<Id extends OperationId>(id: Id, input: Input<Id>): Promis
       ...(signal ? { signal } : {}),
     });
   } catch (error) {
-    // An error while getting the credential is shown as it is.
+    // An error that occurred while getting the credential is shown unchanged.
     if (signal?.aborted || error instanceof ApiError) throw error;
     throw new ApiError(
       0,

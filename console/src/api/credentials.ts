@@ -81,7 +81,7 @@ export function takeTokenFromAddress(): void {
 
 export const offeredToken = (): string | undefined => offered;
 
-/** Signs in with the token of the link, or discards it. */
+/** Signs in with the token of the link if `take` is true; otherwise discards the token. */
 export function answerOffer(take: boolean): void {
   const found = offered;
   offered = undefined;
@@ -140,7 +140,7 @@ export function forgetAgentKey(app: string): void {
   void storeKeys();
 }
 
-/** The keys stored before the page was reloaded. */
+/** The keys that were stored before the page was reloaded. */
 function storedKeys(): Map<string, Promise<HeldKey>> {
   const stored = JSON.parse(tabStore.getItem(STORED_KEYS) ?? '[]') as Array<[string, HeldKey]>; // storeKeys has written it
   return new Map(stored.map(([app, held]) => [app, Promise.resolve(held)]));

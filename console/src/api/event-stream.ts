@@ -25,7 +25,8 @@ export async function listen(options: ListenOptions, signal: AbortSignal): Promi
     options.onState('connecting');
     try {
       const response = await open(options, lastId, signal);
-      // The stream of an application has no end: a service that is stopping responds with 204, so reconnect.
+      // Status 204 is the end only for a session. For an application it means that the service is stopping, so the
+      // console reconnects.
       if (options.sessionId !== undefined && response.status === 204) return options.onState('over');
       if (!response.body) throw new Error('the response has no event stream');
       options.onState('live');

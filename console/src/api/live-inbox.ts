@@ -1,5 +1,5 @@
-// What is waiting for the person who is signed in, kept up to date by long polling. A hidden tab asks only now and
-// then, because a browser has few connections to one service.
+// What is waiting for the person who is signed in, kept up to date by long polling. A hidden tab asks only rarely,
+// because a browser allows few connections to one service.
 import { type QueryClient, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useEffect } from 'react';
 import type { Inbox } from '../../../contract/inbox.ts';
@@ -10,7 +10,7 @@ const KEY = ['inbox', 'counts'] as const;
 const WAIT_SECONDS = 50;
 const HIDDEN_EVERY_MS = 60_000;
 const RETRY_MS = 5_000;
-/** If a response without a change arrives sooner than this, too many requests are waiting, or the server is stopping. */
+/** If a response without a change arrives sooner than this, the server is stopping or has too many waiting requests. */
 const EARLY_RESPONSE_MS = 10_000;
 
 /**
@@ -61,7 +61,7 @@ async function keep(client: QueryClient, signal: AbortSignal): Promise<void> {
     }
 }
 
-/** Waits. The wait ends early when the tab becomes visible or hidden. */
+/** Waits for `ms`, or until the tab becomes visible or hidden. */
 const pause = (ms: number, signal: AbortSignal): Promise<void> =>
   new Promise(resolve => {
     const done = (): void => {

@@ -12,7 +12,10 @@ const FRESH_MS = 5_000;
 const RETRIES = 2;
 const APPLICATIONS_SHOWN = 100;
 const KEYS_PER_PAGE = 100;
-/** The API lists inactive keys for 90 days, so a list page may contain no active key. */
+/**
+ * The maximum number of keys to read. The API lists inactive keys for 90 days, so a list page may contain no active
+ * key.
+ */
 const KEYS_READ_MAX = 5_000;
 const CONTEXTS_SHOWN = 200;
 
@@ -300,7 +303,7 @@ export const operationQuery = (app: string, id: string) =>
     queryFn: ({ signal }) => call('readConfiguredOperation', { params: { appId: app, id }, signal }),
   });
 
-/** A revision does not change. */
+/** Not fetched again, because a revision does not change. */
 export const operationRevisionQuery = (app: string, id: string, revision: number) =>
   queryOptions({
     queryKey: ['operation-revision', app, id, revision],

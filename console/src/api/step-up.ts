@@ -1,4 +1,5 @@
-// Asks for a recent proof of identity if the service requires one (RFC 9470). The request waits for the dialog.
+// Asks for a recent proof of identity if the service requires one (RFC 9470). The request waits until the dialog is
+// closed.
 
 export const NEEDS_STEP_UP = 'insufficient_user_authentication';
 
@@ -20,7 +21,7 @@ export function stepUp(): Promise<void> {
   return asked.promise;
 }
 
-/** Called when the dialog has ended, with or without the proof. */
+/** Called when the dialog is closed, with or without the proof. */
 export function endStepUp(given: boolean): void {
   const asked = waiting;
   waiting = undefined;

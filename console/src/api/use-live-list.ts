@@ -1,4 +1,4 @@
-// Keeps the lists of an application's sessions up to date: events of the application invalidate the cache, at most once
+// Keeps the lists of an application's sessions up to date: events of the application invalidate the cache at most once
 // a second, or once in five seconds if the user has loaded more than one list page.
 import { useQueryClient } from '@tanstack/react-query';
 import { useEffect, useState } from 'react';

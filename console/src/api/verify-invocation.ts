@@ -12,7 +12,7 @@ import { queryClient, signingKeysQuery } from './queries.ts';
 
 export interface VerifiedReceipt {
   readonly claims: ReceiptClaims;
-  /** What was compared, in words. */
+  /** The facts that were compared, in words. */
   readonly checks: readonly string[];
 }
 

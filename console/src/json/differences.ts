@@ -1,8 +1,8 @@
-// What differs between two JSON values, by path. Pure.
+// Finds the differences between two JSON values, by path. Has no side effects.
 
 export interface Difference {
   readonly path: string;
-  /** The value as JSON. Absent if there was none. */
+  /** The value as JSON. Absent if there was no value before. */
   readonly before?: string;
   readonly after?: string;
 }

@@ -1,4 +1,4 @@
-// Finds the positions of the values in a JSON text, so that an error can be shown at its place. Pure.
+// Finds the positions of the values in a JSON text, so that an error can be shown at its place. Has no side effects.
 
 export interface Parsed {
   readonly value: unknown;
@@ -7,7 +7,7 @@ export interface Parsed {
 }
 
 export interface ParseFailure {
-  /** What was expected. */
+  /** Says what was expected. */
   readonly message: string;
   readonly offset: number;
 }
@@ -15,7 +15,7 @@ export interface ParseFailure {
 /** What is wrong with a text. */
 export interface PlacedProblem {
   readonly message: string;
-  /** Where in the text. */
+  /** The position in the text. */
   readonly offset?: number;
 }
 

@@ -8,7 +8,7 @@ import { object, text } from './reading.ts';
 export interface Mark {
   readonly key: string;
   readonly atMs: number;
-  /** The end, for marks with a duration. */
+  /** The end of the mark, for marks with a duration. */
   readonly untilMs?: number;
   readonly words: string;
   readonly isBad: boolean;
@@ -19,7 +19,7 @@ export interface Lane {
   readonly marks: readonly Mark[];
 }
 
-/** The lanes of all pages, and the events of the session. */
+/** Returns the lanes made from the log, and one for the session's events. */
 export function lanesOf(logs: readonly SessionLog[], events: readonly SessionEvent[]): Lane[] {
   return [
     { name: 'Pages', marks: pageMarks(logs) },

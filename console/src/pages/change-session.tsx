@@ -71,7 +71,7 @@ function readMetadata(text: string): JsonObject {
     const value: unknown = JSON.parse(text);
     if (value !== null && typeof value === 'object' && !Array.isArray(value)) return value as JsonObject;
   } catch {
-    // shown below
+    // The error is thrown below.
   }
   throw new Error('The metadata is not a JSON object. Enter, for example, {"run": "r-1842"}.');
 }

@@ -34,7 +34,7 @@ export function CreditUse({
 }: {
   readonly app: string;
   readonly view: CreditView;
-  /** Whether the installation charges. Otherwise browser time is shown. */
+  /** Whether the installation charges for use. If it does not, browser time is shown instead. */
   readonly isCharged: boolean;
 }) {
   const { by = 'day', period = 'week' } = view;
@@ -166,7 +166,7 @@ const NAMES = { day: 'Day', operation: 'Operation', key: 'Agent key' } as const 
   Record<UsageBy, string>
 >;
 
-/** Without the unit, which is shown with the sum above the chart. */
+/** The value without its unit, which is shown with the sum above the chart. */
 const shortWords = (value: number, isCharged: boolean): string =>
   isCharged ? creditWords(value).replace(/ credits?$/, '') : timeWords(value);
 

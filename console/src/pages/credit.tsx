@@ -1,4 +1,5 @@
-// The credit of an application: what is left, what is held, what it was used for, the ledger, and buying more.
+// The credit of an application: what is left, what is held and what was used for what, the ledger, and a way to buy
+// more.
 import { useInfiniteQuery, useQuery } from '@tanstack/react-query';
 import { Link, useNavigate } from '@tanstack/react-router';
 import type { ReactNode } from 'react';

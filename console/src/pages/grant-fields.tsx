@@ -6,7 +6,7 @@ import { CheckField, TextField } from '../ui/form.tsx';
 /** The operation whose grant names the credentials that may be typed in a call. */
 const STEPS = 'browser.steps';
 
-/** A grant in the form, where all values are texts. */
+/** A grant in the form, where all values are strings. */
 export interface GrantDraft {
   readonly id: string;
   readonly operationId: string;

@@ -12,7 +12,7 @@ export interface LoadedList<Item> {
   readonly hasMore: boolean;
 }
 
-/** Returns entries that are over, newest first, back to the time up to which both lists have been read. */
+/** Returns the entries that are over, newest first. Entries older than the loaded part of either list are left out. */
 export function historyOf(
   actions: LoadedList<ApplicationAction>,
   handoffs: LoadedList<Handoff>,
@@ -25,7 +25,7 @@ export function historyOf(
     ...actions.items
       .filter(({ status }) => status !== 'awaiting_approval')
       .map(action => ({ kind: 'approval' as const, id: action.jobId, createdAt: action.createdAt, action })),
-    // Hand-offs of viewers are left out: they took control in a live view without being asked.
+    // The hand-offs of viewers who took over in the live view are left out, because nobody asked for them.
     ...handoffs.items
       .filter(({ endedAt, origin }) => endedAt !== undefined && origin !== 'viewer')
       .map(handoff => ({ kind: 'handoff' as const, id: handoff.id, createdAt: handoff.createdAt, handoff })),

@@ -1,4 +1,4 @@
-// Past items, which were decided, done, expired or cancelled: by whom, when, and where the receipt is.
+// Past items, which were decided or done, were cancelled or have expired: by whom, when, and where the receipt is.
 import { useInfiniteQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import type { ReactNode } from 'react';

@@ -141,8 +141,8 @@ function Waiting({ app, people }: { readonly app: string; readonly people: Names
 }
 
 /**
- * Items that expire first come first. Hand-offs of viewers are left out: they took control in a live view without being
- * asked.
+ * Items that expire first come first. The hand-offs of viewers who took over in the live view are left out, because
+ * nobody asked for them.
  */
 function itemsOf({
   actions,

@@ -1,4 +1,4 @@
-// Filters of the list of invocations: in the form that the address has, and in the form that the API accepts.
+// Filters of the list of invocations: as written in the address of the page, and as accepted by the API.
 import type { ApplicationInvocationListQuery, InvocationStatus } from '../../../contract/invocations.ts';
 import { createdAfter, isSessionId as isUuid, readFilters, type Since } from './session-filters.ts';
 

@@ -75,7 +75,7 @@ function Filters({
   const [needsOperations, setNeedsOperations] = useState(filters.operation !== undefined);
   const { data: found = [] } = useQuery({ ...operationNamesQuery(app), enabled: needsOperations });
   const { operation } = filters;
-  // A deleted operation still has invocations, so it may be selected.
+  // A deleted operation still has invocations, so it remains in the choice while it is selected.
   const operations = operation === undefined || found.includes(operation) ? found : [operation, ...found];
   const apply = (change: Readonly<Record<string, string>>): void => {
     const search = readInvocationFilters({ ...filters, ...change });

@@ -32,7 +32,7 @@ export function IssueCredential<Scope extends string, Issued>({
   readonly days: string;
   /** Whether the credential may be issued without an expiry. */
   readonly never?: boolean;
-  /** Further fields. */
+  /** More fields of the form. */
   readonly more?: ReactNode;
   readonly issue: (form: CredentialForm<Scope>) => Promise<Issued>;
   readonly done: (issued: Issued) => Promise<void>;

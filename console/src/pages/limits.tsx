@@ -18,7 +18,9 @@ const GIB = 1024 ** 3;
 interface Field {
   readonly label: string;
   readonly hint: string;
-  /** How many units of the API one unit of the field has. */
+  /**
+   * The factor from the unit of the field to the unit of the API: 60 if the field is in minutes and the API in seconds.
+   */
   readonly each: number;
 }
 

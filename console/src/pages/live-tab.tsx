@@ -7,7 +7,7 @@ export function LiveTab({ app, id }: { readonly app: string; readonly id: string
   const { data, error, refetch } = useQuery({
     queryKey: ['live', app, id],
     queryFn: ({ signal }) => readLiveAddress(app, id, signal),
-    // The address is fetched once: a new one would reload the frame.
+    // The address is fetched once, because a new address would reload the frame.
     staleTime: Number.POSITIVE_INFINITY,
     gcTime: 0,
     retry: false,

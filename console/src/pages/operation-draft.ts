@@ -1,5 +1,5 @@
-// An operation as texts in a form: converts it from and to the form of the API, and finds the field that an error of
-// the API is about.
+// An operation as strings in a form. Converts it from and to the values of the API, and finds the field that an error
+// of the API is about.
 import type { Issue } from '../../../contract/common.ts';
 import type {
   BrowserBinding,
@@ -28,15 +28,15 @@ export interface OperationDraft {
   readonly header: string;
   readonly bodyFrom: string;
   readonly idempotencyHeader: string;
-  /** JSON, as are all texts up to `settings`. */
+  /** This string and all others up to `settings` contain JSON. */
   readonly steps: string;
   readonly inputSchema: string;
   readonly outputSchema: string;
   /** A list of inputs. */
   readonly examples: string;
-  /** Members of the binding that have no field. */
+  /** The members of the binding that have no field of their own. */
   readonly call: string;
-  /** Members of the operation that have no field. */
+  /** The members of the operation that have no field of their own. */
   readonly settings: string;
   readonly seconds: string;
   /** In credits. */
@@ -86,7 +86,7 @@ function bindingFields(binding: HttpBinding | BrowserBinding): Partial<Operation
 export const pretty = (value: unknown): string => JSON.stringify(value, undefined, 2);
 const restOf = (rest: object): string => (Object.keys(rest).length > 0 ? pretty(rest) : '');
 
-/** An error with its field. */
+/** An error, and the field that it is about. */
 export interface Problem extends PlacedProblem {
   readonly field?: DraftField;
 }

@@ -29,7 +29,7 @@ export const keyIn = <Key extends string>(words: Readonly<Record<Key, string>>, 
 export const hasDraft = ({ status, revision, publishedRevision }: ConfiguredOperation): boolean =>
   status === 'draft' || (publishedRevision !== undefined && publishedRevision !== revision);
 
-/** Whether agents with a grant can call it. */
+/** Whether agents with a grant can call the operation. */
 export const isCallable = ({ status, enabled = true }: ConfiguredOperation): boolean =>
   status === 'published' && enabled;
 

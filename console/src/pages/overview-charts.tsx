@@ -28,7 +28,8 @@ export function Ran({ usage: { steps, total }, period }: Props) {
         formatTop={String}
         bars={steps.map(({ from, created, ended, failed }) => ({
           ...{ key: from, ...stepNames(period, from) },
-          // More sessions may have failed in this step than were created in it, because some were created earlier.
+          // The number of failed sessions in a step may exceed the number created in it, because some of these sessions
+          // were created earlier.
           ...{
             to: Math.max(created, failed),
             hatched: failed,

@@ -29,7 +29,7 @@ export function OverviewPage({ app, period = PERIOD_DEFAULT }: { readonly app: s
       }),
     }),
     refetchInterval: PERIOD_EVERY_MS,
-    // While another period is being loaded, the previous one is shown under its own name.
+    // While another period is being loaded, the previous period is still shown, under its own name.
     placeholderData: keepPreviousData,
   });
   return (

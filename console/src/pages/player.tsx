@@ -8,7 +8,9 @@ import { Failed } from '../ui/states.tsx';
 const LAST_FRAME_SECONDS = 0.2;
 /** A player is regarded as being at a moment if its time is this close to the moment. */
 const SEEK_TOLERANCE_SECONDS = 0.05;
-/** How often the player is sent to a moment, because hls.js itself goes to its start position. */
+/**
+ * The maximum number of seeks to one moment. Several may be needed, because hls.js itself seeks to its start position.
+ */
 const SEEKS_MAX = 5;
 const AUTHENTICATED_PATHS = /^\/v1\/browsers\/sessions\//;
 
@@ -17,7 +19,7 @@ interface SeekRequest {
   /** Seconds, or `end` for the last frame. */
   readonly at: number | 'end';
   seeks: number;
-  /** The time of the player when it first showed the moment. Undefined until then. */
+  /** The time of the player when it first showed the requested moment. Undefined until then. */
   shownAt: number | undefined;
 }
 
@@ -73,7 +75,7 @@ export function Player({
   };
   const newest = useRef(tell);
   newest.current = tell;
-  // Reports the new position at once, because the next step of the slider starts from it.
+  // Reports the new position at once, because the next step of the slider starts from that position.
   useEffect(() => {
     if (!video.current || !seekTo) return;
     sought.current = { at: seekTo.seconds, seeks: 0, shownAt: undefined };
@@ -100,9 +102,8 @@ export function Player({
 }
 
 /**
- * Returns the requested moment in seconds while the player is there or seeking to it, and undefined once the player has
- * played on. Sends the player there as soon as it has frames. For a moment after the last frame, the last frame is
- * shown.
+ * Returns the requested moment in seconds until the player has shown it and played on; then returns undefined. Makes
+ * the player seek to the moment as soon as it has frames. For a moment after the last frame, the last frame is shown.
  */
 function secondsOf(sought: SeekRequest, element: HTMLVideoElement): number | undefined {
   const last = Math.max(0, element.duration - LAST_FRAME_SECONDS);

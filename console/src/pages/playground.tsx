@@ -109,8 +109,7 @@ export function PlaygroundPage({ app }: { readonly app: string }) {
 }
 
 /**
- * Uses the origin of this page: the policy of the runner allows only this origin, and the public URL may be another
- * one.
+ * Uses the origin of this page: the policy of the runner allows only this origin, and the public URL may have another.
  */
 function reachableConnectUrl({ connectUrl = '' }: Session): string {
   const { pathname, search } = new URL(connectUrl);

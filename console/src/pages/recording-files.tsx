@@ -1,4 +1,4 @@
-// Recorded pages as MP4 files, which are assembled on request.
+// Recorded pages as MP4 files. Each file is assembled on request.
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { call } from '../api/call.ts';
 import { Button, buttonClass } from '../ui/button.tsx';

@@ -19,7 +19,7 @@ import { linkTo, type SessionView } from './session-view.ts';
 import { Timeline } from './timeline.tsx';
 
 const LOOK_MS = 4_000;
-/** How long the last frames may still be encoded after a session has ended. */
+/** The maximum time after the end of a session during which its last frames may still be encoded. */
 const SETTLE_MS = 60_000;
 
 const NOT_RECORDED = {
@@ -41,7 +41,7 @@ const WAIT = {
   settling: 'The recording is still being stored.',
 } as const;
 
-/** `wait`: why a replay may appear later. */
+/** `wait`: the reason why a replay may still appear. */
 const NoReplay = ({ error, wait }: { readonly error: ApiError; readonly wait: keyof typeof WAIT | undefined }) =>
   wait && error.details.reason === 'none' ? (
     <Empty icon="play" title="Nothing recorded yet">

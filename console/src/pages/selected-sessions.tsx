@@ -1,4 +1,5 @@
-// The bar below the list of sessions while some sessions are selected. It releases them together.
+// The bar below the list of sessions while some sessions are selected. It has a button that releases all of these
+// sessions.
 import { useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { ApiError } from '../api/api-error.ts';

@@ -1,7 +1,7 @@
 // The columns of the list of sessions. This browser remembers which columns are hidden.
 import { useSyncExternalStore } from 'react';
 
-/** In the order in which they are shown, with their grid tracks. Optional columns can be hidden. */
+/** All columns in the order in which they are shown, with their grid tracks. Optional columns can be hidden. */
 export const COLUMNS = {
   status: { name: 'Status', track: '92px', isOptional: false },
   page: { name: 'Session', track: 'minmax(0,1fr)', isOptional: false },
@@ -36,6 +36,6 @@ export function hideColumns(hidden: ReadonlySet<OptionalColumn>): void {
   for (const listener of listeners) listener();
 }
 
-/** Returns the tracks of the grid. The first track has the checkbox and the picture. */
+/** Returns the tracks of the grid. The first track contains the checkbox and the picture. */
 export const tracksOf = (columns: readonly Column[]): string =>
   ['92px', ...columns.map(column => COLUMNS[column].track)].join(' ');

@@ -1,4 +1,4 @@
-// Filters of the list of sessions: in the form that the address has, and in the form that the API accepts.
+// Filters of the list of sessions: as written in the address of the page, and as accepted by the API.
 import type { EndReason, SessionStatus } from '../../../contract/sessions.ts';
 import { END_REASON_WORDS } from '../ui/end-reasons.ts';
 
@@ -63,7 +63,7 @@ function keyOf<Keys extends string>(table: Readonly<Record<Keys, unknown>>, valu
   return names.find(name => name === value);
 }
 
-/** Rounded to minutes, so that the same filters make the same query for a while. */
+/** Rounded to minutes, so that the query for the same filters stays the same for a while. */
 export const createdAfter = (since: Since, nowMs: number): string =>
   new Date(Math.floor(nowMs / MINUTE_MS) * MINUTE_MS - SINCE[since].hours * HOUR_MS).toISOString();
 

@@ -23,7 +23,7 @@ export interface SessionForm {
 }
 
 /**
- * With keepAlive, because no client is connected when a user creates a session, and with a short time limit, because
+ * keepAlive is set, because no client is connected when a user creates a session. The time limit is short, because
  * users forget their sessions.
  */
 export const INITIAL_FORM: SessionForm = {

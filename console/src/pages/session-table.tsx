@@ -19,7 +19,7 @@ import { Ago, Elapsed } from '../ui/time.tsx';
 import { metadataPairs } from './metadata-pairs.ts';
 import { ALL, COLUMNS, type Column, tracksOf, useHiddenColumns } from './session-columns.ts';
 
-/** The same width as in the container query for the columns. */
+/** The minimum width of a wide table, as in the container query for the columns. */
 const WIDE_PX = 620;
 const ROW_WIDE_PX = 56;
 const ROW_NARROW_PX = 68;

@@ -17,10 +17,10 @@ export function readSessionView({ tab, page, at }: Record<string, unknown>): Ses
   };
 }
 
-/** A page number, which the router has parsed as a number. */
+/** A page number. The router has parsed it from the address as a number. */
 const PAGE = /^\d{1,3}$/;
 
-/** Returns the address of a moment in the replay, on the session page that is open. */
+/** Returns the address of the session page that is open, with the replay at this moment. */
 export function linkTo(page: string, seconds: number): string {
   const url = new URL(location.href);
   url.search = new URLSearchParams({ tab: 'replay', page, at: seconds.toFixed(1) }).toString();

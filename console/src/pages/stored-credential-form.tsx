@@ -15,7 +15,7 @@ export function StoredCredentialForm({
   close,
 }: {
   readonly app: string;
-  /** Absent: creates a new credential. */
+  /** If absent, the dialog creates a new credential. */
   readonly credential?: StoredCredential;
   readonly done: () => Promise<void>;
   readonly close: () => void;

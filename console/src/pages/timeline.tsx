@@ -6,7 +6,7 @@ import { durationWords } from '../ui/time.tsx';
 import type { Position } from './player.tsx';
 
 const RECENT_SHOWN = 6;
-/** More marks in a lane could not be distinguished. */
+/** More marks in one lane could not be told apart. */
 const MARKS_DRAWN_MAX = 600;
 
 export function Timeline({

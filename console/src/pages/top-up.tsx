@@ -83,7 +83,7 @@ function Order({
   readonly close: () => void;
 }) {
   const client = useQueryClient();
-  /** One order per key, however often the request is sent. */
+  /** However often the request is sent, there is only one order per key. */
   const key = useRef(crypto.randomUUID());
   return (
     <Confirm

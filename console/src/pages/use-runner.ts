@@ -72,8 +72,9 @@ function openFrame(request: RunRequest, heard: (message: RunnerMessage) => void)
   frame.title = 'Snippet runner';
   frame.hidden = true;
   frame.src = ADDRESS;
-  // The frame has an opaque origin, which cannot be given as the target. The listener runs once, so only the document
-  // that was loaded from this address gets the port. If a snippet navigates its frame, the next document gets nothing.
+  // The frame has an opaque origin, which cannot be given as the target of `postMessage`. The listener runs once, so
+  // only the document that was loaded from this address gets the port. If a snippet navigates its frame, the next
+  // document gets nothing.
   frame.addEventListener('load', () => frame.contentWindow?.postMessage(request, '*', [port2]), { once: true });
   document.body.append(frame);
   return frame;

@@ -17,7 +17,7 @@ export function WebhookDeliveries({
 }: {
   readonly app: string;
   readonly webhookId: string;
-  /** Whether deliveries can be sent again: the person has the right to, and the webhook is enabled. */
+  /** Whether deliveries can be sent again. The person must have the right to do so, and the webhook must be enabled. */
   readonly mayWrite: boolean;
 }) {
   const deliveries = useInfiniteQuery(webhookDeliveriesQuery(app, webhookId));

@@ -15,7 +15,7 @@ export function WebhookForm({
   close,
 }: {
   readonly app: string;
-  /** If absent, the dialog creates one. */
+  /** The webhook to change. If absent, the dialog creates one. */
   readonly webhook?: Webhook;
   readonly done: () => Promise<void>;
   readonly close: () => void;

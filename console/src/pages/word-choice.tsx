@@ -1,4 +1,4 @@
-// List filters whose choices are words.
+// List filters whose choices are shown as words.
 import { Choice } from '../ui/choice.tsx';
 import { SINCE } from './session-filters.ts';
 
@@ -8,7 +8,7 @@ interface Props {
   readonly choose: (value: string) => void;
   readonly any: string;
   readonly onApproach?: () => void;
-  /** Each value with its word. */
+  /** Each value, and the word that is shown for it. */
   readonly words: ReadonlyArray<readonly [value: string, word: string]>;
 }
 

@@ -11,7 +11,7 @@ import { Icon } from '../ui/icon.tsx';
 import { FormError } from '../ui/states.tsx';
 import { fullTime } from '../ui/time.tsx';
 
-/** `heading`: the level that the outline of the page needs. */
+/** `heading`: the heading level that fits the outline of the page. */
 export const AgentMessage = ({
   children,
   heading: Heading,
@@ -89,7 +89,7 @@ export function DecisionButtons({
   );
 }
 
-/** An approval is signed by a passkey over the digest, if the person has one that works here. */
+/** An approval is signed by a passkey over the digest, if the person has a passkey that works here. */
 function useDecision({ jobId, digest, application }: ApplicationAction, decided: (now: ApplicationAction) => void) {
   const params = { appId: application.id, jobId };
   const approve = useMutation({
@@ -124,7 +124,7 @@ export const Facts = ({
   readonly children: ReactNode;
 }) => (
   <section
-    // Otherwise every item of a list would be a landmark with the same name.
+    // A label would make every item of a list a landmark with the same name.
     aria-label={plain ? undefined : label}
     className={plain ? '' : 'rounded-lg border border-line bg-raised p-4'}
   >
@@ -141,6 +141,6 @@ export const Fact = ({ name, children }: { readonly name: string; readonly child
   </>
 );
 
-/** Characters that reorder or hide text are shown as escapes. Line breaks of the layout stay. */
+/** Characters that reorder or hide text are shown as escapes. Ordinary line breaks are kept. */
 const visible = (text: string): string =>
   text.replace(/[\p{Cf}\p{Co}\u2028\u2029]/gu, one => `\\u{${(one.codePointAt(0) ?? 0).toString(16)}}`);

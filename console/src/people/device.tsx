@@ -36,7 +36,7 @@ export function DevicePage() {
   );
 }
 
-/** Takes the code from the link, if the person followed one. */
+/** Takes the code from the link, if the person followed a link. */
 function takeCode(): string | undefined {
   const code = location.hash.slice(1);
   if (code === '') return undefined;

@@ -14,7 +14,7 @@ export class HandoffRefused extends Error {
   }
 }
 
-/** Which hand-off, and the secret of its link if the person followed one. */
+/** Identifies the hand-off. Contains the secret of its link if the person followed a link. */
 export interface HandoffLink {
   readonly id: string;
   readonly app: string;

@@ -23,7 +23,7 @@ import { Surface } from './surface.tsx';
 
 const RENEWALS_PER_LEASE = 3;
 const isFramed = parent !== window;
-/** The delay after a failed renewal. */
+/** The delay before a failed renewal is tried again. */
 const RENEW_RETRY_MS = 2_000;
 const NO_RESPONSE = 'Berth is not responding. You keep control if it responds again soon.';
 const ENDED: ReadonlySet<string> = new Set(['stale_fence', 'invalid_credentials', 'not_found']);
@@ -31,8 +31,8 @@ const ENDED: ReadonlySet<string> = new Set(['stale_fence', 'invalid_credentials'
 export function HandoffPage() {
   const [place] = useState(takeHandoffLink);
   const state = useSyncExternalStore(onSignedIn, signInState);
-  // Against clickjacking: a site that frames this page could make members press what they do not see. A person who has
-  // a link got it from that site.
+  // Protects against clickjacking: a site that frames this page could make members press what they do not see. Framing
+  // is allowed for a person who has a link, because this person got the link from that site.
   if (place.secret === undefined && isFramed)
     return <Surface title="Open this page in its own window" about="Members cannot sign in inside another site." />;
   if (place.secret === undefined && state === 'unknown') return null;
@@ -84,7 +84,7 @@ function HandoffFlow({ place }: { readonly place: HandoffLink }) {
       lease={lease}
       lost={() => hold(undefined)}
       over={(title, about, status) => {
-        // The page that frames this one, which the application has registered, is told that the hand-off is over.
+        // Tells the page that frames this one, which the application has registered, that the hand-off is over.
         if (isFramed) parent.postMessage({ type: 'berth-handoff', handoffId: place.id, status }, '*');
         hold(undefined);
         setOver({ title, about });
@@ -197,7 +197,7 @@ function ActiveHandoff({
   const { leaseToken } = lease;
   const failed = useCallback(
     (reason: Error): void => {
-      // The lease has ended. Any other failure, such as a restart of the service, is temporary.
+      // These codes mean that the lease has ended. Any other failure, such as a restart of the service, is temporary.
       if (reason instanceof HandoffRefused && ENDED.has(reason.code)) lost();
       else setError(reason instanceof HandoffRefused ? reason : new Error(NO_RESPONSE));
     },
@@ -271,8 +271,8 @@ function ActiveHandoff({
 }
 
 /**
- * Returns the address on this origin: loopback has several host names, and only this origin may be framed. Hides the
- * controls, because this page has its own.
+ * Returns the address on this origin: a service on loopback has several host names, and only this origin may be framed.
+ * Hides the controls of the live view, because this page has its own.
  */
 function here(url: string): string {
   const { pathname, search } = new URL(url);

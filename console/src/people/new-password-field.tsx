@@ -1,7 +1,7 @@
 // A field for a new password, with the rule for it.
 import { TextField } from '../ui/form.tsx';
 
-/** As in contract/sign-in.ts. */
+/** The same value as in contract/sign-in.ts. */
 const CHARACTERS_MIN = 12;
 
 export const NewPasswordField = ({

@@ -23,7 +23,7 @@ export function SetUpAccount({ secret }: { readonly secret: string }) {
     <Surface title="Set up your account" about="This account owns the applications and keys of this installation.">
       <NewAccountForm
         create={account => call('setUpAccount', { body: { token: secret, ...account } })}
-        // An account with an authenticator app also needs a code from it to sign in.
+        // To sign in to an account with an authenticator app, a code from that app is also needed.
         created={({ status }) => (status === 'signed_in' ? continueSetUp() : location.assign('/signin'))}
       />
     </Surface>

@@ -16,7 +16,7 @@ type Step =
   | { readonly name: 'email_code'; readonly ticket: string; readonly email: string }
   | { readonly name: 'second_factor'; readonly ticket: string };
 
-/** `done`: what happens after the sign-in. Default: nothing, because the console shows its pages then. */
+/** `done` is called after the sign-in. By default, nothing happens, because the console then shows its pages. */
 export function SignInForm({ done = () => {} }: { readonly done?: () => void }) {
   const [step, setStep] = useState<Step>({ name: 'password' });
   const proceed = ({ status, ticket = '' }: SignInResult): void => {

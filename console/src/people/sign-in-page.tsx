@@ -1,4 +1,4 @@
-// /signin: for visitors from other pages, and for the link that sets up an account.
+// /signin: for people whom other pages send here to sign in, and for the link that sets up an account.
 import { useState } from 'react';
 import { nextPage } from './next-page.ts';
 import { SetUpAccount } from './set-up-account.tsx';

@@ -1,4 +1,4 @@
-// Asks for another proof of identity, the strongest that the account has.
+// Asks for another proof of identity, the strongest that the account can give.
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState, useSyncExternalStore } from 'react';
 import type { CurrentAccount } from '../../../contract/sign-in.ts';

@@ -1,4 +1,4 @@
-// Sends a code to the address of the account, and accepts it.
+// Sends a code to the e-mail address of the account, and lets the person enter it.
 import { useMutation } from '@tanstack/react-query';
 import { useState } from 'react';
 import { call } from '../api/call.ts';

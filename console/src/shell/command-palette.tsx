@@ -22,7 +22,7 @@ interface Command {
 }
 
 const SHOWN_MAX = 12;
-/** Fewer characters would find nearly every session. */
+/** A search for fewer characters would find nearly every session. */
 const SEARCH_CHARACTERS_MIN = 2;
 
 export function CommandPalette({
@@ -149,7 +149,7 @@ function useCommands(app: string | undefined, text: string) {
   const { data: applications } = useQuery(applicationsQuery);
   const canSearch = app !== undefined && words.length >= SEARCH_CHARACTERS_MIN;
   const { data: sessions, isPending } = useQuery({ ...foundSessionsQuery(app ?? '', searched), enabled: canSearch });
-  // Enter must never open what was found for an earlier text.
+  // While a search is running, Enter must not open what was found for an earlier text.
   const isSearching = canSearch && (searched !== words || isPending);
   const pages: Command[] = [
     ...(app === undefined

@@ -5,7 +5,7 @@ import { totalWaitingCount, useInbox } from '../api/live-inbox.ts';
 import { IconButton } from '../ui/button.tsx';
 import { Icon } from '../ui/icon.tsx';
 
-/** Covers only items that arrived after the page was opened. Earlier items are in the count. */
+/** Reports only items that arrived after the page was opened. Earlier items are only part of the count. */
 export function InboxNotice() {
   const inbox = useInbox();
   const isInbox = useLocation().pathname.endsWith('/inbox');
@@ -13,7 +13,7 @@ export function InboxNotice() {
   const [seen, setSeen] = useState<number | undefined>();
   useEffect(() => {
     if (!inbox) return;
-    // If the count has decreased, the next item is new again.
+    // If the count has decreased, it is stored again, so that the next item counts as new.
     setSeen(known => (known === undefined || isInbox || count < known ? count : known));
   }, [inbox, count, isInbox]);
   const news = seen === undefined || isInbox ? 0 : count - seen;

@@ -1,4 +1,4 @@
-// The navigation: application, its pages, and pages of the service.
+// The navigation: the application, the pages of the application, and the pages of the service.
 import { useQuery } from '@tanstack/react-query';
 import { Link, useNavigate } from '@tanstack/react-router';
 import { isOffered } from '../api/call.ts';

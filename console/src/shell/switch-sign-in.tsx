@@ -1,4 +1,4 @@
-// Asks for confirmation before the token of a link replaces the current one.
+// Asks for confirmation before the token of a link replaces the current sign-in.
 import { useSyncExternalStore } from 'react';
 import { answerOffer, offeredToken, onSignedIn, tryToken } from '../api/credentials.ts';
 import { Confirm } from '../ui/confirm.tsx';

@@ -10,7 +10,7 @@ export interface Bar {
   readonly tick: string;
   readonly from?: number;
   readonly to: number;
-  /** The part of the bar that is hatched, from its top. */
+  /** The part of the value that is hatched, at the top of the bar. */
   readonly hatched?: number;
   /** The value as shown at the bar. */
   readonly words: string;
@@ -18,7 +18,7 @@ export interface Bar {
   readonly cells: readonly string[];
 }
 
-/** With more bars than this, bars do not show their values. */
+/** The maximum number of bars that show their values. */
 const LABELLED_MAX = 14;
 const TICKS_MAX = 8;
 
@@ -147,7 +147,7 @@ export const BarList = ({
   );
 };
 
-/** The values of a chart, hidden until asked for. */
+/** The values of a chart as a table, which is hidden until the user opens it. */
 const Figures = ({
   label,
   headings,

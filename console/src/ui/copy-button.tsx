@@ -1,4 +1,4 @@
-// A button that copies a text and confirms it.
+// A button that copies a text and shows that the text was copied.
 import { useEffect, useState } from 'react';
 import { Icon } from './icon.tsx';
 
@@ -41,7 +41,10 @@ export function CopyButton({
   );
 }
 
-/** The clipboard API exists in secure contexts only. Elsewhere, the text is selected and copied by a command. */
+/**
+ * The clipboard API exists in secure contexts only. Elsewhere, the text is selected and copied with the browser's copy
+ * command.
+ */
 async function copyText(text: string): Promise<void> {
   if (navigator.clipboard) return navigator.clipboard.writeText(text);
   const area = document.createElement('textarea');

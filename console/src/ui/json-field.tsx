@@ -2,7 +2,7 @@
 import { useId, useRef } from 'react';
 import type { PlacedProblem } from '../json/places.ts';
 
-/** A longer text scrolls. */
+/** If the text has more lines, the field scrolls. */
 const ROWS_MAX = 24;
 
 export function JsonField({

@@ -97,7 +97,7 @@ const CLOCK = new Intl.DateTimeFormat(undefined, {
   hourCycle: 'h23',
 });
 
-/** The time in the time zone of this browser, with its name. */
+/** The time in the time zone of this browser, with the name of the time zone. */
 export const fullTime = (time: string): string => FULL.format(new Date(time));
 
 /** `2026-11-23 10:51:02 UTC`: for tooltips, to compare with logs. */

@@ -1,4 +1,5 @@
-// Audit entries for Actions, written in the transaction that makes the change. They name the digest, never the input.
+// Audit entries for Actions, written in the transaction that makes the change. An entry contains the digest of the
+// Action, never the input.
 import type { ActionRow } from '../../engines/store/rows/actions.ts';
 import type { Audit, AuditSource, AuditTransaction, Detail } from '../audit/audit.ts';
 import type { AgentCaller } from '../identity/caller.ts';

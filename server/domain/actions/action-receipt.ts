@@ -1,5 +1,5 @@
-// The part of a receipt that describes the executed Action: the digest that was approved, by whom and how, with the
-// signature of the passkey and its public key.
+// The part of a receipt that describes the executed Action: the digest that was approved, who approved it and how, and
+// the signature of the passkey with its public key.
 import type { ActionRows } from '../../engines/store/rows/actions.ts';
 import type { Consumers } from '../../engines/store/rows/consumers.ts';
 import type { InvocationRow } from '../../engines/store/rows/invocations.ts';
@@ -31,8 +31,8 @@ export async function actionReceipt(
 }
 
 /**
- * Returns the part of the receipt of a call that describes the end user whom the call names. Undefined if it names
- * none, or one who has been deleted.
+ * Returns the part of a receipt that describes the end user whom the call names. Undefined if the call names no end
+ * user, or one who has been deleted.
  */
 export async function endUserReceipt(
   { rows, secret }: { readonly rows: Pick<Consumers, 'get'>; readonly secret: Secret },

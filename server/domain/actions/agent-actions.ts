@@ -173,7 +173,7 @@ export class AgentActions {
         : { endUser: { providerId: row.providerId, subject: row.subject } }),
       insert: (invocation, rates, limits) =>
         this.#parts.store.atomically(async within => {
-          // The lock makes parallel executions wait for the first one, whose invocation they then find.
+          // Concurrent executions wait for this lock, and then find the invocation of the first execution.
           const locked = await within.actions.lock(row.applicationId, row.id);
           if (!locked) throw notFound('Action', jobId);
           if (locked.invocationId) {
@@ -232,7 +232,7 @@ export class AgentActions {
       throw notFound('End user', subject);
   }
 
-  /** Returns the grant for the revision that was prepared. */
+  /** Returns the grant of the key for the revision of the operation that the Action names. */
   #granted(caller: AgentCaller, { operationId, operationRevision }: ActionRow): Promise<Granted> {
     return this.#parts.invocations.grantedRevision(caller, operationId, operationRevision);
   }
@@ -255,7 +255,10 @@ export class AgentActions {
     return actionView(row, { publicUrl, now: clock.now(), content: await content.open(row) });
   }
 
-  /** Returns the id of the session that the input names, if it exists. The rest of the input is sealed. */
+  /**
+   * Returns the id of the session that the input names, if that session exists. The id is stored in the row; the input
+   * itself is sealed.
+   */
   async #sessionIn(application: ApplicationId, { sessionId }: JsonObject): Promise<SessionId | undefined> {
     if (typeof sessionId !== 'string' || !isUuid(sessionId)) return undefined;
     return (await this.#parts.store.sessions.get(application, sessionId.toLowerCase() as SessionId))?.id;

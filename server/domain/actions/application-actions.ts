@@ -22,7 +22,7 @@ import { assertSteppedUp } from '../identity/step-up.ts';
 import type { MemberApprover } from './approver.ts';
 import type { Decisions, Sender } from './decisions.ts';
 
-/** The scope that a token needs in addition to the role, because inputs may contain anything. */
+/** The scope that a token needs, in addition to the role, to read inputs, because inputs may contain anything. */
 const CONTENT_SCOPE = 'applications:write';
 
 export interface ApplicationActionsParts {

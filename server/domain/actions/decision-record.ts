@@ -1,10 +1,11 @@
-// The stored record of a decision: who, how, when, and the signature of the passkey with its public key. Written once.
+// The stored record of a decision: who decided, how and when, and the signature of the passkey with its public key. The
+// record is written once.
 import type { ApproverKind, Decision } from '../../../contract/actions.ts';
 import type { Acr } from '../../../contract/sign-in.ts';
 import type { PasskeyJwk } from '../../engines/authenticators/public-jwk.ts';
 import type { JsonObject } from '../../kit/json.ts';
 
-/** Strings in base64url, as the browser sent them. */
+/** The signature of a passkey. All members are strings in base64url, as the browser sent them. */
 export interface ApprovalProof {
   readonly credentialId: string;
   readonly clientDataJSON: string;

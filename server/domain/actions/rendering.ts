@@ -1,5 +1,5 @@
 // Renders an input for the person who approves: the sentence and the fields of the operation's `display`, or every
-// member of the input. The result is plain text without characters that could change how the text around it reads.
+// member of the input. The result is plain text without characters that could change how adjacent text is displayed.
 // Pure.
 import type { ConfigureOperation } from '../../../contract/configured-operations.ts';
 import { isObject, type Json, type JsonObject } from '../../kit/json.ts';

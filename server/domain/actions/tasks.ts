@@ -20,7 +20,7 @@ const EXECUTE_MS = 5_000;
 const FORGET_MS = 600_000;
 const BATCH = 100;
 const EXECUTE_BATCH = 20;
-/** Delay after a refusal. The cause may be a limit, or something that only a person can fix. */
+/** Delay after a refused execution. The cause of the refusal may be a limit, or something that only a person can fix. */
 const RETRY_MS = 60_000;
 const DAY_MS = 24 * 3_600_000;
 
@@ -40,7 +40,8 @@ export const actionTasks = (parts: TasksParts): readonly Task[] => [
 async function expire({ store, clock, audit }: TasksParts): Promise<{ expired: number }> {
   const expired = await store.atomically(async within => {
     const rows = await within.actions.expire(clock.now(), BATCH);
-    // In the order of the application ids, because each entry locks the chain of its application until the commit.
+    // The entries are written in the order of the application ids, because each entry locks the chain of its
+    // application until the commit.
     for (const row of rows.toSorted((a, b) => (a.applicationId < b.applicationId ? -1 : 1)))
       await audit.record('action.expired', row, BY_SERVICE, within);
     return rows.length;
@@ -56,8 +57,8 @@ async function execute(parts: TasksParts): Promise<{ executed: number; heldBack:
 }
 
 /**
- * Executes the Action as the key that prepared it. Returns false if the execution was refused; then nothing was
- * started.
+ * Executes the Action as the key that prepared it. Returns false if the execution was refused. In that case, nothing
+ * was started.
  */
 async function executeOne({ store, keys, agent, clock, log }: TasksParts, row: ActionRow): Promise<boolean> {
   const { id, applicationId, keyId, digest } = row;

@@ -1,4 +1,4 @@
-// Writes the audit log. Bounds what an entry may contain; the database prevents changes.
+// Writes the audit log. Limits here what an entry may contain; the database prevents later changes to entries.
 import type { AuditAction } from '../../../contract/audit.ts';
 import type { Named, NewAuditRow } from '../../engines/store/rows/audit.ts';
 import type { Store } from '../../engines/store/store.ts';

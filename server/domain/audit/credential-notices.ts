@@ -20,7 +20,7 @@ export interface CredentialNoticesParts {
 
 export class CredentialNotices {
   readonly #parts: CredentialNoticesParts;
-  /** When a refusal of each key was last recorded, oldest first. */
+  /** For each key, the time at which a refusal was last recorded. The oldest time is first. */
   readonly #recordedMs = new Map<KeyId, number>();
 
   constructor(parts: CredentialNoticesParts) {

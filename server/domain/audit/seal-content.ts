@@ -1,4 +1,5 @@
-// The content of a seal, and how it covers the entries. A seal is a compact JWS over the canonical JSON of its content.
+// The content of a seal, and the digests that bind a seal to its entries. A seal is a compact JWS over the canonical
+// JSON of the content.
 import type { AuditRow } from '../../engines/store/rows/audit.ts';
 import { digestOf, sha256 } from '../../kit/canonical-json.ts';
 
@@ -8,14 +9,14 @@ export interface SealContent {
   /** Id of the application, or the nil id for entries that belong to none. */
   readonly chain: string;
   readonly number: number;
-  /** Digest of the previous seal. Absent in the first. */
+  /** Digest of the previous seal. Absent in the first seal of a chain. */
   readonly previous?: string;
   readonly first: number;
   readonly firstId: string;
   readonly last: number;
   readonly lastId: string;
   readonly count: number;
-  /** Digest of the list of the entries' digests. */
+  /** Digest of the list of the digests of all entries in the seal. */
   readonly entries: string;
   /** ISO 8601. */
   readonly at: string;

@@ -1,5 +1,5 @@
-// The newest seal of each chain, in a file in the data folder. The file is outside the database, so that the removal of
-// the last seals is noticed too. The file may be older than the database, as after a restore.
+// The newest seal of each chain, in a file in the data folder. Because the file is outside the database, the removal of
+// the last seals is also noticed. The file may be older than the database, for example after a restore.
 import { readFile, rename, rm } from 'node:fs/promises';
 import { isCode, syncFolder, writeSynced } from '../../kit/durable.ts';
 import { giveToFolderOwner } from '../../kit/folder-owner.ts';

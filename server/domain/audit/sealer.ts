@@ -1,5 +1,5 @@
-// Seals the new entries of each chain: a signature over their digests and over the previous seal. A later change or
-// removal no longer matches the seal.
+// Seals the new entries of each chain: a signature over their digests and over the previous seal. If an entry is
+// changed or removed later, the entries no longer match the seal.
 import type { AuditRow, SealRow } from '../../engines/store/rows/audit.ts';
 import type { Store } from '../../engines/store/store.ts';
 import { canonicalJson } from '../../kit/canonical-json.ts';

@@ -15,7 +15,7 @@ export interface RecordedEntry {
 }
 
 interface EventMapping {
-  /** The name of the event field for the id of the target. */
+  /** Name of the event field that contains the id of the target. */
   readonly target?: string;
   readonly details: readonly string[];
 }
@@ -44,7 +44,7 @@ const EVENT_MAPPINGS = {
 
 const hasEvent = (action: AuditAction): action is keyof typeof EVENT_MAPPINGS => Object.hasOwn(EVENT_MAPPINGS, action);
 
-/** Returns the event for programs that the entry becomes. Undefined if it becomes none. */
+/** Returns the event that programs receive for the audit entry. Undefined if there is no event for the entry. */
 export function namedEventOf({ action, actor, target, details = {} }: RecordedEntry, at: Date): NamedEvent | undefined {
   if (!hasEvent(action)) return undefined;
   const mapping: EventMapping = EVENT_MAPPINGS[action];

@@ -1,4 +1,4 @@
-// The documents in which the service describes itself to clients. Both are made from the same values.
+// The documents in which the service describes itself to clients. Both documents are made from the same values.
 import { isIP } from 'node:net';
 import type { AuthorizationServer, ServiceConfig } from '../../../contract/config.ts';
 import { DEVICE_CODE_SECONDS, DEVICE_GRANT, POLL_INTERVAL_SECONDS } from '../../../contract/device.ts';

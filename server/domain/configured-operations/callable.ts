@@ -1,5 +1,5 @@
 // The operations that agents can call: built-in operations with their overlays, and the published operations of an
-// application. Also which of them a key has a grant for.
+// application. Also determines for which of these operations a key has a grant.
 import type { OperationApproval } from '../../../contract/configured-operations.ts';
 import { ANY_OPERATION } from '../../../contract/grants.ts';
 import { OPERATION_ID, type OperationEffect } from '../../../contract/invocations.ts';
@@ -27,7 +27,7 @@ interface Callable {
   readonly title: string;
   readonly description: string;
   readonly revision: number;
-  /** Digest of the definition, which receipts name. */
+  /** Digest of the definition. Receipts contain this digest. */
   readonly digest: string;
   readonly effect: OperationEffect;
   readonly approval: OperationApproval;
@@ -122,7 +122,10 @@ export class Catalogue {
   }
 }
 
-/** Returns a list with the operation and its overlay, or an empty list if the operation is switched off. */
+/**
+ * Returns a list that contains the operation with its overlay applied. The list is empty if the operation is switched
+ * off.
+ */
 function withOverlay(operation: ManagedCallable, definition: JsonObject | undefined): readonly ManagedCallable[] {
   if (!definition) return [operation];
   const { enabled, approval, price } = overlayIn(definition);

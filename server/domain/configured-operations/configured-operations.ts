@@ -82,7 +82,7 @@ interface ApprovalAndPrice {
   readonly price: { readonly microCredits: number };
 }
 
-/** The revision of a built-in operation that nobody has changed. */
+/** The revision of a built-in operation that no member has configured. */
 const BUILT_IN_REVISION = 1;
 
 export class ConfiguredOperations {
@@ -422,7 +422,7 @@ function viewOf({
   };
 }
 
-/** Whether it is a built-in operation that agents may no longer call. */
+/** Whether the operation is a built-in operation that members have disabled, so that agents can no longer call it. */
 const isDisabled = ({ kind }: OperationRow, { definition }: OperationContent): boolean =>
   kind === 'managed' && !overlayIn(definition).enabled;
 

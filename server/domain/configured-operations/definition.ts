@@ -174,7 +174,7 @@ function assertStorable(definition: OperationDefinition): void {
     throw invalidRequest([{ path: '', message: 'The operation contains a character that cannot be stored' }]);
 }
 
-/** Returns the digest of the operation, which covers everything except price and examples. */
+/** Returns the digest of the operation. It is computed from everything except price and examples. */
 export function digestOfDefinition(
   id: string,
   kind: OwnKind,

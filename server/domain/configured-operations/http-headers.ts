@@ -1,7 +1,10 @@
 // Names and values of headers that an operation may send. Pure.
 
 const NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
-/** Visible ASCII, spaces and tabs only, because a line break would begin another header. */
+/**
+ * The characters that a header value may contain: visible ASCII, spaces and tabs. A line break would begin another
+ * header.
+ */
 const VALUE = /^[\t\u0020-\u007e]*$/;
 const VALUE_CHARACTERS_MAX = 4096;
 

@@ -72,7 +72,7 @@ export class HttpOperations {
       const credential = auth
         ? await this.#parts.credentials.forCall(applicationId, auth, template.host)
         : NO_CREDENTIAL;
-      // Read before the dispatch, so that the call is refused if the key cannot be read.
+      // The signing key is read before the dispatch, so that the call is refused if the key cannot be read.
       const signer = binding.sign ? await this.#parts.signer() : undefined;
       const run = async (dispatched: InvocationRow, signal: AbortSignal): Promise<Outcome> => {
         if (auth) void this.#count({ applicationId, keyId, operationId: id, credentialId: auth.credentialId });
@@ -133,7 +133,7 @@ export class HttpOperations {
     };
   }
 
-  /** Reads the response. If the schema cannot be applied in time, the response counts as not matching it. */
+  /** Reads the response. A response is treated as not matching the schema if the schema cannot be applied in time. */
   async #read(
     { headers }: OutboundResponse,
     body: Buffer,
@@ -168,7 +168,10 @@ export class HttpOperations {
       );
   }
 
-  /** Counts a call of the application as running. Returns a function that ends this, once. */
+  /**
+   * Counts a running call of the application. Returns a function that removes the call from the count; calling it again
+   * has no effect.
+   */
   #countCall(application: ApplicationId): () => void {
     const running = this.#running.get(application) ?? 0;
     if (running >= CONCURRENT_CALLS_MAX) throw tooMany();

@@ -1,5 +1,5 @@
-// Derives the outcome of an invocation from the end of its HTTP call. Pure. If an effect may have happened, the outcome
-// is ambiguous and never failed.
+// Derives the outcome of an invocation from the way in which its HTTP call ended. Pure. If an effect may have happened,
+// the outcome is `ambiguous`, never `failed`.
 import type { InvocationError, OperationEffect } from '../../../contract/invocations.ts';
 import type { JsonObject } from '../../kit/json.ts';
 import type { OutboundFailure } from './outbound.ts';

@@ -1,4 +1,5 @@
-// Makes the HTTP request of a call from its operation and its input. Pure. Credentials are added later.
+// Makes the HTTP request for a call from the definition of the operation and the input of the call. Pure. Credentials
+// are added later.
 import type { HttpBinding } from '../../../contract/configured-operations.ts';
 import type { Json, JsonObject } from '../../kit/json.ts';
 import { invalidRequest } from '../faults.ts';

@@ -1,7 +1,7 @@
 // JSON Pointers (RFC 6901) into the input of an operation. Pure.
 import { isObject, type Json } from '../../kit/json.ts';
 
-/** Empty and `/` both mean the whole value. */
+/** An empty pointer and `/` both refer to the whole value. */
 const isWhole = (pointer: string): boolean => pointer === '' || pointer === '/';
 
 export const isPointer = (text: string): boolean =>

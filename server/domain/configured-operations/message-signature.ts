@@ -1,5 +1,5 @@
-// HTTP Message Signatures (RFC 9421) for calls whose operation asks for them. Pure. All components are always sent and
-// signed, so that a receiver can require this fixed list.
+// HTTP Message Signatures (RFC 9421) for operations that are configured to sign their calls. Pure. All components are
+// always sent and signed, so that a receiver can require this fixed list.
 import { createHash } from 'node:crypto';
 
 /** The components, in the order in which they are signed. */
@@ -34,7 +34,7 @@ export interface SignedMessage {
   readonly invocationId: string;
 }
 
-/** Returns the headers to add. Without a body, the digest is that of an empty body. */
+/** Returns the headers to add. Without a body, `content-digest` is the digest of an empty body. */
 export function signatureHeaders(message: SignedMessage, at: Date, signer: MessageSigner): Record<string, string> {
   const { method, url, body = Buffer.alloc(0), invocationId } = message;
   const digest = createHash('sha256').update(body).digest('base64');

@@ -17,8 +17,8 @@ export interface OutboundResponse {
 }
 
 /**
- * `refused`: by a rule, before a connection was opened. `not_sent`: no byte was sent. `unknown`: the request was sent
- * at least in part, and may have had an effect.
+ * `refused`: a rule refused the request before a connection was opened. `not_sent`: no byte was sent. `unknown`: the
+ * request was sent at least in part, and may have had an effect.
  */
 export interface OutboundFailure {
   readonly kind: 'failed';

@@ -8,7 +8,7 @@ const VISIBLE_ASCII = /^[\u0021-\u007e]+$/;
 const URL_CHARACTERS_MAX = 2048;
 
 export interface UrlTemplate {
-  /** In the normal form of the URL standard, with the port if it is not the standard one. */
+  /** Host in the normal form of the URL standard, followed by the port unless it is the standard port. */
   readonly host: string;
   readonly isEncrypted: boolean;
   readonly pathVariables: readonly string[];

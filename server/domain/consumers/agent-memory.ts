@@ -63,7 +63,8 @@ export class AgentMemory {
     const { store, clock, memory } = this.#parts;
     const row = await store.consumerMemory.getConsented(consumer, key, caller.keyId, clock.now());
     if (row === 'denied') return failed(this.#notAllowed(caller, key, 'read'));
-    // The value is stored only in the memory of the consumer, so that deleting it there removes it completely.
+    // The value is stored only in the memory of the consumer. Deleting the item there therefore removes the value
+    // completely.
     const item = row && (await memory.itemOf(row));
     const output: JsonObject = item ? { item: { ...item, value: item.value as Json } } : {}; // Sealed as JSON.
     return { state: 'succeeded', output, isNotKept: true };

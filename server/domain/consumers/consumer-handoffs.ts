@@ -83,7 +83,10 @@ export class ConsumerHandoffs {
     };
   }
 
-  /** Returns the name of the agent key that requested the hand-off, or else of the one that created the session. */
+  /**
+   * Returns the name of the agent key that requested the hand-off. If no agent key requested it, returns the name of
+   * the key that created the session.
+   */
   async #agentOf({ applicationId, requesterKind, requesterId, keyId }: HandoffRow): Promise<string> {
     const id = requesterKind === 'agent_key' ? (requesterId as KeyId | undefined) : keyId; // Written as the id of the key.
     const key = id && (await this.#parts.store.keys.get(applicationId, id));

@@ -1,4 +1,4 @@
-// Passkeys of consumers. They are bound to the host name of this service. Each belongs to one application.
+// Passkeys of consumers. They are bound to the host name of this service. Each passkey belongs to one application.
 import { CONSUMER_PASSKEYS_MAX } from '../../../contract/consumers.ts';
 import type { ConsumerPasskeyRow, ConsumerTicketRow } from '../../engines/store/rows/consumers.ts';
 import type { Store } from '../../engines/store/store.ts';
@@ -128,7 +128,7 @@ export class ConsumerPasskeys {
     return { ticket: id, publicKey: publicKey as JsonObject };
   }
 
-  /** Returns the challenge, which cannot be used again. */
+  /** Returns the challenge and marks it as used, so that it cannot be used again. */
   async #take(application: ApplicationId, ticket: string, owner: ChallengeOwner): Promise<string> {
     const { store, clock } = this.#parts;
     const now = clock.now();

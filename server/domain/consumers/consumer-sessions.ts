@@ -1,5 +1,5 @@
 // Sessions of consumers: opened with a code, refreshed with rotation, ended. A session is a family of tokens. If a
-// refresh token or a code is sent a second time, the session ends, because one of the two holders must have stolen it
+// refresh token or a code is sent a second time, the session ends, because one of the two senders must have stolen it
 // (RFC 9700).
 import { type ConsumerDevices, SESSIONS_SHOWN_MAX } from '../../../contract/consumer-data.ts';
 import type { ConsumerSession, ConsumerTokens, ExchangeConsumerCode } from '../../../contract/consumers.ts';
@@ -24,12 +24,13 @@ export interface ConsumerSessionsParts {
   readonly audit: Pick<Audit, 'record'>;
   readonly clock: Clock;
   /**
-   * Called with the hash, in hex, of each access token that has ended. Other processes are notified through the store.
+   * Called with the hash, in hex, of each access token that is no longer valid. Other processes are notified through
+   * the store.
    */
   readonly changed: (hash: string) => void;
 }
 
-/** Tokens, or with the transport `cookie` the cookie of one of our pages. */
+/** The tokens of a new session. With the transport `cookie`, also the cookie for a page of this service. */
 export interface Opened {
   readonly tokens: ConsumerTokens;
   readonly cookie?: { readonly secret: Secret; readonly seconds: number };
@@ -190,7 +191,10 @@ export class ConsumerSessions {
     return { secret: text, seconds: Math.max(1, Math.floor((before.expiresAt.getTime() - now.getTime()) / 1000)) };
   }
 
-  /** Removes the consumer's sessions from the caches, because the proofs that can be given have changed. */
+  /**
+   * Removes the consumer's sessions from the caches, because the proofs of identity that the consumer can give have
+   * changed.
+   */
   async refreshCaches(consumer: ConsumerId): Promise<void> {
     this.#notifyChanged(await this.#parts.store.consumerSessions.announce(consumer));
   }
@@ -226,7 +230,7 @@ interface AuthenticatedConsumer {
   readonly authTime: Date;
 }
 
-/** Returns the tokens if there is a refresh token. Otherwise the access token is set as a cookie. */
+/** Returns the tokens, if there is a refresh token. Otherwise returns the access token as a cookie. */
 function openedWith(
   { consumer, acr, authTime }: AuthenticatedConsumer,
   expiresIn: number,
@@ -251,7 +255,7 @@ const deviceOf = (row: ConsumerSessionRow, own: ConsumerSessionId): ConsumerDevi
   ...(row.userAgent === undefined ? {} : { userAgent: row.userAgent }),
 });
 
-/** Returns when the session ends. Without a refresh token, it ends with its access token. */
+/** Returns when the session ends. Without a refresh token, the session ends when its access token expires. */
 const sessionEndOf = ({ refreshHash, refreshExpiresAt, expiresAt }: ConsumerSessionRow): Date =>
   refreshHash ? refreshExpiresAt : expiresAt;
 

@@ -30,7 +30,7 @@ const HOUR_MS = 60 * MINUTE_MS;
 const CODE_COUNT = 1_000_000;
 const CODES_PER_HOUR_MAX = 5;
 const SUBJECT_BYTES = 16;
-/** Limit per consumer and address. */
+/** Limit on failed sign-ins per consumer and IP address. */
 const CONSUMER_FAILURE_LIMIT = {
   name: 'consumers.account',
   what: 'Failed sign-ins',
@@ -38,7 +38,7 @@ const CONSUMER_FAILURE_LIMIT = {
   withinMs: 10 * MINUTE_MS,
   scope: 'account',
 } as const;
-/** Limit per address, for all consumers together. */
+/** Limit on failed sign-ins per IP address, for all consumers together. */
 const ADDRESS_FAILURE_LIMIT = {
   name: 'consumers.address',
   what: 'Failed sign-ins',
@@ -46,7 +46,7 @@ const ADDRESS_FAILURE_LIMIT = {
   withinMs: 10 * MINUTE_MS,
   scope: 'address',
 } as const;
-/** Limit on the codes, challenges and pages that one address may request. */
+/** Limit on the codes, challenges and pages that may be requested from one IP address. */
 const ADDRESS_REQUEST_LIMIT = {
   name: 'consumers.requests',
   what: 'Requests',
@@ -112,7 +112,7 @@ export class Hosted {
     return this.#send(open, cleanEmail(given.email), {});
   }
 
-  /** Sends a code. When the code is entered, the password of the consumer is set to this one. */
+  /** Sends a code. When the code is entered, the given password becomes the password of the consumer. */
   async register(
     page: Page,
     given: { readonly email: string; readonly password: string; readonly displayName?: string },
@@ -173,7 +173,7 @@ export class Hosted {
     return this.#parts.signIns.complete(open, consumer, { acr, authTime: this.#parts.clock.now() }, source);
   }
 
-  /** Sends a code. An address that cannot sign in gets no e-mail, but the response is the same. */
+  /** Sends a code. No e-mail is sent to an address that cannot be used to sign in, but the response is the same. */
   async #send(
     { application, identity, row }: OpenSignIn,
     email: string,
@@ -214,7 +214,7 @@ export class Hosted {
     return { ...found, email };
   }
 
-  /** Returns the consumer with the verified address: an existing one, or a new one. */
+  /** Returns the consumer with the verified e-mail address: an existing one, or a new one. */
   async #verified(
     { application, identity }: OpenSignIn,
     { email, displayName }: ConsumerTicketRow & { readonly email: string },
@@ -245,8 +245,9 @@ export class Hosted {
   }
 
   /**
-   * Limits the failures for this name from this address, and for the address. An attempt counts as a failure while it
-   * is running. An attempt that was refused with `PlacesFull` has had no effect, and does not count.
+   * Limits the failed sign-ins for one consumer from one IP address, and for all consumers from that address. An
+   * attempt counts as a failure while it is running. An attempt that was refused with `PlacesFull` has had no effect,
+   * and does not count.
    */
   async #limited<T>(
     { application, row }: OpenSignIn,

@@ -58,8 +58,8 @@ export class Linking {
   }
 
   /**
-   * Returns the consumer of the token. It must be another consumer of this application, whose proof is recent and as
-   * strong as the consumer can give.
+   * Returns the consumer to whom the token belongs. It must be another consumer of this application, who has given a
+   * proof of identity that is recent and as strong as this consumer can give.
    */
   async #provedConsumer({ applicationId, consumerId }: ConsumerCaller, accessToken: string): Promise<ConsumerId> {
     const { store, clock } = this.#parts;
@@ -90,8 +90,8 @@ interface Move {
 }
 
 /**
- * Moves the items, and seals each again with the key of the other consumer. Fails if both consumers have an item with
- * the same key, so that neither value is lost.
+ * Moves the memory items to the other consumer, and seals each item again with the key of that consumer. Fails if both
+ * consumers have an item with the same key, so that neither value is lost.
  */
 async function moveMemory(
   { consumerMemory }: Pick<Atomic, 'consumerMemory'>,

@@ -4,8 +4,8 @@ import type { Issue } from '../../../contract/common.ts';
 import { isLoopback } from '../../kit/loopback.ts';
 
 /**
- * Whether the host has only plain characters. URLs allow others, but in a policy of a page, `*` stands for other hosts
- * and `;` begins another directive.
+ * Whether the host contains only plain characters. URLs allow other characters, but in the content security policy of a
+ * page, `*` matches other hosts and `;` begins another directive.
  */
 const hasPlainHost = ({ hostname }: URL): boolean => /^(?:[a-z0-9._-]+|\[[0-9a-f:]+\])$/.test(hostname);
 

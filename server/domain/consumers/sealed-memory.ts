@@ -1,5 +1,5 @@
-// Seals the items of the memory with a key of their consumer in the vault. Destroying that key destroys the memory, in
-// backups too.
+// Seals the memory items of a consumer with a key in the vault that belongs to this consumer. Destroying that key
+// destroys the memory, including in backups.
 import type { MemoryRow } from '../../engines/store/rows/consumer-memory.ts';
 import type { Vault } from '../../engines/vault/vault.ts';
 import { parseJson } from '../../kit/foreign.ts';
@@ -21,7 +21,10 @@ export class SealedMemory {
     this.#vault = vault;
   }
 
-  /** Returns the seal of a consumer's memory. Call it before a transaction, because it may have to fetch the key. */
+  /**
+   * Returns the functions that seal and open the memory of a consumer. Call this method before a transaction, because
+   * it may have to fetch the key.
+   */
   async of(consumerId: ConsumerId): Promise<MemorySeal> {
     const vault = await this.#vault.of(consumerId);
     return {

@@ -1,4 +1,4 @@
-// A consumer's sign-in from its start to the code with which the browser returns to the application.
+// The sign-in of a consumer, from its start until the browser returns to the application with a code.
 import { createHash } from 'node:crypto';
 import {
   CONSUMER_CODE_SECONDS,
@@ -32,7 +32,7 @@ const ADDRESS_START_LIMIT = {
   withinMs: MINUTE_MS,
   scope: 'address',
 } as const;
-/** Pages of ours that sign consumers in with a cookie. */
+/** Paths of our own pages on which consumers are signed in with a cookie. */
 const OWN_PAGES =
   /^\/consumer\/[0-9a-f-]{36}(?:\/(?:receipts|memory|account|(?:approve|consent|handoffs)\/[0-9a-f-]{36}))?$/;
 
@@ -168,7 +168,7 @@ export class SignIns {
     return { redirectTo: withQuery(row.redirectUri, query) };
   }
 
-  /** Returns the redirect address with an OAuth error, for a sign-in that failed at a provider. */
+  /** For a sign-in that failed at a provider: returns the redirect address with an OAuth error. */
   failed({ row, application }: Omit<OpenSignIn, 'identity'>, error: 'access_denied' | 'server_error'): string {
     const { state } = row;
     const iss = this.#parts.identities.issuerOf(application);

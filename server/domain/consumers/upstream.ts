@@ -82,7 +82,7 @@ export class Upstream {
     return { authorizationUrl: url.href, upstreamState: hashOf(state) };
   };
 
-  /** Returns the address to redirect the browser to: that of the application, with a code or an error. */
+  /** Returns the address to redirect the browser to. It is an address of the application, with a code or an error. */
   async finish({ state, code, iss, error }: Callback, source: RequestSource): Promise<string> {
     const { store, identities, signIns, clock, metadataIn } = this.#parts;
     const isState = typeof state === 'string' && state.length <= STATE_CHARACTERS_MAX;
@@ -107,7 +107,7 @@ export class Upstream {
     return this.#complete(open, provider, outcome.value, source);
   }
 
-  /** Returns the address that signs the browser out at the provider as well. */
+  /** Returns the address at which the browser is signed out at the provider. */
   async logoutUrl(session: ConsumerSessionRow | undefined): Promise<string | undefined> {
     if (!session?.idTokenSealed) return undefined;
     const { applicationId, providerId, consumerId, idTokenSealed } = session;
@@ -161,8 +161,8 @@ export class Upstream {
   }
 
   /**
-   * Derives the subject that an application sees. It differs between applications, so that two applications cannot
-   * match their users, and between issuers.
+   * Derives the subject that an application sees. It differs between issuers. It also differs between applications, so
+   * that two applications cannot match their users.
    */
   #subject(application: ApplicationId, issuer: string, subject: string): string {
     return `p_${this.#derive('subject', `${application}\n${issuer}\n${subject}`).slice(0, SUBJECT_CHARACTERS)}`;

@@ -1,5 +1,6 @@
-// Applies a context to a session: the browser starts from a copy of the newest version. If the session persists, its cookies
-// are copied every few seconds, its browser is shut down cleanly, and its profile is left for the saver.
+// Applies a context to a session: the browser starts from a copy of the newest version. If the session saves to the
+// context, its cookies are copied every few seconds, its browser is shut down cleanly, and the saver then saves its
+// profile.
 
 import type { Profiles } from '../../engines/profiles/profiles.ts';
 import type { ContextRow, ContextRows, ContextUses } from '../../engines/store/rows/contexts.ts';
@@ -31,7 +32,7 @@ export interface ContextWatcherParts extends Pick<Runtime, 'clock' | 'log' | 'ho
   readonly loading: Loading;
   readonly stored: StoredVersions;
   readonly profiles: Profiles;
-  /** Wakes the saver: a save may be due. */
+  /** Wakes the saver, because a save may be due. */
   readonly prompt: () => void;
 }
 
@@ -125,8 +126,8 @@ export class ContextWatcher implements Watcher {
   }
 
   /**
-   * Uses the context, if it can. Returns the session whose save is still in progress, or undefined if this session may
-   * continue.
+   * Starts to use the context, if that is possible now. If the save of another session is still in progress, returns
+   * that session; undefined means that this session may continue.
    */
   async #tryToUse(row: ContextRow, asked: Asked, session: SessionId): Promise<SessionId | undefined> {
     const { uses, host, clock } = this.#parts;
@@ -155,7 +156,7 @@ function storedUse({ settings }: SessionRow): StoredUse | undefined {
 /** Whether the session ended without an error. The profile of a failed session is not saved. */
 export const isCleanEnd = ({ status }: Pick<SessionEnd, 'status'>): boolean => status !== 'ERROR';
 
-/** Whether the browser exited by itself, so that everything was written to its profile. */
+/** Whether the browser exited by itself, which means that everything was written to its profile. */
 async function shutDownCleanly({ browser, box }: LiveSession): Promise<boolean> {
   await browser.shutDown();
   const gone = await within(SHUTDOWN_MAX_MS, 'the browser to close', () => box.gone).catch(reason);

@@ -28,7 +28,7 @@ import { type ExportedState, type Exports, StateDamaged } from './export.ts';
 import { importedCookies } from './storage-state.ts';
 import type { StoredVersions } from './stored-versions.ts';
 
-/** An interrupted fork or import is removed after this time. */
+/** Time after which a fork or import that was interrupted is removed. */
 const INTERRUPTED_WRITE_MS = 3_600_000;
 
 export interface ContextsParts {
@@ -167,7 +167,10 @@ export class Contexts {
     return { ...row, version: 0, sizeBytes: 0, updatedAt: now };
   }
 
-  /** Creates a version with its own stored objects: they are stored first, and removed if the row is not committed. */
+  /**
+   * Creates a version with its own stored objects. The objects are stored first, and are removed if the row is not
+   * committed.
+   */
   #make(row: ContextRow, source: VersionSource, signal: AbortSignal, store: StoreVersion): Promise<Context> {
     const owner = { application: row.applicationId };
     return this.#creationPlaces.run(owner, () => this.#makeNow(row, source, signal, store), signal);

@@ -1,5 +1,5 @@
-// Copies the cookies of a session that persists its context every few seconds, encrypted. If the browser is killed,
-// only the logins of the last few seconds are lost.
+// While a session that saves to a context is running, copies its cookies every few seconds, encrypted. If the browser
+// is killed, only the logins of the last few seconds are lost.
 import type { Profiles, Seal, Staging } from '../../engines/profiles/profiles.ts';
 import { reason } from '../../kit/fault.ts';
 import type { Runtime } from '../../kit/runtime.ts';

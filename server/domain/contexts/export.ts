@@ -1,5 +1,5 @@
-// Exports a stored version as Playwright's storage state, which may be large. A worker thread writes the text to an unlinked
-// file, which is streamed to the caller: a slow reader holds neither memory nor the thread.
+// Exports a stored version as Playwright's storage state, which may be large. A worker thread writes the text to an
+// unlinked file, which is streamed to the caller. A slow reader therefore occupies neither memory nor the thread.
 import { type FileHandle, mkdir, open, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Readable } from 'node:stream';
@@ -19,7 +19,7 @@ export const EXPORTS_OF_APPLICATION_MAX = 2;
 export const EXPORTS_MAX = 8;
 
 export interface StateInput {
-  /** JSON in Chromium's format. */
+  /** The cookies as JSON in Chromium's format. */
   readonly cookies: Uint8Array | undefined;
   readonly localStorage: ReadonlyMap<string, Uint8Array>;
   /** File descriptor to write to: the threads of a process share their open files. */
@@ -35,7 +35,7 @@ export interface ExportsParts {
   readonly profiles: Profiles;
   readonly workers: Workers;
   readonly job: StateJob;
-  /** For temporary files. */
+  /** Folder for temporary files. */
   readonly folder: string;
   readonly clock: Clock;
 }

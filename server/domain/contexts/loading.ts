@@ -1,5 +1,5 @@
-// Loads the newest readable version of a context into a new browser: files before it starts, cookies before its first
-// client connects. A damaged version is skipped, which is recorded as an event of the session.
+// Loads the newest readable version of a context into a new browser: files before the browser starts, cookies before
+// the first client connects. A damaged version is skipped, and this is recorded as an event of the session.
 import type { CookieList, Profiles } from '../../engines/profiles/profiles.ts';
 import type { ContextRow, ContextRows, ContextUses, VersionRow } from '../../engines/store/rows/contexts.ts';
 import type { EventRows } from '../../engines/store/rows/events.ts';
@@ -35,7 +35,7 @@ export class Loading {
     this.#parts = parts;
   }
 
-  /** Fills the session folder before its browser starts. */
+  /** Copies the files of the context into the session folder before the browser of the session starts. */
   async fill(session: SessionRow, context: ContextRow, { folder }: FillPlace, signal: AbortSignal): Promise<void> {
     const { rows, uses, clock } = this.#parts;
     const began = clock.monotonicMs();

@@ -23,7 +23,7 @@ import { within } from '../../kit/wait.ts';
 import { retention } from './earlier-versions.ts';
 import { type StoredVersions, versionOfSession } from './stored-versions.ts';
 
-/** Each save runs tar in its own jail. Further saves wait in the database. */
+/** Maximum number of concurrent saves. Each save runs tar in its own jail. Further saves wait in the database. */
 const SAVES_AT_ONCE_MAX = 4;
 const SAVE_TIMEOUT_MS = 600_000;
 const BATCH = 50;
@@ -31,7 +31,7 @@ const RETRY_MIN_MS = 1_000;
 const RETRY_MAX_MS = 60_000;
 /** A save is given up after storage has been unavailable for this long. */
 const GIVE_UP_MS = 24 * 3_600_000;
-/** A use without a session row after this time belongs to a create that was interrupted. */
+/** If a use of a context has no session row after this time, the create to which it belongs was interrupted. */
 const ORPHAN_MS = 5 * 60_000;
 const CLOSE_MS = 3_000;
 
@@ -109,7 +109,7 @@ export class Saver implements Closeable {
     }
   }
 
-  /** Resolves to the number of the new version, or 0 if there was nothing to save. */
+  /** Returns the number of the new version, or 0 if there was nothing to save. */
   async #try(use: ContextUse, signal: AbortSignal): Promise<number> {
     const { rows, profiles } = this.#parts;
     const staging = profiles.staging(use.sessionId);
@@ -183,7 +183,7 @@ export class Saver implements Closeable {
     return rows.keep(use.applicationId, use.contextId, version, { id: use.sessionId, events });
   }
 
-  /** Removes what was to be saved, because the context was deleted. */
+  /** Discards the data that was to be saved, because the context was deleted. */
   async #discard(use: ContextUse, staging: Staging): Promise<number> {
     const { rows, uses, clock } = this.#parts;
     await rows.abandon(versionOfSession(use.sessionId), clock.now());

@@ -1,5 +1,6 @@
-// Reads and writes the stored objects of a context's versions, and chooses the encryption key and the associated name of
-// each. A version may refer to the archive or cookies of an earlier version, which keep the id they were stored under.
+// Reads and writes the stored objects of a context's versions. Determines for each object the encryption key and the
+// name that is bound to the encryption. A version may refer to the archive or the cookies of an earlier version; these
+// keep the id under which they were stored.
 import type { Readable } from 'node:stream';
 import type { Artifacts } from '../../engines/artifacts/artifacts.ts';
 import type { ArtifactKey } from '../../engines/artifacts/keys.ts';
@@ -82,7 +83,7 @@ export class StoredVersions {
     ]);
   }
 
-  /** Whether the stored data is permanently unreadable, so that trying again is useless. */
+  /** Whether the stored data is permanently unreadable. If so, trying again is useless. */
   isDamage(error: unknown): boolean {
     return error instanceof VersionMissing || this.#parts.profiles.isDamage(error);
   }

@@ -17,7 +17,10 @@ export interface GrantingParts {
   readonly clock: Clock;
 }
 
-/** Books the amount (micro-credits) as promo. The reason is kept with the entry and in the audit log. */
+/**
+ * Grants credit: adds the amount, in micro-credits, to the balance, and books it as `promo`. The reason is kept with
+ * the entry and in the audit log.
+ */
 export async function grantCredit(
   { store, audit, clock }: GrantingParts,
   account: AccountId,

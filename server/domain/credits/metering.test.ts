@@ -57,7 +57,10 @@ test('a session holds no credit if all rates are 0', () => {
   assert.equal(sessionHold({ browserSecond: 2, egressMegabyte: 0 }, HELD.hostId, period)?.amount, 120);
 });
 
-/** One session, whose hold can be made impossible to extend. Records when it is metered, its notice, and how it ends. */
+/**
+ * Sets up one session whose hold can be made impossible to extend. Records when the session is metered, when it gets
+ * notice, and how it ends.
+ */
 function scene() {
   const clock = new HandClock();
   const state = { canExtend: true, reservation: { ...HELD, dueAt: plus(START, METER_MS) } as ReservationRow };

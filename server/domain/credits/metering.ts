@@ -47,7 +47,7 @@ async function meterOne({ rows, clock, end }: MeteringParts, due: ReservationRow
   return true;
 }
 
-/** Returns the use until now, and the amount that the hold should cover from now on. */
+/** Returns the use until now, and the amount to hold from now on. */
 export function meteringOf(reservation: ReservationRow, session: MeteredSession, at: Date): Metering {
   const rates = {
     browserSecond: reservation.rateBrowserSecond,

@@ -1,10 +1,14 @@
-// The credit that sessions and invocations hold before they run: enough for some time ahead and some traffic.
+// The credit that is held for sessions and invocations before they run: enough for a limited time and a limited amount
+// of traffic.
 import type { NewHold } from '../../engines/store/rows/credits.ts';
 import { plus } from '../../kit/clock.ts';
 import { type HostId, newId, type ReservationId } from '../../kit/ids.ts';
 import { type CreditRates, isEnforced, meteredCost } from '../../kit/metered-cost.ts';
 
-/** A session holds credit for this much time ahead, or for its remaining time if that is shorter. */
+/**
+ * Number of seconds ahead for which credit is held for a session. If its remaining time is shorter, credit is held for
+ * that time only.
+ */
 export const HOLD_SECONDS = 300;
 /** Traffic for which credit is held in addition, because the actual traffic is not known beforehand. */
 export const HOLD_BYTES = 10_000_000;
@@ -21,7 +25,8 @@ export const holdAmount = (rates: CreditRates, seconds: number): number =>
 export type SessionHold = Pick<NewHold, 'id' | 'hostId' | 'amount' | 'rates' | 'at' | 'dueAt'>;
 
 /**
- * Returns the hold of a session that is being placed. Undefined if all rates are 0, because nothing is enforced then.
+ * Returns the hold of a session that is being placed. Undefined if all rates are 0, because sessions then require no
+ * credit.
  */
 export function sessionHold(
   rates: CreditRates,

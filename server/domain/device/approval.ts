@@ -1,4 +1,5 @@
-// The person's side of a device authorization: read the request, which claims it, and approve or deny it.
+// The person's side of a device authorization: read the request, then approve or deny it. Reading the request claims
+// it.
 import type { DecideDevice, DecidedDevice, DeviceRequest } from '../../../contract/device.ts';
 import { hasRight } from '../../../contract/roles.ts';
 import type { DeviceDecision, DeviceRow } from '../../engines/store/rows/device.ts';
@@ -77,7 +78,7 @@ export class Approval {
   }
 
   /**
-   * Looks up a device authorization by its user code. Every miss is counted, for the person and for the address, and
+   * Looks up a device authorization by its user code. Every miss is counted, for the person and for the IP address, and
    * takes the same work as a hit.
    */
   async #findByUserCode<Found>(

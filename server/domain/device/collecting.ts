@@ -83,7 +83,8 @@ export class Collecting {
   }
 
   /**
-   * Drops the token from the cache. It was revoked because its code was sent again, so somebody else may have the code.
+   * Drops a revoked token from the cache. The token was revoked because its device code was sent again, which may mean
+   * that somebody else has the code.
    */
   async #forgetToken({ accountId }: DeviceRow, tokenId: TokenId): Promise<void> {
     const { store, forget } = this.#parts;
@@ -108,8 +109,8 @@ function parametersOf(request: CollectToken): { deviceCode: string; clientId: st
 
 /**
  * Decides the effect of a token request. A request with the wrong client id or verifier changes nothing. The interval
- * is checked before a redeemed code: concurrent requests come from one client, and only a later request after the
- * redemption indicates theft.
+ * is checked before the code is checked for an earlier redemption: concurrent requests come from one client, and only a
+ * later request after the redemption indicates theft.
  */
 function verdictOf(row: DeviceRow | undefined, clientId: string, verifier: string | undefined, now: Date): Verdict {
   if (!row || row.clientId !== clientId || !isFromStarter(row, verifier))

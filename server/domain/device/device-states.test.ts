@@ -12,7 +12,7 @@ import { DeviceStates } from './device-states.ts';
 const ID = '0199f7c2-6a64-7a0e-9a53-0f1c3a2f7d10';
 const SOURCE = { ip: '203.0.113.7' };
 
-/** A row that a test can change, and a function that notifies of its change. */
+/** Returns a row that a test can change, and a function that sends the notification of a change. */
 async function opened() {
   const clock = new HandClock();
   const { hash, text } = mint('device_code');

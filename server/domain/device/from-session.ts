@@ -23,8 +23,8 @@ export interface FromSessionParts {
 
 /**
  * Checks whether a session sent the request. Without a proxy in front, the peer is compared with the outgoing
- * connections of sessions. Behind a proxy, only the address is known, and a session reaches the proxy from an address
- * of this machine.
+ * connections of sessions. Behind a proxy, only the address of the client is known; a client at an address of this
+ * machine counts as a session, because sessions reach the proxy from such an address.
  */
 export const fromSession =
   ({ hasOutgoingConnection, isThisMachine }: FromSessionParts): IsFromSession =>

@@ -87,7 +87,9 @@ export class Starting {
     };
   }
 
-  /** Inserts the authorization. In the rare case that another program has the same user code, tries another one. */
+  /**
+   * Inserts the authorization. In the rare case that another authorization has the same user code, tries another code.
+   */
   async #insert(start: Omit<DeviceRow, 'userCodeHash'>): Promise<{ row: DeviceRow; userCode: string }> {
     const { store, secret } = this.#parts;
     for (let attempt = 1; ; attempt += 1) {

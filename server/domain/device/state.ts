@@ -1,4 +1,5 @@
-// The state of a device authorization at a given time. An authorization that is not redeemed expires by the clock.
+// The state of a device authorization at a given time. An authorization that has not been redeemed expires at its
+// expiry time, without a change of the row.
 import { type DeviceState, type DeviceStatus, POLL_INTERVAL_SECONDS } from '../../../contract/device.ts';
 import type { DeviceRow } from '../../engines/store/rows/device.ts';
 
@@ -24,7 +25,7 @@ export const stateAt = (row: DeviceRow, now: Date): DeviceState => ({
   interval: row.intervalSeconds,
 });
 
-/** Returns the latest time of the previous request with which a request now respects the interval. */
+/** Returns a time. A request that arrives now is too soon if the previous request arrived later than this time. */
 export const latestAllowedPoll = ({ intervalSeconds }: DeviceRow, now: Date): Date =>
   new Date(now.getTime() - intervalSeconds * 1000 + EARLY_TOLERANCE_MS);
 

@@ -14,10 +14,13 @@ import type { EventQuery, Events } from './api.ts';
 import { Streams } from './streams.ts';
 import { Wakes } from './wakes.ts';
 
-/** Streams are woken by notifications. This interval covers the case that a notification is lost. */
+/** Notifications wake streams. If a notification is lost, a stream reads again after this time. */
 const LOOK_MS = 2_000;
 const BATCH = 100;
-/** As many digits as the largest integer in JSON, so that ids sort as text too. */
+/**
+ * Ids are padded to this length, which is that of the largest integer in JSON, so that they also sort correctly as
+ * text.
+ */
 const ID_DIGITS = 16;
 const FINAL_EVENT_TYPE: EventType = 'session.ended';
 
@@ -72,10 +75,10 @@ export class EventService implements Events, Closeable {
     try {
       const isNewOnly = !session && query.after === undefined && query.from === undefined;
       let after = isNewOnly ? await this.#newest(caller) : Number(query.after ?? 0);
-      // Reads at least once, because a stream without a read is answered with 204, which readers take for the end of
-      // the session.
+      // Reads at least once, because a stream that ends without a read gets the status 204, which clients take for the
+      // end of the session.
       do {
-        // The type of the last event is always included, so that a stream of other types ends too.
+        // The type of the last event is always included, so that a stream that is filtered by other types also ends.
         const sought = session && types ? [...types, FINAL_EVENT_TYPE] : types;
         const page = await this.#parts.events.read(caller.applicationId, {
           ...filterOf(after, session, sought, BATCH),
@@ -150,7 +153,7 @@ function typeNamed(word: string): EventType {
 
 export const shownEventId = (id: number): string => String(id).padStart(ID_DIGITS, '0');
 
-/** Returns an event in the form for callers. */
+/** Returns an event in the form in which callers get it. */
 export const eventView = ({ id, sessionId, at, type, actor, detail }: SessionEventRow): SessionEvent => ({
   id: shownEventId(id),
   ...(sessionId === undefined ? {} : { sessionId }),

@@ -63,7 +63,10 @@ export class Wake {
     this.#sleep?.abort();
   }
 
-  /** Resolves at once if `now` was called since the last call, otherwise on the next call of `now` or after `ms`. */
+  /**
+   * Resolves at once if `now` was called since the last call of `next`; otherwise on the next call of `now`, or after
+   * `ms`.
+   */
   async next(ms: number): Promise<void> {
     if (!this.#woken) {
       this.#sleep = new AbortController();

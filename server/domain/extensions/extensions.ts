@@ -10,7 +10,10 @@ import type { Places } from '../../kit/places.ts';
 import { limitReached, notFound } from '../faults.ts';
 import type { AgentCaller } from '../identity/caller.ts';
 
-/** An unreferenced file is kept this long: a session that was just created may still read it. */
+/**
+ * Time for which a file that no extension references is kept, because a session that was just created may still read
+ * it.
+ */
 const FILE_GRACE_MS = 3_600_000;
 const DAY_MS = 86_400_000;
 const FORGET_BATCH = 500;

@@ -1,5 +1,5 @@
-// Gives a session the extensions that its create names: they are unpacked into the session folder, loaded into its browser
-// (warm or new), and their service workers are started before the first client connects.
+// Gives a session the extensions that its create names. They are unpacked into the session folder and loaded into the
+// browser of the session (warm or new), and their service workers are started before the first client connects.
 import { EXTENSIONS_PER_SESSION_MAX } from '../../../contract/extensions.ts';
 import type { Artifacts } from '../../engines/artifacts/artifacts.ts';
 import type { ArtifactKey } from '../../engines/artifacts/keys.ts';

@@ -75,7 +75,7 @@ export class DownloadWatch implements DownloadListener {
     else this.#interrupted(known, totalBytes);
   }
 
-  /** After an adoption: continues downloads that began earlier, and finds those that nobody observed. */
+  /** Called after an adoption. Continues downloads that began earlier, and finds downloads that no server observed. */
   async resume(): Promise<void> {
     const rows = await this.#keeper.parts.rows.ofSession(this.#live.id);
     for (const row of rows) {
@@ -111,7 +111,10 @@ export class DownloadWatch implements DownloadListener {
     return known;
   }
 
-  /** Retries until the step succeeds or the session is left: the database may be down, and the file is safe in the box. */
+  /**
+   * Retries until the step succeeds or this process leaves the session. The database may be down, but the file is safe
+   * in the box.
+   */
   #work(step: () => Promise<void>): void {
     const { clock, log } = this.#keeper.parts;
     const { signal } = this.#leaving;
@@ -129,7 +132,10 @@ export class DownloadWatch implements DownloadListener {
     this.#pendingWork.add(work);
   }
 
-  /** Cancels the download if the session exceeds its limit. Bytes still being received count. */
+  /**
+   * Cancels the download if the session exceeds its limit. The bytes that unfinished downloads have received so far are
+   * included.
+   */
   #enforceLimit(known: Known): void {
     let bytes = this.#keptBytes;
     for (const { receivedBytes, ended } of this.#known.values()) if (!ended) bytes += receivedBytes;
@@ -170,8 +176,8 @@ export class DownloadWatch implements DownloadListener {
   }
 
   /**
-   * Returns the reason of an interruption. Chromium gives none, so the free space is checked. Data that Chromium has
-   * already deleted counts as used at the time of the interruption.
+   * Returns the reason of an interruption. Chromium gives none, so the free space is checked. The space that Chromium
+   * freed by deleting the file counts as occupied at the time of the interruption.
    */
   async #reasonOfInterruption({ row, receivedBytes }: Known, totalBytes: number): Promise<string> {
     const { keeper, live } = { keeper: this.#keeper, live: this.#live };

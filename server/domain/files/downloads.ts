@@ -25,7 +25,7 @@ export interface DownloadsParts {
   readonly outbox: Outbox;
   readonly keyOf: (application: ApplicationId, session: SessionId, download: DownloadId) => ArtifactKey;
   readonly links: Links;
-  /** How to find files of other kinds, indexed by the kind that a link names. */
+  /** Finders for files of other kinds. The key is the kind that a link names. */
   readonly finders: Readonly<Record<string, FileFinder>>;
 }
 

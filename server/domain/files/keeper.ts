@@ -34,7 +34,7 @@ export interface KeeperParts extends Pick<Runtime, 'clock' | 'log' | 'host'> {
   readonly kept: (download: CompleteDownload, frame: string) => void;
 }
 
-/** The file exceeds a limit, so that a retry would fail too. */
+/** The file exceeds a limit. A retry would therefore fail for the same reason. */
 export class LimitExceeded extends Error {}
 
 export const overSessionLimit = (bytes: number): string =>
@@ -68,8 +68,8 @@ export class Keeper {
   }
 
   /**
-   * Copies the first `bytes` of a file that others may still have open. Undefined if the download had already ended. The type
-   * is the one that the site sent, or else is detected from the content.
+   * Copies the first `bytes` bytes of a file that others may still have open. Undefined if the download had already
+   * ended. The type is the one that the site sent; if there is none, it is detected from the content.
    */
   async keepCopy(
     row: DownloadRow,

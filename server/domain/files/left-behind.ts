@@ -77,7 +77,10 @@ async function takeOne(keeper: Keeper, row: DownloadRow, path: string): Promise<
   }
 }
 
-/** A row for a download that began and completed while no server was connected, so that its name is unknown. */
+/**
+ * Returns a row for a download that began and completed while no server was connected. The name of the download is
+ * therefore unknown.
+ */
 function unnamedDownload({ id: sessionId, applicationId }: SessionRow, guid: string, { parts }: Keeper): DownloadRow {
   const now = parts.clock.now();
   const named = { id: newId<DownloadId>(now), applicationId, sessionId, hostId: parts.host, guid };

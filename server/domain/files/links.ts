@@ -1,5 +1,5 @@
-// Signed links: a URL that serves one file for some hours without a credential. A link is bound to the application, the
-// object, the method and the expiry time. If the file is deleted, the link returns 404.
+// Signed links: a URL that serves one file for a few hours without a credential. A link is bound to the application,
+// the object, the method and the expiry time. If the file is deleted, the link returns 404.
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import { type Clock, plus } from '../../kit/clock.ts';
 import { type ApplicationId, isUuid } from '../../kit/ids.ts';
@@ -39,7 +39,7 @@ export class Links {
     return plus(this.#clock.now(), LINK_MS);
   }
 
-  /** Makes a link that is valid for GET, and also for HEAD, which reveals less. */
+  /** Makes a link that is valid for GET requests, and also for HEAD requests, because these reveal less. */
   make({ application, object }: LinkTarget, expiresAt = this.expiry()): Link {
     const words = [VERSION, 'GET', application, object, expiresAt.getTime().toString(36)].join(' ');
     const token = `${Buffer.from(words).toString('base64url')}.${this.#sign(words)}`;

@@ -14,20 +14,22 @@ import { within } from '../../kit/wait.ts';
 const AT_ONCE = 4;
 const FIRST_RETRY_MS = 1_000;
 const RETRY_MAX_MS = 60_000;
-/** Uploads that are still running after this are repeated by the next process. */
+/**
+ * Time to wait for running uploads on shutdown. Uploads that are then still running are repeated by the next process.
+ */
 const CLOSE_MS = 5_000;
 
 export interface OutboxParts extends Pick<Runtime, 'clock' | 'log' | 'host'> {
   readonly rows: OutboxRows;
   readonly artifacts: Artifacts;
   readonly staging: Staging;
-  /** Wakes the task: something is due. */
+  /** Wakes the task, because something is due. */
   readonly prompt: () => void;
 }
 
 export interface OutboxFile {
   readonly key: ArtifactKey;
-  /** Name in the staging folder. */
+  /** Name of the file in the staging folder. */
   readonly staged: string;
   readonly contentType?: string;
 }
@@ -48,7 +50,7 @@ export class Outbox implements Closeable {
     this.#parts.prompt();
   }
 
-  /** The row for a post, for callers that insert it in their own transaction and then call `prompt`. */
+  /** Returns the row for a file, for callers that insert it in their own transaction and then call `prompt`. */
   row(applicationId: ApplicationId, posted: OutboxFile): OutboxRow {
     const { host, clock } = this.#parts;
     const now = clock.now();
@@ -67,7 +69,7 @@ export class Outbox implements Closeable {
     return staged ?? artifacts.open(key, range);
   }
 
-  /** The keys that the store does not have yet, so that only this service can serve them. */
+  /** Returns those of the keys whose files the store does not have yet. Only this service can serve these files. */
   waiting(application: ApplicationId, keys: readonly ArtifactKey[]): Promise<ReadonlySet<string>> {
     return this.#parts.rows.waiting(application, keys);
   }

@@ -1,6 +1,6 @@
 // Files that callers upload into a running session. They are stored in the session's uploads folder, which the browser
-// can read but not write, and are removed with it. The row is kept, so that a caller that lost the response can see
-// what arrived.
+// can read but not write, and are removed together with the folder. The row is kept, so that a caller that lost the
+// response can see which files arrived.
 import { readFile } from 'node:fs/promises';
 import type { UploadResponse } from '../../../contract/files.ts';
 import type { Session } from '../../../contract/sessions.ts';

@@ -23,7 +23,8 @@ export interface LeaseTimes {
 const RENEWALS_PER_LEASE = 6;
 const TIMEOUTS_PER_LEASE = 3;
 /**
- * A host that could not renew its lease ends its sessions this fraction of a lease before others may declare it lost.
+ * A host that could not renew its lease ends its sessions before other hosts may declare it lost. The margin is this
+ * fraction of the lease time.
  */
 const FENCE_MARGIN = 1 / 8;
 
@@ -48,7 +49,7 @@ export class Fleet implements Closeable {
   readonly #renewMs: number;
   #lease: Lease | undefined;
   #living: readonly LivingHost[] = [];
-  /** Sessions placed on each host since its use was last read. */
+  /** Number of sessions placed on each host since the use of that host was last read. */
   readonly #placed = new Map<HostId, number>();
   #warm: () => number = () => 0;
   #fence: (why: string) => Promise<void> = async () => {};
@@ -131,7 +132,7 @@ export class Fleet implements Closeable {
       const renewed = await within(this.#responseMs, 'the lease to be renewed', () =>
         rows.renew(lease.row, this.leaseMs, this.#warm()),
       );
-      // A host that is leaving has already recorded that it leaves, and its sessions are left to its next process.
+      // A host that is leaving has already recorded this, and leaves its sessions to its next process.
       if (this.#isClosed) return;
       if (!renewed) await this.#lost('another host declared this host lost');
       else lease.untilMs = askedMs + this.leaseMs;

@@ -34,7 +34,7 @@ export interface PassOptions {
 export type PassOutcome = 'answered' | 'unreached' | { readonly refused: Refusal };
 
 export interface Forwarding {
-  /** True if no other host is known, so that nothing has to be looked up. */
+  /** True if no other host is known. In that case, nothing has to be looked up. */
   readonly isAlone: boolean;
   /** Marks a request that another host passed on. Throws if its token is not valid. */
   admit(request: IncomingMessage): void;

@@ -23,8 +23,8 @@ export const noteTicket = ({ headers }: Pick<IncomingMessage, 'headers'>, ticket
   void noted.set(headers, ticket);
 
 /**
- * Returns the ticket of a request. Undefined if the sender does not keep a place for the request; this host then keeps
- * it.
+ * Returns the ticket of a request. Undefined if the sender does not keep a place in the line for the request; this host
+ * then keeps the place.
  */
 export function ticketOf(request: Pick<IncomingMessage, 'headers'>): LineTicket | undefined {
   const text = forwardedFrom(request) && request.headers[LINE_HEADER];

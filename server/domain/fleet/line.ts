@@ -1,6 +1,6 @@
 // Creates that are waiting in a fleet: one line for all hosts. The host to which the caller is connected keeps the
-// place of the create in a row, and asks a host with room when it is its turn. Anything that may allow a create to be
-// admitted is announced to all hosts by NOTIFY, and checked every second.
+// place of the create in a row, and asks a host with room when it is the turn of the create. Anything that may allow a
+// create to be admitted is announced to all hosts by NOTIFY, and checked every second.
 import type { LineRows, WaitingCreate } from '../../engines/store/rows/line.ts';
 import { reason } from '../../kit/fault.ts';
 import type { ApplicationId } from '../../kit/ids.ts';
@@ -17,7 +17,7 @@ import { nextInLine } from './next-in-line.ts';
  * refreshed for five seconds.
  */
 const RETRY_MS = 1_000;
-/** Ends of sessions within this time are announced together. */
+/** Several sessions that end within this time are announced together. */
 const GATHER_MS = 20;
 const ROWS_PER_ROUND_MAX = 5_000;
 

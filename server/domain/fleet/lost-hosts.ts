@@ -1,5 +1,5 @@
-// Ends the sessions of a host whose lease has expired as ERROR / host_lost, and unlocks their contexts at the last
-// saved version. Any host can do this, because it needs only the rows.
+// Ends the sessions of a host whose lease has expired as ERROR / host_lost, and unlocks their contexts, whose newest
+// version is then the one that was saved last. Any host can do this, because it needs only the rows.
 import type { ContextUses } from '../../engines/store/rows/contexts.ts';
 import type { Hosts } from '../../engines/store/rows/hosts.ts';
 import type { SessionEnd } from '../../engines/store/rows/sessions.ts';
@@ -7,7 +7,7 @@ import type { Runtime } from '../../kit/runtime.ts';
 import type { Endings } from '../sessions/endings.ts';
 import type { Fleet } from './fleet.ts';
 
-/** With a lease of 12 seconds, sessions of a lost host end within 15. */
+/** Interval of the check. With a lease of 12 seconds, the sessions of a lost host end within 15 seconds. */
 export const LOST_CHECK_MS = 1_000;
 const BATCH = 200;
 

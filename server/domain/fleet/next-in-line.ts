@@ -1,5 +1,5 @@
-// Selects the waiting creates that should be tried now, given the free slots of the hosts. The transaction that places
-// a session decides; this function only avoids attempts that the transaction would refuse. Pure.
+// Selects the waiting creates that should be tried now, given the free slots of the hosts. The decision is made by the
+// transaction that places a session; this function only avoids attempts that the transaction would refuse. Pure.
 import type { Place, WaitingCreate } from '../../engines/store/rows/line.ts';
 import type { ApplicationId } from '../../kit/ids.ts';
 
@@ -26,7 +26,7 @@ export function nextInLine(rows: readonly WaitingPlace[], free: ReadonlyMap<stri
   return next;
 }
 
-/** Returns the region with the most room, if any region is acceptable. */
+/** Returns the requested region if it has room. If no region was requested, returns the region with the most room. */
 function regionFor(left: ReadonlyMap<string, number>, region: string | null): string | undefined {
   const fit = [...left].filter(([name, room]) => room > 0 && (region === null || name === region));
   return fit.sort(([, one], [, other]) => other - one)[0]?.[0];

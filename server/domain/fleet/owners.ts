@@ -3,7 +3,9 @@ import type { Hosts, LivingHost, Owner } from '../../engines/store/rows/hosts.ts
 import { type HostId, isUuid, type SessionId } from '../../kit/ids.ts';
 import type { Fleet } from './fleet.ts';
 
-/** A session stays on its host, so its owner is remembered. */
+/**
+ * Maximum number of objects whose owner is remembered. The owner does not change, because a session stays on its host.
+ */
 const REMEMBERED_MAX = 10_000;
 
 export type OwnedKind = 'session' | 'download' | 'invocation' | 'handoff' | 'action';
@@ -28,8 +30,8 @@ export class Owners {
   }
 
   /**
-   * Returns the other host that owns the object. `application` is that of the caller, if it is known. Objects of other
-   * applications are treated as missing by this host.
+   * Returns the other host that owns the object. `application` is the application of the caller, if it is known. This
+   * host handles an object of another application as an object that does not exist.
    */
   async elsewhere(kind: OwnedKind, named: string, application?: string): Promise<LivingHost | undefined> {
     const { fleet, host, isHere } = this.#parts;

@@ -1,7 +1,7 @@
 // Commands of the agent while a person has control: queued in order, within limits, or refused.
 import type { Clock } from '../../kit/clock.ts';
 
-/** Limits on the agent's queued commands: number, and time. */
+/** Limits on the agent's queued commands: their number, and the time for which a command waits. */
 export const WAITING_COMMANDS_MAX = 100;
 export const WAITING_MS = 30_000;
 

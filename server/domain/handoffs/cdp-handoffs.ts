@@ -1,5 +1,5 @@
-// `Berth.handoff`, with which a CDP client of a session asks for a person. The parameters come from a client, so they
-// are validated like a request body.
+// `Berth.handoff`, with which a CDP client of a session requests that a person take control. The parameters come from a
+// client, so they are validated like a request body.
 import type { HandoffTerms } from '../../../contract/handoffs.ts';
 import { isFault } from '../../kit/fault.ts';
 import type { ApplicationId, KeyId, SessionId } from '../../kit/ids.ts';

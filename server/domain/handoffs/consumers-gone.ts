@@ -1,5 +1,5 @@
-// Cancels hand-offs whose consumer is deleted, and takes back control that a consumer took in a sign-in session that
-// has ended. Only the host of a browser session changes its lease.
+// Cancels hand-offs whose consumer is deleted, and takes back control from a consumer whose sign-in session has ended.
+// The lease of a browser session is changed only by the host of that session.
 import type { Store } from '../../engines/store/store.ts';
 import type { SessionId } from '../../kit/ids.ts';
 import type { Lease } from './lease.ts';

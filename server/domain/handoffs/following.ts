@@ -39,7 +39,7 @@ export class FollowedHandoffs {
 
   /**
    * Resolves when no person has control of the session.
-   * @throws Fault `handoff_claimed` if a person still has control after the time that input waits.
+   * @throws Fault `handoff_claimed` if a person still has control after the maximum time for which input waits.
    */
   async waitUntilReturned(session: SessionId, signal: AbortSignal): Promise<void> {
     const { clock, leaseOf } = this.#parts;

@@ -48,7 +48,10 @@ export interface Shown {
   readonly source: RequestSource;
 }
 
-/** `browser` is a cookie that the response sets, because this browser was the first to open the link. */
+/**
+ * The result of an operation. `browser` is a cookie to set in the response, because this browser was the first to open
+ * the link.
+ */
 export interface Opened<T> {
   readonly value: T;
   readonly browser?: { readonly secret: Secret; readonly until: Date };
@@ -210,7 +213,10 @@ export class Handoffs {
     return { row, claimer: { kind: 'account', id: caller.accountId, source: byCaller(caller) } };
   }
 
-  /** Finds the hand-off by the secret of the claim link, in the one browser that opened it. */
+  /**
+   * Finds the hand-off by the secret of the claim link. The secret is accepted only from the browser that first opened
+   * the link.
+   */
   async #linked(
     { bearer = '', browser: cookie, source: _ }: Shown,
     appId: string,

@@ -1,5 +1,5 @@
-// The transactions of the lease of one session. Each transaction locks the fence, settles a lease or request that has
-// already run out, and then makes its change.
+// The transactions of the lease of one session. Each transaction locks the fence, settles a lease or request whose time
+// is already over, and then makes its change.
 import type { HandoffRow } from '../../engines/store/rows/handoffs.ts';
 import type { Atomic } from '../../engines/store/store.ts';
 import type { HandoffId } from '../../kit/ids.ts';
@@ -33,7 +33,10 @@ export class LeaseChanges {
     this.#news = news;
   }
 
-  /** Called when the session has ended or is left to the next process, which settles what has run out. */
+  /**
+   * Called when the session has ended or is left to the next process. The next process settles a lease or request whose
+   * time has run out.
+   */
   leave(): void {
     this.#hasLeft = true;
   }

@@ -29,7 +29,7 @@ export interface LeasedSession {
   hold(): { close(): void };
 }
 
-/** Who claims a hand-off, verified by the caller. */
+/** The person who claims a hand-off, already verified by the caller. */
 export interface Claimer {
   readonly kind: 'account' | 'link' | 'consumer';
   readonly id?: string;

@@ -1,5 +1,5 @@
 // The state of control of one session in this process, and its consequences for the session: the cover, the hold, the
-// allowed origins, the queue of the agent, and when control is over.
+// allowed origins, the queue of the agent, and the time at which control ends.
 import type { HandoffRow } from '../../engines/store/rows/handoffs.ts';
 import { callAt, plus } from '../../kit/clock.ts';
 import type { Closeable } from '../../kit/scope.ts';
@@ -9,9 +9,12 @@ import { AgentQueue } from './agent-queue.ts';
 import { allowOnlyOrigins, type Control, controlOf } from './control.ts';
 import type { LeasedSession, LeaseParts } from './lease-parts.ts';
 
-/** A person whose live view has been closed for longer than this is considered to have left the hand-off. */
+/**
+ * If the live view of a person has been closed for longer than this, the person is considered to have left the
+ * hand-off.
+ */
 export const VIEWER_GONE_MS = 60_000;
-/** A browser that hangs delays the end of a hand-off by no more than this. */
+/** Maximum time by which a browser that hangs can delay the end of a hand-off. */
 const FORGET_MS = 2_000;
 
 export interface LeaseStateParts extends Pick<LeaseParts, 'clock'> {
@@ -75,7 +78,8 @@ export class LeaseState {
 
   /**
    * Applies the committed state. At the end of a masked hand-off, pages discard what they have logged before any client
-   * that could receive it is admitted, because Chromium sends the log again to each channel that asks for it later.
+   * that could receive this log is admitted, because Chromium sends the log again to each channel that asks for it
+   * later.
    */
   async set(row: HandoffRow | undefined): Promise<void> {
     const change = ++this.#changes;
@@ -94,7 +98,7 @@ export class LeaseState {
     const before = { id: this.#row?.id, status: this.#row?.status, fence: this.#control?.fence };
     this.#row = row;
     this.#control = control;
-    // The first live view may be opened at any time of the lease.
+    // The first live view may be opened at any time during the lease.
     if (control && control.fence !== before.fence && control.isAsked && this.#attached === 0) this.#goneAt = undefined;
     this.#parts.session.setCover(control?.isAsked && row?.record !== 'keep' ? (row?.record as Cover) : undefined);
     if (this.isAsked) this.#hold ??= this.#parts.session.hold();

@@ -65,7 +65,7 @@ export class Lease {
     return this.#state.control;
   }
 
-  /** Whether somebody was asked, so that the session waits for them. */
+  /** Whether a person was asked to take control. The session then waits for this person. */
   get isAsked(): boolean {
     return this.#state.isAsked;
   }
@@ -85,7 +85,10 @@ export class Lease {
     return this.#state.isFresh(fence);
   }
 
-  /** Called before the person gives up control. Resolves when their input so far has been sent to the browser. */
+  /**
+   * Registers a function that is called before the person gives up control, and that resolves when all input of the
+   * person so far has been sent to the browser.
+   */
   onSettling(settled: () => Promise<void>): { close(): void } {
     this.#settling.add(settled);
     return { close: () => void this.#settling.delete(settled) };
@@ -213,7 +216,7 @@ export class Lease {
     return row;
   }
 
-  /** Gives back the lease for the person. The hand-off then waits for another person. */
+  /** Gives the lease back on behalf of the person. The hand-off then waits for another person. */
   async returnLease(id: HandoffId, fence: number, source: AuditSource): Promise<void> {
     if (this.open?.id !== id || this.control?.fence !== fence) throw staleFence(id);
     const actor = viewerOf(this.open);
@@ -254,7 +257,10 @@ export class Lease {
     await this.#return(row.fence, CLOCK, BY_CLOCK).catch(error => this.#lost(row, error));
   }
 
-  /** Ends the hand-off. With `fence`, only if it is held under that fence; without, whoever has control. */
+  /**
+   * Ends the hand-off. With `fence`, only if control is held under that fence. Without `fence`, regardless of who has
+   * control.
+   */
   async #end(
     id: HandoffId,
     fence: number | undefined,
@@ -308,8 +314,8 @@ export class Lease {
   }
 
   /**
-   * Ends the lease in this process if the database could not be written. The next change in the database finds it
-   * expired.
+   * Ends the lease in this process if the change could not be written to the database. The next change in the database
+   * finds the lease expired.
    */
   async #lost({ fence }: HandoffRow, error: unknown): Promise<void> {
     this.#news.logNotWritten(error);

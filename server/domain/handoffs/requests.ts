@@ -1,5 +1,5 @@
 // Requests for hand-offs, whether sent over the API, over CDP, or by an operation. Checks what a schema cannot express,
-// limits the time to the end of the session, and asks the lease of the session.
+// limits the waiting time to the end of the session, and passes the request to the lease of the session.
 import type { Warning } from '../../../contract/common.ts';
 import { OPEN_HANDOFFS_PER_CONSUMER_MAX } from '../../../contract/consumer-handoffs.ts';
 import {
@@ -33,7 +33,7 @@ import { consumerHandoffPage, handoffPage, handoffView } from './view.ts';
 
 const OPEN_PER_APPLICATION_MAX = 100;
 
-/** The requester, verified by the caller. */
+/** The requester, already verified by the caller. */
 export interface Requester {
   readonly kind: 'agent_key' | 'account' | 'client';
   readonly id?: string;

@@ -10,7 +10,10 @@ import type { LeaseNews } from './lease-news.ts';
 import type { LeasedSession } from './lease-parts.ts';
 import type { LeaseState } from './lease-state.ts';
 
-/** Renewed while the live view is open. After a disconnect, the remaining time is the time to reconnect. */
+/**
+ * Length of the lease, which is renewed while the live view is open. After a disconnect, the viewer can reconnect
+ * during the remaining time.
+ */
 export const LEASE_MS = 30_000;
 
 export interface TakenControlParts {
@@ -70,7 +73,7 @@ export class TakenControl {
     return row !== undefined && state.isFresh(fence);
   }
 
-  /** Ends control, in this process even if the database cannot be written. */
+  /** Ends control. In this process, control ends even if the database cannot be written. */
   async end(
     fence: number,
     status: 'completed' | 'expired',

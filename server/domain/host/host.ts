@@ -1,5 +1,5 @@
-// The machine and the server process, as shown to the operator. Readings of the last hours are kept in memory for
-// display only; a monitoring system can keep those of `/metrics` for longer.
+// The machine and the server process, as shown to the operator. Readings of the last few hours are kept in memory for
+// display only; a monitoring system can keep readings from `/metrics` for longer.
 import {
   HOST_SAMPLES_MAX,
   type HostExamination,

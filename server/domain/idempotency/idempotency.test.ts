@@ -1,5 +1,5 @@
-// The table itself is tested in tests/engines. Here it is replaced by a map, so that other processes and crashes can be
-// simulated.
+// The database table is tested in tests/engines. Here it is replaced by a map, so that other processes and crashes can
+// be simulated.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { TestClock } from '../../../tests/harness/test-clock.ts';

@@ -33,8 +33,8 @@ export interface Write {
 }
 
 /**
- * What the response to an equal request is made from. If `kept` is missing, the first run was interrupted after it had
- * created the session.
+ * The data from which the response to an equal request is made. If `kept` is missing, the first run was interrupted
+ * after it had created the session.
  */
 export interface FirstRunResult {
   readonly sessionId?: SessionId;
@@ -85,7 +85,10 @@ export class Idempotency {
     }
   }
 
-  /** Returns a digest that is the same for equal requests. Used for creates that are recognised without a key. */
+  /**
+   * Returns a digest that is the same for equal requests. It is used to recognise equal creates that have no
+   * idempotency key.
+   */
   digestOf(operation: string, body: unknown): Buffer {
     return requestDigest(this.#parts.secret, [operation, body]);
   }
@@ -184,7 +187,10 @@ export class Run {
     return this.#end(() => this.#rows.release(this.row));
   }
 
-  /** Called if it is unknown whether the request took effect. The row then decides, as after a crash. */
+  /**
+   * Called if it is unknown whether the request took effect. The row then determines what equal requests get, as after
+   * a crash.
+   */
   abandon(): void {
     this.#forget();
   }

@@ -36,7 +36,9 @@ export interface AgentKeysParts {
   readonly cursors: Cursors;
   readonly applications: Applications;
   readonly audit: Pick<Audit, 'record'>;
-  /** Called with the hash of each credential that changed, in hex. Other processes get revocations from the store. */
+  /**
+   * Called with the hash, in hex, of each credential that has changed. Other processes get revocations from the store.
+   */
   readonly onCredentialChanged: (hash: string, keeps?: boolean) => void;
 }
 

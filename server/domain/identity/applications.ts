@@ -30,7 +30,7 @@ export interface ApplicationsParts {
   readonly clock: Clock;
   readonly cursors: Cursors;
   readonly audit: Pick<Audit, 'record'>;
-  /** Called with the hash of a token whose applications have changed, in hex. */
+  /** Called with the hash, in hex, of a token whose applications have changed. */
   readonly onCredentialChanged: (hash: string) => void;
 }
 
@@ -60,7 +60,7 @@ export class Applications {
 
   /**
    * Creates an application without checking a caller, for the first start and the command line. `onlyFor` is a token
-   * without applications, which is restricted to this application from now on.
+   * without applications; from now on, it is restricted to the new application.
    */
   async insert(
     owner: AccountId,

@@ -50,11 +50,14 @@ export interface AccountCaller {
   readonly accountId: AccountId;
   /** The credential with which the account was authenticated. */
   readonly via: TokenProof | SessionProof;
-  /** All scopes for a human session. They are limited by the role of the account. */
+  /** A human session has all scopes. They are limited by the role of the account. */
   readonly scopes: ReadonlySet<string>;
-  /** If absent, every application that the account is a member of. */
+  /**
+   * The applications that the token is restricted to. If absent, the caller may access every application that the
+   * account is a member of.
+   */
   readonly applicationIds?: ReadonlySet<ApplicationId>;
-  /** Restrictions of the token. Tokens that it issues cannot be wider or live longer. */
+  /** Restrictions of the token. A token that is issued with it cannot have wider address ranges or a later expiry. */
   readonly cidrAllow: readonly string[];
   readonly expiresAt?: Date;
   readonly source: RequestSource;

@@ -28,7 +28,10 @@ export function covers(ranges: readonly string[], text: string): boolean {
   return list.check(range.address, range.family);
 }
 
-/** Whether two addresses are in the same network, such as that of a household or company: /24 for IPv4, /48 for IPv6. */
+/**
+ * Whether two addresses are in the same network, such as that of a household or company. A network is a /24 for IPv4
+ * and a /48 for IPv6.
+ */
 export function sameNetwork(one: string, other: string): boolean {
   const plain = one.replace(/^::ffff:(?=\d+\.)/i, '');
   return isIP(plain) !== 0 && allows([`${plain}/${isIP(plain) === 4 ? 24 : 48}`], other);

@@ -1,5 +1,5 @@
-// The faults for credentials. Malformed, unknown, expired and revoked credentials get the same response, so that it
-// reveals nothing.
+// The faults for credentials. The response is the same for malformed, unknown, expired and revoked credentials, so that
+// it does not reveal which of these is the case.
 import { fault } from '../faults.ts';
 
 /** The kinds of credential that operations accept: see `Credential` in contract/operation.ts. */

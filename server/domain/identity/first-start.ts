@@ -16,9 +16,9 @@ const HOUR_MS = 3_600_000;
 export interface FirstStart {
   readonly account: AccountRow;
   readonly application?: ApplicationRow;
-  /** Present only on the start that created the key, because only its hash is stored. */
+  /** Present only on the start that created the key, because only the hash of the key is stored. */
   readonly key?: Secret;
-  /** Present only with `key`. Signs in to the console for a day. */
+  /** Present only with `key`. A person can sign in to the console with it for a day. */
   readonly consoleToken?: Secret;
   /** Present only with `key`. With it, the first person can make this account their own, once, within a day. */
   readonly setUpSecret?: Secret;
@@ -46,7 +46,7 @@ export async function firstStart(parts: FirstStartParts): Promise<FirstStart> {
   };
 }
 
-/** Returns the request for a token that a link to the console carries. */
+/** Returns the request that creates the token for a link to the console. */
 export const consoleTokenRequest = (clock: Clock): CreateToken => ({
   name: 'Console link',
   scopes: [...CONSOLE_SCOPES],

@@ -1,5 +1,5 @@
 // Checks the form of a JSON Schema that a caller sent: keywords of draft 2020-12 with values of the right kind, within
-// bounds. None of its patterns is run here.
+// bounds. The patterns in the schema are not run here.
 import {
   INPUT_SCHEMA_BYTES_MAX,
   INPUT_SCHEMA_DEPTH_MAX,

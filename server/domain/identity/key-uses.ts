@@ -50,7 +50,7 @@ export class KeyUses {
     if (!this.#isActive(entry)) throw ended();
   }
 
-  /** Calls `end` once when the key ends, or at once if it has ended already. */
+  /** Calls `end` once, when the key expires or is revoked. If this has already happened, calls `end` at once. */
   hold(key: UsedKey, end: () => void): Closeable {
     const entry = this.#entry(key);
     entry.ends.add(end);
@@ -59,7 +59,7 @@ export class KeyUses {
     return { close: () => void entry.ends.delete(end) };
   }
 
-  /** Called when a key has changed or ended. With `keeps`, the open connections of the key stay open. */
+  /** Called when a key has changed, expired or been revoked. With `keeps`, the open connections of the key stay open. */
   changed(hash: string, keeps: boolean): void {
     this.#changes += 1;
     for (const entry of this.#entries.values()) {
@@ -77,7 +77,9 @@ export class KeyUses {
     void this.tend();
   }
 
-  /** Closes the connections of keys that have ended. If a key cannot be read now, the next call tries again. */
+  /**
+   * Closes the connections of keys that are no longer active. If a key cannot be read now, the next call tries again.
+   */
   async tend(): Promise<{ ended: number }> {
     let count = 0;
     for (const entry of [...this.#entries.values()]) {

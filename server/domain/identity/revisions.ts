@@ -1,4 +1,4 @@
-// Parses the revision in `If-Match` on which a change is based.
+// Parses the `If-Match` header, which contains the revision on which a change is based.
 import { preconditionFailed, preconditionRequired } from '../faults.ts';
 
 /** Returns the revision in an `If-Match` header such as `"3"`, or the current one for `*`. */

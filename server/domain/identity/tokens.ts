@@ -30,7 +30,7 @@ import { cleanName } from './names.ts';
 const DAY_MS = 24 * 3600 * 1000;
 const REVOCATIONS = { name: 'revocations', what: 'Revocations', max: 60, withinMs: 60_000, scope: 'address' } as const;
 
-/** A token may issue tokens, but not tokens that can in turn issue tokens. */
+/** A token can be used to issue other tokens, but these cannot have the scope for issuing further tokens. */
 const NEVER_GRANTED = MANAGE_TOKENS_SCOPE;
 
 export interface TokensParts {
@@ -39,7 +39,7 @@ export interface TokensParts {
   readonly cursors: Cursors;
   readonly applications: Applications;
   readonly audit: Pick<Audit, 'record'>;
-  /** Called with the hash of each revoked token, in hex. */
+  /** Called with the hash, in hex, of each revoked token. */
   readonly onCredentialChanged: (hash: string) => void;
   readonly tallies: Pick<SharedTallies, 'of'>;
 }
@@ -125,8 +125,8 @@ export class Tokens {
   }
 
   /**
-   * Revokes a token. A token may revoke itself. Revoking others requires the scope; a restricted token may revoke only
-   * those it issued.
+   * Revokes a token. A token may revoke itself. Revoking other tokens requires the scope `account:tokens`; a restricted
+   * token may revoke only tokens that were issued with it.
    */
   async revoke(caller: AccountCaller, id: string): Promise<void> {
     const { accountId } = caller;
@@ -153,7 +153,7 @@ export class Tokens {
     if (!(await this.#revoke(row, source))) throw notFound('Token', id);
   }
 
-  /** Revokes a token. Returns false if it has already ended. */
+  /** Revokes a token. Returns false if the token was no longer active. */
   async #revoke(row: TokenRow, source: AuditSource): Promise<boolean> {
     const now = this.#parts.clock.now();
     const isEnded = await this.#parts.store.atomically(async within => {

@@ -1,4 +1,4 @@
-// What is waiting for a person in all their applications, and whether they get e-mails about it.
+// What is waiting for a person in all applications of which they are a member, and whether they get e-mails about it.
 import { createHash } from 'node:crypto';
 import type {
   ChangeNotifications,
@@ -16,7 +16,10 @@ import { invalidRequest } from '../faults.ts';
 import type { Following } from '../following.ts';
 import type { HumanCaller } from '../identity/caller.ts';
 
-/** Changes are announced. Polling covers a member whose role was changed, and a lost announcement. */
+/**
+ * Interval of polling. Most changes are announced; polling detects a change of the role of a member, and changes whose
+ * announcement was lost.
+ */
 const LOOK_MS = 15_000;
 const STATE_CHARACTERS = 22;
 

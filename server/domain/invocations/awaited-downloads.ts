@@ -1,5 +1,5 @@
-// Waits for the files that a page downloads during a call. The session keeps them like its other downloads. This module
-// recognises them, and waits until each one is complete.
+// Waits for the files that a page downloads during a call. The files are kept with the session like its other
+// downloads. This module recognises them, and waits until each one is complete.
 import type { InvocationError } from '../../../contract/invocations.ts';
 import type { DownloadRow, DownloadRows } from '../../engines/store/rows/downloads.ts';
 import type { Clock } from '../../kit/clock.ts';
@@ -25,19 +25,19 @@ export interface AwaitedDownloadsParts {
 
 export interface Waiting {
   readonly session: SessionId;
-  /** Time on the monotonic clock. */
+  /** Time on the monotonic clock until which the files are waited for. */
   readonly untilMs: number;
   readonly signal: AbortSignal;
 }
 
-/** `failed` describes what happened if not every file is complete. */
+/** `failed` describes what went wrong. It is returned unless every file is complete. */
 export type ArrivedDownloads =
   | { readonly files: readonly JsonObject[] }
   | { readonly failed: Pick<InvocationError, 'code' | 'message'> };
 
 export class AwaitedDownloads {
   readonly #parts: AwaitedDownloadsParts;
-  /** The downloads that later waits ignore. */
+  /** The GUIDs of the downloads that later calls of `next` ignore. */
   readonly #known: Set<string>;
 
   private constructor(parts: AwaitedDownloadsParts, known: Set<string>) {
@@ -52,8 +52,8 @@ export class AwaitedDownloads {
   }
 
   /**
-   * Resolves when all downloads that began since the last wait are complete and no further ones begin, or with the
-   * error that prevents this.
+   * Resolves when all downloads that began since the previous call are complete and no new ones have begun for a while.
+   * If this is not possible, resolves with the error.
    */
   async next({ session, untilMs, signal }: Waiting): Promise<ArrivedDownloads> {
     const { rows, clock, assertRunning } = this.#parts;
@@ -83,7 +83,10 @@ export class AwaitedDownloads {
   }
 }
 
-/** Describes a file for the output. Contains no links, because new ones are made whenever the output is shown. */
+/**
+ * Describes a file for the output. The description contains no links, because new links are made whenever the output is
+ * shown.
+ */
 const described = ({ id, sessionId, filename, mimeType, size, checksum, createdAt }: DownloadRow): JsonObject => ({
   ...{ id, sessionId, filename, mimeType: mimeType ?? null, size: size ?? null, checksum: checksum ?? null },
   createdAt: createdAt.toISOString(),

@@ -1,5 +1,5 @@
-// Runs operations of the kind `browser`: performs the steps of their binding, filled in with the input, in a session
-// that is created for the call.
+// Runs operations of the kind `browser`: fills in the steps of the binding with the input, and performs them in a
+// session that is created for the call.
 
 import type { SchemaIssue } from '../../engines/schemas/validate-job.ts';
 import type { InvocationRow } from '../../engines/store/rows/invocations.ts';
@@ -32,7 +32,7 @@ export class BrowserOperations {
     this.#parts = parts;
   }
 
-  /** Checks what the schema of the input cannot express. */
+  /** Checks the rules that the input schema cannot express. */
   assertInput({ definition }: BrowserCallable, input: JsonObject): void {
     boundSteps(definition.binding, input);
   }
@@ -43,7 +43,7 @@ export class BrowserOperations {
     return problem === undefined;
   }
 
-  /** Prepares the call. Throws the fault if its session is refused. */
+  /** Prepares the call. Throws a `Fault` if the session for the call is refused. */
   async prepare(
     caller: AgentCaller,
     operation: BrowserCallable,
@@ -64,8 +64,8 @@ export class BrowserOperations {
   }
 
   /**
-   * Validates the output, without its files, against the schema. If it does not match and the effect is `read`, the
-   * call has failed.
+   * Validates the output, without its files, against the output schema. If the output does not match, a call with the
+   * effect `read` fails; any other call is marked as having invalid output.
    */
   async #checked(operation: BrowserCallable, application: ApplicationId, outcome: Outcome): Promise<Outcome> {
     if (outcome.state !== 'succeeded') return outcome;
@@ -98,7 +98,7 @@ export class BrowserOperations {
 
 const NOT_VALIDATED: SchemaIssue = { path: '', message: 'could not be validated' };
 
-/** Returns the fields of all `extract` steps together. If several have the same name, the last one is used. */
+/** Merges the fields of all `extract` steps. If several fields have the same name, the last one is used. */
 function fieldsIn({ results }: JsonObject): JsonObject {
   const all = Array.isArray(results) ? results : [];
   return Object.assign({}, ...all.map(result => (isObject(result) && isObject(result.fields) ? result.fields : {})));

@@ -21,7 +21,7 @@ export type GivenStep = Static<typeof StepSchema>;
 
 const QUALITY_DEFAULT = 80;
 
-/** Throws `400 invalid_request` with each field that a step lacks or does not use. */
+/** Throws `400 invalid_request` with all issues, such as a missing field or one that has no effect in its step. */
 export function assertSteps(steps: readonly GivenStep[]): void {
   const issues = stepIssues(steps, 'input.steps');
   if (issues.length > 0) throw invalidRequest(issues);
@@ -62,7 +62,7 @@ export function stepIssues(steps: readonly CheckedStep[], at: string): Issue[] {
       path: extra,
       message: `exceeds the limit: a call can request at most ${STEP_HANDOFFS_MAX} hand-offs`,
     });
-  // Text that was typed is hidden from everybody, so nobody can take control of the pages that contain it.
+  // Credentials that were typed are hidden from everybody, so nobody can take control of the pages that contain them.
   const [first] = people;
   if (first !== undefined && steps.some(({ credential, totp }) => credential !== undefined || totp !== undefined))
     issues.push({ path: first, message: 'is not allowed together with steps that type credentials; use two calls' });
@@ -137,15 +137,16 @@ export type StepDownloads = ReadonlyMap<number, readonly JsonObject[]>;
 /** The hand-off of each `handoff` step, by the number of the step. */
 export type StepHandoffs = ReadonlyMap<number, Pick<HandoffRow, 'id' | 'note'>>;
 
-/** Steps for the driver, and the hand-off that follows them. */
+/** Steps that the driver performs together, and the hand-off that follows them, if any. */
 export interface StepsPart {
   readonly steps: readonly GivenStep[];
   readonly handoff?: GivenStep;
 }
 
 /**
- * Divides the steps into parts. A part ends after a `download`, because the service waits for its files, or before a
- * `handoff`. A `handoff` is followed by another part, which reports the address of the page at that time.
+ * Divides the steps into parts. A part ends after a `download`, because the service then waits for the files, and
+ * before a `handoff`. A part also follows a `handoff` that is the last step, to report the address of the page after
+ * the hand-off.
  */
 export function partsOf(steps: readonly GivenStep[]): readonly StepsPart[] {
   const parts: StepsPart[] = [];
@@ -160,7 +161,7 @@ export function partsOf(steps: readonly GivenStep[]): readonly StepsPart[] {
   return [...parts, { steps: open }];
 }
 
-/** Returns the results in the form of the output, and their files in the order of `artifacts`. */
+/** Converts the results to the output. Returns the output, and the files in the order of its `artifacts`. */
 export function stepsOutput(
   given: readonly GivenStep[],
   { results, ...place }: StepsOutcome,

@@ -33,8 +33,8 @@ export class CallHandoffs {
   }
 
   /**
-   * Prepares the call. Throws the fault if the hand-off is refused. An interrupted attempt is continued: its hand-off
-   * is still waiting, or has ended.
+   * Prepares the call. Throws a `Fault` if the hand-off is refused. If an earlier attempt was interrupted, continues
+   * with its hand-off, which is still waiting or has ended.
    */
   async prepare(caller: AgentCaller, id: InvocationId, given: JsonObject): Promise<Prepared> {
     const { sessions, requests } = this.#parts;
@@ -50,7 +50,7 @@ export class CallHandoffs {
   }
 
   /**
-   * Performs the `handoff` step of a call. Returns the hand-off when it has ended. Throws the fault if the hand-off is
+   * Performs the `handoff` step of a call. Returns the hand-off when it has ended. Throws a `Fault` if the hand-off is
    * refused.
    */
   async step(caller: AgentCaller, session: SessionId, step: GivenStep, signal: AbortSignal): Promise<HandoffRow> {
@@ -126,7 +126,10 @@ function outcomeOf(row: HandoffRow): Outcome {
   };
 }
 
-/** Returns why the call fails after a hand-off. Undefined if the person has completed it, so that the steps continue. */
+/**
+ * Returns the failure of a call whose hand-off was not completed. Undefined if the person has completed it; the steps
+ * then continue.
+ */
 export function failedHandoff(row: HandoffRow, step: number): Unsuccessful | undefined {
   const { id: handoffId, status, note } = row;
   if (status === 'completed') return undefined;

@@ -11,7 +11,7 @@ import { handoffSeconds, sessionSeconds } from './managed.ts';
  */
 const ESTIMATED_BYTES = 50_000_000;
 
-/** Returns the use for which a call in a session of its own holds credit. */
+/** Returns the estimated use of a call that has a session of its own. Credit is held for this use. */
 export const estimateOf = (timeoutMs: number) => ({
   browserSeconds: sessionSeconds(timeoutMs),
   egressBytes: ESTIMATED_BYTES,
@@ -25,8 +25,8 @@ interface ChargedInput {
 }
 
 /**
- * Returns the micro-credits to hold: price plus rate times time limit, or `maxCost` if that is less. A call in a
- * session that the caller names holds only the price, because that session pays for itself. Throws if `maxCost` does
+ * Returns the micro-credits to hold: the price plus the estimated cost of the session, or `maxCost` if that is less. A
+ * call that names a session holds only the price, because that session is charged separately. Throws if `maxCost` does
  * not cover one second.
  */
 export function reservationOf(
@@ -48,7 +48,7 @@ export function reservationOf(
   return Math.min(estimate, maxCost ?? estimate);
 }
 
-/** Returns the micro-credits to hold for a call that has only a price. Throws if `maxCost` is less. */
+/** Returns the micro-credits to hold for a call that has only a price. Throws if `maxCost` is less than the price. */
 export function priceOf(rates: CreditRates, price: number, maxCost: number | undefined): number {
   if (!isEnforced(rates)) return 0;
   if (maxCost !== undefined && maxCost < price)
@@ -66,9 +66,9 @@ export interface Ended {
 }
 
 /**
- * Returns the micro-credits to capture. After a success, these are price and meters; after a failure once the call had
- * started, the meters without the price; 0 if nothing was started. Never more than was held. Undefined if the outcome
- * is unknown, in which case everything stays held.
+ * Returns the micro-credits to capture: the metered cost plus the price after a success; only the metered cost if the
+ * call failed after it had started; 0 if nothing was started. Never more than was held. Undefined if the outcome is
+ * unknown; the whole amount then stays held.
  */
 export function capturedOf(rates: CreditRates, { state, phase, metered, reserved, price }: Ended) {
   if (state === 'ambiguous') return undefined;

@@ -39,11 +39,11 @@ import { RECEIPT_TYPE, receiptPayload } from './receipt.ts';
 /** Maximum number of attempts of an invocation whose effect is `read`. */
 const ATTEMPTS_MAX = 3;
 /**
- * Maximum number of attempts of any other invocation. It is sent again only if the service gets the same idempotency
- * key.
+ * Maximum number of attempts of any other invocation. The second attempt is made only if the called service gets the
+ * same idempotency key.
  */
 const KEYED_ATTEMPTS_MAX = 2;
-/** How long effects in progress may take when the service is stopping, so that their outcomes are known. */
+/** How long the service, when it is stopping, waits for effects in progress, so that their outcomes are known. */
 const SHUTDOWN_GRACE_MS = 5_000;
 const RECOVERY_BATCH = 10;
 const COST_CHECK_MS = 250;
@@ -119,8 +119,8 @@ export class Executions {
   }
 
   /**
-   * Starts an accepted invocation. Throws the fault if its session is refused; in this case nothing was started, and
-   * the row is still `accepted`.
+   * Starts an accepted invocation. Throws a `Fault` if the session for it is refused; nothing has been started then,
+   * and the row is still `accepted`.
    */
   async start(caller: AgentCaller, row: InvocationRow, operation: CallableOperation, input: JsonObject): Promise<void> {
     const abort = new AbortController();
@@ -211,7 +211,7 @@ export class Executions {
 
   /**
    * Waits a short time for effects in progress. Invocations that are still running afterwards are left to the next
-   * process, which runs reads again.
+   * process, which repeats those with the effect `read`.
    */
   async close(): Promise<void> {
     if (this.#isClosed) return;
@@ -235,7 +235,7 @@ export class Executions {
     if (row.state === 'dispatched' && row.effect !== 'read' && !mayRunAgain)
       return this.endUnstarted(row, 'ambiguous', UNKNOWN, kept);
     if (row.attempts >= ATTEMPTS_MAX && !isContinued(row)) return this.endUnstarted(row, 'failed', INTERRUPTED, kept);
-    // If the effect may have begun, no later finding can prove that it has not happened.
+    // If the effect may have begun, the outcome stays unknown, even if the invocation cannot be run again.
     const state = row.state === 'dispatched' && row.effect !== 'read' ? 'ambiguous' : 'failed';
     if (!key || statusOf(key, clock.now()) !== 'active') return this.endUnstarted(row, state, KEY_INACTIVE, kept);
     if (!operation) return this.endUnstarted(row, state, REVISION_CHANGED);
@@ -274,7 +274,7 @@ export class Executions {
     }
   }
 
-  /** Returns the outcome after its files have been stored. */
+  /** Stores the files of the outcome, and returns the outcome with them in its output. */
   async #kept(row: InvocationRow, outcome: Outcome): Promise<Outcome> {
     if (outcome.state !== 'succeeded') return outcome;
     const { file, files, ...rest } = outcome;
@@ -307,15 +307,15 @@ export class Executions {
   }
 
   /**
-   * Returns what the call has used. The use of a session that the caller named is not metered here, because that
-   * session pays for itself.
+   * Returns the metered use of the call. The use of a session that the caller named is not metered here, because that
+   * session is charged separately.
    */
   #meteredOf(session: Prepared['session'], until: Date): Metered {
     if (!session?.ownSessionSince) return { seconds: 0, bytes: 0 };
     return { seconds: startedSeconds(session.ownSessionSince, until), bytes: this.#parts.bytesOf(session.id) ?? 0 };
   }
 
-  /** Stops the call as soon as its meters cost more than the amount that it holds in addition to its price. */
+  /** Stops the call as soon as its metered cost exceeds the amount that is held for it, not counting its price. */
   async #watchCost(
     row: InvocationRow,
     { session }: Prepared,
@@ -393,7 +393,8 @@ export class Executions {
 }
 
 /**
- * Whether the invocation waits for a row. The next process then continues to wait, however often the service restarts.
+ * Whether the invocation waits for a hand-off row. If so, the next process continues to wait, however often the service
+ * restarts.
  */
 const isContinued = ({ kind, operationId }: InvocationRow): boolean =>
   kind === 'managed' && operationId === ('browser.handoff' satisfies ManagedOperationId);
@@ -431,7 +432,7 @@ const REVISION_CHANGED: InvocationError = {
   phase: 'before',
 };
 
-/** Returns a key as a caller, without a request. */
+/** Returns a key as a caller, for calls that are made outside a request. */
 export const callerOf = ({ id, applicationId, scopes }: KeyRow): AgentCaller => ({
   ...{ kind: 'agentKey', applicationId, keyId: id, scopes: new Set(scopes) },
   source: { ip: '' },

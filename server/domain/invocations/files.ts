@@ -140,8 +140,8 @@ const PART = /^([0-9a-f-]{36})(?:-([1-9][0-9]?))?$/;
 export const OUTPUT_MS = OUTPUT_DAYS * 24 * 3_600_000;
 
 /**
- * Returns the files that an invocation stored. None for an HTTP operation: its output is the response of a service,
- * which may have members with the same names.
+ * Returns the files that an invocation stored. Empty for an HTTP operation: its output is the response of a service,
+ * which may also have members named `artifact` or `artifacts`.
  */
 function filesOf({ kind, output }: InvocationRow): readonly StoredFile[] {
   if (kind === 'http') return [];

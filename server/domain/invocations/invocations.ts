@@ -74,7 +74,7 @@ export interface Invoked {
   readonly isReplayed: boolean;
 }
 
-/** How a call is distinguished from others, and the function that inserts its row. */
+/** What identifies a call (an idempotency key or an Action), and the function that inserts its row. */
 interface Admission {
   readonly idempotencyKey?: string;
   readonly jobId?: ActionId;
@@ -206,13 +206,13 @@ export class Invocations {
     return operation !== undefined && grantFor(await this.#grants(caller), operation) !== undefined;
   }
 
-  /** Checks an input, and returns the amount that a call with it would hold. */
+  /** Checks an input, and returns the micro-credits that a call with this input would hold. */
   async check(caller: AgentCaller, granted: Granted, request: InvokeOperation): Promise<{ readonly reserved: number }> {
     await this.#assertInput(caller, granted, request);
     return { reserved: amountToReserve(granted.operation, this.#parts.rates, request) };
   }
 
-  /** Runs a call that a person has approved. `insert` decides whether it may begin. */
+  /** Runs a call that a person has approved. `insert` decides whether the call may begin. */
   async runApproved(
     caller: AgentCaller,
     granted: Granted,
@@ -408,8 +408,8 @@ export class Invocations {
   }
 
   /**
-   * Starts the invocation. If its session is refused, nothing was started: the row is withdrawn, and the key can be
-   * used again.
+   * Starts the invocation. If its session is refused, nothing was started: the row is withdrawn, and the idempotency
+   * key can be used again.
    */
   async #start(caller: AgentCaller, { operation }: Granted, row: InvocationRow, input: JsonObject): Promise<void> {
     try {
@@ -479,7 +479,7 @@ const endUserIn = ({ kind, id }: CallableOperation, input: JsonObject): EndUser 
     ? (input.endUser as unknown as EndUser) // Validated against the schema of the operation.
     : undefined;
 
-/** Returns the amount that a call holds. Without a browser, this is its price. */
+/** Returns the micro-credits that a call holds. If it does not use a browser, this is its price. */
 function amountToReserve(
   operation: CallableOperation,
   rates: CreditRates,
@@ -491,7 +491,7 @@ function amountToReserve(
     timeoutMs,
   } = operation;
   if (kind === 'http' || isMemoryOperation(operation.id)) return priceOf(rates, microCredits, maxCost);
-  // For a configured operation, the steps are those of its binding, because its input has another meaning.
+  // The steps of a configured operation are those of its binding; its input has another meaning.
   const given = operation.kind === 'browser' ? { timeoutMs, steps: operation.definition.binding.steps } : input;
   return reservationOf(rates, microCredits, given, maxCost);
 }
@@ -523,7 +523,7 @@ function digestIn(input: JsonObject): string {
 
 const inInput = ({ path, message }: SchemaIssue) => ({ path: path === '' ? 'input' : `input.${path}`, message });
 
-/** Throws if the steps name a credential that the grant does not list. The grant alone decides. */
+/** Throws if the steps name a credential that the grant does not list. Nothing but the grant can allow a credential. */
 function assertCredentials({ credentials = [] }: GrantRow, id: BrowserOperationId, input: JsonObject): void {
   if (id !== 'browser.steps') return;
   const { steps } = input as { readonly steps: readonly GivenStep[] }; // Validated against the schema of the operation.

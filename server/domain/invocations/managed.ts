@@ -40,7 +40,7 @@ import { firstBytes } from './first-bytes.ts';
 import type { NewFile, Outcome, Prepared, Unsuccessful } from './prepared.ts';
 import type { PageTyping } from './typing.ts';
 
-/** The metadata field of a session that names the invocation for which it was created. */
+/** The metadata field of a session that contains the id of the invocation for which the session was created. */
 export const INVOCATION_METADATA = 'invocationId';
 /** The session may live this much longer than the call, because it has to start first. */
 const SESSION_MARGIN_MS = 60_000;
@@ -61,13 +61,13 @@ type AnyInput = { [Id in PageOperationId]: InputOf<Id> }[PageOperationId];
 /** The session in which a call runs. */
 interface Place {
   readonly sessionId: SessionId;
-  /** Whether the session was created for the call, so that it is released afterwards. */
+  /** Whether the session was created for the call. If so, it is released afterwards. */
   readonly isOwn: boolean;
   readonly recorded: boolean;
   readonly createdAt: Date;
   /** When the browser was ready. */
   readonly startedAt: Date;
-  /** The credentials that may be typed into its pages. If set, the session is exclusive. */
+  /** The credentials that may be typed into pages of the session. If set, the session is exclusive. */
   readonly opened?: OpenedCredentials;
 }
 
@@ -83,7 +83,7 @@ interface DriverTarget {
 }
 
 /**
- * Prefix of the driver target of an exclusive session, so that other commands for the session do not use its
+ * Prefix of the driver's target for an exclusive session. With it, other commands for the session do not use the same
  * connection.
  */
 const EXCLUSIVE_TARGET = 'exclusive ';
@@ -103,7 +103,9 @@ export interface ManagedParts {
   readonly isDriveFailed: (error: unknown) => error is DriveFailed;
   readonly downloads: AwaitedDownloadsParts['rows'];
   readonly clock: Clock;
-  /** The address at which the driver reaches the browser. `pass` permits this for an exclusive session. */
+  /**
+   * The address at which the driver reaches the browser. With `pass`, the address also works for an exclusive session.
+   */
   readonly addressOf: (caller: AgentCaller, id: SessionId, pass?: 'pass') => string;
   readonly isExclusive: (caller: AgentCaller, id: SessionId) => Promise<boolean>;
   readonly typing: PageTyping;
@@ -120,7 +122,7 @@ export class ManagedOperations {
     this.#parts = parts;
   }
 
-  /** Checks what the schema of the input cannot express. */
+  /** Checks the rules that the input schema cannot express. */
   assertInput({ scopes }: AgentCaller, operation: BrowserOperationId, given: JsonObject): void {
     if (operation === 'browser.handoff') return assertMayConnect(scopes);
     if (operation === 'browser.steps') assertSteps((given as InputOf<'browser.steps'>).steps);
@@ -140,7 +142,7 @@ export class ManagedOperations {
       throw invalidRequest([{ path: `input.${unused}`, message: 'has no effect with sessionId; omit it' }]);
   }
 
-  /** Prepares the call. Throws the fault if its session is refused. */
+  /** Prepares the call. Throws a `Fault` if the session for the call is refused. */
   async prepare(
     caller: AgentCaller,
     operation: BrowserOperationId,
@@ -230,7 +232,7 @@ export class ManagedOperations {
   }
 
   /**
-   * Runs the steps. If a step fails, the call has failed, and the earlier steps have taken effect. After any other
+   * Runs the steps. If a step fails, the call ends as failed, but the earlier steps have taken effect. After any other
    * error, the effect is unknown.
    */
   async #runSteps(caller: AgentCaller, input: InputOf<'browser.steps'>, at: Running): Promise<Outcome> {
@@ -255,7 +257,7 @@ export class ManagedOperations {
   }
 
   /**
-   * Runs the steps in parts. A part ends with a `download`, whose files are waited for before the next part, or with a
+   * Runs the steps in parts. A part ends with a `download`, after which the service waits for the files, or with a
    * `handoff`.
    */
   async #runParts(target: DriverTarget, caller: AgentCaller, input: InputOf<'browser.steps'>, at: Running) {
@@ -301,8 +303,8 @@ export class ManagedOperations {
   }
 
   /**
-   * Describes a failed step. `details.step` is its number, from 0; absent if the page could not be opened before the
-   * first step.
+   * Describes a failed step. `details.step` is the number of the step, counted from 0. It is absent if the page could
+   * not be opened before the first step.
    */
   #failedStep(session: SessionId, { why, message, details }: DriveFailed): Unsuccessful {
     const code = CODES[why] ?? 'not_possible';
@@ -400,8 +402,8 @@ function assertMayConnect(scopes: AgentCaller['scopes']): void {
 }
 
 /**
- * Returns the create request for the session of a call. It does not set keepAlive, so the session ends with its client
- * if the service is killed.
+ * Returns the create request for the session of a call. The request does not set `keepAlive`. If the service is killed,
+ * the session therefore ends with its client.
  */
 function sessionBody(id: InvocationId, input: AnyInput): CreateSession {
   const { timeoutMs = TIMEOUT_MS_DEFAULT, viewport, contextId, proxies } = input;

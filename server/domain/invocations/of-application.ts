@@ -12,7 +12,7 @@ import { type Cursors, type ListName, pageOf } from '../identity/cursors.ts';
 import type { InvocationFiles } from './files.ts';
 import { invocationView, STATES } from './view.ts';
 
-/** The scope that a token needs in addition to the role, because outputs contain page content. */
+/** The scope that a token needs, in addition to the role, to read inputs and outputs: outputs contain page content. */
 const RESULTS_SCOPE = 'applications:write';
 
 export interface InvocationsOfApplicationParts {
@@ -61,7 +61,7 @@ export class InvocationsOfApplication {
     const mayRead = hasRight(application.role, 'invocationResults') && caller.scopes.has(RESULTS_SCOPE);
     if (!mayRead) return invocationView(row);
     const view = invocationView(row, files.shown(row));
-    // Until the invocation ends, the input is stored only so that it can be run again, not to be read.
+    // Until the invocation ends, its input is stored only for another attempt, not to be read.
     if (row.inputUntil === undefined || !row.sealedInput) return view;
     return { ...view, input: await openInput(row) };
   }

@@ -23,7 +23,7 @@ interface Common {
 export interface Success extends Common {
   readonly state: 'succeeded';
   readonly output: JsonObject;
-  /** Set if it was already computed. */
+  /** Set if the digest has already been computed. */
   readonly outputDigest?: string;
   /** When the output is removed. */
   readonly outputUntil?: Date;
@@ -51,7 +51,7 @@ export interface Prepared {
     /** When the browser was ready, if the session was created for this call. */
     readonly ownSessionSince?: Date;
   };
-  /** How long the input is kept after the end. If absent, it is not kept. */
+  /** How long the input is kept after the end of the invocation. If absent, the input is not kept. */
   readonly inputKeptMs?: number;
   /**
    * Called after the dispatch has been committed. Rejects with the reason of the signal if the signal is aborted, or

@@ -64,7 +64,7 @@ export function receiptPayload(row: InvocationRow, facts: ReceiptFacts): Buffer 
   return Buffer.from(canonicalJson(claims));
 }
 
-/** Returns who had control, and when, but nothing of what the person was asked or replied. */
+/** Returns who had control, and when, but not what the person was asked or replied. */
 function controlIn({ id, origin, record, holderKind, holderId, claimedAt, endedAt }: HandoffRow): JsonObject[] {
   if (!claimedAt || !holderKind) return [];
   return [

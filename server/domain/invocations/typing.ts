@@ -1,5 +1,5 @@
-// Types credentials into the pages of a call, and keeps what was typed out of its results. Each text is added to the
-// secrets of the session before it is typed.
+// Types credentials into the pages of a call, and removes the typed text from the results of the call. Each text is
+// added to the secrets of the session before it is typed.
 import type { DriveFailed, DriveFailure, Help, Helper, StepsOutcome } from '../../engines/driver/command.ts';
 import type { Typing, TypingOutcome } from '../../engines/recorder/type-text.ts';
 import type { InvocationRow } from '../../engines/store/rows/invocations.ts';
@@ -17,7 +17,7 @@ import {
 } from '../stored-credentials/typed-credentials.ts';
 import type { GivenStep } from './browser-steps.ts';
 
-/** The recording of a session, through which text is typed and which masks what was typed. */
+/** The part of a session's recording that types text into pages and masks what was typed. */
 export interface TypingPage {
   type(typing: Typing): Promise<TypingOutcome | undefined>;
   cover(isToBeCovered: boolean): Promise<boolean>;
@@ -34,10 +34,12 @@ export interface PageTypingParts {
   readonly log: Log;
 }
 
-/** A user name that is an ordinary word is not redacted, because texts would become unreadable. */
+/**
+ * User names that are shorter, or only letters, are not redacted: redacting ordinary words would make texts unreadable.
+ */
 const NAME_CHARACTERS_MIN = 6;
 const ONLY_LETTERS = /^\p{L}*$/u;
-/** A message of this length was truncated where it was created. */
+/** The driver has truncated a message that has this many characters. */
 const MESSAGE_CHARACTERS_MAX = 2_000;
 
 export class PageTyping {
@@ -47,7 +49,7 @@ export class PageTyping {
     this.#parts = parts;
   }
 
-  /** Opens the credentials that the steps type. Undefined if they type none. Throws `credential_missing`. */
+  /** Opens the credentials that the steps type. Returns undefined if there are none. Throws `credential_missing`. */
   async open(application: ApplicationId, steps: readonly GivenStep[]): Promise<OpenedCredentials | undefined> {
     const parts = partsIn(steps);
     return parts.length === 0 ? undefined : this.#parts.credentials.open(application, parts);
@@ -63,7 +65,10 @@ export class PageTyping {
     };
   }
 
-  /** Keeps a text that is not part of a page, such as the pass of the driver, out of errors. */
+  /**
+   * Adds a text that is not part of a page, such as the driver's pass, to the session's secrets, to keep it out of
+   * errors.
+   */
   hide(session: SessionId, text: string): void {
     this.#parts.secretsOf(session)?.add(text);
   }

@@ -1,5 +1,5 @@
 // Decides whether an application may have one more session, from its limits, its use and the request. Pure. The store
-// compares the use with the terms while both are locked.
+// compares the use with the terms while the limits of the application are locked.
 import type { BrowserLimits } from '../../../contract/limits.ts';
 import type { ApplicationUse, PlacementTerms } from '../../engines/store/rows/place.ts';
 import { plus } from '../../kit/clock.ts';
@@ -33,7 +33,7 @@ export const termsOf = (
   },
 });
 
-/** Returns why a create was refused. `use` is the use that has reached a limit. */
+/** Returns why a create was refused. `use` is the application's use, which has reached a limit. */
 export function refusalOf(limits: BrowserLimits, use: ApplicationUse, createdAt: Date): Refusal {
   const { maxConcurrent, maxCreatesPerMinute, egressBytesPerDay } = limits;
   if (use.egressBytes >= egressBytesPerDay)
@@ -58,7 +58,7 @@ function secondsToWindow({ oldest }: ApplicationUse, createdAt: Date): number {
   return Math.max(1, Math.ceil((windowEnds.getTime() - createdAt.getTime()) / 1000));
 }
 
-/** The time limit of a session. Throws if it is above the maximum of the application. */
+/** Returns the time limit of a session. Throws if the requested time limit is above the maximum of the application. */
 export function timeoutSeconds(
   { maxTimeout, defaultTimeout }: Pick<BrowserLimits, 'maxTimeout' | 'defaultTimeout'>,
   requested?: number,

@@ -7,7 +7,10 @@ import type { JsonObject } from '../../kit/json.ts';
 
 const NAMES = Object.keys(BROWSER_LIMITS_DEFAULT) as ReadonlyArray<keyof BrowserLimits>;
 
-/** The limits in a row, with the default of each limit that the row does not contain. Only numbers are read. */
+/**
+ * The limits in a row, with the default of each limit that the row does not contain. Values that are not numbers are
+ * ignored.
+ */
 export function configuredLimits({ browsers }: JsonObject): BrowserLimits {
   const limits: { -readonly [Name in keyof BrowserLimits]: number } = { ...BROWSER_LIMITS_DEFAULT };
   const configured: Readonly<Record<string, unknown>> = Object(browsers);

@@ -27,7 +27,7 @@ export interface LimitsParts extends Pick<Runtime, 'clock' | 'log'> {
   };
   readonly applications: Pick<Applications, 'require'>;
   readonly audit: Pick<Audit, 'record'>;
-  /** Set by the operator; includes the slots of the installation. */
+  /** The operator's upper bounds, including the number of slots of the installation. */
   readonly ceiling: PartialBrowserLimits;
   readonly waitingOf: (application: ApplicationId) => Promise<number>;
   /** Called when a limit may have been raised, so that queued creates may be admitted. */

@@ -19,7 +19,7 @@ export interface QueueRequest<T> {
   readonly attempt: () => Promise<Attempt<T>>;
   /** If absent, the create does not wait. */
   readonly waitMs?: number;
-  /** The longest allowed queue of this application. */
+  /** The maximum number of creates of this application that may wait. */
   readonly maxWaiting: () => Promise<number>;
   /** Aborted when the caller disconnects. */
   readonly signal: AbortSignal;
@@ -47,7 +47,10 @@ interface Waiter<T> {
 
 export class AdmissionQueue<T> {
   readonly #clock: Clock;
-  /** In the order of turns: an application whose create was admitted moves to the end. */
+  /**
+   * The queues, in the order in which the applications take turns: an application whose create was admitted moves to
+   * the end.
+   */
   readonly #queues = new Map<ApplicationId, Queue<T>>();
   readonly #arrivals = new Turns<ApplicationId>();
   readonly #closing = new AbortController();
@@ -70,8 +73,9 @@ export class AdmissionQueue<T> {
   }
 
   /**
-   * Makes an attempt at once, and further ones while the create waits. No later create that needs the same slot is
-   * admitted first. Rejects if the caller disconnects, if an attempt rejects, or if the queue is closed.
+   * Makes an attempt at once, unless another create is ahead, and further attempts while the create waits. No later
+   * create that needs the same slot is admitted first. Rejects if the caller disconnects, if an attempt rejects, or if
+   * the queue is closed.
    */
   async enter(request: QueueRequest<T>): Promise<Outcome<T>> {
     const sinceMs = this.#clock.monotonicMs();
@@ -110,7 +114,7 @@ export class AdmissionQueue<T> {
     const waiting = this.waitingOf(application);
     if (waiting >= most) return { refused: refusal('line', most, waiting) };
     const waiter = this.#join(application, attempt, tried.refused, sinceMs);
-    // The refusal may be outdated already, and nothing else would repeat the attempt.
+    // The refusal may already be outdated, so the attempt is repeated now, not only at the next retry.
     if (ahead || changes !== this.#changes) void this.#serve();
     return { waiter, waitMs };
   }

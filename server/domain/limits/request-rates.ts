@@ -3,7 +3,10 @@ import type { Clock } from '../../kit/clock.ts';
 import { fault } from '../faults.ts';
 import type { AccountCaller, AgentCaller, ConsumerCaller } from '../identity/caller.ts';
 
-/** The maximum number of credentials of each kind. Above it, the least recently used credential is removed. */
+/**
+ * The maximum number of credentials that are counted, separately for reads and writes. Above it, the least recently
+ * used credential is removed.
+ */
 const CREDENTIALS_MAX = 10_000;
 const MINUTE_MS = 60_000;
 /** Tolerance for rounding errors in sums of fractions. */

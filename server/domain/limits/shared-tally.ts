@@ -11,8 +11,8 @@ import { Tally, type TallyOptions, tooManyAttempts } from './tally.ts';
 const ROWS_MAX = 100_000;
 const SWEEP_MS = 60_000;
 /**
- * After the database has refused an attempt, further attempts are refused for this long without another query. Short,
- * because attempts that succeed are taken back.
+ * After the database has refused an attempt, further attempts are refused for this long without another query. The time
+ * is short, because attempts that succeed are taken back.
  */
 const REFUSED_MS = 1_000;
 const REFUSED_MAX = 10_000;
@@ -46,7 +46,7 @@ export class SharedTallies {
     });
   }
 
-  /** Counts an attempt in the database. Undefined if only this host counts. */
+  /** Counts an attempt in the database. Returns undefined if the attempt is counted only on this host. */
   async #count(options: SharedTallyOptions, name: AttemptKey): Promise<CountedAttempt | undefined> {
     const { rows, isAlone } = this.#parts;
     if (isAlone()) return undefined;
@@ -125,7 +125,7 @@ export class SharedTally {
 
 /**
  * Counts an attempt in each tally, or in none if one of them refuses. The returned function takes the attempt back from
- * all of them. The widest tally comes first, so that a caller who has used it up adds no rows for the others.
+ * all of them. Pass the widest tally first: a caller who has used it up then adds no rows for the others.
  */
 export async function takeAll(...names: ReadonlyArray<readonly [SharedTally, string]>): Promise<TakeBack> {
   const undo: TakeBack[] = [];

@@ -6,7 +6,7 @@ import { fault } from '../faults.ts';
 const NAMES_MAX = 10_000;
 
 export interface TallyOptions {
-  /** Used in the message, such as `Wrong codes`. */
+  /** What is counted, for the error message: `Wrong codes`. */
   readonly what: string;
   readonly max: number;
   readonly withinMs: number;
@@ -16,7 +16,7 @@ export interface TallyOptions {
 export class Tally {
   readonly #options: TallyOptions;
   readonly #clock: Clock;
-  /** Times of attempts, oldest first. */
+  /** The times of the attempts of each name, oldest first. */
   readonly #times = new Map<string, number[]>();
 
   constructor(options: TallyOptions, clock: Clock) {

@@ -12,7 +12,7 @@ export const UNREAD_BYTES_MAX: Bounds = { session: 320 * MIB, application: 512 *
 export interface WaitingSource {
   /** The number of bytes buffered now. Called often. */
   bytes(): number;
-  /** Called if this buffer is the largest of a level that exceeds its bound. */
+  /** Called if this buffer is the largest in a session, an application or the process that exceeds its bound. */
   close(bound: Bound): void;
 }
 

@@ -17,7 +17,7 @@ export class Favicons {
     this.#changed = changed;
   }
 
-  /** The icon as a data URL, or undefined if it is not loaded (yet), in which case loading starts. */
+  /** The icon as a data URL, or undefined if it has not been loaded. The first call for an icon starts loading it. */
   of(target: ObservedTarget, url: string): string | undefined {
     if (url === '') return undefined;
     const known = this.#known.get(url);

@@ -1,5 +1,5 @@
-// The DevTools front-end files: one folder for each version of Chromium, created when DevTools is first opened and never
-// changed. How the files are read out of Chromium is passed in.
+// The DevTools front-end files: one folder for each version of Chromium, created when DevTools is first opened and
+// never changed. The function that reads the files out of Chromium is passed in.
 import { existsSync } from 'node:fs';
 import { mkdir, readdir, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
@@ -11,7 +11,7 @@ import type { Runtime } from '../../kit/runtime.ts';
 import { SingleFlight } from '../../kit/single-flight.ts';
 import { fault } from '../faults.ts';
 
-/** Time limit for creating a folder: Chromium's start and reading some 700 files, on a busy machine. */
+/** Time limit for creating a folder, which includes starting Chromium and reading about 700 files, on a busy machine. */
 const BUILD_MS = 60_000;
 /** Maximum number of versions to keep: the newest, and those that sessions still need after an upgrade of Chromium. */
 const VERSIONS_MAX = 3;
@@ -35,7 +35,7 @@ export class FrontEnd {
   readonly #parts: FrontEndParts;
   readonly #making = new SingleFlight<string, string>();
   /**
-   * Maps products whose files are no longer available to the version of the installed Chromium, which is used instead.
+   * Maps Chromium versions whose files are no longer available to the installed version, whose files are used instead.
    */
   readonly #fallbacks = new Map<string, string>();
   readonly #closing = new AbortController();
@@ -82,7 +82,7 @@ export class FrontEnd {
     }
   }
 
-  /** Writes the folder atomically: it is renamed when it is complete. */
+  /** Writes a temporary folder and renames it when it is complete, so that the change is atomic. */
   async #write(name: string, files: ReadonlyMap<string, Buffer>): Promise<void> {
     const { folder } = this.#parts;
     const fresh = join(folder, '.new');

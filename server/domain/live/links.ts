@@ -1,5 +1,5 @@
-// Tokens in live view addresses: the right, the session, the page and the expiry. Nothing is stored: revoking increments the
-// session's epoch, and tokens of earlier epochs are refused.
+// Tokens in live view addresses. A token contains the right, the session, the page and the expiry. Tokens are not
+// stored: revoking increments the session's epoch, and tokens of earlier epochs are refused.
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import type { Clock } from '../../kit/clock.ts';
 import { parseJson } from '../../kit/foreign.ts';
@@ -49,7 +49,10 @@ export class LiveLinks {
     return `lv_${body}.${this.#sign(body)}`;
   }
 
-  /** Throws 403 if the token was altered, has expired, or belongs to another session. The caller must check for revocation. */
+  /**
+   * Throws 403 if the token was altered, has expired, or belongs to another session. Does not check whether the token
+   * was revoked; the caller must do so.
+   */
   read(token: string, session: string): LinkClaims {
     const claims = this.signed(token, session);
     if (claims.expiresAt <= this.#clock.now()) throw expired('has expired');

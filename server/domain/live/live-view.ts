@@ -175,7 +175,8 @@ export class LiveView implements Watcher {
   }
 
   /**
-   * Resolves an address for DevTools. The page is the one of the address, or `named` if the address is for every page.
+   * Resolves an address for DevTools. The page is the one that the address names, or `named` if the address is valid
+   * for every page.
    */
   async resolveInspector(
     token: string,
@@ -223,7 +224,7 @@ export class LiveView implements Watcher {
     }
   }
 
-  /** Calls `leave` when the session ends, or when this process hands it over. */
+  /** Calls `leave` when the session ends, or when this process leaves the running session to another one. */
   onLeave(session: SessionId, leave: (ended: boolean) => void): { close(): void } {
     return listen(this.#left, session, leave);
   }

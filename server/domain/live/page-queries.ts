@@ -9,8 +9,8 @@ const LABEL_CHARACTERS_MAX = 200;
 const COPY_CHARACTERS_MAX = 1_000_000;
 
 /**
- * Finds the element at a point. If the element is a frame, the frame is returned, and the function is called again
- * inside it.
+ * Finds the element at a point. If the element is a frame, returns it; the function is then called again inside that
+ * frame.
  */
 const ELEMENT_AT_POINT = `  let element = document.elementFromPoint(x, y);
   while (element?.shadowRoot) {

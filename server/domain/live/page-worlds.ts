@@ -5,8 +5,8 @@ import type { ObservedTarget } from '../../engines/browser/observation.ts';
 import type { JsonObject } from '../../kit/json.ts';
 
 /**
- * How long to wait for a response of the page, which may be busy. Without a response, no list is opened and nothing is
- * copied.
+ * How long to wait for a response from the page, which may be busy. Without a response, no list is opened and nothing
+ * is copied.
  */
 const ASK_MS = 2_000;
 const WORLD = 'berth-live';
@@ -38,7 +38,7 @@ export class PageWorlds {
     this.#remoteFrames = remoteFrames;
   }
 
-  /** The target id of a page is the id of its main frame. */
+  /** The main frame of the page. Its id is the target id of the page. */
   get main(): Frame {
     return { target: this.#page, id: this.#page.id };
   }

@@ -16,18 +16,18 @@ type Input<Type extends DriveMessage['type']> = Extract<DriveMessage, { type: Ty
 /** A page that hangs or shows a dialog must not delay the next click for longer than this. */
 const MOUSE_RESPONSE_MS = 1_000;
 /**
- * Maximum number of queued inputs per page. Further inputs are dropped: the page hangs, and the viewer no longer
- * expects them to take effect.
+ * Maximum number of queued inputs per page. If there are so many, the page hangs, and the viewer no longer expects
+ * further inputs to take effect. They are dropped.
  */
 const WAITING_INPUT_MAX = 1_000;
 const CURSOR_EVERY_MS = 100;
 const COPY_TIMEOUT_MS = 3_000;
-/** Limit for the message of a dialog and for its default text. */
+/** Maximum length of a dialog's message, and of its default text. */
 const DIALOG_CHARS_MAX = 10_000;
 const NAVIGABLE = /^(https?:\/\/|about:blank$)/i;
 
 export interface OpenDialog extends DialogState {
-  /** Whether the dialog opened in a masked hand-off, so that its text may repeat what the person typed. */
+  /** Whether the dialog opened in a masked hand-off. If so, its text may repeat what the person typed. */
   readonly isCovered: boolean;
 }
 
@@ -73,7 +73,7 @@ export class ViewedPage implements Closeable {
   #waiting: Array<() => Promise<void> | void> | undefined;
   /** The newest move with the left button pressed. */
   #dragged: JsonObject | undefined;
-  /** Whether the press opened the list of a select, so that the page must not get the release. */
+  /** Whether the mouse-down opened the list of a `select` element. If so, the page must not get the mouse-up. */
   #swallowsRelease = false;
 
   constructor({ target, remoteFrames, isCovered, changed }: ViewedPageParts) {
@@ -126,10 +126,10 @@ export class ViewedPage implements Closeable {
   mouse({ action, x, y, button, buttons, clicks, modifiers }: Input<'mouse'>): void {
     const type = { move: 'mouseMoved', down: 'mousePressed', up: 'mouseReleased' }[action];
     const event = { type, x, y, button, buttons, clickCount: clicks, modifiers };
-    // Moves are queued too: a move sent before its press would drag nothing.
+    // Moves are queued too: a move that is sent before the mouse-down would drag nothing.
     this.#enqueue(() => {
       if (action === 'move') return this.#move(event);
-      // Send the pending move first, so that the press happens where the viewer sees the mouse.
+      // Send the pending move first, so that the button event happens where the viewer sees the mouse.
       if (button === 'left') return action === 'down' ? this.#press(event) : this.#release(event);
       this.#flushMove();
       this.#target.post(MOUSE, event);
@@ -228,8 +228,8 @@ export class ViewedPage implements Closeable {
   }
 
   /**
-   * Handles a press of the left button. Screencast frames do not contain the popup list of a `select` element, so
-   * pressing on one opens a list in the live view instead.
+   * Handles a mouse-down of the left button. Screencast frames do not contain the popup list of a `select` element, so
+   * a mouse-down on such an element opens a list in the live view instead.
    */
   async #press(event: JsonObject): Promise<void> {
     this.#flushMove();
@@ -243,8 +243,9 @@ export class ViewedPage implements Closeable {
   }
 
   /**
-   * Handles a release of the left button. Chromium starts a drag after the page has handled the press and the moves,
-   * and drops only where the mouse has been moved twice. A release that is sent too early ends the drag without a drop.
+   * Handles a mouse-up of the left button. Chromium starts a drag after the page has handled the mouse-down and the
+   * moves, and drops only at a point to which the mouse has been moved twice. A mouse-up that is sent too early ends
+   * the drag without a drop.
    */
   async #release(event: JsonObject): Promise<void> {
     if (this.#swallowsRelease) {

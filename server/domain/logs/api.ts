@@ -6,7 +6,7 @@ import type { PeriodQuery } from '../period.ts';
 export interface LogQuery extends PeriodQuery {
   /** Only entries after the one with this number. */
   readonly after?: string;
-  /** Kinds, separated by commas. */
+  /** Kinds of entries, separated by commas. */
   readonly type?: string;
   readonly pageId?: number;
 }
@@ -22,7 +22,7 @@ export type LogState = 'on' | 'disabled' | 'expired';
 
 export interface LogPage {
   readonly entries: readonly SessionLog[];
-  /** Continue with this value as `after`. Absent if nothing was read and `after` was not set. */
+  /** The value for `after` with which to continue. Absent if nothing was read and `after` was not set. */
   readonly nextAfter?: string;
   readonly state: LogState;
 }
@@ -30,8 +30,9 @@ export interface LogPage {
 export interface Logs {
   list(caller: AgentCaller, session: string, query: LogQuery & { readonly limit: number }): Promise<LogPage>;
   /**
-   * Yields the stored entries and then new ones, at least every two seconds. Yields an empty list if there are none.
-   * The first `next` rejects if the caller may not follow the log. Returns at once if no more entries will follow.
+   * Yields the stored entries and then new ones. Yields at least every two seconds, an empty list if there are no new
+   * entries. The first `next` rejects if the caller may not follow the log. Returns without waiting if no more entries
+   * will follow.
    */
   follow(
     caller: AgentCaller,

@@ -13,11 +13,11 @@ import { numberAt, objectAt, textAt, type UntrustedObject } from './values.ts';
  */
 const FUTURE_MAX_MS = 1_000;
 const PAST_MAX_MS = 7 * 3_600_000;
-/** The number of requests whose body bytes are counted at the same time. */
+/** Maximum number of requests whose body bytes are counted at the same time. */
 const COUNTED_REQUESTS_MAX = 2_000;
 const REQUEST_ID_CHARS_MAX = 200;
 
-/** Every kind but `command`: commands come from clients. */
+/** Every kind of entry except `command`, because commands come from clients. */
 const BROWSER_KINDS = LOG_KINDS.filter(kind => kind !== 'command');
 export type BrowserKind = (typeof BROWSER_KINDS)[number];
 export type BrowserEntry = Omit<LogEntry, 'page' | 'kind'> & { readonly kind: BrowserKind };
@@ -37,12 +37,12 @@ type EntryContent = Omit<BrowserEntry, 'kind' | 'method'>;
 type EntryBuilder = (method: string, params: UntrustedObject, nowMs: number) => EntryContent | undefined;
 
 export class BrowserEntries {
-  /** Body bytes received so far, by request id, because Chromium reports them only in pieces. */
+  /** Body bytes received so far, by request id. Chromium reports them only in pieces, so they are added up. */
   readonly #bytes = new Map<string, number>();
   /** Offset from Chromium's monotonic time, which network events use, to wall-clock time. */
   #offsetMs: number | undefined;
 
-  /** Converts an event into an entry, by kind. */
+  /** Functions that convert an event into an entry, by kind of entry. */
   readonly #make: Readonly<Record<BrowserKind, EntryBuilder>> = {
     console: (method, params, nowMs) => {
       const said = consoleEntry(method, params);

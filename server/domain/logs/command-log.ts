@@ -1,5 +1,5 @@
-// Logs the commands of clients. Forwarding a message only queues it here; it is parsed in a later turn of the event loop.
-// Commands beyond a rate that no reasonable client reaches are counted, but not logged.
+// Logs the commands of clients. A message that is forwarded is only queued here; it is parsed in a later turn of the
+// event loop. Commands beyond a rate that no reasonable client reaches are counted, but not logged.
 
 import type { Clock } from '../../kit/clock.ts';
 import { parseJson } from '../../kit/foreign.ts';
@@ -16,10 +16,10 @@ import { textAt, type UntrustedObject } from './values.ts';
 /** Longer messages are not parsed; their length is logged. */
 const COMMAND_BYTES_MAX = 64 * 1024;
 const ANSWER_BYTES_MAX = 16 * 1024;
-/** Messages parsed in one turn of the event loop. */
+/** Maximum number of messages that are parsed in one turn of the event loop. */
 const BATCH = 100;
 const NOTHING = Buffer.alloc(0);
-/** Parsed even if they are not logged, to learn the typed text that must be redacted elsewhere. */
+/** Commands that are parsed even if they are not logged, because the text that they type must be redacted elsewhere. */
 const TYPING_COMMANDS: ReadonlySet<string> = new Set([
   'Input.insertText',
   'Input.dispatchKeyEvent',
@@ -30,7 +30,7 @@ const TYPING_COMMANDS: ReadonlySet<string> = new Set([
 
 export interface CommandLogParts {
   readonly log: SessionLog;
-  /** Returns the number of the page that a target is or belongs to. */
+  /** Returns the number of the page for a target that is a page or belongs to one. */
   readonly pageOf: (targetId: string) => number | undefined;
   readonly clock: Clock;
 }
@@ -38,7 +38,7 @@ export interface CommandLogParts {
 interface LoggedCommand {
   readonly method: string;
   readonly targetIds: readonly string[];
-  /** Cleared after it has been parsed. */
+  /** Undefined after the message has been parsed. */
   message: Buffer | undefined;
   readonly at: number;
   isSecret: boolean;
@@ -56,7 +56,8 @@ export class CommandLog implements CommandTap {
   constructor(parts: CommandLogParts) {
     this.#parts = parts;
     this.#creditUpdatedMs = parts.clock.monotonicMs();
-    // On a busy machine, a page's event can contain typed text and arrive in the same turn as the command that typed it.
+    // On a busy machine, a page's event that contains typed text can arrive in the same turn as the command that typed
+    // the text. The command must be parsed first.
     parts.log.catchUp = () => this.#runDeferred(this.#queue.length);
   }
 

@@ -37,8 +37,8 @@ class Scan {
   }
 
   /**
-   * Returns the redacted expression. Undefined if a string, comment or regular expression is not terminated, so that
-   * the result would be unreliable.
+   * Returns the redacted expression. Undefined if a string, comment or regular expression is not terminated, because
+   * the result would then be unreliable.
    */
   run(): string | undefined {
     while (this.#at < this.#text.length) if (!this.#step()) return undefined;
@@ -67,7 +67,7 @@ class Scan {
     return true;
   }
 
-  /** Template literals are treated as one string, including their expressions. */
+  /** Redacts a string literal. A template literal, including its expressions, is treated as one string. */
   #string(quote: string): boolean {
     const from = this.#at + 1;
     for (let at = from; at < this.#text.length; at++) {

@@ -160,8 +160,8 @@ function queryOf(url: string): Pair[] {
 }
 
 /**
- * Returns a valid URL, as HAR requires. The redaction marks are escaped; if the host was redacted, no part of the URL
- * is used.
+ * Returns a valid URL, as HAR requires. The redaction marks are escaped. If the host was redacted, the result is
+ * `about:redacted`.
  */
 function harUrl(said: string): string {
   const url = marked(said);

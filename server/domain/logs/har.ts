@@ -6,8 +6,8 @@ import { type HarEntry, type Hop, harEntry, startedMs } from './har-entry.ts';
 import { objectAt, textAt } from './values.ts';
 
 /**
- * The events that contain the sent headers arrive slightly later. They are expected to have arrived after this many
- * further entries.
+ * Events with the headers that were sent can arrive slightly after the end of their request. They are expected to have
+ * arrived after this many further entries.
  */
 const SETTLING_ENTRIES = 200;
 /** The number of unfinished requests that are kept at once. If there are more, the oldest are written unfinished. */
@@ -135,8 +135,8 @@ export class HarAssembly {
   }
 
   /**
-   * Handles a sent request. A redirect continues with the same id. The script of a worker is reported twice, by its
-   * page and by the worker.
+   * Handles a sent request. After a redirect, the next request has the same id. The script of a worker is reported
+   * twice, by its page and by the worker; the second report is ignored.
    */
   #sent(chain: Chain, entry: LogEntry): void {
     const redirect = objectAt(entry.params, 'redirectResponse');
@@ -176,7 +176,10 @@ export class HarAssembly {
     return chain;
   }
 
-  /** The load that a request belongs to. The request for the main frame's document starts a new load. */
+  /**
+   * Returns the id of the page load that a request belongs to. The request for the main frame's document starts a new
+   * load.
+   */
   #pageRef({ page, params, frameId, loaderId, at }: LogEntry): string | undefined {
     if (page === undefined) return undefined;
     const own = loaderId === undefined ? undefined : this.#loads.get(loaderId);

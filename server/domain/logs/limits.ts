@@ -9,7 +9,10 @@ interface Share {
 
 const MIB = 1024 ** 2;
 
-/** Bytes before compression, which reduces them by about 90 percent. The total is 100,000 entries and 76 MiB. */
+/**
+ * The share of each kind. Bytes are counted before compression, which reduces them by about 90 percent. The total is
+ * 100,000 entries and 76 MiB.
+ */
 export const SHARES: Readonly<Record<LogKind, Share>> = {
   console: { entries: 20_000, bytes: 16 * MIB },
   network: { entries: 60_000, bytes: 48 * MIB },
@@ -17,7 +20,7 @@ export const SHARES: Readonly<Record<LogKind, Share>> = {
   command: { entries: 15_000, bytes: 8 * MIB },
 };
 
-/** Bytes that a session buffers in memory while the database is unavailable. */
+/** Maximum number of bytes that the log of a session buffers in memory while the database is unavailable. */
 export const WAITING_BYTES_MAX = 2 * MIB;
 
 /** The rate limit for logged commands: the burst, and the number per second. */

@@ -17,9 +17,9 @@ import { entryOf, isKind, type LogEntry, viewOf } from './entry.ts';
 import { harOf } from './har.ts';
 
 const POLL_MS = 1_000;
-/** Chunks read at once, about a megabyte of text. */
+/** The number of chunks that are read at once: about a megabyte of text. */
 const CHUNKS_AT_ONCE = 8;
-/** A list ends after the entry that exceeds this size. The caller continues from there. */
+/** A list ends after the entry with which it exceeds this size. The caller requests the rest. */
 const ANSWER_BYTES_MAX = 16 * 1024 ** 2;
 const STREAM_BATCH = 1_000;
 const STREAM_CHUNKS = 2;
@@ -168,7 +168,7 @@ interface LogFilter extends Period {
   readonly pageId?: number;
 }
 
-/** Markers concern every kind and page. */
+/** Whether the entry matches. Markers match every kind and page. */
 const isRequested = ({ at, kind, page = NO_PAGE }: LogEntry, { kinds, pageId, ...period }: LogFilter): boolean =>
   isWithin(period, at) &&
   (kind === 'any' || ((!kinds || kinds.includes(kind)) && (pageId === undefined || pageId === page)));

@@ -9,7 +9,10 @@ export const CUT = '…[cut]';
 const URL_CHARS_MAX = 2_048;
 /** Only this much of a URL is scanned. The rest is neither scanned nor kept. */
 const URL_SCANNED_CHARS_MAX = 4 * URL_CHARS_MAX;
-/** The depth to which URLs in parameters of URLs are redacted. Deeper ones are replaced as a whole. */
+/**
+ * The depth to which URLs inside parameters of other URLs are redacted. URLs that are nested deeper are replaced as a
+ * whole.
+ */
 const URL_DEPTH_MAX = 4;
 const TEXT_SCANNED_CHARS_MAX = 8_192;
 const HEADER_CHARS_MAX = 2_048;
@@ -20,7 +23,7 @@ const DATA_URL_CHARS = 64;
 /** Names of secrets, compared without case and punctuation. */
 const SECRET_NAMES =
   /^(x?(access|refresh|id|auth|csrf|xsrf|api|session|security|bearer|oauth|reset|login|magic|invite|verification|device|client|private|signing|app)*(token|secret|password|passwd|passphrase|pwd|passcode|apikey|key|jwt|signature|credentials?|assertion|sessionid|sid|auth|authorization|code|otp|pin|nonce|verifier))$|^(token|secret|pass|pw|sig|hmac|samlresponse|samlrequest|relaystate|phpsessid|jsessionid|aspsessionid|codeverifier|xamzsignature|xamzcredential|xamzsecuritytoken|xgoogsignature|xgoogcredential|awsaccesskeyid|ticket|session|state)$/;
-/** Matched anywhere in a name. */
+/** A name that contains one of these is secret. */
 const SECRET_PARTS = /token|secret|passw|apikey|credential|signature|sessionid/;
 
 /** Names that are secret as a URL parameter, but common words in text. */
@@ -124,10 +127,10 @@ function redactHeader(name: string, text: string): string {
 
 const URLS = /\b(?:https?|wss?|ftp):\/\/[^\s"'`<>\\)\]}]+/gi;
 const AUTH_SCHEMES = /\b(bearer|basic|digest|negotiate|token)(\s+)([a-z0-9+/=_.~-]{8,})/gi;
-/** Runs of the characters of a JSON Web Token; each run is scanned once. */
+/** Runs of characters that can occur in a JSON Web Token. Each run is scanned once. */
 const JWT_RUNS = /[\w.-]{16,}/g;
 const JWT_HEAD = /\beyJ[\w-]{6,}$/;
-/** `password: "x"`, `"token":"x"`, `api_key=x`, `Set-Cookie: a=b; c=d`. */
+/** Examples of matches: `password: "x"`, `"token":"x"`, `api_key=x`, `Set-Cookie: a=b; c=d`. */
 const CREDENTIAL_HEADERS =
   /\b(set-cookie2?|cookie2?|(?:proxy-)?authorization)(["']?\s*[:=]\s*)("[^"]*"|'[^']*'|[^\r\n]+)/gi;
 const PAIRS = /([\w.-]{2,64})(["']?\s*[:=]\s*)("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|[^\s,;&"'{}()[\]<>]+)/g;

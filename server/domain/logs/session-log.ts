@@ -12,11 +12,11 @@ import { TypedText } from './typed-text.ts';
 
 /** The last chunk is rewritten until it reaches this size, so that it compresses well. */
 const CHUNK_BYTES = 128 * 1024;
-/** If more than this is waiting, a write starts at once instead of within a second. */
+/** If more bytes than this are waiting, a write starts at once instead of within a second. */
 const WRITE_NOW_BYTES = 512 * 1024;
 /** While entries are being dropped, markers are written at intervals that grow to this maximum. */
 const MARKER_MS_MAX = 60_000;
-/** The method of the marker. Markers do not count against limits, so that they are always written. */
+/** The `method` of a marker. Markers do not count against limits, so that they are always written. */
 export const ENTRIES_DROPPED = 'Log.entriesDropped';
 
 /** Why entries are missing. */
@@ -59,7 +59,7 @@ export class SessionLog {
   readonly consoleUntilMs: number;
   /** Parses the commands that are still queued: they may contain typed text that must be redacted. */
   catchUp: () => void = () => {};
-  /** The number of the page that a target is, or that it belongs to. Set when the watcher starts. */
+  /** Returns the number of the page for a target that is a page or belongs to one. Set when the watcher starts. */
   pageOf: ((targetId: string) => number | undefined) | undefined;
   readonly #parts: SessionLogParts;
   readonly #used: Record<LogKind, { entries: number; bytes: number }>;

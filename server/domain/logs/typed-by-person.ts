@@ -1,6 +1,6 @@
-// Decides what to leave out of the log: of all entries while a person has control in a masked hand-off, and of the
-// entries for requests that began during that time. What the person typed may be in the query of an address, or in text
-// of the page.
+// Decides what is left out of log entries that may contain text that a person typed: all entries while a person has
+// control in a masked hand-off, and entries for requests that began during that time. The text may be in the query of
+// an address, or in text of the page.
 import type { Json, JsonObject } from '../../kit/json.ts';
 import { isObject } from '../../kit/json.ts';
 import { textAt, type UntrustedObject } from './values.ts';
@@ -10,13 +10,16 @@ const REMEMBERED_MAX = 10_000;
 const REQUEST_ID_CHARS_MAX = 200;
 const ADDRESS = /^[a-z][a-z0-9+.-]*:/i;
 const TEXTS: ReadonlySet<string> = new Set(['urlFragment', 'message', 'text', 'args']);
-/** A page may send what was typed in a header of any name, and its server may return it. */
+/** A page may send the typed text in a header with any name, and its server may return the text. */
 const HEADERS = /headers$/i;
 
 export class TypedRequests {
   readonly #ids = new Set<string>();
 
-  /** Whether the event, or its request, began in a hand-off. `isCovered`: the hand-off is in progress. */
+  /**
+   * Whether the event, or the request that it belongs to, began in a masked hand-off. `isCovered` means that such a
+   * hand-off is in progress.
+   */
   isTyped(params: UntrustedObject, isCovered: boolean): boolean {
     const id = textAt(params, 'requestId')?.slice(0, REQUEST_ID_CHARS_MAX);
     if (isCovered && id !== undefined) this.#remember(id);
@@ -30,7 +33,7 @@ export class TypedRequests {
   }
 }
 
-/** Removes the queries of addresses, and the headers and texts of the page. */
+/** Removes the queries of addresses, all headers, and texts of the page. */
 export const withoutTyped = (params: JsonObject): JsonObject =>
   Object.fromEntries(
     Object.entries(params).flatMap(([name, value]) => {

@@ -12,8 +12,8 @@ const CHARS_MAX = 512;
 const LEAVES_MAX = 200;
 const ADDRESS = /^[a-z][a-z0-9+.-]*:\/\/|^(?:[a-z0-9-]+\.)+[a-z]{2,}(?:[:/]|$)/i;
 /**
- * Matches passed text that is redacted. Selectors, paths and code are also passed to functions, and must not be
- * redacted in URLs.
+ * Matches text passed to functions that is redacted. Selectors, paths and code are also passed to functions, but must
+ * not be redacted in URLs, so they do not match.
  */
 const PASSED_SECRET = /^(?=.*[\d!@$%^&*+?~])[^/<>{}[\]();=#.\s][^/<>{}[\]();]*$/u;
 const ORDINARY = /^[\p{L}\s.,'’-]*$/u;
@@ -21,7 +21,7 @@ const ORDINARY = /^[\p{L}\s.,'’-]*$/u;
 export class TypedText {
   readonly #typed = new TextMemory(TYPED_MAX, isDistinctive);
   readonly #passed = new TextMemory(PASSED_TEXTS_MAX, text => isDistinctive(text) && PASSED_SECRET.test(text));
-  /** Lines that were typed with other commands in between. */
+  /** Lines of text, even if other commands were sent while they were typed. */
   readonly #lines = new TextMemory(LINES_MAX, isDistinctive);
   /** Characters typed so far, by channel. */
   readonly #keys = new Map<string, { word: string; line: string }>();
@@ -108,7 +108,7 @@ class TextMemory {
     if (this.#encodings.size > this.#max && oldest !== undefined) this.#encodings.delete(oldest);
   }
 
-  /** Replaces a text with its extension while it is being typed. */
+  /** Replaces a remembered text with the longer text when another character has been typed. */
   grow(before: string, text: string): void {
     if (this.#isDistinctive(text)) this.#encodings.delete(before);
     this.add(text);
@@ -120,7 +120,7 @@ class TextMemory {
     return false;
   }
 
-  /** Redacts longer encodings first, because one may contain another. */
+  /** Redacts the remembered texts. Longer encodings are redacted first, because one encoding may contain another. */
   redact(text: string): string {
     const encodings = [...this.#encodings.values()].flat().filter(encoding => text.includes(encoding));
     return encodings

@@ -19,7 +19,7 @@ const NO_BODIES = { maxTotalBufferSize: 0, maxResourceBufferSize: 0, maxPostData
 export interface LogWatcherParts {
   readonly book: LogBook;
   readonly pages: PageNumbers;
-  /** Whether to log the console. Pages can detect that it is observed, so the operator can turn this off. */
+  /** Whether to log the console. Pages can detect that their console is observed, so the operator can turn this off. */
   readonly console: boolean;
   readonly clock: Clock;
 }

@@ -69,7 +69,7 @@ export class Mail {
   }
 
   /**
-   * Writes the e-mail in a transaction, after which the caller calls `send`.
+   * Writes the e-mail in the caller's transaction. The caller calls `send` afterwards.
    * @throws Fault `rate_limited`
    */
   async write(

@@ -57,8 +57,8 @@ export class BrowserTools {
   }
 
   /**
-   * Calls a tool. The input has been validated for it. A failure is returned as a result that describes it for the
-   * model.
+   * Calls a tool. The input has already been validated for this tool. A failure is returned as a result that describes
+   * the failure for the model.
    */
   async call(caller: AgentCaller, name: BrowserToolName, input: unknown, options: ToolOptions): Promise<ToolResult> {
     return this.#refusalsAsResults(() => {
@@ -198,7 +198,10 @@ export class BrowserTools {
     );
   }
 
-  /** Throws if the session has ended. The browser ends slightly before the status of the session changes. */
+  /**
+   * Throws if the session has ended. Waits briefly, because the browser ends slightly before the status of the session
+   * changes.
+   */
   async #throwIfEnded(caller: AgentCaller, id: string): Promise<void> {
     const running = async (): Promise<undefined> => void (await this.#assertRunning(caller, id));
     await until(END_WAIT_MS, `session ${id} to end`, running, END_POLL_MS).catch(error => {

@@ -21,14 +21,17 @@ export interface HandOversParts {
   readonly publicUrl: string;
 }
 
-/** Maximum number of remembered hand-offs. Beyond it, a repeated call requests a new hand-off. */
+/**
+ * Maximum number of remembered hand-offs. Beyond it, the oldest is forgotten, and a repeated call may request a new
+ * hand-off.
+ */
 const UNREPORTED_MAX = 1_000;
 
 export class HandOvers {
   readonly #parts: HandOversParts;
   /**
    * The hand-off of each session, until its end has been reported. Lost if the process ends; a repeated call then
-   * requests a new hand-off.
+   * requests a new hand-off, unless the earlier one is still open.
    */
   readonly #unreported = new Map<SessionId, HandoffId>();
 
@@ -38,7 +41,7 @@ export class HandOvers {
 
   /**
    * Requests a hand-off. A repeated call refers to the same hand-off until its end has been reported, because clients
-   * of 2025 repeat the call after they have opened the address.
+   * of the 2025 protocol repeat the call after they have opened the address.
    */
   async ask(
     caller: AgentCaller,
@@ -62,8 +65,8 @@ export class HandOvers {
   }
 
   /**
-   * Requests a new hand-off. Anyone who has the link can claim it, once, in one browser. Without `link`, a member who
-   * signs in can claim it.
+   * Requests a new hand-off. With `link`, anyone who has the link can claim the hand-off, once, in one browser.
+   * Otherwise, a member who signs in can claim it.
    */
   async #asked(
     caller: AgentCaller,
@@ -140,7 +143,10 @@ export class HandOvers {
   }
 }
 
-/** How many of the newest hand-offs are searched. More than one, because a viewer may have taken control since then. */
+/**
+ * How many of the newest hand-offs are searched. More than one, because a viewer who has taken control since then has a
+ * newer one.
+ */
 const NEWEST_SEARCHED = 20;
 
 function described(row: HandoffRow): ToolResult {

@@ -72,7 +72,7 @@ export class OperationTools {
     });
   }
 
-  /** Continues a call after the person was shown the address. */
+  /** Continues a call after the person was shown the address to open. */
   resume(caller: AgentCaller, { kind, id }: Pending, answer: PersonAnswer, signal: AbortSignal): Promise<ToolResult> {
     return refusalsAsResults(async () => {
       if (answer === 'accept') return this.#result(caller, kind, id, PERSON_WAIT_SECONDS_MAX, signal);
@@ -131,7 +131,7 @@ export class OperationTools {
       const { action } = await actions.prepare(caller, caller.applicationId, id, request, idempotencyKey);
       return awaitingApproval(action);
     } catch (error) {
-      // The call was repeated, by a client that was asked to open the address or by a model.
+      // The call was repeated: by a client that had first been asked to open the address, or by a model.
       const jobId = isFault(error, 'already_prepared') ? Object(error.details).jobId : undefined;
       if (typeof jobId !== 'string') throw error;
       return this.#decided(caller, jobId, PERSON_WAIT_SECONDS_MAX, signal);

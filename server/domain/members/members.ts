@@ -61,7 +61,7 @@ export class Members {
     return view(row, own);
   }
 
-  /** Removes a member, or the caller. */
+  /** Removes another member, or the caller, from the application. */
   async remove(caller: HumanCaller, appId: string, accountId: string): Promise<void> {
     const isOwn = accountId === caller.accountId;
     const { id } = await this.#parts.applications.require(caller, appId, isOwn ? 'read' : 'members');

@@ -40,7 +40,7 @@ export interface PolicyOptions {
 export interface NetworkEngine {
   policy(options: PolicyOptions): EgressPolicy;
   hostMatcher(rules: HostRules): (hostname: string) => boolean;
-  /** Refuses every connection, giving as the reason that the budget is used up. */
+  /** The policy that refuses every connection, with the reason that the budget is used up. */
   readonly usedUp: EgressPolicy;
   readonly pools: readonly ProxyPool[];
   readonly blocksAds: boolean;
@@ -125,8 +125,8 @@ export class Network implements Watcher {
   }
 
   /**
-   * Returns the time zone of the operator's proxy as an environment variable for the start of the browser, as for a
-   * time zone that the caller requests.
+   * Returns the time zone of the operator's proxy as an environment variable for the start of the browser. A time zone
+   * that the caller requests is passed in the same way.
    */
   async prepare(row: SessionRow): Promise<Preparation | undefined> {
     const { timeZone } = storedNetwork(row);

@@ -15,13 +15,13 @@ export interface StoredProxy {
 }
 
 export interface ProxyPool {
-  /** The name in events. */
+  /** The name of the pool in events. */
   readonly name: string;
   /** ISO 3166 alpha-2, upper case. */
   readonly country: string;
   readonly state?: string | undefined;
   readonly city?: string | undefined;
-  /** One of them is chosen for each session, and the choice does not change. */
+  /** The proxies of the pool. One is chosen for each session, and the choice does not change. */
   readonly proxies: readonly [StoredProxy, ...StoredProxy[]];
   /** The time zone of sessions whose connections all go through this pool, unless they set their own. */
   readonly timeZone?: string | undefined;

@@ -1,5 +1,6 @@
 // Converts the proxy rules of a create into the routes of its session. Before anything is started, all rules are
-// validated and a pool is found for each. Routes contain passwords, so they are stored only in encrypted form.
+// validated, and a pool is found for each rule that needs one. Routes contain passwords, so they are stored only in
+// encrypted form.
 import type { Issue } from '../../../contract/common.ts';
 import type { CreateSession } from '../../../contract/sessions.ts';
 import type { SessionId } from '../../kit/ids.ts';
@@ -23,7 +24,7 @@ export interface ProxyParts {
 
 export interface Routes {
   readonly routes: readonly Route[];
-  /** The time zone of the pool that all connections go through. */
+  /** If all connections go through one pool, the time zone of that pool. */
   readonly timeZone?: string | undefined;
 }
 

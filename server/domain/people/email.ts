@@ -3,7 +3,7 @@
 import { EMAIL_CHARACTERS_MAX } from '../../../contract/sign-in.ts';
 import { invalidRequest } from '../faults.ts';
 
-/** One @, a host with a dot or `localhost`, and no character that ends or separates fields of a mail header. */
+/** One `@`, a host name of one or more labels, and no character that ends or separates fields of a mail header. */
 const FORM = /^[^\s@<>"(),:;\\\p{Cc}]{1,64}@[a-z0-9-]+(\.[a-z0-9-]+)*$/u;
 
 export function cleanEmail(text: string): string {

@@ -90,7 +90,7 @@ export class HumanSessions {
     this.#dropped(ended);
   }
 
-  /** Ends all sessions of the account except `allBut`, or all of them if it is undefined. */
+  /** Ends all sessions of the account except `allBut`. If `allBut` is undefined, ends all of them. */
   async endOthers(accountId: AccountId, allBut: HumanSessionId | undefined): Promise<void> {
     this.#dropped(await this.#parts.store.humanSessions.revoke(accountId, { allBut }, this.#parts.clock.now()));
   }

@@ -150,7 +150,10 @@ export class OwnAccount {
     return this.#parts.secondFactors.begin(await this.#get(accountId));
   }
 
-  /** Returns the recovery codes, and a new cookie if the code is the strongest proof that the account can give. */
+  /**
+   * Confirms the app. Returns the recovery codes, and a new cookie if the code is the strongest proof that the account
+   * can give.
+   */
   async confirmTotp(caller: HumanCaller, code: string): Promise<{ recoveryCodes: string[]; cookie?: Secret }> {
     const { secondFactors, sessions } = this.#parts;
     const takeBack = await this.#failures.take(caller.accountId);

@@ -1,4 +1,4 @@
-// Secrets for single-use links with which a person takes over an account: the one created at the first start, or one
+// Secrets for single-use links with which a person sets up an account: the account created at the first start, or one
 // whose password was lost. The secret is in the fragment of the link, which browsers never send to a server.
 import { createHash, randomBytes } from 'node:crypto';
 import type { Store } from '../../engines/store/store.ts';

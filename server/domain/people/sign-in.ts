@@ -54,7 +54,7 @@ const SECOND_FACTOR_MS = 10 * MINUTE_MS;
 
 export type Registration = 'open' | 'invite' | 'closed';
 
-/** A step of a sign-in. Contains the cookie if the sign-in is complete. */
+/** The result of a step of a sign-in. Contains the cookie if the sign-in is complete. */
 export interface SignInStep {
   readonly result: SignInResult;
   readonly cookie?: Secret;
@@ -246,8 +246,8 @@ export class SignIn {
   }
 
   /**
-   * Limits the failed attempts for this name from this address, and for the address. Attempts in progress count as
-   * failures. An attempt for which there was no place has had no effect and does not count.
+   * Limits the failed attempts from this address, for this name and in total. Attempts in progress count as failures.
+   * An attempt that was refused with `PlacesFull` has had no effect and does not count.
    */
   async #limited<T>(name: string, source: RequestSource, attempt: () => Promise<T>): Promise<T> {
     const takeBack = await takeAll([this.#ofAddress, source.ip], [this.#ofAccount, `${name} ${source.ip}`]);

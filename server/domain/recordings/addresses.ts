@@ -1,4 +1,5 @@
-// Addresses of stored parts of recordings, and the data behind them. They work without a credential until they expire.
+// Addresses of stored parts of recordings, and the data behind them. The addresses work without a credential until they
+// expire.
 import type { Artifacts } from '../../engines/artifacts/artifacts.ts';
 import type { ArtifactKey } from '../../engines/artifacts/keys.ts';
 import type { ApplicationId, SessionId } from '../../kit/ids.ts';

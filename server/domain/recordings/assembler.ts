@@ -153,7 +153,7 @@ const canvasOf = (segments: readonly SegmentRow[]) => ({
   height: Math.max(...segments.map(({ height }) => height)),
 });
 
-/** During a gap, the last frame before it is held. Before the first segment, the first frame is held. */
+/** During a gap, the last frame before the gap is shown. Before the first segment, the first frame is shown. */
 function piecesOf(segments: readonly SegmentRow[], fragments?: ReadonlyMap<number, Fragment>): Mp4Segment[] {
   return segments.map((segment, index) => {
     const next = segments[index + 1];

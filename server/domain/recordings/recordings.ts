@@ -38,9 +38,11 @@ export interface RecordingsParts extends Pick<Runtime, 'clock' | 'host'> {
   readonly pictureKey: RecordingKeys['picture'];
   /** Undefined if the session is not running in this process. */
   readonly newestPicture: (session: SessionId) => Buffer | undefined;
-  /** Called when the recording of the session is requested. Resolves when the recording is stored. */
+  /**
+   * Called when the recording of the session is requested. Resolves when the segments that were held back are stored.
+   */
   readonly markWatched: (session: SessionId) => Promise<void>;
-  /** Waits until the whole recording of an ended session is stored. False if it is not stored. */
+  /** Resolves with true when the whole recording of an ended session is stored, or with false if it was not stored. */
   readonly settled: (session: SessionId) => Promise<boolean>;
   readonly addresses: Addresses;
   /** Length of a full segment. */

@@ -92,7 +92,7 @@ export class RecordingStorage implements RecordingSink {
     return known;
   }
 
-  /** Returns the number of the run with this init segment. All segments of one size share it. */
+  /** Returns the number of the run with this init segment. All segments with the same frame size share a run. */
   async #run(app: ApplicationId, session: SessionId, page: number, init: Buffer): Promise<number> {
     const { rows, artifacts, keys } = this.#parts;
     const checksum = createHash('sha256').update(init).digest('hex');

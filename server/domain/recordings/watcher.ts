@@ -60,7 +60,7 @@ async function attend(parts: RecordingWatcherParts, live: LiveSession, row: Sess
       recording.target(target, page, { at: pages.appearedAt(target.id) ?? clock.now() });
     },
   });
-  // Pages that an earlier process recorded and that no longer exist have ended.
+  // Ends the recording of pages that an earlier process recorded and that no longer exist.
   await recording.settle(present);
   return {
     leave: async () => {

@@ -21,7 +21,7 @@ const ACTORS: Readonly<Record<EndReason, Actor['kind']>> = {
   credit_exhausted: 'service',
 };
 
-/** Used if the code that ends the session gives no detail. */
+/** The detail of an end for which the code that ends the session gives no detail. */
 const WORDS: Readonly<Partial<Record<EndReason, string>>> = {
   released: 'a caller released it',
   client_disconnected: 'the last client disconnected, and none returned in time',

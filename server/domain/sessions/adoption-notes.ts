@@ -11,8 +11,8 @@ import type { SessionId } from '../../kit/ids.ts';
 /** A server that is still running this long after an adoption is stable: the adoption has not ended it. */
 export const STABLE_MS = 30_000;
 /**
- * A server may also be ended by a cause that leaves no note (SIGKILL, out of memory, power loss), but not this often in
- * a row.
+ * A server may also end for a reason that leaves no note (SIGKILL, out of memory, power loss). After this many attempts
+ * in a row, the adoption is considered to be the reason.
  */
 export const ATTEMPTS_MAX = 5;
 const REASON_CHARS_MAX = 500;

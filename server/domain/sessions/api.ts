@@ -29,7 +29,10 @@ export interface SessionRequest {
   readonly warnings: readonly Warning[];
 }
 
-/** Settings of the create that a watcher checks, as given, without empty lists. Never stored in this form. */
+/**
+ * Settings of the create that a watcher checks, as the caller sent them but without empty lists. Never stored in this
+ * form.
+ */
 export interface WatcherSettings extends SettingsAt<'check'> {
   readonly caCertificates?: readonly string[];
   readonly proxies?: NonNullable<CreateSession['proxies']>;
@@ -61,15 +64,18 @@ export interface SessionChange {
   readonly timeout?: number;
 }
 
-/** How to handle a create, besides what it requests. */
+/** Options of a create that are not part of its body. */
 export interface CreateOptions {
-  /** Aborted when the caller disconnects. A create that has not been placed yet then ends. A placed session is kept. */
+  /**
+   * Aborted when the caller disconnects. A create that has not been placed yet is then given up. A placed session is
+   * kept.
+   */
   readonly signal: AbortSignal;
   /** Seconds that the create may wait in the queue. If absent, the create is refused at once when there is no room. */
   readonly waitSeconds?: number;
   /**
-   * Set in a fleet if the host that received the request keeps its place in the line. This host then refuses the create
-   * instead of queueing it.
+   * Set in a fleet if the host that received the request holds a place in the line for this create. This host then
+   * refuses the create instead of queueing it.
    */
   readonly line?: LineTicket;
   /** Present when the request has an `Idempotency-Key`. */

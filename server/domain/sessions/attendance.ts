@@ -4,15 +4,15 @@ import type { SessionEnd } from '../../engines/store/rows/sessions.ts';
 import type { LaunchSettings } from './settings.ts';
 
 /**
- * The time limit for commands to a browser whose end has been decided. A create may wait 15 s for the data that is
- * saved in this time.
+ * The time limit for commands to a browser whose end has been decided. Another create may wait 15 s for the data that
+ * is saved in this time.
  */
 export const BEFORE_SHUT_DOWN_MS = 10_000;
 export const SHUT_DOWN_MS = 6_000;
 
 export interface Preparation extends Omit<LaunchSettings, 'locale'> {
   readonly mounts?: readonly ReadOnlyMount[];
-  /** Writes files into the folder before the browser runs in it. */
+  /** Writes files into the folder of the box before the browser runs in it. */
   fill?(place: FillPlace, signal: AbortSignal): Promise<void>;
 }
 

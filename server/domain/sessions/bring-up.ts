@@ -14,7 +14,7 @@ import { claimSettings, launchSettings } from './settings.ts';
 import type { WarmPool } from './warm-pool.ts';
 import type { Watchers } from './watchers.ts';
 
-/** The maximum duration of a create. */
+/** Time limit for starting or adopting the browser of a session. */
 export const BROWSER_START_MS = 30_000;
 
 export interface BringUpParts extends Pick<Runtime, 'clock' | 'log' | 'trace'> {
@@ -34,10 +34,7 @@ export class BringUp {
     this.#parts = parts;
   }
 
-  /**
-   * Refuses a create if little disk space is left, while there is still enough for the sessions that are already
-   * running.
-   */
+  /** Refuses a create if little disk space is left, so that the sessions that are already running still have enough. */
   async assertDiskRoom(): Promise<void> {
     const refused = diskFull(await this.#parts.browserHost.slots.diskRoom());
     if (refused) throw refused;
@@ -81,7 +78,8 @@ export class BringUp {
         pool.noteStart(true);
         return booted;
       } catch (error) {
-        // Something that the caller has put into the browser, such as an extension, may have kept it from starting.
+        // Not counted if the caller has put something into the browser, such as an extension, that may have kept it
+        // from starting.
         if (!needsOwnBrowser && !isCallerGone(signal)) pool.noteStart(false);
         throw error;
       }
@@ -89,8 +87,8 @@ export class BringUp {
   }
 
   /**
-   * The box is written to the row in the same statement as RUNNING. Until then, a later process removes the box instead
-   * of adopting it.
+   * Takes over a claimed warm browser. Its box is written to the row by the statement that sets the status to RUNNING.
+   * Until then, a later process removes the box instead of adopting it.
    */
   #claimed(row: SessionRow, warm: BootedBrowser): BootedBrowser {
     warm.box.raisePriority();

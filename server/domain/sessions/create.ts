@@ -70,7 +70,7 @@ export interface CreatesParts extends Runtime {
   readonly watchers: Watchers;
   /** Whether another host has a free slot. */
   readonly hasRoomElsewhere: () => boolean;
-  /** Whether other hosts share the database, so that their callers may wait for a slot of this host. */
+  /** Whether other hosts share the database. If so, callers of those hosts may wait for a slot of this host. */
   readonly isInFleet: () => boolean;
   /** Called when a create that waited in the line of the fleet was placed. */
   readonly onLeftLine: () => void;
@@ -220,7 +220,7 @@ export class Creates {
   // ---- the browser ---------------------------------------------------------------------------------------------------
 
   /**
-   * Takes the session from PENDING to RUNNING. A release during the start cancels it, and the create returns the
+   * Takes the session from PENDING to RUNNING. A release during the start cancels the start, and the create returns the
    * released session.
    */
   async #start(row: SessionRow): Promise<SessionRow> {
@@ -299,8 +299,8 @@ export class Creates {
   }
 
   /**
-   * Gives browsers that are still starting a short time and then ends them, because the next server does not adopt a
-   * browser that is still starting.
+   * Waits a short time for browsers that are still starting and then ends them, because the next server does not adopt
+   * a browser that is still starting.
    */
   async finish(): Promise<void> {
     const { starting, endings } = this.#parts;

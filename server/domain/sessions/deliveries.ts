@@ -43,7 +43,10 @@ export class Deliveries {
     });
   }
 
-  /** Returns the open session whose response this client did not receive, so that this request delivers it. */
+  /**
+   * Returns the open session of an earlier create whose response this client did not receive. The response to this
+   * request delivers it.
+   */
   async claim(key: KeyId, { digest, isResend }: Delivery): Promise<SessionRow | undefined> {
     if (!isResend) return undefined;
     await Promise.all(this.#writing);

@@ -14,7 +14,7 @@ import type { Starting } from './starting.ts';
 import type { Watchers } from './watchers.ts';
 
 const BOX_END_WAIT_MS = 1_000;
-/** How long an end waits for the host of the session to carry it out. */
+/** How long to wait for the host of the session to carry out an end. */
 const OTHER_HOST_MS = 20_000;
 const OTHER_HOST_POLL_MS = 250;
 
@@ -114,8 +114,8 @@ export class Endings {
   }
 
   /**
-   * Called when another host has ended the session in its row because it considered this host lost. What is still
-   * running here is ended without an event.
+   * Called when another host has ended the session in its row because it considered this host lost. A browser that is
+   * still running here is ended without an event.
    */
   async #endedBefore(id: SessionId): Promise<SessionRow | undefined> {
     const { rows, lives, starting, watchers, log } = this.#parts;

@@ -31,7 +31,7 @@ interface Reading {
   page?: ChangedPage;
   readsLeft: number;
   saved?: LastPageRow;
-  /** The address in the saved row, as the browser reported it. */
+  /** The address in the saved row before redaction, as the browser reported it. */
   savedUrl?: string;
   /** The address at the end of a hand-off in which the session was hidden. */
   hiddenUrl?: string;
@@ -114,7 +114,7 @@ async function pageOf({ live, hiddenUrl }: Reading, page: ChangedPage): Promise<
   const { id, browser, secrets, cover } = live;
   const isHidden = cover !== undefined || page.url === hiddenUrl;
   const read = within(TITLE_MS, 'the title of the last page', () => browser.titleOf(page));
-  // A page may copy what a person types into its title or its address.
+  // A page may show text that a person typed in its title or its address.
   const title = isHidden ? undefined : await read.catch(() => undefined);
   const shown = title === undefined || isAddress(title, page.url) ? '' : secrets.clean(title);
   const pageTitle = boundedText(shown, TITLE_CHARACTERS_MAX);

@@ -57,7 +57,7 @@ type Call = (one: Attendance) => Promise<void> | void | undefined;
 export interface AttachedClient {
   /** Whether the client keeps the session alive. The session's own extensions do not. */
   readonly counts: boolean;
-  /** Closes its socket and its channel. */
+  /** Closes the client's socket and channel. */
   disconnect(close: ClientClose): Promise<void>;
 }
 
@@ -73,7 +73,7 @@ export class LiveSession {
   tap: CommandTap | undefined;
   /** Secrets that the service typed into pages of the session. They are shown to nobody. */
   readonly secrets = new SecretTexts();
-  /** Filled by the watcher that listens to the browser. */
+  /** Content types of documents. Filled by the watcher that listens to the browser. */
   readonly responseTypes = new ResponseTypes();
   #cover: Cover | undefined;
   readonly #coverListeners = new Set<(cover: Cover | undefined) => void>();

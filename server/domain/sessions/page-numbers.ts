@@ -98,7 +98,7 @@ export class SessionPages {
       try {
         await rows.add(applicationId, id, pages);
       } catch (error) {
-        // Written together with the next page.
+        // These pages are written together with the next page.
         this.#unwritten = [...pages, ...this.#unwritten];
         log.warn('session.pages_not_written', { sessionId: id, reason: reason(error) });
         return;

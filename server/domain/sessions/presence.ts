@@ -1,6 +1,6 @@
-// Counts the clients of a session and writes each change to its row, in order. A connecting client clears the timers;
-// the disconnect of the last one starts the grace period. The due time in the row is what ends the session; see
-// expire.ts.
+// Counts the clients of a session and writes each change to its row, in order. When a client connects, the timers are
+// cleared; when the last client disconnects, the grace period starts. The due time in the row is what ends the session;
+// see expire.ts.
 import type { SessionRows } from '../../engines/store/rows/sessions.ts';
 import { plus } from '../../kit/clock.ts';
 import type { SessionId } from '../../kit/ids.ts';
@@ -49,8 +49,8 @@ export class Presence {
   }
 
   /**
-   * Called when a hold is closed. Starts the grace period of a session without clients, and returns when it ends, in
-   * milliseconds since the epoch.
+   * Called when a hold is closed. Starts the grace period of a session without clients. Returns the time at which the
+   * grace period ends, in milliseconds since the epoch.
    */
   startGrace(): number {
     const { clock, graceMs, scheduleExpiry } = this.#parts;

@@ -15,7 +15,7 @@ export interface SessionSearch {
   readonly words?: readonly string[];
 }
 
-/** `user_metadata[` and likely misspellings of it, such as `metadata[`. */
+/** Matches `user_metadata[` and likely misspellings of it, such as `metadata[`. */
 const TERM_START = /^\s*(user_metadata|\w+\[)/;
 
 /** Parses metadata terms or words. A text that begins like a term is parsed as terms. */
@@ -29,7 +29,10 @@ export function parseSessionQuery(text: string): SessionSearch {
   return { words };
 }
 
-/** `user_metadata['a']['b']:'c' AND user_metadata['d']:'e'`; inside quotes, `\'` and `\\` stand for `'` and `\`. */
+/**
+ * Parses terms such as `user_metadata['a']['b']:'c' AND user_metadata['d']:'e'`. Inside quotes, `\'` and `\\` stand for
+ * `'` and `\`.
+ */
 export function parseMetadataQuery(text: string): MetadataTerm[] {
   const reader = new Reader(text);
   const terms = [reader.term()];
@@ -105,13 +108,13 @@ class Reader {
   }
 }
 
-/** `RUNNING` or `RUNNING,PENDING`. */
+/** Parses a list such as `RUNNING` or `RUNNING,PENDING`. */
 export function parseStatuses(text: string): SessionStatus[] {
   const words = text.split(',').map(word => word.trim());
   return [...new Set(words.map(statusNamed))];
 }
 
-/** `crashed` or `crashed,out_of_memory`. */
+/** Parses a list such as `crashed` or `crashed,out_of_memory`. */
 export function parseEndReasons(text: string): EndReason[] {
   return text.split(',').map(word => {
     const reason = END_REASONS.find(known => known === word.trim());

@@ -128,7 +128,7 @@ export class SessionService implements Sessions {
     throw sessionNotRunning(row.id, current?.status ?? row.status);
   }
 
-  /** Returns the new end of the session. `timeout` counts from the creation, as in a create. */
+  /** Returns the new expiry time of the session. `timeout` counts from the creation of the session, as in a create. */
   async #newExpiry(row: SessionRow, timeout: number, now: Date): Promise<Date> {
     const limits = await this.#parts.limits.effective(row.applicationId);
     const expiresAt = plus(row.createdAt, 1000 * timeoutSeconds(limits, timeout));

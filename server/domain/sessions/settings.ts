@@ -1,6 +1,6 @@
 // The table of browser settings: where each field of `browserSettings` takes effect. The settings that a row keeps,
-// those that a browser is started with, and those that a create warns about or refuses are all derived from it. A
-// setting that is missing from the table does not compile.
+// those that a browser is started with, and those that a create warns about or refuses are all derived from it. If a
+// setting is missing from the table, the code does not compile.
 
 import { type BrowserSettings, type Engine, VIEWPORT_DEFAULT } from '../../../contract/sessions.ts';
 import type { Browser } from '../../engines/browser/browser.ts';
@@ -8,10 +8,10 @@ import { isObject, type JsonObject } from '../../kit/json.ts';
 
 /** The settings with which Chromium is started. Sessions with equal launch settings can use the same warm browser. */
 export interface LaunchSettings {
-  /** Absent: `chromium`. */
+  /** If absent, `chromium`. */
   readonly engine?: Engine;
   /**
-   * Takes more than a switch: Chromium also needs an environment variable and a file of texts, which is created for the
+   * A switch is not enough: Chromium also needs an environment variable and a file of texts, which is created for the
    * locale.
    */
   readonly locale?: string;
@@ -35,7 +35,7 @@ type Effect<Value> =
   | { readonly at: 'claim'; readonly claim: (value: Value) => Partial<ClaimSettings> }
   /** Read from the session's row by a watcher. */
   | { readonly at: 'watcher' }
-  /** Checked by a watcher before the session exists. The row keeps the watcher's form of the setting. */
+  /** Checked by a watcher before the session exists. The row stores the setting in the form that the watcher returns. */
   | { readonly at: 'check' }
   /** Merged into another setting while the request is read. */
   | { readonly at: 'alias' }
@@ -96,7 +96,7 @@ const KEPT_AT: ReadonlySet<Place> = new Set(['launch', 'claim', 'watcher']);
 /** The settings of a session that its row stores as given. */
 export type KeptSettings = SettingsAt<'launch' | 'claim' | 'watcher'>;
 
-/** The same table with a type for loops, in which the entry for any name accepts the value for that name. */
+/** The same table, typed for use in loops: the entry for any name accepts the value for that name. */
 const TABLE: { readonly [N in Name]: AnySetting<Values[N]> } = SETTINGS;
 const NAMES = Object.keys(SETTINGS) as readonly Name[]; // TypeScript widens the keys
 
@@ -191,5 +191,8 @@ export function joinLaunchSettings(parts: readonly LaunchSettings[]): LaunchSett
 /** The launch settings of an empty create on an installation with this engine. */
 export const defaultLaunch = (engine: Engine): LaunchSettings => launchSettings({ engine });
 
-/** Returns a text that is equal for equal settings, because members are always in the order above. */
+/**
+ * Returns a text that is equal for equal settings, because `joinLaunchSettings` always adds the members in the same
+ * order.
+ */
 export const fingerprint = (launch: LaunchSettings): string => JSON.stringify(launch);

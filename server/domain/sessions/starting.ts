@@ -16,7 +16,7 @@ export class Starting {
   readonly #starts = new Map<SessionId, Start>();
   readonly #onSettled: () => void;
 
-  /** `onSettled` is called when a start is over, whether it succeeded or not. */
+  /** `onOver` is called when a start is over, whether it succeeded or not. */
   constructor(onOver: () => void) {
     this.#onSettled = onOver;
   }

@@ -20,7 +20,10 @@ const BACKOFF_MIN_MS = 1_000;
 const BACKOFF_MAX_MS = 60_000;
 /** Consecutive failed starts after which /readyz reports that browsers do not start. */
 const UNHEALTHY_FAILURES = 3;
-/** How long failed starts count if nothing is started ahead: only a create can then show that browsers start again. */
+/**
+ * How long failed starts count if no browsers are started ahead, because only a create can then show that browsers
+ * start again.
+ */
 const FAILURE_MEMORY_MS = 60_000;
 
 interface Waiting {
@@ -108,7 +111,7 @@ export class WarmPool {
     if (!isGood) this.#failedAt = this.#parts.clock.now();
   }
 
-  /** A browser with these settings, which the caller then owns. Undefined if there is none. */
+  /** Returns a browser with these settings, which the caller then owns. Undefined if there is no such browser. */
   async claim(launch: LaunchSettings, signal: AbortSignal): Promise<BootedBrowser | undefined> {
     if (this.#parts.size === 0) return undefined;
     this.#parts.claims.add();
@@ -177,9 +180,10 @@ export class WarmPool {
   }
 
   /**
-   * Whether there is a processor for another start. One browser is started at a time, and none while a session is being
-   * started, because the session needs the processor time. Under continuous demand, every create would then have to
-   * start its own browser, so each processor starts one instead, including browsers for creates.
+   * Whether another browser may be started now. Normally, one browser is started at a time, and none while a session is
+   * being started, because the session needs the processor time. Under continuous demand, every create would then have
+   * to start its own browser. Therefore, one browser per processor is started at a time in this case, counting those
+   * for creates.
    */
   #hasFreeProcessor(): boolean {
     const { starting, claims, processors } = this.#parts;

@@ -13,14 +13,15 @@ import type { Attendance, Preparation, Remains } from './attendance.ts';
 import type { LiveSession } from './live.ts';
 import { joinLaunchSettings } from './settings.ts';
 
-/** The time limit for `salvage`, which only moves files. Longer work is done later from rows. */
+/** The time limit for `salvage`, which only moves files. Longer work is recorded in rows and done later. */
 const SALVAGE_MS = 30_000;
 
 export interface Watcher {
   /** The key of the watcher's part of `SessionRow.settings`. */
   readonly name: string;
   /**
-   * If true, the other watchers attend only after this one, because it determines what they must hide from the start.
+   * If true, the other watchers attend only after this one, because it determines what the others must hide from the
+   * start.
    */
   readonly attendsFirst?: true;
   /**
@@ -40,13 +41,13 @@ export interface Watcher {
   prepare?(row: SessionRow, signal: AbortSignal): Promise<Preparation | undefined>;
   /**
    * Called when the browser runs and before a client connects, also after an adoption. After those that attend first,
-   * watchers are called in order and run concurrently: what one does before its first await is done before the next is
-   * called. If one fails, the start fails.
+   * the other watchers are called in order and run concurrently: what a watcher does before its first `await` is done
+   * before the next watcher is called. If one fails, the start fails.
    */
   attend?(live: LiveSession, row: SessionRow, signal: AbortSignal): Promise<Attendance | undefined>;
   /**
    * Called after every end, also for a session of a previous process. All processes of the box have ended, and its
-   * untrusted folder is about to be removed. Must be safe to repeat, because the process may die before the end is
+   * untrusted folder is about to be removed. Must be safe to repeat, because the server may die before the end is
    * written.
    */
   salvage?(row: SessionRow, remains: Remains): Promise<void>;

@@ -41,7 +41,7 @@ export interface SigningKeysParts {
 export class SigningKeys {
   readonly #parts: SigningKeysParts;
   #signer: Signer | undefined;
-  /** By kid. */
+  /** Trusted public keys by `kid`. */
   readonly #trusted = new Map<string, PublicKey>();
 
   constructor(parts: SigningKeysParts) {
@@ -65,7 +65,7 @@ export class SigningKeys {
     return this.#parts.engine.verified(jws, typ, new Map(keys.map(({ kid, jwk }) => [kid, jwk])));
   }
 
-  /** Returns the id of the new active key. */
+  /** Creates a new active key and returns its id. */
   async rotate(): Promise<{ readonly kid: string }> {
     await this.#standing();
     const row = await this.#newRow();

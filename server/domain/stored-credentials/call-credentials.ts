@@ -1,4 +1,4 @@
-// The credential of one HTTP call: opened for a host that it may be sent to, and counted.
+// The credential of one HTTP call: it is opened for a host that it may be sent to, and its use is counted.
 import type { HttpBinding } from '../../../contract/configured-operations.ts';
 import type { CredentialValue, StoredCredentialType } from '../../../contract/stored-credentials.ts';
 import type { StoredCredentialRows, StoredCredentialWithVersion } from '../../engines/store/rows/stored-credentials.ts';

@@ -3,8 +3,8 @@ import type { Issue } from '../../../contract/common.ts';
 import type { StoredCredentialType } from '../../../contract/stored-credentials.ts';
 
 /**
- * A host with an optional port, as normalised by the URL standard. The port is omitted if it is the default port of
- * https.
+ * Returns the host with its optional port, as normalised by the URL standard. The port is omitted if it is the default
+ * port of https.
  */
 export function hostIn(text: string): string | undefined {
   if (!/^[^\s/?#@\\]+$/.test(text) || text.includes('*')) return undefined;

@@ -16,7 +16,7 @@ interface Field {
 
 const TEXT_MAX = 8_192;
 const SECRET_MIN = 8;
-/** A shorter password could not be removed from responses that echo it. */
+/** Minimum length of a password. A shorter one could not be removed from responses that echo it. */
 const PASSWORD_MIN = 4;
 /** A text without line breaks and other control characters. */
 const LINE = /^[^\p{Cc}]*$/u;

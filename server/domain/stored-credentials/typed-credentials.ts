@@ -15,7 +15,7 @@ export interface CredentialPart {
   readonly part: 'username' | 'password' | 'totp';
 }
 
-/** The fields of a `fill` that specify what is typed. */
+/** The fields of a `fill` step that specify what is typed. */
 interface Fill {
   readonly do: string;
   readonly value?: unknown;
@@ -36,7 +36,9 @@ export const credentialsIn = (steps: readonly Fill[]): readonly string[] => [
   ...new Set(partsIn(steps).map(({ credential }) => credential)),
 ];
 
-/** Checks that a `fill` specifies in exactly one way what is typed. */
+/**
+ * Checks that a `fill` step has exactly one source of the text: a value, a credential with a field, or a one-time code.
+ */
 export function fillIssues(step: Fill, path: string): Issue[] {
   const { value, credential, field, totp } = step;
   if (step.do !== 'fill') return [];

@@ -1,4 +1,5 @@
-// Manual purchases of credit: quotes, checkouts, and the operator's confirmation, which alone adds the credit.
+// Manual purchases of credit: quotes, checkouts, and the operator's confirmation. Only the confirmation adds the
+// credit.
 import { randomInt } from 'node:crypto';
 import { PAGE_LIMIT_DEFAULT } from '../../../contract/common.ts';
 import { MICROCREDITS_PER_CREDIT } from '../../../contract/credits.ts';

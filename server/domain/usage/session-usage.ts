@@ -41,7 +41,10 @@ export class SessionUsage implements Watcher {
     this.#parts = parts;
   }
 
-  /** The proxy of an adopted session starts at 0, so the bytes that an earlier process saved are added. */
+  /**
+   * Starts measuring a session. The proxy of an adopted session starts at 0, so the bytes that an earlier process saved
+   * are added.
+   */
   async attend({ id, box, egress }: Metered, { startedAt }: Pick<SessionRow, 'startedAt'>): Promise<undefined> {
     const before = startedAt === undefined ? undefined : await this.#parts.rows.ofSession(id);
     const now = (): SessionUsageRow => {

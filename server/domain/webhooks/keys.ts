@@ -1,5 +1,5 @@
-// The keys of a webhook. The private keys are sealed in the vault. After a rotation, both the old and the new key sign
-// for a day.
+// The keys of a webhook. The private keys are sealed in the vault. For a day after a rotation, messages are signed with
+// both the old and the new key.
 import type { WebhookChange, WebhookRow } from '../../engines/store/rows/webhooks.ts';
 import type { Place, Vault } from '../../engines/vault/vault.ts';
 import type { newWebhookKey, webhookSignature } from '../../engines/vault/webhook-keys.ts';
@@ -37,7 +37,7 @@ export class WebhookKeys {
     };
   }
 
-  /** The signatures of the current key, and of the previous key for as long as it signs. */
+  /** Signs with the current key and, for a day after a rotation, also with the previous key. */
   async signatures(row: WebhookRow, content: string, now: Date): Promise<readonly string[]> {
     const { webhookSignature } = this.#parts.engine;
     const keys = [await this.#open(row, row.keyVersion, row.sealedKey)];

@@ -15,12 +15,12 @@ import { SEND_TASK } from './writing.ts';
 
 /** The time limit for an attempt, from the connection to the end of the response, in real time. */
 const ATTEMPT_MS = 15_000;
-/** During this time no other process sends the delivery. Longer than an attempt can take. */
+/** For this time, no other process sends the delivery. It is longer than an attempt can take. */
 const RESERVED_MS = 60_000;
 /** The response is read only so that the connection is closed cleanly. */
 const ANSWER_BYTES_MAX = 64 * 1024;
 const LANES_MAX = 64;
-/** Leaves lanes to other applications if all endpoints of one application are slow. */
+/** This limit leaves lanes to other applications if all endpoints of one application are slow. */
 const LANES_PER_APPLICATION_MAX = 8;
 /**
  * After this many deliveries, the lane is given to the webhook whose last turn was the longest ago. A failure also ends

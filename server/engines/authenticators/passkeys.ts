@@ -19,7 +19,7 @@ export interface StoredPasskey {
   readonly transports: readonly string[];
 }
 
-/** Options for the browser, and the challenge in them. */
+/** Options for the browser, and the challenge that they contain. */
 export interface Challenge {
   readonly challenge: string;
   readonly publicKey: Readonly<Record<string, unknown>>;

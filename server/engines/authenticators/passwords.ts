@@ -1,5 +1,5 @@
-// Passwords as Argon2id hashes in PHC format. Computing a hash takes 64 MiB and some tens of milliseconds on a thread
-// of Node's pool, so the number of running and waiting computations is limited.
+// Passwords as Argon2id hashes in PHC format. Computing a hash takes 64 MiB and tens of milliseconds on a thread of
+// Node's pool, so the number of running and waiting computations is limited.
 import { argon2, randomBytes, timingSafeEqual } from 'node:crypto';
 import { Places } from '../../kit/places.ts';
 

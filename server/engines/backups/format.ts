@@ -49,7 +49,7 @@ const ManifestSchema = Type.Object(
 export type Manifest = Static<typeof ManifestSchema>;
 export type FolderEntry = Static<typeof Folder>;
 export type FileEntry = Static<typeof File>;
-/** The part of the manifest that is known before the files are. */
+/** The part of the manifest that is known before the files have been added. */
 export type ManifestHead = Omit<Manifest, 'format' | 'folders' | 'entries'>;
 
 /** @throws Fault `backup_damaged` unless the text is a manifest whose paths stay in the data folder and are unique. */

@@ -50,7 +50,7 @@ export class BackupWriter {
     this.#written.catch(error => this.#failed.reject(error));
   }
 
-  /** @throws Fault `backup_exists` if a file with this name exists. */
+  /** @throws Fault `backup_exists` if the `.partial` file for this name already exists. */
   static async create(path: string): Promise<BackupWriter> {
     try {
       return new BackupWriter(path, await open(partial(path), 'wx', 0o600));

@@ -21,7 +21,7 @@ import { Observation, type ObservedTarget, type Observer } from './observation.t
 import { PageAttachment } from './page-attachment.ts';
 import { DOWNLOADS } from './policies.ts';
 
-/** The time limit from the first byte to the first page. Below the 30 s limit for a create. */
+/** The time limit from the first byte to the first page. Below the 30 s limit for the start of a session's browser. */
 const READY_MS = 25_000;
 /** A page that does not respond within this time is withheld from the client that is connecting. */
 const PROBE_MS = 2_500;
@@ -32,8 +32,8 @@ const DETACH_MS = 5_000;
  */
 const FORGET_MS = 1_000;
 /**
- * Commands that discard what scripts and the browser have logged. Chromium would send it again to each channel that
- * enables the domain later.
+ * Commands that discard what scripts and the browser have logged. Otherwise, Chromium would send these messages again
+ * to each channel that enables the domain later.
  */
 const FORGET_COMMANDS = ['Runtime.discardConsoleEntries', 'Log.clear'];
 
@@ -230,7 +230,7 @@ export class Browser implements Closeable {
     await Promise.race([this.#control.send('Browser.close'), this.#mux.failed]).catch(() => {});
   }
 
-  /** Opens a channel for one client. Unresponsive pages are withheld from it until they answer. */
+  /** Opens a channel for one client. Unresponsive pages are withheld from the client until they respond. */
   async openClient(policy: Policy, listener: ClientListener, tap?: CommandTap): Promise<BrowserClient> {
     const unresponsive = await this.#control.unresponsivePages(PROBE_MS);
     await this.#ensurePage(unresponsive);
@@ -277,7 +277,10 @@ export class Browser implements Closeable {
     return textAt(await this.#control.send('Target.createTarget', { url: 'about:blank' }), 'targetId');
   }
 
-  /** The page with a web address whose address was the last to change. A new object is created for each change. */
+  /**
+   * The page whose address was the last to change, among pages with a web address. A new object is created for each
+   * change.
+   */
   get changedPage(): ChangedPage | undefined {
     return this.#control.changedPage;
   }
@@ -402,7 +405,7 @@ export class Browser implements Closeable {
     this.#defaultContextId = await this.#findDefaultContext(page.contextId);
   }
 
-  /** Gives the page exactly this size. Chromium opens new windows of every context with the size of the last one. */
+  /** Gives the page exactly this size. Chromium opens new windows of every context with the size of the last window. */
   async #resize(viewport: Viewport): Promise<void> {
     if (viewport.width === this.#viewport.width && viewport.height === this.#viewport.height) return;
     const page = await this.#control.firstPage();

@@ -16,13 +16,13 @@ import {
 import { type Channel, type Mux, ProtocolFailure } from './mux.ts';
 
 export const COMMAND_MS = 15_000;
-/** Most responses have some hundred bytes, but a browser with 3,300 cookies of 4 KB responds with 14 MB. */
+/** Most responses have a few hundred bytes, but a browser with 3,300 cookies of 4 KB responds with 14 MB. */
 const ANSWER_BYTES_MAX = 16 * 1024 ** 2;
 const LONG_ANSWERS: ReadonlyMap<string, number> = new Map([['Page.captureScreenshot', 64 * 1024 ** 2]]);
 
 export class CommandSender {
   readonly #mux: Mux;
-  /** By the id of the command. */
+  /** The maximum length of each response, by the id of the command. */
   readonly #mostBytes = new Map<number, number>();
   #id = 0;
 
@@ -30,7 +30,7 @@ export class CommandSender {
     this.#mux = mux;
   }
 
-  /** Sends a command. Rejects if the response is longer than `mostBytes`, and does not parse it then. */
+  /** Sends a command. A response that is longer than `mostBytes` is not parsed; the command is then rejected. */
   send(
     channel: Channel,
     method: string,

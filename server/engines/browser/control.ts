@@ -84,7 +84,10 @@ export class Control implements ChannelOwner {
     return [...this.#pages.values()];
   }
 
-  /** The page with a web address whose address was the last to change. A new object is created for each change. */
+  /**
+   * The page whose address was the last to change, among pages with a web address. A new object is created for each
+   * change.
+   */
   get changedPage(): ChangedPage | undefined {
     return this.#changedPage;
   }
@@ -95,8 +98,8 @@ export class Control implements ChannelOwner {
 
   /**
    * Sets the position of every existing and future page and grants the permission to read it. New pages are not held
-   * until the position is set, because resuming a page would resume it for clients too. Pages request their position
-   * later than that.
+   * until the position is set, because resuming a page would resume it for clients too. This is early enough, because
+   * pages request their position later.
    */
   async setGeolocation(geolocation: Geolocation): Promise<void> {
     this.#geolocation = { accuracy: 1, ...geolocation };

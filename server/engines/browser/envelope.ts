@@ -1,7 +1,7 @@
 // Reads the outer members of one CDP message from a client (id, method, sessionId) and skips nested values without
-// parsing them. It accepts a subset of what Chromium accepts, so that both always see the same message: strict JSON, no
-// NUL (it would end the message early on the pipe), no duplicate member. If Chromium cannot parse a message, its
-// response has no id and cannot be assigned to a client, so no such message is forwarded.
+// parsing them. The reader accepts a subset of what Chromium accepts, so that it and Chromium always see the same
+// message: strict JSON, no NUL (it would end the message early on the pipe), no duplicate member. If Chromium cannot
+// parse a message, its response has no id and cannot be assigned to a client, so no such message is forwarded.
 import { parseJson } from '../../kit/foreign.ts';
 import { matchesAt } from './matches-at.ts';
 import { INVALID_REQUEST, PARSE_ERROR } from './messages.ts';
@@ -18,7 +18,7 @@ export interface Envelope {
 export class BadEnvelope extends Error {
   override readonly name = 'BadEnvelope';
   readonly code: number;
-  /** Undefined if it could not be read. */
+  /** Undefined if the id could not be read. */
   readonly id: number | undefined;
   constructor(message: string, code = PARSE_ERROR, id?: number) {
     super(message);

@@ -11,12 +11,14 @@ const ORIGIN = 'devtools://devtools/bundled/';
  * No file refers to these, because their names are built from the language at run time. No other locales are bundled.
  */
 const UNREFERENCED_FILES = ['core/i18n/locales/en-US.json', 'core/i18n/locales/zh.json'];
-/** The page to read from. It runs no script, whereas the front end's page would start DevTools. */
+/**
+ * The page through which the files are read. It runs no script, whereas the front end's own page would start DevTools.
+ */
 const INERT_FILE = 'application_tokens.css';
 const BATCH_FILES = 24;
 const PAGE_MS = 10_000;
 const BATCH_MS = 15_000;
-/** Chromium 156 has about 700 files with 12 MB in total. */
+/** Limits on the DevTools files. Chromium 156 has about 700 files with 12 MB in total. */
 const FILES_MAX = 4_000;
 const BYTES_MAX = 64 * 1024 ** 2;
 

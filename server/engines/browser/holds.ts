@@ -3,14 +3,17 @@
 import { isObject, type JsonObject } from '../../kit/json.ts';
 import type { Channel } from './mux.ts';
 
-/** A client that has not been attached to a new target within this time will not be attached. */
+/** A client that is not attached to a new target within this time is assumed not to become attached at all. */
 const ATTACH_MS = 2_000;
 /** Chromium's default if `Target.setAutoAttach` has no filter. */
 const STANDARD_FILTER: readonly JsonObject[] = [{ type: 'browser', exclude: true }, { type: 'tab', exclude: true }, {}];
-/** Puppeteer holds the tab, and attaches to its page only after it has been attached to the tab. */
+/**
+ * Puppeteer holds the tab first. It is attached to the page in the tab only after it has been attached to the tab
+ * itself.
+ */
 const TAB = 'tab';
 const PAGE = 'page';
-/** These may be attached from the root as well as from a page. */
+/** Types of targets to which a client may be attached from the root as well as from a page. */
 const SHARED_TYPES: ReadonlySet<string> = new Set(['service_worker', 'shared_worker']);
 const WORKERS: ReadonlySet<string> = new Set(['worker', ...SHARED_TYPES]);
 
@@ -29,11 +32,11 @@ interface Waiting {
 }
 
 export class Holds {
-  /** The client channels on which new targets are attached and held, with the filter of each. */
+  /** The client channels on which new targets are attached and held, with the filter that each channel has set. */
   readonly #holding = new Map<Channel, { client: object; filter: readonly JsonObject[] }>();
   /** The clients' channels to each target, by target id. */
   readonly #held = new Map<string, Map<Channel, Held>>();
-  /** Targets that we hold, by the id of our channel. */
+  /** Targets that the server holds, by the id of the server's channel. */
   readonly #waiting = new Map<string, Waiting>();
 
   /** Called when a client has sent `Target.setAutoAttach`. */
@@ -54,16 +57,16 @@ export class Holds {
   }
 
   /**
-   * Whether the target of a client's channel is a worker. The order of messages on different channels to one worker is
-   * not guaranteed. Our resume may overtake earlier commands of the client, so for workers we wait for the response to
-   * the client's resume. For pages we do not wait, because a page responds later than that, and a window opened without
-   * an opener never responds.
+   * Whether the target of a client's channel is a worker. Messages that are sent to one worker on different channels
+   * may arrive in another order, so the server's resume could overtake earlier commands of the client. For a worker,
+   * the server therefore waits for the response to the client's resume. For a page it does not wait, because a page
+   * responds late, and a window opened without an opener never responds.
    */
   isWorker(channel: Channel): boolean {
     return WORKERS.has(this.#findHeld(channel)?.type ?? '');
   }
 
-  /** Called when a client has resumed a target. For a worker, called when the response has arrived. */
+  /** Called when a client has sent the command that resumes a target or, for a worker, when the response has arrived. */
   resumed(channel: Channel): void {
     const held = this.#findHeld(channel);
     if (!held) return;
@@ -72,7 +75,7 @@ export class Holds {
       if (waiting.targetId === channel.targetId) this.#resume(id, waiting);
   }
 
-  /** Called when a client's channel has ended, so that it no longer holds anything. */
+  /** Called when a client's channel has ended. The channel then no longer holds anything. */
   detached(channel: Channel): void {
     this.#holding.delete(channel);
     const { targetId } = channel;
@@ -92,7 +95,7 @@ export class Holds {
     this.#check(channel.id);
   }
 
-  /** Called when our channel has ended. */
+  /** Called when the server's channel with this id has ended. */
   forget(id: string): void {
     const waiting = this.#waiting.get(id);
     if (waiting?.timer) clearTimeout(waiting.timer);
@@ -121,7 +124,7 @@ export class Holds {
     else this.#resume(id, waiting);
   }
 
-  /** A client that still holds a tab may not have requested its page yet. */
+  /** Whether a client that will hold this page still holds a tab. Such a client may not have requested the page yet. */
   #isTabHeld(waiting: Waiting): boolean {
     if (waiting.type !== PAGE) return false;
     const holders = new Set(this.#holders(waiting));
@@ -152,7 +155,7 @@ export class Holds {
   }
 }
 
-/** The first matching entry decides. A type without a matching entry is excluded. */
+/** Whether a filter includes a type. The first matching entry decides. A type without a matching entry is excluded. */
 function includesType(filter: readonly JsonObject[], type: string): boolean {
   const entry = filter.find(one => one.type === undefined || one.type === type);
   return entry !== undefined && entry.exclude !== true;

@@ -8,7 +8,7 @@ import { SingleFlight } from '../../kit/single-flight.ts';
 import { type SharedFolder, SharedFolders } from './shared-folders.ts';
 
 const ENGLISH = 'en-US';
-/** Maximum number of folders that no browser uses. They contain hard links to one file and take almost no disk space. */
+/** Maximum number of unused locale folders. They contain hard links to one file and take almost no disk space. */
 const UNUSED_LOCALES_MAX = 16;
 
 export interface LocaleFolder {
@@ -28,7 +28,8 @@ export function knownLocale(locale: string): string {
 export class LocaleFolders {
   readonly #folders: SharedFolders;
   /**
-   * The folder for copies of the English file. It is on the same disk as the locale folders, because they link to it.
+   * The folder for copies of the English file. It is on the same disk as the locale folders, which contain hard links
+   * to the copies.
    */
   readonly #copies: string;
 
@@ -58,7 +59,10 @@ export class LocaleFolders {
     });
   }
 
-  /** Copied again after an upgrade of Chromium. Running browsers keep the old file. */
+  /**
+   * Returns a copy of the English file, which is made again after an upgrade of Chromium. Running browsers keep the old
+   * copy.
+   */
   async #copyOf(texts: string): Promise<string> {
     const { size, mtimeMs } = await stat(texts);
     const copy = join(this.#copies, `${size}-${Math.trunc(mtimeMs)}.pak`);

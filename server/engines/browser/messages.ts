@@ -114,8 +114,9 @@ const isError = (value: unknown): boolean =>
   isObject(value) && typeof value.code === 'number' && typeof value.message === 'string';
 
 /**
- * Like parseIncoming, but decodes the image of a screencast frame directly from the bytes. Two strings of half a
- * megabyte per frame would keep the garbage collector busy (measured: most of the cost of recording).
+ * Like parseIncoming, but decodes the image of a screencast frame directly from the bytes. Parsing would create two
+ * strings of half a megabyte per frame, which keep the garbage collector busy (measured: most of the cost of
+ * recording).
  */
 export function parseEvent(message: Buffer): Incoming {
   if (!matchesAt(message, 0, FRAME_HEAD)) return parseIncoming(message);
@@ -126,11 +127,14 @@ export function parseEvent(message: Buffer): Incoming {
 }
 
 const FRAME_HEAD = Buffer.from('{"method":"Page.screencastFrame","params":{"data":"');
-/** Small enough for the young generation of the garbage collector. A multiple of 4, since 4 characters are 3 bytes. */
+/**
+ * Base64 characters decoded at once: few enough for the young generation of the garbage collector, and a multiple of 4,
+ * because 4 characters are 3 bytes.
+ */
 const CHUNK_CHARACTERS = 32 * 1024;
 const PADDING = 0x3d;
 
-/** Undefined if the bytes are not padded base64, as Chromium writes it. */
+/** Decodes base64. Undefined if the bytes are not padded base64, which is what Chromium writes. */
 function base64In(message: Buffer, from: number, to: number): Buffer | undefined {
   const padding = (message[to - 1] === PADDING ? 1 : 0) + (message[to - 2] === PADDING ? 1 : 0);
   if (to <= from || (to - from) % 4 !== 0) return undefined;
@@ -152,7 +156,7 @@ export const isLongEvent = (message: Buffer): boolean =>
 export function withoutContent(message: Buffer): Incoming | undefined {
   if (!matchesAt(message, 0, CONSOLE_HEAD)) return undefined;
   const tail = message.toString('latin1', Math.max(0, message.length - TAIL_BYTES));
-  // Quotes inside strings are escaped, so this is not text of the page.
+  // Quotes inside strings are escaped, so text from the page cannot match.
   const at = tail.lastIndexOf(TIMESTAMP);
   const timestamp =
     at < 0 ? Number.NaN : Number.parseFloat(tail.slice(at + TIMESTAMP.length, at + TIMESTAMP.length + 30));
@@ -171,7 +175,10 @@ const PARSED_BYTES_MAX = 64 * 1024 ** 2;
 const EVENT_BYTES_MAX = 4 * 1024 ** 2;
 const CONSOLE_HEAD = Buffer.from('{"method":"Runtime.consoleAPICalled"');
 const TIMESTAMP = '"timestamp":';
-/** The end of a message that contains the time of a console call: only the call's stack follows the time. */
+/**
+ * Length of the end of a message in which the time of a console call is searched. Only the call's stack follows the
+ * time.
+ */
 const TAIL_BYTES = 64 * 1024;
 
 /** CDP's code for an unknown session. */

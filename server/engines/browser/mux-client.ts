@@ -74,17 +74,17 @@ export interface Policy {
   /** Called with every event that is sent to the client. */
   onEvent?(event: Buffer): void;
   /**
-   * Returns an event in the form in which the client currently receives it, or undefined if the client does not receive
-   * it. The result ends with the same `sessionId`.
+   * Returns an event as the client should currently receive it, or undefined if the client should not receive it. The
+   * returned event ends with the same `sessionId`.
    */
   filterEvent?(event: Buffer): Buffer | undefined;
-  /** Removes and returns the events that were withheld from the client, in the form in which it now receives them. */
+  /** Removes and returns the events that were withheld from the client, as the client should receive them now. */
   takeWithheld?(): readonly Buffer[];
 }
 
 export interface ClientListener {
   message(message: Buffer): void;
-  /** Called when all messages of one turn have been delivered. */
+  /** Called when all messages of one turn of the event loop have been delivered. */
   rest(): void;
   /** Pauses or resumes reading from the client while a command is judged or a long message is read. */
   setPaused(on: boolean): void;
@@ -93,17 +93,17 @@ export interface ClientListener {
   /** Reads the envelope of a long message in a worker thread. The buffer is detached in the meantime. */
   readLong(message: Buffer): Promise<ReadMessage>;
   /**
-   * The longest response to a method that the client accepts, in bytes. It gets an error instead of a longer response,
-   * and no event longer than LONG_MESSAGE_BYTES. Absent for a client without such limits.
+   * Maximum length, in bytes, of a response to this method. The client gets an error instead of a longer response, and
+   * no event longer than LONG_MESSAGE_BYTES. Absent for a client without such limits.
    */
   longestResponse?(method: string): number;
 }
 
-/** A command that a client sends. The message is valid only during the call. To keep it, copy it. */
+/** A command that a client sends. `message` is valid only during the call of `onCommand`. To keep it, copy it. */
 export interface TappedCommand {
   readonly method: string;
   readonly message: Buffer;
-  /** The target of the command and its parents. Empty for the browser itself. */
+  /** The ids of the command's target and of the target's parents. Empty for a command to the browser itself. */
   readonly targetIds: readonly string[];
 }
 
@@ -121,12 +121,14 @@ export class MuxClient implements ChannelOwner {
   readonly #policy: Policy;
   readonly #listener: ClientListener;
   readonly #tap: CommandTap | undefined;
-  /** The longest accepted response to each command, by channel and id. Empty for a client without such limits. */
+  /**
+   * Maximum length of the response to each command, by channel and command id. Empty for a client without such limits.
+   */
   readonly #mostBytes = new Map<string, number>();
   readonly #channels = new Map<string, Channel>();
   readonly #held = new Map<string, Array<{ channel: Channel; message: Buffer }>>();
   readonly #hidden = new Set<string>();
-  /** Channels to the browser in addition to the client's root. */
+  /** The client's channels to the browser itself, in addition to its root channel. */
   readonly #browserChannels = new Set<string>();
   readonly #queue: Buffer[] = [];
   #root: Channel | undefined;
@@ -148,7 +150,7 @@ export class MuxClient implements ChannelOwner {
     this.#setRoot(await this.#mux.attachToBrowser(this, beforeUse));
   }
 
-  /** Uses the client's channel to one page as its root. The client cannot reach the browser itself. */
+  /** Makes the client's channel to one page its root channel. The client then cannot reach the browser itself. */
   openOnPage(page: Channel): void {
     this.#isOnPage = true;
     this.#setRoot(page);
@@ -260,7 +262,7 @@ export class MuxClient implements ChannelOwner {
     return most !== undefined && message.length > most;
   }
 
-  /** Sends what was kept from the client, on channels that are still open. */
+  /** Sends the events that were withheld from the client, if their channels are still open. */
   tellKept(): void {
     for (const event of this.#policy.takeWithheld?.() ?? []) {
       const channel = this.#channels.get(channelOf(event) ?? '');
@@ -319,7 +321,7 @@ export class MuxClient implements ChannelOwner {
     this.#inOrder(judged, decided => this.#execute(channel, envelope, message, params, decided));
   }
 
-  /** Runs work, and buffers later messages of the client until the result has been used. */
+  /** Waits for `work`, and buffers later messages of the client until `use` has been called with the result. */
   #inOrder<T>(work: Promise<T>, use: (result: T) => void): void {
     this.#isBusy = true;
     this.#listener.setPaused(true);
@@ -482,8 +484,8 @@ export class MuxClient implements ChannelOwner {
   }
 
   /**
-   * Called when the client has disconnected. Targets that it held are no longer held, and overrides of others are
-   * restored.
+   * Called when the client has disconnected. Targets that it held are no longer held, and the overrides of other
+   * clients are restored.
    */
   close(): void {
     const targets = this.#isOnPage

@@ -29,8 +29,8 @@ const UNREADABLE_MAX = 100;
 /** Limit of open channels of one browser: those of the server and of all clients, to pages, frames and workers. */
 const CHANNELS_MAX = 20_000;
 /**
- * Root ids start at a random number, so that they differ from those of a previous process whose responses may still
- * arrive.
+ * Ids of commands on the root of the pipe start at a random number. They therefore differ from the ids of a previous
+ * process, to which responses may still arrive.
  */
 const ROOT_ID_BASE_MAX = 1_000_000_000;
 
@@ -55,7 +55,7 @@ export interface Channel extends OverridingChannel {
 
 export interface ChannelOwner {
   incoming(channel: Channel, message: Buffer): void;
-  /** Called when the browser will not respond to this command. The owner then gets an error. */
+  /** Called when the browser will not respond to this command. `message` is the error that is reported instead. */
   fail(channel: Channel, id: number, message: string, onAnswer: OnAnswer | undefined): void;
   /** Called when all messages of one read have been delivered. */
   batchEnd(): void;
@@ -77,7 +77,8 @@ export class Mux implements Closeable {
   readonly #failed = Promise.withResolvers<Error>();
   #rootId = randomInt(ROOT_ID_BASE_MAX);
   /**
-   * The id of the server's last own command. These ids are below those of clients, and responses to them are ignored.
+   * The id of the last command that the server sent on its own. These ids are smaller than those of clients, and
+   * responses to these commands are ignored.
    */
   #ownId = -ROOT_ID_BASE_MAX;
   readonly #batchOwners = new Set<ChannelOwner>();
@@ -113,7 +114,7 @@ export class Mux implements Closeable {
     return this.#pipe;
   }
 
-  /** Once closed, commands are no longer answered. */
+  /** True once the mux is closed. Commands are then no longer answered. */
   get isClosed(): boolean {
     return this.#closed;
   }
@@ -149,7 +150,10 @@ export class Mux implements Closeable {
     return this.#channels.get(id);
   }
 
-  /** Sets the overrides of all channels on this target again, except for the channels of `except`. */
+  /**
+   * Sets the overrides of all channels on this target again (only the override `name`, if given), except for the
+   * channels of `except`.
+   */
   restoreOverrides(targetId: string, except: ChannelOwner, name?: string): void {
     for (const channel of this.#channels.values())
       if (channel.targetId === targetId && channel.owner !== except)
@@ -159,7 +163,7 @@ export class Mux implements Closeable {
   /** Removes a channel and its children. Their pending commands fail with an error. */
   drop(channel: Channel): void {
     const gone = new Set([channel]);
-    // A channel is opened after its parent.
+    // A parent comes before its children, because it was opened first.
     for (const other of this.#channels.values()) if (other.parent && gone.has(other.parent)) gone.add(other);
     for (const each of [...gone].reverse()) {
       this.#channels.delete(each.id);
@@ -248,7 +252,7 @@ export class Mux implements Closeable {
   }
 }
 
-/** Returns an error response in the browser's format, in the form in which the owner of the channel receives it. */
+/** Returns an error response in the browser's format, as the owner of the channel receives it. */
 export function errorAnswer(channel: Channel | undefined, id: number, message: string, code = SERVER_ERROR): Buffer {
   const error = { code, message };
   return encode(channel?.parent ? { id, error, sessionId: channel.id } : { id, error });
@@ -257,8 +261,6 @@ export function errorAnswer(channel: Channel | undefined, id: number, message: s
 export const noSuchSession = (id: number): Buffer =>
   encode({ id, error: { code: NO_SUCH_SESSION, message: 'Session with given id not found.' } });
 
-/**
- * Returns a message in the form in which the owner of the channel receives it: without `sessionId` on its root channel.
- */
+/** Returns a message as the owner of the channel receives it: without `sessionId` on the owner's root channel. */
 export const asSeenByOwner = (channel: Channel, message: Buffer): Buffer =>
   channel.parent ? message : withoutChannel(message);

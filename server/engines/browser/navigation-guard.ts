@@ -1,7 +1,7 @@
 // Restricts the hosts from which documents are loaded in main frames and, if the rule requires it, in inner frames.
-// Chromium pauses every document request on this channel as the last step before the network, whatever started the
-// request: a page, a popup or a redirect. A page that was loaded without the network, such as from a service worker, is
-// checked afterwards and cleared if it is not allowed.
+// Chromium pauses every document request as the last step before the network and reports it on the guard's channel,
+// whatever started the request: a page, a popup or a redirect. A page that was loaded without the network, for example
+// by a service worker, is checked afterwards and cleared if it is not allowed.
 import { type JsonObject, objectAt, textAt } from '../../kit/json.ts';
 import { CommandSender } from './command-sender.ts';
 import { type Incoming, SERVER_ERROR } from './messages.ts';
@@ -25,7 +25,7 @@ export interface NavigationRule {
 const SCHEMES_WITH_HOST = new Set(['http:', 'https:', 'blob:', 'filesystem:']);
 const FRAME_TYPES = new Set(['iframe', 'fencedframe']);
 const DOCUMENT_REQUESTS: JsonObject = { patterns: [{ urlPattern: '*', resourceType: 'Document' }] };
-/** A page that does not answer within this time is treated as not allowed. */
+/** A page that does not respond within this time is treated as not allowed. */
 const FRAME_TREE_MS = 2_000;
 
 export class NavigationGuard implements ChannelOwner {
@@ -83,7 +83,8 @@ export class NavigationGuard implements ChannelOwner {
     const hostname = hostOf(url);
     const isAllowed = (frame: 'main' | 'inner'): boolean =>
       hostname === undefined || this.#rule.allows(hostname, frame, url);
-    // The request is not sent until it is continued. If continuing fails, the request or the browser is gone.
+    // The browser does not send the request until it is continued. If continuing fails, the request or the browser is
+    // gone, so errors are ignored.
     try {
       const allowed =
         (isAllowed('main') && isAllowed('inner')) ||
@@ -96,8 +97,8 @@ export class NavigationGuard implements ChannelOwner {
   }
 
   /**
-   * Whether a frame is a main frame, whose id is the id of its target. Queried each time, because events about the
-   * target may arrive later.
+   * Whether a frame is a main frame. The id of a main frame is also the id of its target, so the target is queried. It
+   * is queried each time, because events about the target may arrive later.
    */
   async #isMainFrame(root: Channel, frameId: string): Promise<boolean> {
     try {

@@ -29,8 +29,8 @@ const OTHER_OVERRIDES: ReadonlySet<string> = new Set([
 const BYTES_MAX = 16 * 1024;
 
 /**
- * Returns the name of an override, which is the method that sets it, even if `method` clears it. Undefined for other
- * methods.
+ * Returns the name of the override that `method` sets or clears. The name is the method that sets the override.
+ * Undefined for other methods.
  */
 export function overrideOf(method: string): string | undefined {
   if (OTHER_OVERRIDES.has(method) || method.startsWith('Emulation.set')) return method;

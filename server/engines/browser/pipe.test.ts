@@ -17,9 +17,9 @@ interface Fixture {
   readonly kept: Buffer[];
   /** Resolves when this many messages have arrived. */
   messages(count: number): Promise<string[]>;
-  /** Writes as the browser. */
+  /** Writes text, as the browser would. */
   write(text: string): void;
-  /** Reads the available bytes as the browser. */
+  /** Reads the available bytes, as the browser would. */
   read(): string;
 }
 

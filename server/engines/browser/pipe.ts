@@ -1,5 +1,5 @@
-// The pipe to one Chromium: two named FIFOs that Chromium itself holds open, so that it can outlive this process.
-// Messages are JSON terminated by a NUL. This file splits and joins them, but does not parse them.
+// The pipe to one Chromium: two named FIFOs. Chromium itself holds them open, so it can outlive this process. Messages
+// are JSON terminated by a NUL. This file splits and joins them, but does not parse them.
 import { constants, openSync } from 'node:fs';
 import { Socket } from 'node:net';
 import { loopWatch, type Work } from '../../kit/loop-watch.ts';
@@ -9,8 +9,8 @@ import { wholeBufferOf } from '../../kit/whole-buffer.ts';
 /** The largest message from the browser that is accepted. A longer one is skipped and reported. */
 export const INCOMING_BYTES_MAX = 256 * 1024 ** 2;
 /**
- * Maximum number of bytes that wait for a slow browser. Beyond it, commands from clients are refused. Larger than any
- * one message.
+ * Maximum number of bytes that wait for a slow browser. Beyond it, commands from clients are refused. The limit is
+ * larger than any one message.
  */
 export const OUTGOING_WAITING_BYTES_MAX = 128 * 1024 ** 2;
 const HIGH_WATER_BYTES = 4 * 1024 ** 2;
@@ -149,8 +149,8 @@ export class Pipe {
   }
 
   /**
-   * An error that the listener throws for one message does not affect the following ones. `guarded` would cost an array
-   * for each message.
+   * An error that the listener throws for one message does not affect the following ones. `guarded` is not used,
+   * because it would allocate an array for each message.
    */
   #finish(last: Buffer): void {
     try {

@@ -90,7 +90,7 @@ export class SharedFolders {
 
   async #inspect(name: string): Promise<{ name: string; usedMs: number; bytes: number }> {
     const path = join(this.#options.parent, name);
-    // A folder that is being removed counts as oldest and empty.
+    // A folder that is being removed counts as the oldest and as empty.
     const [usedMs, bytes] = await Promise.all([
       stat(path)
         .then(({ mtimeMs }) => mtimeMs)

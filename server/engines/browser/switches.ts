@@ -75,7 +75,7 @@ const SHELL_ONLY = [
 ];
 
 export function switches(options: SwitchOptions): readonly string[] {
-  // Without this, headless shell would send no Accept-Language header.
+  // Without a locale, headless shell would send no Accept-Language header.
   const isShell = options.engine === 'headless-shell';
   const locale = options.locale ?? (isShell ? LOCALE_DEFAULT : undefined);
   return [

@@ -3,7 +3,7 @@
 import type { Page, Response } from 'playwright-core';
 import { type Capture, type Captured, DriveFailed, type Wanted } from './command.ts';
 
-/** Playwright's own default, for the commands after a capture. */
+/** Playwright's own default timeout, which is restored for the commands after a capture. */
 export const PLAYWRIGHT_DEFAULT_MS = 30_000;
 /** Playwright's own timeouts expire first, because their messages state what was waited for. */
 const TIMEOUT_MARGIN_MS = 1_000;
@@ -74,7 +74,7 @@ export async function visit(
   throw new DriveFailed('page', `The page responded with the status ${status}.`, { pageStatus: status, url: place });
 }
 
-/** Visits the URL of a file. Such a URL does not load as a page: its navigation ends when the download begins. */
+/** Opens the URL of a file. Such a URL does not load as a page: its navigation ends when the download begins. */
 async function visitFile(page: Page, order: Visit): Promise<number | undefined> {
   try {
     return await visit(page, order);
@@ -154,7 +154,7 @@ async function text(
 
 type PageLocator = ReturnType<Page['locator']>;
 
-/** Text is cut in the page. A page may replace the functions that do it, so the caller cuts the result again. */
+/** Text is cut in the page. The page may replace the functions used for that, so the caller cuts the result again. */
 async function read(kind: 'html' | 'text' | 'links', element: PageLocator): Promise<string> {
   if (kind !== 'links') {
     const wanted = { name: kind === 'text' ? 'innerText' : 'outerHTML', most: TEXT_CHARACTERS_MAX + 1 };

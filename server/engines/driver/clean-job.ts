@@ -1,5 +1,5 @@
-// Removes what the service typed from the results of steps. Runs in a worker thread, because the results contain text
-// from pages and can be long.
+// Removes from the results of steps what the service has typed. Runs in a worker thread, because the results contain
+// text from pages and can be long.
 import { withoutSecrets } from '../../kit/without-secrets.ts';
 import type { Job } from '../../kit/worker-pool.ts';
 import type { StepResult, StepsOutcome } from './command.ts';
@@ -11,7 +11,7 @@ export interface CleanInput {
 }
 
 const LIMIT_MS = 20_000;
-/** The lowest limit at which text is cut when it is read. A text of at least this length may have been cut. */
+/** The lowest limit at which text from a page is cut. A text of at least this length may have been cut. */
 const CUT_CHARACTERS = 300;
 
 export const CLEAN_STEPS: Job<CleanInput, StepsOutcome> = {

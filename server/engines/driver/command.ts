@@ -72,7 +72,7 @@ export interface Steps extends Omit<Capture, 'wanted'> {
   readonly steps: readonly Step[];
   /**
    * What earlier commands of the same call did: the number of their steps, the total size of their files in bytes, and
-   * whether any of them typed.
+   * whether any of them contained a `type` step.
    */
   readonly before?: { readonly steps: number; readonly bytes: number; readonly hasTyped: boolean };
 }
@@ -124,8 +124,8 @@ export type Wanted =
     }
   | { readonly kind: 'html' | 'text' | 'links'; readonly selector?: string }
   /**
-   * Clicks the element. Without a selector, downloads the file at the URL that is opened. Whoever watches the browser
-   * sees the download.
+   * Clicks the element. Without a selector, opens the URL, which starts the download. The driver does not receive the
+   * file; the code that watches the browser's downloads does.
    */
   | { readonly kind: 'download'; readonly selector?: string }
   | {
@@ -218,9 +218,9 @@ export type ThreadMessage =
   | { readonly closed: string };
 
 /**
- * What a step needs done outside the driver. `type`: type the text of this step into the element that has the attribute
- * `mark`. `cover`: hide fields and texts that show what was typed. `uncover`: show them again, and fail if any of them
- * was visible in between.
+ * What must be done outside the driver for a step. `type`: type the text of this step into the element that has the
+ * attribute named in `mark`. `cover`: hide fields and texts that show what was typed. `uncover`: show them again, and
+ * fail if any of them was visible in between.
  */
 export type Help =
   | { readonly do: 'type'; readonly step: number; readonly mark: string }

@@ -121,7 +121,7 @@ export class DrivenBrowser implements CommandTarget {
     return { ...said, tabs, ...(page ? { page } : {}), ...(blockedBy === undefined ? {} : { blockedBy }) };
   }
 
-  /** Dismisses dialogs, because nobody answers them during an operation. */
+  /** Executes a command of an operation. Dialogs are dismissed, because nobody answers them. */
   async #capture(command: Command, help: Helper): Promise<CommandResult> {
     this.#isCapturing = true;
     try {

@@ -16,7 +16,7 @@ import {
 } from './command.ts';
 
 export interface DriverLimits {
-  /** A thread with Playwright uses about 95 MiB. */
+  /** Maximum number of threads. A thread with Playwright uses about 95 MiB. */
   readonly threads: number;
   /** Maximum number of queued commands per session. */
   readonly waitingPerSession: number;
@@ -28,7 +28,7 @@ export interface DriverLimits {
   readonly commandMs: number;
   /** A connection without commands is closed after this time. */
   readonly idleMs: number;
-  /** A thread without connections ends after this time. Starting one takes longer than most commands. */
+  /** A thread without connections ends after this time. Starting a thread takes longer than most commands. */
   readonly threadIdleMs: number;
 }
 

@@ -11,7 +11,7 @@ export interface MarkdownInput {
   readonly isWhole: boolean;
 }
 
-/** A shorter article is assumed to be a wrong guess. */
+/** If the extracted article is shorter, it is assumed not to be the main content. */
 const ARTICLE_CHARACTERS_MIN = 200;
 const ELEMENTS_MAX = 50_000;
 

@@ -1,4 +1,4 @@
-// Executes each command with Playwright. Errors are Playwright's own, because they say what was waited for.
+// Executes each command with Playwright. Playwright's own errors are reported, because they say what was waited for.
 import type { Dialog, FileChooser, Locator, Page, Response } from 'playwright-core';
 import { capture } from './capture.ts';
 import { type Command, type CommandResult, DriveFailed, type Field, type Helper, type Ref } from './command.ts';
@@ -12,7 +12,7 @@ const JPEG_QUALITY = 80;
 const TEXT_CHARACTERS_MAX = 100_000;
 const LINES_MAX = 200;
 const LINE_CHARACTERS_MAX = 1_000;
-/** The limit of a value that a script returns, as JSON. What is shown of it is cut at TEXT_CHARACTERS_MAX. */
+/** Maximum length, as JSON, of a value that a script returns. The part that is shown is cut at TEXT_CHARACTERS_MAX. */
 const VALUE_CHARACTERS_MAX = 4_000_000;
 const WAIT_FOR_TEXT_MS = 30_000;
 
@@ -233,7 +233,10 @@ const inPage = (page: Page, code: string): Promise<unknown> => page.evaluate(`($
 const evaluation = (code: string): string =>
   `async (...given) => { const value = (${code}\n); return (${checkLength})(typeof value === 'function' ? await value(...given) : value, ${VALUE_CHARACTERS_MAX}); }`;
 
-/** Runs in the page, which can make it useless. The server then refuses the response, with a less clear error. */
+/**
+ * Runs in the page, which can defeat this check. The server then refuses a response that is too long, with a less clear
+ * error.
+ */
 function checkLength(value: unknown, most: number): unknown {
   let length: number | undefined;
   try {

@@ -16,7 +16,7 @@ import {
 /** Failures that are reported with the number of the step that failed. */
 const STEP_FAILURES = new Set<unknown>(['command', 'page', 'timeout', 'refused']);
 
-/** Lets Playwright's own timeouts come first, because they say what was waited for. */
+/** Playwright's own timeouts expire first, because their messages state what was waited for. */
 const TIMEOUT_MARGIN_MS = 500;
 
 /** Maximum total size of the screenshots and PDF files of one call. */
@@ -87,7 +87,7 @@ async function run(page: Page, order: Steps, progress: Progress, help: Helper): 
   return { ...(await pageOf(page, status)), results };
 }
 
-/** Finds the field as `fill` does, and marks it for the service, which removes the mark. */
+/** Finds the field as a `fill` step does, and marks it. The service types into the marked field and removes the mark. */
 async function type(page: Page, selector: string, typed: (mark: string) => Promise<void>): Promise<StepResult> {
   const field = page.locator(selector).first();
   await field.waitFor({ state: 'visible' });
@@ -100,7 +100,7 @@ async function type(page: Page, selector: string, typed: (mark: string) => Promi
 const isPicture = (step: Step): step is Extract<Step, { do: 'take' }> =>
   step.do === 'take' && (step.wanted.kind === 'screenshot' || step.wanted.kind === 'pdf');
 
-/** Hides what was typed while a screenshot or PDF file is taken. */
+/** While a screenshot or PDF file is taken, hides what was typed before. */
 async function whileCovered(help: Helper, take: () => Promise<StepResult>): Promise<StepResult> {
   await help({ do: 'cover' });
   const taken = await take().catch(async error => {
@@ -157,7 +157,8 @@ async function perform(page: Page, step: Exclude<Step, { do: 'goto' | 'type' }>)
 const payloadOf = ({ name, mimeType, bytes }: FileContent) => ({ name, mimeType, buffer: Buffer.from(bytes) });
 
 /**
- * Adds the number of the step to its failure. Other failures, such as a lost connection, may not be caused by the step.
+ * Adds the number of the step to an error of the step. Other errors, such as a lost connection, may not be caused by
+ * the step and are returned unchanged.
  */
 function withStepNumber(error: unknown, step: number, order: Step | undefined): unknown {
   const why = error instanceof DriveFailed ? error.why : 'command';

@@ -14,7 +14,7 @@ export interface AdHosts {
 }
 
 const COMMENT = /^\s*(?:[!#[]|$)/;
-/** A `#` after a space begins a comment; other rules may contain `#`. */
+/** A `#` after a space begins a comment. Elsewhere a `#` may be part of a rule. */
 const TRAILING_COMMENT = /\s+#.*$/;
 const SINK = /^(?:0\.0\.0\.0|127\.0\.0\.1|::1?)\s+/;
 /** Names of the machine itself, found in every hosts file. */

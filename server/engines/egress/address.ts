@@ -9,7 +9,7 @@ export interface Address {
   readonly text: string;
 }
 
-/** `10.0.0.0/8`, or `127.0.0.1/32` with port 9100. One entry of BERTH_EGRESS_ALLOW. */
+/** One entry of BERTH_EGRESS_ALLOW: `10.0.0.0/8`, or `127.0.0.1/32` with port 9100. */
 export interface AddressRange {
   readonly address: string;
   readonly prefix: number;
@@ -52,7 +52,7 @@ export function range(from: AddressRange): Range {
   return { family: address.family, bytes: address.bytes, prefix, port: from.port };
 }
 
-/** `10.0.0.0/8` as a range. */
+/** Parses a range such as `10.0.0.0/8`. */
 export function rangeOf(text: string): Range {
   const [address = '', prefix] = text.split('/');
   return range({ address, prefix: Number(prefix), family: isIP(address) === 6 ? 6 : 4 });

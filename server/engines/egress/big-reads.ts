@@ -8,7 +8,7 @@ export class BigReads {
     this.#left = count;
   }
 
-  /** Returns whether a large buffer is allowed. If so, the caller calls `release` later. */
+  /** Returns whether a large buffer is allowed. If so, the caller must call `release` later. */
   acquire(): boolean {
     if (this.#left === 0) return false;
     this.#left -= 1;

@@ -92,7 +92,8 @@ class Race<S extends Socket> {
       this.#next(error);
     });
     connect(socket, address, this.#port);
-    // No timer for the last address, because this runs for every connection.
+    // No timer is set for the last address. This code runs for every connection, so it avoids timers that are not
+    // needed.
     if (this.#waiting.length > 0) this.#nextTimer = setTimeout(() => this.#next(), this.#nextAddressMs);
   }
 }

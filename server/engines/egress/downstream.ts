@@ -49,7 +49,7 @@ export class Downstream {
     browser.write(chunk, () => {
       if (waiting) this.#onWritable();
     });
-    // The kernel has not yet taken the whole chunk, so the buffer is still in use.
+    // If the kernel has not yet taken the whole chunk, the buffer is still in use.
     waiting = browser.writableLength > 0;
     if (!waiting && chunk.length === this.#buffer.length) this.#grow();
     return !waiting;

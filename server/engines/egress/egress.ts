@@ -35,7 +35,8 @@ export interface EgressOptions extends Pick<Runtime, 'clock' | 'log'> {
 
 export interface EgressListener {
   /**
-   * Returns the text that the log shows in place of a text with a host name. A page can put secrets into a host name.
+   * Returns the text that the log shows in place of `text`, which contains a host name. A page can put secrets into a
+   * host name.
    */
   shown?(text: string): string;
   refused?(refusal: Refusal): void;
@@ -59,12 +60,14 @@ export interface ProxyFailure {
 }
 
 export interface EgressCounters {
-  /** From the session to the outside, and back, as counted by the outbound sockets. */
+  /**
+   * Bytes sent from the session to the outside (up) and received from there (down), as counted by the outbound sockets.
+   */
   readonly bytesUp: number;
   readonly bytesDown: number;
   /** The part of `bytesUp` and `bytesDown` that went through upstream proxies. */
   readonly bytesByProxy: number;
-  /** Outbound connections: the total, and those that are open. */
+  /** Number of outbound connections: all that were opened, and those that are still open. */
   readonly connections: number;
   readonly connectionsOpen: number;
   readonly refusals: Readonly<Partial<Record<RefusalRule, number>>>;
@@ -162,14 +165,14 @@ class SessionEgress implements Egress {
       this.#onConnect(request, stream, head);
     const unreadable = (error: Error, stream: Duplex): void => this.#onClientError(error, stream);
     http.on('request', guarded(onInternalError, plain));
-    // `Expect: 100-continue` is forwarded; the server answers it.
+    // `Expect: 100-continue` is forwarded, and the host answers it.
     http.on('checkContinue', guarded(onInternalError, plain));
     http.on('connect', guarded(onInternalError, connect));
     http.on(
       'clientError',
       guarded((error, [, stream]) => this.#onInternalError(error, stream), unreadable),
     );
-    // Starts the check of headersTimeout, because the server itself never listens.
+    // The server itself never listens, so this event starts its check of headersTimeout.
     http.emit('listening');
     return http;
   }
@@ -198,7 +201,7 @@ class SessionEgress implements Egress {
     this.#http.emit('connection', socket);
   }
 
-  /** Handles a bug in this code by closing only the connection. */
+  /** Handles an error caused by a bug in this code. Closes only the connection. */
   #onInternalError(error: unknown, connection: Duplex): void {
     this.#options.log.error('egress.connection_failed', { error });
     connection.destroy();
@@ -225,7 +228,7 @@ class SessionEgress implements Egress {
 
   #onConnect(request: IncomingMessage, stream: Duplex, head: Buffer): void {
     const forwarder = stream instanceof Socket ? this.#browser.get(stream) : undefined;
-    // Checked because the responses to pending requests would otherwise end up inside the tunnel.
+    // Plain requests must not be pending, because their responses would end up inside the tunnel.
     if (!(stream instanceof Socket) || !forwarder || forwarder.inFlight > 0) {
       stream.destroy();
       return;

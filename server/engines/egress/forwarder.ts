@@ -60,8 +60,8 @@ export class Forwarder {
   }
 
   /**
-   * Returns the HTTP proxy that gets the request with the whole URL. Undefined for a direct connection, and for a SOCKS
-   * proxy, through which the gate connects.
+   * Returns the HTTP proxy to which the request is sent with the whole URL. Undefined for a direct connection, and for
+   * a SOCKS proxy, through which the gate opens a tunnel.
    */
   #httpProxy({ target }: AbsoluteTarget): Upstream | undefined {
     const upstream = this.#gate.route(target);
@@ -75,7 +75,7 @@ export class Forwarder {
 
   #send(exchange: Exchange, mayResend: boolean): void {
     const { request, response, requested, hasBody, fail } = exchange;
-    // The server may close a kept connection at any time. A request without a body is then sent again. A request with a
+    // The host may close an idle connection at any time. A request without a body is then sent again. A request with a
     // body cannot be repeated, so it always gets a new connection.
     this.#agent ??= new GateAgent(this.#gate, this.#bigReads);
     this.#agent.keepOnly(hasBody ? undefined : requested.target);
@@ -100,7 +100,7 @@ export class Forwarder {
     };
     const onResponse = (incoming: IncomingMessage): void => {
       answered = true;
-      // The response came before the whole request body: the rest of the body is not read.
+      // If the response came before the whole request body, the rest of the body is not read.
       if (!request.complete) response.shouldKeepAlive = false;
       sendResponse({ incoming, response, outgoing }, exchange.proxy, fail);
     };
@@ -143,8 +143,8 @@ export class Forwarder {
 }
 
 /**
- * An empty chunk. Writing it sends the head without a body. `flushHeaders` would encode bytes above 127 as UTF-8 a
- * second time.
+ * An empty chunk. Writing it sends the head before there is a body. `flushHeaders` would instead encode bytes above 127
+ * as UTF-8 a second time.
  */
 const NOTHING = Buffer.alloc(0);
 
@@ -158,8 +158,8 @@ interface Exchange {
 }
 
 /**
- * Sends the request body. Does not use `pipeline`, which would destroy the browser's connection on an error before the
- * error is sent.
+ * Sends the request body. Does not use `pipeline`: on an error, it would destroy the browser's connection before the
+ * error is sent to the browser.
  */
 function sendBody(request: IncomingMessage, outgoing: ClientRequest): void {
   outgoing.write(NOTHING);
@@ -187,13 +187,13 @@ function sendResponse(proxied: ProxiedResponse, proxy: Upstream | undefined, fai
     fail(error instanceof Failed ? error : new Failed('bad_answer', error));
     return;
   }
-  // Let the parser emit the body bytes that arrived with the head first.
+  // The parser first emits the body bytes that arrived together with the head.
   process.nextTick(() => {
     if (!incoming.destroyed && !response.destroyed) sendResponseBody(proxied);
   });
 }
 
-/** Chunked responses stay chunked. A chunk keeps its size unless it arrived in several reads. */
+/** Whether the response is sent in chunks, as it arrived. A chunk keeps its size unless it arrived in several reads. */
 const isChunked = ({ incoming, response }: ProxiedResponse): boolean =>
   incoming.headers['transfer-encoding'] === 'chunked' && response.req.httpVersion === '1.1';
 
@@ -225,7 +225,7 @@ function stream({ incoming, response }: ProxiedResponse): void {
   pipeline(incoming, response, () => {});
 }
 
-/** Reuses the read buffer. Once no stream holds data any more, the kernel has copied it all. */
+/** Reuses the read buffer. When neither stream holds data any more, the kernel has copied all of it. */
 function reuseMemory(incoming: IncomingMessage, response: ServerResponse): void {
   const { socket } = incoming;
   if (!(socket instanceof RequestSocket)) return;
@@ -234,8 +234,8 @@ function reuseMemory(incoming: IncomingMessage, response: ServerResponse): void 
 }
 
 /**
- * Sends an error to the browser. A refusal is reported as a page. A network failure looks as it would without a proxy:
- * the connection is closed, and the browser reports a network error.
+ * Sends an error to the browser. A refusal is sent as a page. A network failure looks as it would without a proxy: the
+ * connection is closed, and the browser reports a network error.
  */
 export function sendAnswer(request: IncomingMessage, response: ServerResponse, error: unknown): void {
   if (response.headersSent || response.destroyed) {
@@ -265,16 +265,17 @@ function sendPage(request: IncomingMessage, response: ServerResponse, { status, 
 
 type Ending = 'reset' | 'end' | 'malformed';
 
-/** How the browser's connection ends, to match what the host did. */
+/** How to end the browser's connection, to match what the host did. */
 function endingOf(error: unknown): Ending {
   if (error instanceof Failed) return error.kind === 'bad_answer' ? 'malformed' : 'reset';
   if (!(error instanceof Error && 'code' in error)) return 'reset';
   if (typeof error.code === 'string' && error.code.startsWith('HPE_')) return 'malformed';
-  // Node's own ECONNRESET: the host closed the connection without a response. After a real reset `syscall` is set.
+  // If `syscall` is absent, Node itself reports ECONNRESET: the host closed the connection without a response. After a
+  // real reset, `syscall` is set.
   return error.code === 'ECONNRESET' && !('syscall' in error) ? 'end' : 'reset';
 }
 
-/** Browsers reject a NUL in the head. */
+/** A head that browsers reject, because it contains a NUL. */
 const MALFORMED_HEAD = 'HTTP/1.1 502 \0\r\n\r\n';
 
 /**

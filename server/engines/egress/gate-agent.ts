@@ -13,7 +13,7 @@ export interface GateRequestArgs extends ClientRequestArgs {
   readonly upstream?: Upstream | undefined;
 }
 
-/** The type of the callback requires a stream even with an error; Node ignores it. */
+/** The callback's type requires a stream even with an error. Node ignores the stream then. */
 const NO_STREAM: Duplex = new PassThrough();
 
 export class GateAgent extends Agent {

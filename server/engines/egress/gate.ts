@@ -22,7 +22,7 @@ export interface GateOptions {
   readonly limits: EgressLimits;
 }
 
-/** Names of cloud metadata services. They are refused if an upstream proxy would resolve them. */
+/** Names of cloud metadata services. They are refused if an upstream proxy would resolve the name. */
 const METADATA_NAMES: ReadonlySet<string> = new Set(['metadata.google.internal', 'metadata.goog', 'metadata']);
 
 export class Gate {
@@ -88,8 +88,8 @@ export class Gate {
   }
 
   /**
-   * Checks the connection again before it is added: the policy may have changed, and the local address may show that
-   * the remote address is this machine's own.
+   * Checks the connection again before adding it. The policy may have changed, and the local address may show that the
+   * remote address belongs to this machine.
    */
   #register(connection: OutboundConnection): void {
     const { outbound, clock } = this.#options;
@@ -106,7 +106,7 @@ export class Gate {
     return upstream?.trusted || this.#policy.checkAddress(address, port, local).allowed;
   }
 
-  /** An upstream proxy resolves the name, so only the name itself can be checked. */
+  /** Checks a target whose name an upstream proxy resolves, so only the name itself can be checked. */
   #checkUnresolved({ hostname, address, port }: Target): void {
     if (address) this.#check(address, port);
     if (hostname === 'localhost' || hostname.endsWith('.localhost')) throw new Refused('loopback');

@@ -63,7 +63,7 @@ function values(raw: RawHeaders, lowerName: string): readonly string[] {
   return found;
 }
 
-/** For other methods without Content-Length, Node sends a chunked body. */
+/** For any other method, Node sends a chunked body if there is no Content-Length. */
 const METHODS_WITHOUT_BODY = new Set(['GET', 'HEAD', 'DELETE', 'OPTIONS', 'TRACE', 'CONNECT']);
 
 /** Returns the headers of a request as they are sent to its server. */

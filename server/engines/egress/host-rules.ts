@@ -1,5 +1,5 @@
-// Which host names a session may reach. An entry matches its name and all subdomains. The most specific entry decides; for
-// the same name, deny wins. Pure.
+// Which host names a session may reach. An entry matches the name and all its subdomains. The most specific entry
+// decides; if the same name is allowed and denied, it is denied. Pure.
 
 export type HostRule = 'network_policy' | 'ad' | 'no_session' | 'egress_limit';
 

@@ -1,30 +1,30 @@
 // The limits of a session's egress proxy. Only tests override them.
 
 export interface EgressLimits {
-  /** Concurrent connections of one browser. Chromium itself keeps at most 32 per kind and context. */
+  /** Maximum number of concurrent connections of one browser. Chromium itself keeps at most 32 per kind and context. */
   readonly connectionsMax: number;
-  /** Plain requests in flight on one connection. Chromium sends one at a time. */
+  /** Maximum number of plain requests in flight on one connection. Chromium sends one at a time. */
   readonly requestsPerConnectionMax: number;
-  /** Connections with a read buffer of 512 KiB. The others have at most 64 KiB. */
+  /** Maximum number of connections with a read buffer of 512 KiB. The others have at most 64 KiB. */
   readonly bigReadsMax: number;
-  /** Bytes in the head of a request or a response. The same as Chromium's limit for responses. */
+  /** Maximum number of bytes in the head of a request or a response. Chromium has the same limit for responses. */
   readonly headBytesMax: number;
-  /** From the first byte of a request to the end of its head. */
+  /** Time limit from the first byte of a request to the end of its head. */
   readonly headMs: number;
   /** How long a connection of the browser may stay open without a request. */
   readonly unusedMs: number;
   readonly resolveMs: number;
-  /** For all attempts to connect to one target. */
+  /** Time limit for all attempts to connect to one target. */
   readonly connectMs: number;
-  /** After this time the next address is tried concurrently. */
+  /** If an attempt to connect takes longer, the next address is tried concurrently. */
   readonly nextAddressMs: number;
-  /** How many addresses of one name are tried. */
+  /** Maximum number of addresses that are tried for one name. */
   readonly addressesMax: number;
   /** A connection without traffic in either direction is closed after this time. */
   readonly idleMs: number;
-  /** Replaces `idleMs` for a connection of which one side has ended. */
+  /** Replaces `idleMs` for a connection if one of its sides has ended. */
   readonly halfClosedIdleMs: number;
-  /** How often idle connections are closed. */
+  /** The interval at which idle connections are searched and closed. */
   readonly sweepMs: number;
   readonly tlsHandshakeMs: number;
   /** Maximum number of refusals per session that are written to the server log. All refusals are counted. */

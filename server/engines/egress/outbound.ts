@@ -1,5 +1,5 @@
-// The outbound connections of one session: counts their bytes, and closes those that are idle or that a new policy
-// refuses. The counts come from the sockets, so the data itself is not touched.
+// The outbound connections of one session. Counts their bytes, and closes those that are idle or that a new policy
+// refuses. The counts come from the sockets, so this file does not touch the data itself.
 import type { Socket } from 'node:net';
 import type { Address } from './address.ts';
 import type { Departures } from './departures.ts';

@@ -9,7 +9,7 @@ import { greetSocks } from './socks5.ts';
 import type { Target } from './target.ts';
 import type { Upstream } from './upstream.ts';
 
-/** A create must fail within ten seconds if the proxy is down. */
+/** If the proxy is down, the creation of a session must fail within ten seconds. */
 const PROBE_MS = 8_000;
 /** RFC 6761: `.invalid` never resolves. */
 const UNRESOLVABLE = { hostname: 'berth-probe.invalid', port: 443 };
@@ -27,8 +27,8 @@ export async function probeUpstream(upstream: Upstream, options: UpstreamOptions
 }
 
 /**
- * Tests the proxy with up to two targets. Some proxies close the connection when they cannot reach the host, so the
- * second target is the proxy's own address.
+ * Tests the proxy with up to two targets. Some proxies close the connection when they cannot reach the first target,
+ * which does not exist, so the second is the proxy's own address.
  */
 async function probe(upstream: Upstream, options: UpstreamOptions, signal: AbortSignal): Promise<void> {
   for (const target of [UNRESOLVABLE, { hostname: upstream.hostname, port: upstream.port }])

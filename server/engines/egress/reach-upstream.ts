@@ -88,7 +88,7 @@ async function encrypted(raw: Socket, upstream: Upstream, limits: EgressLimits, 
   const { promise, resolve, reject } = Promise.withResolvers<void>();
   const socket = connectTls({ socket: raw, host: upstream.hostname, ALPNProtocols: ['http/1.1'], ...servername });
   socket.once('secureConnect', resolve);
-  // Not removed later: an `error` event without a listener would end the process.
+  // This listener stays: an `error` event without a listener would end the process.
   socket.on('error', reject);
   socket.once('close', () => reject(new Error('the proxy closed the connection')));
   try {

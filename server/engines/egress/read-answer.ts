@@ -1,5 +1,5 @@
-// Reads the short response of a proxy from a socket: parses all bytes received so far until the response is complete,
-// and puts the rest back into the socket.
+// Reads the short response of a proxy from a socket. Parses the bytes received so far until the response is complete,
+// and puts any bytes after the response back into the socket.
 import type { Socket } from 'node:net';
 import { guarded } from '../../kit/guard.ts';
 import { Failed } from './failure.ts';
@@ -30,7 +30,8 @@ export function readAnswer<T>(
     if (parsed.used < bytes.length) socket.unshift(bytes.subarray(parsed.used));
     resolve(parsed.value);
   };
-  // Not `data`: a `data` listener would start the flow, and the socket would have to be paused for the next reader.
+  // The event is not `data`: a `data` listener would make the socket flow, and it would have to be paused for the next
+  // reader.
   const onReadable = guarded(reject, () => {
     const part: unknown = socket.read();
     if (!Buffer.isBuffer(part)) return;

@@ -7,8 +7,8 @@ import { Downstream } from './downstream.ts';
 
 const PIECE_BYTES_FIRST = 16 * 1024;
 /**
- * Shared by all sockets for the first reads, because a buffer for each small response would cause garbage collections.
- * The data is copied out in the same turn of the event loop.
+ * Shared by all sockets for their first reads, because a separate buffer for each small response would cause garbage
+ * collections. The data is copied out in the same turn of the event loop.
  */
 const SHARED = Buffer.allocUnsafeSlow(PIECE_BYTES_FIRST);
 const PIECE_BYTES_MAX = 256 * 1024;
@@ -20,7 +20,7 @@ interface Splice {
   left: number;
 }
 
-/** Returns a chunk that can be kept beyond this turn of the event loop. */
+/** Returns a chunk that stays valid after this turn of the event loop. */
 const copyIfShared = (chunk: Uint8Array): Uint8Array => (chunk.buffer === SHARED.buffer ? Buffer.from(chunk) : chunk);
 
 export class RequestSocket extends Socket {

@@ -16,7 +16,7 @@ export interface ResolverOptions {
   readonly clock: Clock;
   /** `address:port` of name servers. Absent: those of the machine. */
   readonly servers?: readonly string[];
-  /** Only tests override them. */
+  /** Timeouts that replace the defaults. Only tests set them. */
   readonly waits?: Partial<ResolveTimeouts>;
 }
 
@@ -39,8 +39,8 @@ interface Found {
 }
 
 /**
- * Creates the resolver of one session. It is not shared, so that cached names do not affect the timing of another
- * session.
+ * Creates the resolver of one session. Sessions do not share a resolver, because names cached for one session would
+ * affect the timing of another.
  */
 export function createResolver({ hosts, clock, servers, waits }: ResolverOptions): Resolve {
   const { queryMs, otherFamilyMs } = { ...DEFAULT_TIMEOUTS, ...waits };
@@ -73,7 +73,7 @@ async function query(resolver: Resolver, hostname: string, otherFamilyMs: number
   };
 }
 
-/** Waits for both results, or returns only the first success if the other takes too long. */
+/** Waits for both results. If one succeeds and the other then takes too long, returns only the first. */
 async function waitForBoth<T>(
   one: Promise<T>,
   other: Promise<T>,

@@ -1,5 +1,5 @@
-// Chooses the proxy for a host: the first matching rule decides. Patterns come from callers, so they are matched by
-// RE2, in time linear in the length of the host.
+// Chooses the proxy for a host: the first matching rule decides. Patterns come from callers, so RE2 matches them, which
+// takes time linear in the length of the host.
 import { RE2JS } from 're2js';
 import type { HostMatcher } from './host-rules.ts';
 import type { EgressPolicy } from './policy.ts';
@@ -32,7 +32,7 @@ export function patternError(pattern: string): string | undefined {
   }
 }
 
-/** Matches anywhere in the host, ignoring case, because hosts are in lower case. */
+/** A pattern may match any part of a host. Case is ignored, because hosts are in lower case but patterns may not be. */
 function compile(pattern: string): HostMatcher {
   const compiled = RE2JS.compile(pattern, RE2JS.CASE_INSENSITIVE);
   return hostname => compiled.matcher(hostname).find();

@@ -116,7 +116,7 @@ test('checks the IPv4 address embedded in an IPv6 address', () => {
       assert.equal(check(`2002:${six}::1`), rule, `6to4 ${address}`);
       assert.equal(check(`2600:1:2:3:0:5efe:${six}`), rule, `ISATAP ${address}`);
       assert.equal(check(`2600:1:2:3:200:5efe:${six}`), rule, `ISATAP, universal bit, ${address}`);
-      // Refused even with a public address inside.
+      // The address is refused even if the embedded IPv4 address is public.
       const never = rule === 'allowed' ? 'transition' : rule;
       if (!isOne) assert.equal(check(`::${six}`), never, `compatible ${address}`);
       assert.equal(check(`::ffff:0:${six}`), never, `translated ${address}`);

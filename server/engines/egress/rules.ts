@@ -66,11 +66,11 @@ const GLOBAL_6: readonly Range[] = [rangeOf('2000::/3'), rangeOf('64:ff9b::/96')
 
 interface Embedding {
   readonly of: Range;
-  /** Positions of the IPv4 bytes in the 16 bytes. */
+  /** Positions of the four bytes of the IPv4 address among the 16 bytes of the IPv6 address. */
   readonly at: readonly [number, number, number, number];
-  /** Teredo stores them inverted. */
+  /** Whether the IPv4 bytes are stored inverted, as in Teredo. */
   readonly inverted?: boolean;
-  /** One of several possible positions; a zero there means that another position is used. */
+  /** This position is one of several possible ones. If the first IPv4 byte there is zero, another position is used. */
   readonly optional?: boolean;
 }
 
@@ -79,7 +79,7 @@ const LAST_FOUR = [12, 13, 14, 15] as const;
 const EMBEDDINGS: readonly Embedding[] = [
   { of: rangeOf('64:ff9b::/96'), at: LAST_FOUR },
   { of: rangeOf('64:ff9b:1::/48'), at: LAST_FOUR, optional: true },
-  // RFC 6052: with a /48 the IPv4 address surrounds bits 64 to 71, with a /64 it follows them.
+  // RFC 6052: with a /48 prefix, the IPv4 address surrounds bits 64 to 71; with a /64 prefix, it follows them.
   { of: rangeOf('64:ff9b:1::/48'), at: [6, 7, 9, 10], optional: true },
   { of: rangeOf('64:ff9b:1::/48'), at: [9, 10, 11, 12], optional: true },
   { of: rangeOf('::ffff:0:0:0/96'), at: LAST_FOUR },
@@ -89,7 +89,7 @@ const EMBEDDINGS: readonly Embedding[] = [
   { of: rangeOf('2001::/32'), at: LAST_FOUR, inverted: true },
 ];
 
-/** The beginning of the interface id of an ISATAP address, whatever its prefix. */
+/** The beginning of the interface id in an ISATAP address, which may have any prefix. */
 const ISATAP = [Uint8Array.of(0x00, 0x00, 0x5e, 0xfe), Uint8Array.of(0x02, 0x00, 0x5e, 0xfe)] as const;
 
 export interface AddressRules {
@@ -119,8 +119,8 @@ export function addressRules(allow: readonly AddressRange[], machine: ThisMachin
         return { allowed: false, rule: 'own_service' };
       for (const candidate of candidates) {
         const rule = ruleOf(candidate);
-        // The outer and the embedded address both need an entry: an entry for the prefix does not allow the embedded
-        // address.
+        // The outer and the embedded address must both be allowed: an entry for the IPv6 prefix does not allow the
+        // embedded address.
         if (rule && !isAllowed(candidate, covers)) return { allowed: false, rule };
       }
       if (

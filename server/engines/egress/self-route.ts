@@ -1,5 +1,5 @@
-// A session's tunnel to the public host and port of this service is not dialled, but handled in this process. The receiver of
-// the connection decides which requests it accepts.
+// A session's tunnel to the public host and port of this service is not connected over the network, but handled in this
+// process. The receiver of the connection decides which requests it accepts.
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { createServer, type SecureContextOptions, type Server } from 'node:tls';
@@ -8,7 +8,7 @@ import type { EgressLimits } from './limits.ts';
 import { authorityTarget, type Target } from './target.ts';
 
 export interface SelfRoute {
-  /** The `URL.hostname` of the service's public URL: `browsers.example`, `[::1]`. */
+  /** The `URL.hostname` of the service's public URL, such as `browsers.example` or `[::1]`. */
   readonly hostname: string;
   /** The port of the public URL, or the default of its scheme. */
   readonly port: number;

@@ -1,4 +1,4 @@
-// Client side of SOCKS5 (RFC 1928; user and password RFC 1929). The proxy resolves names.
+// Client side of SOCKS5 (RFC 1928), with authentication by user name and password (RFC 1929). The proxy resolves names.
 import type { Socket } from 'node:net';
 import { Failed, ProxyFailed } from './failure.ts';
 import { readAnswer } from './read-answer.ts';
@@ -43,7 +43,10 @@ function readPair(socket: Socket, version: number): Promise<number> {
   });
 }
 
-/** Returns the length of a reply: version, reply, reserved, bound address, port. A failure reply may be shorter. */
+/**
+ * Returns the length of a reply that consists of version, reply, reserved, bound address and port. A failure reply may
+ * be shorter.
+ */
 function replyLength(bytes: Buffer, upstream: Upstream): number | undefined {
   if (bytes[0] !== undefined && bytes[0] !== VERSION) throw new ProxyFailed('proxy_unreachable', upstream.name);
   if (bytes[1] !== undefined && bytes[1] !== 0) return 2;

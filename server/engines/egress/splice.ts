@@ -4,7 +4,10 @@ import type { ClientRequest, IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { RequestSocket } from './request-socket.ts';
 
-/** The parser does not see the end of a spliced body, so the connection cannot be reused. Not worth it for smaller bodies. */
+/**
+ * Smaller bodies are not spliced. The parser does not see the end of a spliced body, so the connection cannot be
+ * reused.
+ */
 const SPLICED_BYTES_MIN = 4 * 1024 * 1024;
 
 export interface ProxiedResponse {
@@ -29,7 +32,7 @@ function findSplice({ incoming, response }: ProxiedResponse): { outside: Request
  */
 export function splice({ incoming, response, outgoing }: ProxiedResponse): boolean {
   const sockets = findSplice({ incoming, response, outgoing });
-  // Bytes in the socket's buffer are not parsed yet, so it is unknown how much of the body they are.
+  // Bytes in the socket's buffer are not parsed yet, so it is not known how many of them belong to the body.
   if (!sockets || sockets.outside.readableLength > 0) return false;
   const { outside, browser } = sockets;
   const left = Number(incoming.headers['content-length']) - incoming.readableLength;

@@ -12,7 +12,7 @@ export interface Target {
 
 export interface AbsoluteTarget {
   readonly target: Target;
-  /** For the Host header, without the default port of the scheme. */
+  /** The value of the Host header, without the default port of the scheme. */
   readonly host: string;
   /** Path and query, unchanged. */
   readonly path: string;
@@ -21,8 +21,9 @@ export interface AbsoluteTarget {
 const HOSTNAME_CHARACTERS_MAX = 253;
 const AUTHORITY = /^(\[[^\]]*\]|[^[\]:]+):(\d{1,5})$/;
 /**
- * Characters that end the host in a URL, or that URL parsing drops or changes, are rejected. So are bytes above 127,
- * which Node decodes as Latin-1. Names in other scripts arrive as punycode or percent-encoded.
+ * Only these characters are accepted. Rejected are characters that end the host in a URL, characters that URL parsing
+ * drops or changes, and bytes above 127, which Node decodes as Latin-1. Names in other scripts arrive as punycode or
+ * percent-encoded.
  */
 const PRINTABLE_ASCII = /^[!-~]+$/;
 const URL_DELIMITERS = /[/\\?#@]/;
@@ -42,7 +43,7 @@ export function absoluteTarget(requestTarget: string): AbsoluteTarget | undefine
   const match = ABSOLUTE.exec(requestTarget);
   if (!match?.[1] || !isPlain(match[1])) return undefined;
   const url = parse(`http://${match[1]}/`);
-  // Parsing the whole URL must give the same host; otherwise it is ambiguous.
+  // Parsing the whole URL must give the same host; otherwise the target is ambiguous.
   if (!url || parse(requestTarget)?.host !== url.host) return undefined;
   const target = targetAt(url.hostname, url.port === '' ? 80 : Number(url.port));
   const rest = match[2] ?? '';

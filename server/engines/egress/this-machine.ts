@@ -5,8 +5,9 @@ import { type Address, parseAddress } from './address.ts';
 
 export interface ThisMachine {
   /**
-   * Whether the machine has this address. `local` is the local address of an open connection to it: the machine has
-   * addresses that the list of interfaces lacks, and for such an address the kernel uses the same address at both ends.
+   * Whether the machine has this address. `local` is the local address of an open connection to it. Some addresses of
+   * the machine are missing from the list of interfaces; for such an address the kernel uses the same address at both
+   * ends.
    */
   has(address: Address, port: number, local?: string): boolean;
   /** Whether this server listens on this address and port. */
@@ -21,7 +22,10 @@ export interface Listener {
 export interface ThisMachineOptions {
   readonly listeners: readonly Listener[];
   readonly clock: Pick<Clock, 'monotonicMs'>;
-  /** The port of a TLS proxy in front of the service, perhaps on this machine. It is public, so sessions may reach it. */
+  /**
+   * The port of a TLS proxy that may run on this machine in front of the service. The port is public, so sessions may
+   * reach it.
+   */
   readonly publicPort?: number | undefined;
   readonly interfaces?: () => NodeJS.Dict<NetworkInterfaceInfo[]>;
 }
@@ -52,9 +56,10 @@ export function thisMachine({
     listens: (address, port) =>
       listening.some(listener => {
         if (listener.port !== port) return false;
-        // A listener on a name is treated as a wildcard, because its addresses are not known here.
+        // A listener whose host is a name is treated as listening on all addresses, because the name's addresses are
+        // not known here.
         if (!listener.address || isUnspecified(listener.address)) return isOwn(address);
-        // Linux connects the unspecified address to loopback.
+        // On Linux, a connection to the unspecified address goes to loopback.
         if (isUnspecified(address)) return isLoopback(listener.address);
         return keyOf(listener.address) === keyOf(address);
       }),

@@ -1,4 +1,5 @@
-// The downward direction of a tunnel: no byte is lost, repeated or overwritten, whatever the speed of either side.
+// The direction of a tunnel towards the browser: no byte is lost, repeated or overwritten, whatever the speed of either
+// side.
 import assert from 'node:assert/strict';
 import { createHash, randomBytes } from 'node:crypto';
 import { once } from 'node:events';

@@ -1,5 +1,5 @@
-// Connects two sockets to each other, and propagates end, reset and backpressure between them. Upwards the data goes
-// through `pipe`; downwards, where most of it flows, through downstream.ts.
+// Connects two sockets to each other, and propagates end, reset and backpressure between them. Data from the browser
+// goes through `pipe`. Data to the browser, which is most of it, goes through downstream.ts.
 import { Socket } from 'node:net';
 import { TLSSocket } from 'node:tls';
 import type { BigReads } from './big-reads.ts';
@@ -27,8 +27,8 @@ export class OutsideSocket extends Socket {
 }
 
 /**
- * Connects both ends of a tunnel. With an upstream proxy, the outside is an ordinary socket, because the handshake was
- * read as a stream and the socket may be a TLS socket.
+ * Connects both ends of a tunnel. With an upstream proxy, `outside` is an ordinary socket: the handshake with the proxy
+ * was read as a stream, and the socket may be a TLS socket.
  */
 export function join(browser: Socket, outside: Socket): void {
   propagateClose(browser, outside);

@@ -1,5 +1,5 @@
-// Reads an untrusted zip archive. Every entry is checked before it is read, and inflated bytes are counted while they are
-// inflated, because the sizes that the archive declares may be wrong.
+// Reads an untrusted zip archive. Every entry is checked before it is read. Bytes are counted while they are inflated,
+// because the sizes that the archive declares may be wrong.
 
 import { createReadStream } from 'node:fs';
 import type { Readable } from 'node:stream';
@@ -23,7 +23,7 @@ const RATIO_FREE_BYTES = 16 * 1024 ** 2;
 
 const STORED = 0;
 const DEFLATED = 8;
-/** Unix file types, in the upper half of the attributes if the archive was created on Unix. */
+/** Unix file types. They are in the upper half of an entry's attributes if the archive was created on Unix. */
 const TYPE_MASK = 0o170000;
 const TYPE = { regular: 0o100000, folder: 0o040000, link: 0o120000 } as const;
 
@@ -173,7 +173,10 @@ const tooManyEntries = (count: number) =>
     'Remove files that the extension does not need.',
   );
 
-/** Returns a refusal for an error of the zip reader, which means a damaged archive, but not for a disk error. */
+/**
+ * Returns a refusal for an error of the zip reader, because such an error means that the archive is damaged. Returns a
+ * disk error unchanged.
+ */
 function asRefusal(error: unknown): unknown {
   const isDiskError = error instanceof Error && 'syscall' in error;
   if (!(error instanceof Error) || error.name === 'Fault' || isDiskError) return error;

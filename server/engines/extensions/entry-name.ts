@@ -1,4 +1,5 @@
-// Checks the names of archive entries, so that unpacking writes only into one folder, and each file once, on any disk.
+// Checks the names of archive entries. Unpacking therefore writes only into one folder, and each file only once, on any
+// disk.
 import { refusal } from './refusal.ts';
 
 const NAME_BYTES_MAX = 1024;
@@ -6,9 +7,9 @@ const PART_BYTES_MAX = 255;
 const DEPTH_MAX = 32;
 /** Matches control characters, and replacements for bytes that could not be decoded. */
 const UNREADABLE = /[\p{Cc}\p{Cs}\uFFFD]/u;
-/** Chromium refuses an extension with other names that begin with _ at its root. */
+/** Names that may begin with _. Chromium refuses an extension with any other such name at its root. */
 const RESERVED_ALLOWED = new Set(['_locales', '_platform_specific']);
-/** Folders created by the web store and by macOS. Chromium refuses the first and does not use the second. */
+/** Folders created by the web store and by macOS. Chromium refuses `_metadata` and does not use `__MACOSX`. */
 const SKIPPED = new Set(['_metadata', '__MACOSX']);
 const QUOTED_MAX = 120;
 
@@ -49,7 +50,7 @@ const isInvalid = (name: string, parts: readonly string[]): boolean =>
   parts.some(part => part === '' || part === '.' || Buffer.byteLength(part) > PART_BYTES_MAX);
 
 /**
- * Refuses two entries for the same file, including names that are the same only on a disk that ignores case or
+ * Refuses a second entry for the same file, even if the two names are the same only on a disk that ignores case or
  * normalizes accents.
  */
 export class SeenNames {

@@ -123,7 +123,7 @@ const idOf = (publicKey: Buffer): string =>
 
 // ---- unpacking -------------------------------------------------------------------------------------------------------
 
-/** The box may only read the files, but owns the top folder, because Chromium writes metadata to it. */
+/** The box's user may only read the files, but owns the top folder, because Chromium writes metadata to it. */
 async function makeFolder(box: string, name: string): Promise<string> {
   const parent = join(box, FOLDER);
   await mkdir(parent).catch(ignoreExisting);

@@ -9,7 +9,7 @@ import { fetchJson, type Send } from './fetch-json.ts';
 import { KeySets } from './key-sets.ts';
 import { OpenIdError, type Outcome, outcomeOf } from './trouble.ts';
 
-/** Clocks may differ by this much. */
+/** The clocks of the provider and of this machine may differ by this much. */
 const TOLERANCE_SECONDS = 60;
 const SUBJECT_CHARACTERS_MAX = 255;
 
@@ -88,7 +88,7 @@ export class RelyingParty {
     return { idToken, accessToken: textAt(json, 'access_token') };
   }
 
-  /** Verifies the signature, issuer, audience and times. */
+  /** Verifies the signature, issuer, audience and times of an ID token. */
   async #verified(
     { issuer, jwksUri, algorithms }: ProviderMetadata,
     { id }: Client,

@@ -18,9 +18,11 @@ import {
 import type { DataKey } from './context-keys.ts';
 import { Opener, SealError, Sealer } from './sealed-stream.ts';
 
-/** The fastest level, because an archive is written once and read a few times. */
+/** The fastest compression level, because an archive is written once and read only a few times. */
 const COMPRESSION = { params: { [constants.ZSTD_c_compressionLevel]: 1 } };
-/** Each chunk takes a turn of the event loop. Node's default size would require four times as many turns. */
+/**
+ * Each chunk takes one turn of the event loop. With Node's default chunk size, there would be four times as many turns.
+ */
 const UNPACKED_CHUNK_BYTES = 256 * 1024;
 
 export interface FolderAccess {
@@ -33,14 +35,14 @@ export interface FolderAccess {
   writeFiles(folder: string, files: AsyncIterable<CheckedFile>, signal: AbortSignal): Promise<void>;
 }
 
-/** The key and the name with which data is sealed. */
+/** The key and the name that are used to seal data. */
 export interface Seal {
   readonly key: DataKey;
   readonly name: string;
 }
 
 export interface PackedArchive {
-  /** Bytes of the files after unpacking. */
+  /** Size of the unpacked files in bytes. */
   readonly sizeBytes: number;
   readonly skipped: number;
   /** SHA-256 of the sealed file. */
@@ -91,8 +93,8 @@ export interface SealedArchive {
 }
 
 /**
- * Unpacks into a folder. Every chunk is authenticated before it is used. If a chunk is invalid, this throws, and the
- * caller must remove what was unpacked so far.
+ * Unpacks an archive into a folder. Every chunk is authenticated before it is used. If a chunk is invalid, this
+ * function throws, and the caller must remove the files that were unpacked before.
  */
 export async function unpackInto(
   folders: FolderAccess,
@@ -104,7 +106,7 @@ export async function unpackInto(
   await folders.writeFiles(folder, checkedFiles(decrypt(sealed), options), signal);
 }
 
-/** Writes the same files to a new archive with another seal. */
+/** Writes the files of an archive to a new archive with another seal. */
 export async function resealInto(
   sealed: SealedArchive,
   file: string,
@@ -129,7 +131,7 @@ async function* decrypt({ body, checksum, seal }: SealedArchive): AsyncGenerator
   try {
     yield* plain;
   } catch {
-    // `finished` rejects with the cause. The error caught here says only that the stream was closed.
+    // `finished` rejects with the cause. The error caught here says only that the stream was closed, so it is ignored.
   }
   await finished;
   if (!hash.digest().equals(checksum)) throw new SealError('the checksum of the stored archive does not match');

@@ -26,10 +26,11 @@ export interface TarLimits {
 
 export const TAR_LIMITS: TarLimits = { bytes: 1024 ** 3, entries: 50_000 };
 /**
- * Maximum number of entries read per allowed entry, so that a folder full of skipped entries is not read without end.
+ * Maximum number of entries that are read, as a multiple of the allowed number of files. Otherwise a folder full of
+ * skipped entries would be read without end.
  */
 const SEEN_PER_STORED = 4;
-/** Bytes of an entry besides its content: its header, the pax header of a long name, and padding. */
+/** Bytes that an entry may take besides its content: its header, the pax header of a long name, and padding. */
 const OVERHEAD_BYTES = 4096;
 const NAME_BYTES_MAX = 1024;
 const DEPTH_MAX = 16;

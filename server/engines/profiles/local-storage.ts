@@ -12,9 +12,9 @@ export interface StoredOrigin {
 }
 
 const [UTF16, LATIN1] = [0, 1] as const;
-/** "_ORIGIN NUL ENCODING NAME" */
+/** Matches a key of the form "_ORIGIN NUL ENCODING NAME". */
 const ITEM = /^_([^\0]+)\0([\s\S]+)$/;
-/** Microseconds from 1601, where Chromium's time begins, to 1970. */
+/** Microseconds from 1601, the beginning of Chromium's time, to 1970. */
 const EPOCH_MICROSECONDS = 11_644_473_600_000_000n;
 
 export function readLocalStorage(archived: ReadonlyMap<string, Buffer>): readonly StoredOrigin[] {
@@ -31,7 +31,7 @@ export function readLocalStorage(archived: ReadonlyMap<string, Buffer>): readonl
 
 /**
  * Returns the files of an archive that contains only this local storage. `now` is stored as the time of the last
- * change, because Chromium deletes old data.
+ * change, because Chromium deletes local storage that has not changed for a long time.
  */
 export async function writeLocalStorage(
   origins: readonly StoredOrigin[],

@@ -35,8 +35,7 @@ export class Sealer extends Transform {
 
   override _transform(bytes: Buffer, _encoding: BufferEncoding, done: TransformCallback): void {
     this.#waiting.add(bytes);
-    // A full chunk is kept until another byte arrives, because only the end of the stream shows which chunk is the
-    // last.
+    // A full chunk is kept until another byte arrives, because it is the last chunk if the stream ends now.
     while (this.#waiting.length > CHUNK_BYTES) this.#seal(this.#waiting.read(CHUNK_BYTES), false);
     done();
   }

@@ -1,6 +1,7 @@
-// Holds the context of a session from the end of the session until the context is saved: a folder on the disk of the
-// sessions, with a copy of the cookies, the profile that was moved out of the box, and its sealed archive. Every step
-// writes a file that records the step, so that a later process can continue after a crash.
+// Holds the context of a session from the end of the session until the context is saved. It is a folder on the same
+// disk as the session folders. It contains a copy of the cookies, the profile that was moved out of the box, and the
+// sealed archive of the profile. Every step writes a file that records the step, so that a later process can continue
+// after a crash.
 import { lstat, mkdir, readdir, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { isCode, moveDurably, writeSynced } from '../../kit/durable.ts';
@@ -13,7 +14,7 @@ const COOKIES_BYTES_MAX = 64 * 1024 ** 2;
 export interface PackedRecord {
   readonly sizeBytes: number;
   readonly skipped: number;
-  /** Hex. */
+  /** SHA-256 in hex. */
   readonly checksum: string;
 }
 
@@ -40,7 +41,7 @@ export class Staging {
     await mkdir(this.#folder, { recursive: true, mode: 0o700 });
   }
 
-  /** Replaces the copy atomically. */
+  /** Replaces the copy of the cookies atomically. */
   async writeCookies(sealed: Buffer): Promise<void> {
     await this.#write('cookies', sealed);
   }

@@ -73,8 +73,8 @@ class Blocks {
   }
 
   /**
-   * Reads the next header. Returns undefined at the end, which is a block of zeros. The rest of the source is read and
-   * must be zeros too.
+   * Reads the next header. A block of zeros ends the tar: the rest of the source is read, must be zeros too, and
+   * undefined is returned.
    */
   async header(): Promise<{ name: string; kind: string; size: number } | undefined> {
     const block = await this.#readExactly(BLOCK_BYTES);
@@ -143,8 +143,8 @@ function parseHeader(block: Buffer): { name: string; kind: string; size: number 
 }
 
 /**
- * Parses an octal number. Sizes from 8 GiB are in the pax header. The older binary format is not supported, because GNU
- * tar does not use it here.
+ * Parses an octal number. Sizes of 8 GiB and more are in the pax header instead. The older binary format for them is
+ * not supported, because GNU tar does not use it here.
  */
 const octal = (field: Buffer): number => {
   const digits = text(field).trim();

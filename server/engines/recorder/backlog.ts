@@ -5,11 +5,11 @@
 const SESSION_BYTES_MAX = 1024 ** 3;
 const HOST_BYTES_MAX = 8 * 1024 ** 3;
 /**
- * A paused session continues when it is below this share of the limit, so that slow storage does not turn every segment
- * into a gap.
+ * A paused session continues when its bytes are below this share of the limit. If it continued just below the limit,
+ * slow storage would turn every segment into a gap.
  */
 const RESUME_BELOW = 0.75;
-/** Below this share of the limits, segments may be held back. */
+/** Segments may be held back while the waiting bytes are below this share of both limits. */
 const HOLD_BACK_BELOW = 0.125;
 
 export interface BacklogLimits {

@@ -64,9 +64,9 @@ const STOP = 'Page.stopScreencast';
 const ALLOW = 'Page.screencastFrameAck';
 /** Longer than any frame period. */
 const WHILE_MS = 1_000;
-/** The monotonic clock of the browser when that of the server is zero. */
+/** The browser's monotonic clock when the server's monotonic clock is at zero. */
 const BROWSER_CLOCK_MS = 5_000;
-/** Between two painted changes. */
+/** Time between two painted changes. */
 const PAINT_MS = 17;
 
 interface Look {

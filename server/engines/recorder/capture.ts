@@ -10,23 +10,26 @@ import type { FrameMetadata } from './hub.ts';
 
 const RECORDED_FPS = 5;
 const WATCHED_FPS = 15;
-/** The rate for a page that changes all the time: enough for a recording, and lower because each start has a cost. */
+/**
+ * The frame rate for a page that changes all the time. It is enough for a recording. A higher rate would cost more,
+ * because the screencast is started for each frame.
+ */
 const PULSED_FPS = 2.5;
 const SCREENCAST: JsonObject = { format: 'jpeg', quality: 70 };
 /**
- * Frames that Chromium sends before it waits for an acknowledgement. It drops a change that is painted while it waits.
- * With one frame, a change that immediately followed another was lost if the acknowledgement was late; two frames cost
- * no more (measured).
+ * Number of frames that Chromium sends before it waits for an acknowledgement. While it waits, it drops any change that
+ * is painted. With one frame, a change that immediately followed another was lost if the acknowledgement was late. Two
+ * frames cost no more (measured).
  */
 const IN_FLIGHT = 2;
 /**
- * With viewers: quick successive changes are shown without restarting the screencast. Each restart costs a frame (on a busy
- * machine, a change between two restarts was shown 300 ms late).
+ * Number of frames in flight while there are viewers. Quick successive changes are then shown without restarting the
+ * screencast. Each restart costs a frame (on a busy machine, a change between two restarts was shown 300 ms late).
  */
 const IN_FLIGHT_WATCHED = 3;
 /**
- * A frame that follows its predecessor's acknowledgement within this time counts as motion. The time is long because
- * machines may be loaded; pulses correct a wrong guess.
+ * A frame that arrives within this time after the acknowledgement of its predecessor counts as motion. The time is long
+ * because machines may be loaded. Pulses correct a wrong guess.
  */
 const MOTION_MS = 1_000;
 /** If a page changed before the acknowledgement and then stays unchanged, it is captured again after this time. */
@@ -43,22 +46,25 @@ const ARRIVAL_MAX_MS = 20;
  * be reported in the recording.
  */
 const UNPAINTED_MAX_MS = 750;
-/** Pulses begin after this many moving frames in a row. The number doubles when pulses end early. */
+/** Pulses begin after this many frames in a row that count as motion. If pulses end early, the number is doubled. */
 const STREAK_MIN = 4;
 const STREAK_MAX = 256;
-/** After this many pulses with a changed picture, the number of moving frames is reset. */
+/**
+ * After this many pulses with a changed picture, the number of frames that must count as motion is set back to
+ * STREAK_MIN.
+ */
 const PULSES_PROVEN = 5;
 
 export interface CapturedFrame {
   readonly jpeg: Buffer;
-  /** Paint time by the machine's monotonic clock, as reported by the browser. */
+  /** When the frame was painted, by the machine's monotonic clock, as reported by the browser. */
   readonly browserMs: number;
-  /** The same time by the calendar clock. */
+  /** When the frame was painted, by the calendar clock. */
   readonly at: Date;
   readonly metadata: FrameMetadata;
   /**
-   * The frame this many positions earlier was handled before this frame was painted. Frames in between may not have
-   * been handled by then.
+   * The frame this many positions before this one had already been handled when this one was painted. The frames in
+   * between may not have been.
    */
   readonly ahead: number;
 }
@@ -70,12 +76,12 @@ export interface CaptureOptions {
   readonly channel: TargetChannel;
   readonly clock: Clock;
   /**
-   * The page had painted nothing when it was found. Its first frame is captured after the first paint, because most
-   * pages are opened empty.
+   * Whether the page had painted nothing when it was found. Its first frame is then captured after the first paint,
+   * because most pages are opened empty.
    */
   readonly isUnpainted?: boolean;
   readonly isWatched: () => boolean;
-  /** Handles a frame. When the promise resolves, the frame is acknowledged, so that more frames follow. */
+  /** Handles a frame. When the promise resolves, the frame is acknowledged, and Chromium may send more frames. */
   readonly onFrame: (frame: CapturedFrame) => Promise<FrameResult>;
   readonly onVisibility: (isVisible: boolean) => void;
 }
@@ -102,7 +108,10 @@ export class Capture implements Closeable {
   /** Whether no frame has come since the last start. */
   #isAwaitingFrame = false;
   #framesDoneAtStart = 0;
-  /** When the last frames of this run were acknowledged, and how many frames were handled then; newest last. */
+  /**
+   * For the last acknowledgements of this run: when each was sent, and how many frames had been handled by then. Newest
+   * last.
+   */
   #acknowledged: Array<{ readonly atMs: number; readonly done: number }> = [];
   #dueMs = Number.NEGATIVE_INFINITY;
   /** The number of frames received before the last navigation. */
@@ -246,7 +255,7 @@ export class Capture implements Closeable {
 
   async #handleFrame(frame: CapturedFrame): Promise<FrameResult> {
     this.#framesBegun++;
-    // The owner has already logged the error.
+    // If `onFrame` rejects, the owner of the capture has already logged the error.
     const done = this.#handling.then(() => this.#options.onFrame(frame)).catch((): FrameResult => 'kept');
     this.#handling = done;
     const result = await done;
@@ -260,7 +269,7 @@ export class Capture implements Closeable {
     return this.#framesBegun - done + 1;
   }
 
-  /** Returns the paint time by our clock, and sets when the next frame is due. */
+  /** Returns when the frame was painted, by the server's monotonic clock, and sets when the next frame is due. */
   #recordArrival(frame: CapturedFrame): number {
     this.#frameMs = this.#options.clock.monotonicMs();
     // The rate is an average: after a pause some frames may follow quickly.
@@ -270,8 +279,8 @@ export class Capture implements Closeable {
   }
 
   /**
-   * Restarts the screencast if no frame follows. Chromium reports a change that was painted before the acknowledgement
-   * only together with the next change; a restart shows it now.
+   * Restarts the screencast if no frame follows. Chromium sends a change that was painted before the acknowledgement
+   * only together with the next change. The restart shows it now.
    */
   async #settle(afterMs = SETTLE_MS, isForced = false): Promise<void> {
     const frames = this.#frames;
@@ -304,8 +313,8 @@ export class Capture implements Closeable {
   }
 
   /**
-   * Begins or ends pulses. A pulse sends a frame even if the page has not changed; pulses end when such a frame is
-   * unchanged.
+   * Begins or ends pulses. A pulse produces a frame even if the page has not changed. When such a frame is the same as
+   * the previous one, pulses end.
    */
   #updatePace(isNew: boolean): void {
     if (this.#isWatched) this.#resetPace();

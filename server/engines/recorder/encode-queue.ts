@@ -7,7 +7,9 @@ import type { Closeable } from '../../kit/scope.ts';
 import { EncoderMissing, type Ffmpeg, type Footage } from './ffmpeg.ts';
 import type { Fragment } from './fmp4.ts';
 
-/** How long segments are gathered for one process: segments that are released together arrive one after another. */
+/**
+ * How long segments are gathered for one process. Segments that are released together arrive shortly one after another.
+ */
 const GATHER_MS = 50;
 /** Maximum number of segments in one process, which bounds the wait of the next segment. */
 const SEGMENTS_PER_PROCESS_MAX = 8;
@@ -15,7 +17,7 @@ const SEGMENTS_PER_PROCESS_MAX = 8;
 export interface EncodeRequest {
   readonly session: string;
   readonly footage: Footage;
-  /** Someone is waiting for the segment, so it is encoded before others. */
+  /** Whether someone is waiting for the segment. It is then encoded before others. */
   readonly isUrgent: boolean;
   readonly signal: AbortSignal;
 }
@@ -93,8 +95,8 @@ const isSimilar = (one: EncodeRequest, other: EncodeRequest): boolean =>
   one.footage.size.height === other.footage.size.height;
 
 /**
- * Returns a signal that aborts when all signals have aborted, so that the work continues as long as any result is
- * wanted.
+ * Returns a signal that aborts when all of the signals have aborted. The work therefore continues as long as any of its
+ * results is wanted.
  */
 function whenAllAborted(signals: readonly AbortSignal[]): Closeable & { readonly signal: AbortSignal } {
   const control = new AbortController();

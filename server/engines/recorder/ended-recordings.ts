@@ -1,13 +1,13 @@
-// Decides when recordings of ended sessions are encoded: while a processor is free, or on request. Encoding takes
-// processor time from running sessions, and most recordings are never viewed. The frames stay in the data folder until
-// then.
+// Decides when recordings of ended sessions are encoded: while a processor is free, or on request. Encoding would take
+// processor time from running sessions, and most recordings are never viewed. Until a recording is encoded, its frames
+// stay in the data folder.
 import type { Clock } from '../../kit/clock.ts';
 import type { Closeable } from '../../kit/scope.ts';
 
 const TICK_MS = 500;
 /** A recording waits at most this long for a free processor. */
 export const ENDED_WAIT_MS = 300_000;
-/** Maximum number of waiting pages. Each takes some kilobytes of memory. */
+/** Maximum number of waiting pages. Each takes a few kilobytes of memory. */
 const WAITING_MAX = 500;
 
 export interface EndedRecordingsOptions {
@@ -39,7 +39,7 @@ export class EndedRecordings implements Closeable {
     return this.#waiting.length;
   }
 
-  /** Resolves when the page of this session should be encoded. */
+  /** Resolves when a page of this session, which has ended, should be encoded. */
   due(session: string): Promise<void> {
     const { clock, isQuiet, mayWait } = this.#options;
     if (this.#closing.signal.aborted || !mayWait(session) || isQuiet()) return Promise.resolve();
@@ -71,8 +71,8 @@ export class EndedRecordings implements Closeable {
     while (!signal.aborted && this.#waiting.length > 0) {
       await clock.sleep(TICK_MS, signal).catch(() => {});
       const nowMs = clock.monotonicMs();
-      // Releases one session at a time while a processor is free, so that the next check sees the load that this
-      // session causes.
+      // While a processor is free, only one session is released at a time. The next check then sees the load that
+      // encoding its recording causes.
       const oldest = isQuiet() ? this.#waiting[0]?.session : undefined;
       this.#release(
         this.#waiting.filter(

@@ -19,8 +19,8 @@ const ENCODE_MS = 60_000;
 /** Added to ENCODE_MS for each further segment in the process. */
 const ENCODE_EXTRA_SEGMENT_MS = 10_000;
 /**
- * Time between two segments that are encoded in one process, and the minimum length of such a segment. In this time the
- * rate control buffer refills completely, so it is as long even if full segments are shorter.
+ * Time between two segments that are encoded in one process, and the minimum length of such a segment. The rate control
+ * buffer must refill completely in this time, so the minimum applies even if full segments are shorter.
  */
 const SEGMENT_SPACING_MS = 2_500;
 const SEGMENT_MIN_MS = Math.max(6_000, SEGMENT_MS);

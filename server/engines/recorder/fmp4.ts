@@ -3,7 +3,7 @@
 export const TICKS_PER_MS = 90;
 
 export interface Fragment {
-  /** ftyp and moov. */
+  /** The boxes `ftyp` and `moov`. */
   readonly init: Buffer;
   readonly sizes: readonly number[];
   /** Whether each frame is a key frame. */
@@ -35,7 +35,7 @@ export function* boxesIn(bytes: Buffer, from = 0, to = bytes.length): Generator<
   }
 }
 
-/** The box at the end of a path of types. */
+/** Finds a box by the types of its parents and its own type. */
 export function boxAt(bytes: Buffer, path: readonly string[]): Box {
   let [from, to] = [0, bytes.length];
   let found: Box | undefined;
@@ -64,7 +64,7 @@ export function parseFragment(bytes: Buffer, frames: number): Fragment {
   return { init, sizes, keys: samples.map(({ flags }) => !(flags & NOT_A_KEY_FRAME)), payload };
 }
 
-/** Splits segments that were encoded together. Each must begin with a key frame and have no other. */
+/** Splits segments that were encoded together. The first frame of each must be a key frame, and no other. */
 export function splitAtKeyFrames(
   { init, sizes, keys, payload }: Fragment,
   counts: readonly number[],
@@ -116,7 +116,10 @@ function samplesIn(moof: Buffer, frames: number): Sample[] {
   });
 }
 
-/** Returns the defaults for samples, from `tfhd`. The optional fields of `tfhd` follow one another. */
+/**
+ * Reads from `tfhd` the defaults for samples. `tfhd` contains only the optional fields that are present, one after
+ * another.
+ */
 function defaultSample(moof: Buffer): Partial<Sample> {
   const tfhd = boxAt(moof, ['moof', 'traf', 'tfhd']);
   const present = moof.readUInt32BE(tfhd.start) & 0xffffff;

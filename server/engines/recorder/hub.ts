@@ -53,7 +53,7 @@ export class Hub {
     };
   }
 
-  /** Call when the page has ended, so that its picture is not kept in memory. */
+  /** Call when the page has ended. Its newest frame is then no longer kept in memory. */
   clear(): void {
     this.#newest = undefined;
   }

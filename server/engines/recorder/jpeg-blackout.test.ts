@@ -36,7 +36,7 @@ for (const huffman of ['default', 'optimal'])
     for (let y = 0; y < HEIGHT; y++)
       for (let x = 0; x < WIDTH; x++) {
         const isUnder = (x >= 100 && x < 160 && y >= 50 && y < 70) || (x >= 320 && y >= 190);
-        // False for all blocks of 8x8 pixels that the rectangle touches.
+        // False if the pixel is in a block of 8x8 pixels that the rectangle touches.
         const isFar = (x < 96 || x >= 160 || y < 48 || y >= 72) && (x < 320 || y < 184);
         if (isUnder) assert.ok((after[y * WIDTH + x] ?? 255) < 4, `${x},${y}`);
         else if (isFar) assert.equal(after[y * WIDTH + x], before[y * WIDTH + x], `${x},${y}`);

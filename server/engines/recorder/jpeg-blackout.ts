@@ -17,7 +17,7 @@ const DQT = 0xdb;
 const DRI = 0xdd;
 const BLOCK = 8;
 const COEFFICIENTS = 64;
-/** The DC value of a black block: 8 times the distance from grey to black. */
+/** The DC value of a black block: 8 times the difference between black and grey. */
 const BLACK = -1024;
 
 interface Component {
@@ -36,7 +36,7 @@ interface Layout {
   readonly components: Component[];
   readonly tables: Map<number, Uint16Array>;
   readonly quantizers: Map<number, number>;
-  /** The unchanged segments before the scan; `scanAt` is the offset of its bits. */
+  /** The unchanged JPEG segments before the scan. `scanAt` is the offset at which the bits of the scan begin. */
   readonly kept: Buffer[];
   readonly scanHead: Buffer;
   readonly scanAt: number;
@@ -100,7 +100,7 @@ function readTables(content: Buffer, tables: Map<number, Uint16Array>): void {
   }
 }
 
-/** Reads the quantization tables, but from each only the quantizer of the first coefficient. */
+/** Reads the quantization tables. Keeps from each table only the quantizer of the first coefficient. */
 function readQuantizers(content: Buffer, quantizers: Map<number, number>): void {
   for (let at = 0; at < content.length; ) {
     const kind = content[at] ?? 0;
@@ -197,7 +197,7 @@ function recodeRest(
 
 /** The blocks of one component. */
 interface Grid {
-  /** Pixels of the picture in one block. */
+  /** Size of a block in pixels of the picture. */
   readonly width: number;
   readonly height: number;
   readonly across: number;

@@ -2,8 +2,8 @@
 // a code for every symbol.
 
 /**
- * Returns a lookup table: for each value of 16 bits, the length of the code at its beginning and the symbol for this
- * code.
+ * Returns a lookup table. For each value of 16 bits it contains the length of the code with which the value begins, and
+ * the symbol of this code.
  */
 export function tableOf(counts: Uint8Array, symbols: Uint8Array): Uint16Array {
   const table = new Uint16Array(65_536);
@@ -58,7 +58,7 @@ export class BitReader {
     return length === 0 || value >= 1 << (length - 1) ? value : value - (1 << length) + 1;
   }
 
-  /** Makes at least 16 bits available; zeros after the end. */
+  /** Makes at least 16 bits available. After the end of the data, the bits are zeros. */
   #fill(): void {
     while (this.#bits <= 16) {
       let byte = this.#bytes[this.#at] ?? 0;
@@ -82,7 +82,7 @@ export class BitWriter {
     this.#bytes = Buffer.allocUnsafe(Math.ceil(bytes) + 1024);
   }
 
-  /** Writes the symbol and the bits of a signed number that follows `zeros` zeros. */
+  /** Writes a coefficient that follows `zeros` zeros: the symbol, and the bits of its signed value. */
   coefficient(code: HuffmanCode, zeros: number, value: number): void {
     const magnitude = Math.abs(value);
     const bits = magnitude === 0 ? 0 : 32 - Math.clz32(magnitude);

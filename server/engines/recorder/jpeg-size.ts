@@ -1,11 +1,12 @@
 // Reads the size of a JPEG from its frame header. Returns undefined for anything that is incomplete or unlike
-// Chromium's JPEGs, so that a decoder cannot find another size. Pictures that are larger than any page are not decoded.
+// Chromium's JPEGs, because a decoder might find another size in it. Pictures that are larger than any page are not
+// decoded.
 import type { Size } from './matroska.ts';
 
 /** These limits bound the memory and time that a decoder needs. */
 export const PICTURE_PIXELS_MAX = 4096 * 4096;
 export const PICTURE_SIDE_MAX = 8192;
-/** JPEG segments before the first scan. Chromium writes fewer than ten. */
+/** Maximum number of JPEG segments before the first scan. Chromium writes fewer than ten. */
 const SEGMENTS_MAX = 64;
 
 const START_OF_IMAGE = 0xffd8;

@@ -33,7 +33,7 @@ const ID = {
 
 const UNKNOWN_SIZE = Buffer.from('01ffffffffffffff', 'hex');
 const SIZE_BYTES = 8;
-/** Track 1, relative time 0, a key frame. */
+/** The head of a block: track 1, relative time 0, a key frame. */
 const BLOCK_HEAD = Buffer.from('81000080', 'hex');
 const MILLISECOND = 1_000_000;
 const VIDEO = 1;
@@ -56,7 +56,9 @@ export function journalHead({ width, height }: Size): Buffer {
   ]);
 }
 
-/** Returns the bytes that precede the picture of a frame. They are separate, so that the picture is not copied. */
+/**
+ * Returns the bytes of a frame that precede its picture. They are a separate buffer, so the picture need not be copied.
+ */
 export function journalFrameHead({ atMs, jpeg }: TimedFrame): Buffer {
   const time = element(ID.timestamp, [uint(atMs)]);
   const block = Buffer.concat([opening(ID.block, BLOCK_HEAD.length + jpeg.length), BLOCK_HEAD]);

@@ -1,5 +1,5 @@
-// Joins segments into one MP4 file without encoding. The index comes first, so the file plays while it loads and its length is
-// known in advance. Times are exact to the millisecond. Pure.
+// Joins segments into one MP4 file without encoding them again. The index comes first. The file can therefore be played
+// while it loads, and its length is known in advance. Times are exact to the millisecond. Pure.
 import { BadMedia, box, boxAt, fullBox, u32, u64 } from './fmp4.ts';
 import type { Size } from './matroska.ts';
 
@@ -83,7 +83,7 @@ function sampleTable(description: Buffer, pieces: readonly Mp4Segment[], firstFr
   ]);
 }
 
-/** The number of rows, followed by the rows. */
+/** Returns a table in bytes: the number of rows, followed by the rows. */
 function table(rows: readonly (readonly number[])[]): Buffer {
   const numbers = [rows.length, ...rows.flat()];
   const bytes = Buffer.alloc(numbers.length * 4);
@@ -101,7 +101,7 @@ function runs(values: readonly number[]): { count: number; value: number }[] {
   return found;
 }
 
-/** For each value the sum of the values before it. */
+/** Returns, for each value, the sum of the values before it. */
 function starts(values: readonly number[]): number[] {
   let before = 0;
   return values.map(value => {

@@ -23,8 +23,8 @@ import { journalFrameHead, journalHead, readJournal, type Size, type TimedFrame 
 export interface PageNote {
   readonly targetId: string;
   /**
-   * When the recording begins: `startedAt` by the calendar clock, `baseMs` by the monotonic clock that the browser uses
-   * too.
+   * When the recording begins. `startedAt` is a time of the calendar clock, `baseMs` of the monotonic clock, which the
+   * browser uses too.
    */
   readonly startedAt: Date;
   readonly baseMs: number;
@@ -45,7 +45,8 @@ export interface CompleteRawSegment extends RawSegment {
 
 const NOTE = 'page.json';
 /**
- * Append mode: after an incomplete frame was cut off, the next frame is written directly after the last complete frame.
+ * Opens a new file in append mode. After an incomplete frame has been cut off, the next frame is then written directly
+ * after the last complete frame.
  */
 const CREATE_FOR_APPEND = constants.O_WRONLY | constants.O_CREAT | constants.O_TRUNC | constants.O_APPEND;
 const SEGMENT_FILE = /^(\d+)\.(\d+)(?:\.(\d+))?\.mkv$/;
@@ -99,7 +100,7 @@ export class PageFolder {
     return new SegmentWriter(file, journalHead(size), 0, bytes => this.#count(segment.sequence, bytes));
   }
 
-  /** Continues a file of an earlier process after its last complete frame. */
+  /** Continues a file that an earlier process wrote, after its last complete frame. */
   async resume(segment: RawSegment): Promise<{ writer: SegmentWriter; frames: readonly TimedFrame[] } | undefined> {
     const path = this.pathOf(segment);
     const { frames, wholeBytes } = readJournal(await readFile(path));
@@ -125,7 +126,10 @@ export class PageFolder {
     this.#count(segment.sequence, 0);
   }
 
-  /** Call when all data of the page is stored elsewhere. The folder of the session is removed with its last page. */
+  /**
+   * Call when all data of the page is stored elsewhere. Removes the folder of the page and, with the last page, the
+   * folder of the session.
+   */
   async remove(): Promise<void> {
     await rm(this.path, { recursive: true, force: true });
     await rmdir(join(this.path, '..')).catch(() => {});
@@ -158,7 +162,7 @@ export class SegmentWriter {
     this.#grown = grown;
   }
 
-  /** Appends a frame with one write, so that a killed server leaves all frames but the last complete. */
+  /** Appends a frame with one write. If the server is killed, at most the last frame is therefore incomplete. */
   async append(frame: TimedFrame): Promise<void> {
     const parts = [...(this.#head ? [this.#head] : []), journalFrameHead(frame), frame.jpeg];
     const bytes = parts.reduce((sum, part) => sum + part.length, 0);
@@ -166,7 +170,7 @@ export class SegmentWriter {
       const { bytesWritten } = await this.#file.writev(parts);
       if (bytesWritten < bytes) throw new Error(`only ${bytesWritten} of ${bytes} bytes were written`);
     } catch (error) {
-      // A partial write would hide everything that is written after it.
+      // A partial write would make everything after it unreadable, so it is cut off.
       await this.#file.truncate(this.#bytes).catch(() => {});
       throw error;
     }

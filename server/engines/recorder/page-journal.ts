@@ -10,15 +10,18 @@ import type { CompleteRawSegment, PageFolder, PageNote, RawSegment, SegmentWrite
 export const SEGMENT_MS = 6_000;
 /** A frame may arrive this long after it was painted. Segments are not closed earlier. */
 const LATE_MS = 300;
-/** If a frame seems to be delayed for longer, its time comes from a calendar clock that differs from the server's. */
+/**
+ * If a frame seems to arrive later than this, its time is assumed to come from a calendar clock that differs from the
+ * server's.
+ */
 const CLOCK_SKEW_MAX_MS = 10_000;
 /** Delay before writing is tried again after the disk refused a frame. */
 const RETRY_MS = 2_000;
-/** The first picture is shown from the beginning of the page on, but at most for this long before it was painted. */
+/** The first frame is shown from the beginning of the recording on, but at most for this long before it was painted. */
 const HELD_BACK_MAX_MS = 60_000;
 
 export interface JournalListener {
-  /** Called in order; the segment is complete on disk. */
+  /** Called for each segment, in order, when the segment is complete on disk. */
   segmentComplete(segment: CompleteRawSegment, size: Size): void;
   /** Frames between these times could not be written. */
   lost(fromMs: number, toMs: number, why: string): void;
@@ -91,12 +94,12 @@ export class PageJournal {
     return Math.round(this.#clock.monotonicMs() + this.#aheadMs - this.note.baseMs);
   }
 
-  /** Whether the page is being recorded, or was when the process that recorded it died. */
+  /** Whether a segment is open: the page is being recorded, or it was when an earlier process died. */
   get isOpen(): boolean {
     return this.#open !== undefined && !this.#ended;
   }
 
-  /** When the newest frame was painted. */
+  /** When the newest frame was painted, in milliseconds since the beginning of the recording. */
   get lastMs(): number {
     return this.#last?.frame.atMs ?? 0;
   }
@@ -107,8 +110,8 @@ export class PageJournal {
   }
 
   /**
-   * Updates the difference between the clocks. If a page does not change, its only frame may arrive seconds late; the
-   * calendar clock shows how late.
+   * Updates the difference between the clocks. If a page does not change, its only frame may arrive seconds late. The
+   * calendar clock then shows how late it is.
    */
   #compareClocks({ browserMs, at }: CapturedFrame): void {
     const minAheadMs = browserMs - this.#clock.monotonicMs();
@@ -127,7 +130,7 @@ export class PageJournal {
     });
   }
 
-  /** Closes the open segment. The next frame continues after a gap. */
+  /** Closes the open segment. Until recording continues, the recording has a gap. */
   pause(): Promise<void> {
     return this.#inTurn(async () => {
       await this.#closeAt(this.nowMs);
@@ -135,7 +138,7 @@ export class PageJournal {
     });
   }
 
-  /** Continues after a pause, with the last picture. */
+  /** Continues after a pause, beginning with the last frame. */
   unpause(): Promise<void> {
     return this.#inTurn(async () => {
       if (this.#halted && !this.#ended) await this.#hold(this.nowMs);
@@ -146,7 +149,7 @@ export class PageJournal {
   end(atMs = this.nowMs): Promise<void> {
     return this.#inTurn(async () => {
       this.#ended = true;
-      // After a gap the last picture is written once more, so that the recording is as long as the page existed.
+      // After a gap the last frame is written once more, so that the recording ends when the page ended.
       if (this.#halted) await this.#hold(Math.max(this.#closedMs, atMs - SEGMENT_MS));
       await this.#closeAt(atMs);
       this.#last = undefined; // The files have it.
@@ -203,8 +206,8 @@ export class PageJournal {
   }
 
   /**
-   * Closes full segments. The next segment is opened before the full one is reported, so that a segment is open at all
-   * times.
+   * Closes full segments. The next segment is opened before the full one is reported, so there is always an open
+   * segment.
    */
   async #roll(untilMs: number): Promise<void> {
     while (this.#open && untilMs >= this.#open.segment.startMs + SEGMENT_MS) {
@@ -219,7 +222,7 @@ export class PageJournal {
     }
   }
 
-  /** Opens a segment that begins with the last picture. */
+  /** Opens a segment that begins with the last frame. */
   async #hold(atMs: number): Promise<void> {
     if (!this.#last) return;
     const { frame, size } = this.#last;
@@ -232,7 +235,7 @@ export class PageJournal {
     }
   }
 
-  /** Deletes a segment without a frame. Opening a segment is tried again later. */
+  /** Deletes the open segment if it has no frame. Opening a segment is tried again later. */
   async #abandon(): Promise<void> {
     this.#halted = 'broken';
     const empty = this.#open;
@@ -270,7 +273,10 @@ export class PageJournal {
     this.#listener.segmentComplete({ ...(await this.folder.end(segment, endMs)), times }, size);
   }
 
-  /** A segment that has a successor ends where the successor begins; the last one is continued. */
+  /**
+   * Resumes the segments of an earlier process. An unfinished segment ends where the next one begins. If it is the last
+   * one, it is continued.
+   */
   async #resume(): Promise<void> {
     const segments = await this.folder.segments();
     this.#next = (segments.at(-1)?.sequence ?? 0) + 1;

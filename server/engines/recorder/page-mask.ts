@@ -1,6 +1,6 @@
 // Masks the password fields of a page, including fields whose type has changed since, and everything that shows a text
-// that the service typed. A frame is kept only if the positions of the fields before and after it was painted are
-// known. Everything between the two positions is black.
+// that the service typed. A frame is kept only if the positions of the fields are known both before and after it was
+// painted. Everything between the two positions of a field is black.
 
 import { isObject, type JsonObject } from '../../kit/json.ts';
 import type { SecretTexts } from '../../kit/secret-texts.ts';
@@ -16,11 +16,11 @@ import { COVER, LAST_FIELDS, UNCOVER, watchFields } from './watch-fields.ts';
 export type MaskKind = 'password' | 'all' | 'none';
 export interface Masked {
   readonly jpeg: Buffer;
-  /** The fields have moved, so the masked area is larger than the fields. */
+  /** Whether the fields have moved. The masked area is then larger than the fields. */
   readonly isOvermasked: boolean;
 }
 
-/** A picture that is not a frame of the screencast. */
+/** A picture that is not a frame of the screencast, such as a screenshot. */
 export type Still = Pick<CapturedFrame, 'jpeg' | 'metadata'>;
 export type MaskedStill = Still & { readonly unmasked: Buffer };
 
@@ -32,8 +32,8 @@ const ASK_MS = 2_000;
 /** With more fields than this the whole picture is black. */
 const FIELDS_MAX = 200;
 /**
- * Added around a field, because its edges may lie between pixels. A JPEG block that the area touches is black as a
- * whole.
+ * Added on each side of a field, because its edges may lie between pixels. A JPEG block that touches the area becomes
+ * completely black.
  */
 const MARGIN_PX = 1;
 const WORLD = 'berth';
@@ -59,7 +59,7 @@ export class PageMask {
   readonly #options: PageMaskOptions;
   /** The page and its out-of-process frames. */
   readonly #targets = new Map<string, MaskedTarget>();
-  /** Positions of the fields at each frame, newest last. */
+  /** Positions of the fields, as read when each of the last frames arrived. Newest last. */
   #answers: ReadonlyArray<readonly Rect[]> = [];
 
   constructor(options: PageMaskOptions) {
@@ -83,7 +83,7 @@ export class PageMask {
     if (this.#options.kind === 'none') return unchanged;
     const after = await this.#fields().catch(() => undefined);
     if (!after) return undefined;
-    // The oldest of these positions were read before the frame was painted.
+    // The oldest of the kept positions were read before the frame was painted.
     this.#answers = [...this.#answers.slice(-frame.ahead), after];
     const rects = this.#answers.reduce(mergeRects);
     if (rects.length === 0) return unchanged;
@@ -107,7 +107,7 @@ export class PageMask {
     return jpeg && { ...still, jpeg, unmasked: still.jpeg };
   }
 
-  /** Types into the marked element, whichever frame it is in. From then on the element is masked. */
+  /** Types into the marked element, in whichever frame the element is. From then on the element is masked. */
   async type(typing: Typing): Promise<TypingOutcome | undefined> {
     for (const target of this.#targets.values()) {
       const outcome = await target.type(typing);
@@ -117,15 +117,18 @@ export class PageMask {
   }
 
   /**
-   * Hides, in the page itself, everything that is masked, or shows it again. Returns false if any of it is, or was,
-   * visible.
+   * Hides everything that is masked, in the page itself, or shows it again. Returns false if any of it could be seen
+   * while it should have been hidden.
    */
   async cover(isToBeCovered: boolean): Promise<boolean> {
     const each = await Promise.all([...this.#targets.values()].map(target => target.cover(isToBeCovered)));
     return each.every(Boolean);
   }
 
-  /** Masks the rectangles in the picture. Also returns undefined if the workers are overloaded. */
+  /**
+   * Masks the rectangles in the picture. Returns undefined if that is not possible, for example because the workers are
+   * overloaded.
+   */
   async #paint(frame: Still, rects: readonly Rect[]): Promise<Buffer | undefined> {
     const shown = toPicturePixels(frame, rects);
     if (!shown) return undefined;
@@ -135,7 +138,10 @@ export class PageMask {
     return jpeg && Buffer.from(jpeg.buffer);
   }
 
-  /** Returns the positions of the fields in document coordinates. Each frame carries its own scroll offset. */
+  /**
+   * Returns the positions of the fields in document coordinates. The scroll offset is not included, because each frame
+   * has its own.
+   */
   async #fields(): Promise<readonly Rect[]> {
     const page = [...this.#targets.values()].find(({ channel }) => channel.kind === 'page');
     if (!page || (await this.#visibleRects()).length === 0) return [];
@@ -176,7 +182,7 @@ class MaskedTarget {
   readonly channel: TargetChannel;
   readonly #all: boolean;
   readonly #secrets: Pick<SecretTexts, 'forms'>;
-  /** Execution contexts by frame id. */
+  /** Isolated execution contexts, by frame id. */
   #worlds = new Map<string, number>();
   #areWorldsKnown = false;
 
@@ -200,8 +206,8 @@ class MaskedTarget {
   }
 
   /**
-   * Types into the document that has the mark, if it belongs to this target. A document that is replaced in the
-   * meantime is left alone.
+   * Types into the document that contains the marked element, if the document belongs to this target. If the document
+   * is replaced in the meantime, nothing is typed into the new one.
    */
   async type(typing: Typing): Promise<TypingOutcome | undefined> {
     await this.#findWorlds().catch(() => {});
@@ -266,8 +272,8 @@ class MaskedTarget {
   }
 
   /**
-   * Returns the positions of the fields in one document. Makes only one call if there are no fields, which is the usual
-   * case.
+   * Returns the positions of the fields in one document. If there are no fields, which is the usual case, this takes
+   * only one call.
    */
   async #fieldsIn(contextId: number): Promise<readonly Rect[]> {
     const expression = `(${this.#script}).travels`;
@@ -296,7 +302,10 @@ class MaskedTarget {
   }
 }
 
-/** Returns the picture in black. Undefined if the workers are overloaded. The picture must not be kept then. */
+/**
+ * Returns the picture with all pixels black. Undefined if the workers are overloaded; the picture must then not be
+ * kept.
+ */
 export async function blackedOut(jpeg: Buffer, workers: Workers, session: string): Promise<Buffer | undefined> {
   const input = { jpeg, rects: [EVERYTHING] };
   const { jpeg: black } = await workers.run(BLACKOUT, input, { of: session }).catch(() => ({ jpeg: undefined }));
@@ -358,7 +367,7 @@ function union(a: Rect, b: Rect): Rect {
   return { x, y, width: right - x, height: bottom - y };
 }
 
-/** Converts CSS pixels of the page to pixels of the picture. */
+/** Converts rectangles from CSS pixels of the page to pixels of the picture. */
 function toPicturePixels({ jpeg, metadata }: Still, rects: readonly Rect[]): readonly Rect[] | undefined {
   const size = jpegSize(jpeg);
   if (!size) return undefined;

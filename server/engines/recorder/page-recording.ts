@@ -16,7 +16,7 @@ export interface RecordedPage {
   readonly page: number;
 }
 
-/** A period for which there is no picture. */
+/** A period for which there are no frames of the page. */
 export interface Span {
   readonly kind: 'hidden' | 'missing';
   readonly fromMs: number;
@@ -29,11 +29,11 @@ export interface RecordingSink {
   began(page: RecordedPage, startedAt: Date): Promise<void>;
   keep(page: RecordedPage, segment: Segment): Promise<void>;
   /**
-   * Stores a period without a picture. The period has no end while it lasts. Called again with the same beginning when
-   * it is over.
+   * Stores a period without frames. While the period lasts, it has no end. When it is over, this is called again with
+   * the same beginning.
    */
   span(page: RecordedPage, span: Span): Promise<void>;
-  /** Ends the periods that an earlier process left open. */
+  /** Ends the periods that an earlier process stored without an end. */
   endSpans(page: RecordedPage, atMs: number): Promise<void>;
   done(page: RecordedPage): Promise<void>;
 }
@@ -52,7 +52,7 @@ export interface PageRecordingOptions extends Pick<Runtime, 'clock' | 'log'> {
   readonly encodes: EncodeQueue;
   /** Whether segments of the page may be held back and encoded together. */
   readonly mayHold: () => boolean;
-  /** Resolves when the remaining segments of the page, which has ended, should be encoded. */
+  /** Called when the page has ended. Resolves when the remaining segments should be encoded. */
   readonly due: () => Promise<void>;
   readonly sink: RecordingSink;
   /** Returns why recording must pause, or undefined if there is room for more on the disk. */
@@ -65,7 +65,7 @@ export interface PageRecordingOptions extends Pick<Runtime, 'clock' | 'log'> {
   readonly unstored: Set<PageRecording>;
 }
 
-/** When a page appeared and, if its recording began later, why. */
+/** When a page appeared. If its recording began later, `waited` says why. */
 export interface Appearance {
   readonly at: Date;
   readonly waited?: 'too_many_at_once';
@@ -77,14 +77,14 @@ export class PageRecording {
   readonly #folder: PageFolder;
   readonly #pipeline: Pipeline;
   readonly #appeared: Appearance;
-  /** The time at which the page appeared, on our monotonic clock. */
+  /** When the page appeared, by the server's monotonic clock. */
   readonly #appearedMs: number;
   #capture: Capture | undefined;
   #journal: PageJournal | undefined;
   #beginning: Promise<PageJournal> | undefined;
   #span: Span | undefined;
   #pauseReason: PauseReason | undefined;
-  /** Why there is no picture for the time before the first picture. */
+  /** Why there is no frame for the time before the first frame. */
   #initialGap: { readonly kind: 'hidden' | 'missing'; readonly why: string } | undefined;
   #isVisible = true;
   #ending = false;
@@ -156,7 +156,7 @@ export class PageRecording {
     void this.#journal?.tick();
   }
 
-  /** Captures a new frame. Resolves when no earlier frame is being handled any more. */
+  /** Captures a new frame. Resolves when the frames that had arrived before have been handled. */
   async renewed(): Promise<void> {
     this.#capture?.refresh();
     await this.#capture?.handled();
@@ -190,8 +190,8 @@ export class PageRecording {
   }
 
   /**
-   * Call when no more frames come. Resolves when the end is recorded in the files; the remaining segments are encoded
-   * afterwards.
+   * Call when no more frames come. Resolves when the files contain the end of the recording. The remaining segments are
+   * encoded afterwards.
    */
   async end(atMs?: number): Promise<void> {
     if (this.#ending) return;
@@ -209,7 +209,7 @@ export class PageRecording {
     void this.#pipeline.finish(this.#options.due()).then(this.#settled.resolve);
   }
 
-  /** Ends a recording that has no capture, at the time at which its process last recorded. */
+  /** Ends a recording that has no capture. Its end is the time at which the process that recorded it last did so. */
   endAt(at: Date): Promise<void> {
     const startedMs = this.#journal?.note.startedAt.getTime() ?? at.getTime();
     return this.end(Math.max(0, at.getTime() - startedMs));
@@ -220,7 +220,7 @@ export class PageRecording {
     this.#capture?.close();
   }
 
-  /** Closes without ending the recording: the files are left as a killed process would leave them. */
+  /** Closes without ending the recording: the files are left in the same state as after a process was killed. */
   async leave(): Promise<void> {
     this.#capture?.close();
     await (await this.#journalIfAny())?.leave();
@@ -254,8 +254,8 @@ export class PageRecording {
   }
 
   /**
-   * Handles a frame that is too large. It is not decoded, so it cannot be masked either. There is a gap until a smaller
-   * frame comes.
+   * Handles a frame that is too large. Such a frame is not decoded and therefore cannot be masked. Until a smaller
+   * frame comes, the recording has a gap.
    */
   #rejectTooLarge(): FrameResult {
     const { id, log } = this.#options;
@@ -286,8 +286,8 @@ export class PageRecording {
   }
 
   /**
-   * How long the page had existed when its first frame was painted, by the calendar clock if it agrees with the clock
-   * of the browser.
+   * How long the page had existed when its first frame was painted. Uses the calendar clock if it agrees with the
+   * server's monotonic clock, otherwise the monotonic clock.
    */
   #leadOf({ at }: CapturedFrame): number {
     const sinceMs = this.#options.clock.monotonicMs() - this.#appearedMs;
@@ -323,7 +323,7 @@ export class PageRecording {
     void this.#journal.pause();
   }
 
-  /** Call when there is room again. Captures the page even if it has not changed. */
+  /** Called when there is room again. Captures the page even if it has not changed. */
   #unpause(): void {
     this.#pauseReason = undefined;
     if (!this.#isVisible && this.#journal) {
@@ -332,7 +332,7 @@ export class PageRecording {
     } else this.#capture?.refresh();
   }
 
-  /** Begins a period without a picture, and ends the previous period, if any. */
+  /** Begins a period without frames, and ends the previous such period, if any. */
   #openSpan(kind: 'hidden' | 'missing', fromMs: number, why?: string): void {
     this.#closeSpan(fromMs);
     this.#span = { kind, fromMs: Math.round(fromMs), ...(why ? { why } : {}) };

@@ -9,7 +9,7 @@ import type { Recorder } from './recorder.ts';
 
 const SESSION = 'session';
 
-/** Shows pictures when told to. */
+/** Creates a tab that sends pictures when it is told to. */
 function openTab() {
   let report: Parameters<TargetChannel['on']>[0] = () => {};
   const tab: TargetChannel = {

@@ -15,13 +15,13 @@ const SCREENSHOT_MS = 3_000;
 
 export interface Picture {
   readonly jpeg: Buffer;
-  /** The same picture without masks: only for the person who controls the page. */
+  /** The same picture without masks. Shown only to the person who controls the page. */
   readonly unmasked: Buffer;
-  /** The whole picture is masked for everybody except the person who has control in a hand-off. */
+  /** Whether the whole picture is masked for everybody except the person who has control in a hand-off. */
   readonly isCovered: boolean;
   /**
-   * The whole picture is masked for everybody except the person who has control: the page is not recorded, so it is not
-   * known what must be masked.
+   * Whether the whole picture is masked for everybody except the person who has control because it is not known what
+   * must be masked: the page is not recorded.
    */
   readonly isUnknown: boolean;
   /** Size of the visible part of the page, in CSS pixels. */
@@ -41,7 +41,7 @@ export class Pictures {
   readonly #own = new Map<string, OwnCapture>();
 
   readonly #workers: Workers;
-  /** Sessions whose pictures are black. Each has a new object whenever it is covered. */
+  /** Sessions whose pictures are black, each with an object that is new whenever the session is covered. */
   readonly #covered = new Map<string, object>();
 
   constructor(recorder: Pick<Recorder, 'sessionOf'>, clock: Clock, workers: Workers) {
@@ -51,7 +51,8 @@ export class Pictures {
   }
 
   /**
-   * Makes the pictures black while a person has control of the session. Pictures from this time stay black afterwards.
+   * While a person has control of the session, makes its pictures black. Pictures that were taken during this time stay
+   * black afterwards.
    */
   async cover(session: string, on: boolean): Promise<void> {
     const captures = [...this.#own.values()].filter(one => one.session === session).map(({ capture }) => capture);
@@ -71,7 +72,7 @@ export class Pictures {
   watch(session: string, target: TargetChannel, seen: (picture: Picture) => void): Closeable {
     const recording = this.#recorder.sessionOf(session);
     const recorded = recording?.hubOfTarget(target.id);
-    // A separate screencast would show what the recording of the other pages masks.
+    // A separate screencast would show secrets that are masked in the recording of the other pages.
     if (!recorded && recording?.hasSecrets) return { close: () => {} };
     const isUnknown = !recorded && recording?.hasMasks === true;
     const hub = recorded ?? this.#ownOf(session, target, isUnknown).hub;

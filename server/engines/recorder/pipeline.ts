@@ -1,6 +1,7 @@
-// Encodes complete raw segments and stores them: each page in order, with a few ffmpeg processes in total. While nobody
-// is watching, segments are held back and encoded together, because starting ffmpeg is expensive. A raw segment is
-// deleted only when its encoded segment is durable. Failed steps are repeated until they succeed.
+// Encodes complete raw segments and stores them: those of each page in order, with a limited number of ffmpeg processes
+// for all pages. While nobody is watching, segments are held back and encoded together, because starting ffmpeg is
+// expensive. A raw segment is deleted only when its encoded segment is durable. Failed steps are repeated until they
+// succeed.
 import { reason } from '../../kit/fault.ts';
 import type { Runtime } from '../../kit/runtime.ts';
 import type { Closeable } from '../../kit/scope.ts';
@@ -32,7 +33,10 @@ export interface Segment {
 }
 
 export interface PipelineSink {
-  /** Stores a segment. Resolves when the segment is durable. Called again if that is not certain. */
+  /**
+   * Stores a segment. Resolves when the segment is durable. If that is not certain, this is called again with the same
+   * segment.
+   */
   keep(segment: Segment): Promise<void>;
   /** Called for a period that cannot be shown. */
   reportGap(fromMs: number, toMs: number, why: string): Promise<void>;
@@ -45,8 +49,8 @@ export interface PipelineOptions extends Pick<Runtime, 'clock' | 'log'> {
   readonly folder: PageFolder;
   readonly encodes: EncodeQueue;
   /**
-   * Returns true if nobody is watching and there is room: segments may then be held back and encoded together.
-   * Otherwise they are urgent.
+   * Returns true if nobody is watching and there is room. Segments may then be held back and encoded together;
+   * otherwise they are encoded without delay.
    */
   readonly mayHold: () => boolean;
   readonly sink: PipelineSink;
@@ -115,7 +119,10 @@ export class Pipeline implements Closeable {
     return this.#work;
   }
 
-  /** Runs a step after the earlier steps and repeats it until it succeeds. Later segments are stored only after that. */
+  /**
+   * Runs a step after the earlier steps, and repeats it until it succeeds. Segments that are added later are stored
+   * only after that.
+   */
   do(step: () => Promise<void>): void {
     this.#notes = this.#notes.then(() => this.#untilDone(step));
   }
@@ -178,8 +185,8 @@ export class Pipeline implements Closeable {
   }
 
   /**
-   * Encodes a segment. A page that does not change is encoded once: its next segment is the same picture at another
-   * time.
+   * Encodes a segment. If a page does not change, its picture is encoded only once, because the next segment contains
+   * the same picture at another time.
    */
   #encodes(job: Job): Promise<Fragment | undefined> {
     const still = this.#still.then(async (before): Promise<Still> => {
@@ -194,7 +201,7 @@ export class Pipeline implements Closeable {
     const encoded = still.then(
       async one => (await one.encoded) ?? (one.of === job ? undefined : this.#encodeWithRetries(job)),
     );
-    // A segment that could not be encoded is tried again, so there is nothing to reuse.
+    // If encoding fails, it is tried again, so the failed result must not be reused.
     const forget = (): void => {
       job.encoded = undefined;
       if (this.#still === still) this.#still = Promise.resolve(undefined);

@@ -1,5 +1,5 @@
-// Records all pages of sessions: first into the data folder while they are open, and from there into stored segments.
-// Files that a killed server left in the folder are continued by the next server.
+// Records all pages of sessions. While the pages are open, frames are written to the data folder; from there they are
+// encoded into stored segments. If a killed server left files in the folder, the next server continues them.
 import { type FileHandle, mkdir, open, readdir, readFile, statfs } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Clock } from '../../kit/clock.ts';
@@ -26,7 +26,7 @@ import type { Typing, TypingOutcome } from './type-text.ts';
 /** Maximum number of tabs per session that are recorded at the same time. */
 export const PAGES_AT_ONCE_MAX = 64;
 const TICK_MS = 500;
-/** Free disk space is checked on every 4th tick: a host writes a few MiB in that time. */
+/** Free disk space is checked on every 4th tick. In that time, a host writes only a few MiB. */
 const TICKS_PER_DISK_CHECK = 4;
 /** Recording pauses while less than this is free on the disk. */
 const MIN_FREE_BYTES = 512 * 1024 ** 2;
@@ -40,7 +40,7 @@ export interface RecorderOptions extends Pick<Runtime, 'clock' | 'log'> {
   readonly folder: string;
   readonly sink: RecordingSink;
   readonly workers: Workers;
-  /** How ffmpeg is confined. It decodes pictures that pages painted. */
+  /** Returns the command that runs ffmpeg confined, because ffmpeg decodes pictures that pages painted. */
   readonly confine: Confine;
   readonly ffmpegPath?: string;
   /** Maximum number of ffmpeg processes at the same time. */
@@ -58,7 +58,7 @@ export interface RecordingOptions {
   readonly masks: MaskKind;
   /** Texts that nobody may see in recordings of the session's pages. */
   readonly secrets: Pick<SecretTexts, 'forms'>;
-  /** Called when something is not recorded. `targetId` and `page` are given if a page is waiting to be recorded. */
+  /** Called when something is not recorded. `targetId` and `page` are set if a page must wait to be recorded. */
   readonly short: (why: Shortfall, targetId?: string, page?: number) => void;
 }
 
@@ -69,7 +69,7 @@ export class Recorder implements Closeable {
   readonly #options: RecorderOptions;
   readonly #sessions = new Map<string, SessionRecording>();
   readonly #unstored = new Set<PageRecording>();
-  /** Pages left by an earlier server that are being stored. The set prevents a page from being resumed twice. */
+  /** Pages that an earlier server left and that have been resumed. The set prevents a page from being resumed twice. */
   readonly #resumedPages = new Set<string>();
   readonly #closing = new AbortController();
   /** The last time that an earlier server wrote to the file `alive`. */
@@ -217,8 +217,8 @@ export class Recorder implements Closeable {
       const { bavail, bsize } = await statfs(folder);
       this.#isDiskFull = bavail * bsize < MIN_FREE_BYTES;
     }
-    // The time always has the same number of digits, so that a reader sees either the old time or the new one, never a
-    // mix.
+    // The time always has the same number of digits. A reader therefore sees either the old time or the new one, never
+    // a mix.
     this.#alive ??= await open(join(folder, ALIVE), 'w', 0o600);
     await this.#alive.write(String(clock.now().getTime()), 0);
   }
@@ -275,7 +275,7 @@ export class SessionRecording {
   #watchedAtMs = Number.NEGATIVE_INFINITY;
   #paused = false;
   #cover: 'mask' | 'pause' | undefined;
-  /** The number of times that the cover has changed. Only the last change takes effect. */
+  /** How many times `hidePages` was called. Only the last call takes effect. */
   #covers = 0;
 
   constructor(
@@ -289,8 +289,8 @@ export class SessionRecording {
   }
 
   /**
-   * Continues the recordings that an earlier process began. Recordings of pages that no longer exist end once all
-   * targets are listed.
+   * Continues the recordings that an earlier process began. The recordings of pages that no longer exist are ended by
+   * `settle`, once all targets are listed.
    */
   async resume(pages: readonly number[], aliveAt: Date): Promise<void> {
     for (const page of pages) {
@@ -308,7 +308,10 @@ export class SessionRecording {
       if (!present.has(targetId)) await this.#ended(targetId, recording);
   }
 
-  /** Starts recording a page with this number, which appeared at this time. Pages above PAGES_AT_ONCE_MAX wait. */
+  /**
+   * Starts recording a page, which has this number and appeared at this time. If PAGES_AT_ONCE_MAX pages are being
+   * recorded, the page waits.
+   */
   target(target: TargetChannel, page: number, appeared: Appearance): void {
     if (this.#paused) return;
     const known = this.#pages.get(target.id);
@@ -338,7 +341,7 @@ export class SessionRecording {
   }
 
   /**
-   * Makes the pictures black while a person has control of the session, or stops recording them. Pictures from this
+   * While a person has control of the session, makes its pictures black or stops recording them. Pictures from this
    * time stay hidden afterwards.
    */
   async hidePages(cover: 'mask' | 'pause' | undefined): Promise<void> {
@@ -378,7 +381,7 @@ export class SessionRecording {
     return undefined;
   }
 
-  /** Hides what is masked in all pages, or shows it again. See PageMask. */
+  /** Hides, in all pages, everything that is masked, or shows it again. See PageMask. */
   async cover(isToBeCovered: boolean): Promise<boolean> {
     const each = await Promise.all([...this.#masks.values()].map(mask => mask.cover(isToBeCovered)));
     return each.every(Boolean);
@@ -407,7 +410,10 @@ export class SessionRecording {
     return this.#clock.monotonicMs() - this.#watchedAtMs < WATCHED_MS;
   }
 
-  /** Call when the recording is watched. The first call waits until everything is stored. Later calls find it stored. */
+  /**
+   * Call when the recording is watched. The first call resolves when everything is stored. Later calls need not wait
+   * for that.
+   */
   async markWatched(): Promise<void> {
     const isFirst = !this.isWatchedNow;
     this.#watchedAtMs = this.#clock.monotonicMs();
@@ -422,7 +428,7 @@ export class SessionRecording {
   }
 
   /**
-   * Call when the browser is about to end or be released: no more frames come, but it is not decided yet how the
+   * Call when the browser is about to end or be released. No more frames come then, but it is not decided yet how the
    * session ends.
    */
   pause(): void {

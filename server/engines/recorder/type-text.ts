@@ -1,12 +1,12 @@
-// Types a text into one field of a page, in an isolated world of the field's document. The check of the origins and the
-// insertion are one function call in that document, so no navigation can occur between them: if the document has been
-// replaced, the world of the call no longer exists.
+// Types a text into one field of a page, in an isolated world of the field's document. One function call in that
+// document checks the origins and inserts the text, so no navigation can occur in between. If the document has been
+// replaced, the world in which the call would run no longer exists.
 import { isObject, type JsonObject } from '../../kit/json.ts';
 import type { TargetChannel } from './channel.ts';
 import { KEEP } from './watch-fields.ts';
 
 export interface Typing {
-  /** The name of the attribute that marks the field. The attribute is removed. */
+  /** The name of the attribute that marks the field. The attribute is removed before the text is typed. */
   readonly mark: string;
   readonly text: string;
   /** The document of the field, and every document that contains it, must have one of these origins. */
@@ -14,7 +14,8 @@ export interface Typing {
 }
 
 /**
- * `refused`: with the origin that is not allowed, if it is known. `not_a_field`: nothing can be typed into the element.
+ * `refused`: an origin is not allowed. `origin` is this origin, if it is known. `not_a_field`: nothing can be typed
+ * into the element.
  */
 export type TypingOutcome =
   | { readonly is: 'typed' | 'not_a_field' | 'read_only' }

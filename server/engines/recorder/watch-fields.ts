@@ -3,15 +3,16 @@
 // returns those fields and elements that are in the document. Pages can neither see nor change the script.
 
 /**
- * Returns the script. The script evaluates to the list of fields and elements. `all`: every editable field, not only
- * password fields. `secrets`: texts that must not be seen wherever the page shows them.
+ * Returns the script. The script evaluates to the list of fields and elements. `all`: the list contains every editable
+ * field, not only password fields. `secrets`: texts that must not be seen; the list contains every element that shows
+ * one of them.
  */
 export const watchFields = (all: boolean, secrets: readonly string[] = []): string =>
   `(${watcher})(${all}, ${JSON.stringify(secrets)})`;
 
 /**
- * Functions in the isolated world: `__keep` adds a field to the list, `__cover` hides everything on the list,
- * `__uncover` shows it again. The last two take the secrets.
+ * Names of functions in the isolated world. `__keep` adds a field to the list, `__cover` hides everything on the list,
+ * and `__uncover` shows it again. `__cover` and `__uncover` take the secrets.
  */
 export const KEEP = '__keep';
 export const COVER = '__cover';
@@ -49,7 +50,7 @@ const watcher = `(all, secrets) => {
     observer.observe(root, { subtree: true, childList: true, attributes: true, attributeFilter: ['type', 'contenteditable'], attributeOldValue: true });
     look(root);
   };
-  // Positions of each field since the last call, without the scrolling of the page itself.
+  // Positions that each field has had since the last call. Scrolling of the page itself does not change them.
   const been = new Map();
   const isTop = window === window.top;
   const placeOf = element => {
@@ -80,7 +81,7 @@ const watcher = `(all, secrets) => {
     addEventListener('resize', note);
     watch(document);
   };
-  // A page can name an element so that it replaces a member of the document.
+  // A page can give an element a name that hides a member of the document, so the getter is taken from the prototype.
   const documentElement = Object.getOwnPropertyDescriptor(Document.prototype, 'documentElement').get;
   const holds = (text, secrets) => typeof text === 'string' && secrets.some(secret => text.includes(secret));
   const shows = (root, secrets) => {
@@ -95,7 +96,7 @@ const watcher = `(all, secrets) => {
     for (let node = texts.nextNode(); node; node = texts.nextNode())
       if (holds(node.data, secrets)) found(node.parentElement ?? root.host);
     if (isFound || !holds((root === document ? documentElement.call(document) : root)?.textContent, secrets)) return;
-    // The text is spread over several nodes, so the innermost elements that contain it are taken.
+    // The text is split over several nodes, so the innermost elements that contain all of it are taken.
     for (const element of root.querySelectorAll('*'))
       if (holds(element.textContent, secrets) && ![...element.children].some(child => holds(child.textContent, secrets))) found(element);
   };

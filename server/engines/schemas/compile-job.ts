@@ -1,4 +1,5 @@
-// Compiles JSON Schemas in a worker thread, and tries their patterns on texts that are slow for patterns with nested repetition.
+// Compiles JSON Schemas in a worker thread, and tries their patterns on texts for which patterns with nested repetition
+// are slow.
 import { isObject, type Json } from '../../kit/json.ts';
 import { matchesSchema } from './validate-job.ts';
 
@@ -10,7 +11,8 @@ export interface CompileInput {
 export type CompileOutput = { readonly path: string; readonly message: string } | Record<string, never>;
 
 /**
- * With this many repetitions, a pattern that takes exponential time needs seconds, and any other pattern microseconds.
+ * How often a sample is repeated. With this many repetitions, a pattern that takes exponential time needs seconds, and
+ * any other pattern microseconds.
  */
 const REPEATED = 44;
 const SAMPLES = ['a', 'A', '0', ' ', '-', '.', '/', '_', 'ab', 'a0', '0.', 'a ', 'a.', 'a-'];
@@ -29,8 +31,8 @@ export function work({ schemas }: CompileInput): CompileOutput {
 }
 
 /**
- * Tries a pattern on the sample texts. This ends in time for a pattern without nested repetition. For any other
- * pattern, the pool ends the thread.
+ * Tries a pattern on the sample texts. For a pattern without nested repetition, this is finished in time. For any other
+ * pattern, the worker pool ends the thread.
  */
 function tryPattern(pattern: string): void {
   const expression = new RegExp(pattern, 'u');

@@ -21,7 +21,7 @@ const COMPILED_MAX = 200;
 const ISSUES_MAX = 20;
 const MESSAGE_CHARACTERS_MAX = 300;
 
-/** By digest of the schema, least recently used first. */
+/** Compiled schemas, by the digest of the schema, least recently used first. */
 const compiled = new Map<string, ValidateFunction>();
 
 export function work({ value, schemas }: ValidateInput): ValidateOutput {
@@ -45,7 +45,7 @@ function validatorOf(schema: object): ValidateFunction {
   return validate;
 }
 
-/** Uses an instance for each schema, so that schemas cannot refer to one another. */
+/** Uses a separate instance of Ajv for each schema, so that schemas cannot refer to one another. */
 function compile(schema: object): ValidateFunction {
   const ajv = new Ajv2020({ strict: false, allErrors: false, validateSchema: true, logger: false });
   addFormats.default(ajv);

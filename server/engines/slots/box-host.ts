@@ -15,13 +15,13 @@ import type { Form, HelperBounds, HelperCommand } from './slots.ts';
 import { findTool, isExecutable } from './tools.ts';
 import { Trash } from './trash.ts';
 
-/** The slot whose user id the helpers use. No box uses it. The probe uses the last slot. */
+/** The slot whose user id is used for helper programs. No box uses this slot. The probe uses the last slot. */
 const HELPER_SLOT = UIDS_PER_INSTALL - 2;
 
 export interface BoxHostOptions extends Pick<Runtime, 'clock' | 'log'> {
   readonly form: Form;
   readonly install: string;
-  /** Form `root` only. */
+  /** Set only in the form `root`. */
   readonly firstUid: number | undefined;
   /** Whether Chromium's own sandbox works; always true in a jail. */
   readonly ownSandbox: boolean;

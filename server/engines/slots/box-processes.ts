@@ -15,22 +15,28 @@ import {
 } from './process-table.ts';
 
 /**
- * The parent of the program: bubblewrap in a jail, `timeout` without a jail. Until its exec, a child has the name of
- * its parent.
+ * Names of the program's parent process: bubblewrap in a jail, `timeout` without a jail. A new child has the same name
+ * until it executes the program.
  */
 const CHAIN_END: ReadonlySet<string> = new Set(['bwrap', 'timeout']);
 /** The command of a child that has ended since the list was read, for example because its program does not exist. */
 const GONE = '';
-/** The programs around the box exit on their own when its pid 1 is dead, each reaped by its parent. */
+/**
+ * When pid 1 of the box is dead, the programs around the box exit on their own within this time, and each is reaped by
+ * its parent.
+ */
 const CHAIN_EXIT_WITHIN_MS = 500;
 const KILLED_WITHIN_MS = 20_000;
 const CHECK_EVERY_MS = 5;
 
 export interface BoxProcessesOptions {
-  /** The spawned process, which executes each program of the chain in turn, finally `timeout`. */
+  /** The spawned process. It executes the programs of the chain one after another, the last of them `timeout`. */
   readonly leader: Process;
   readonly cgroup: Cgroup;
-  /** Without a jail there is no pid namespace; the descendants of the leader share its process session. */
+  /**
+   * Whether the box has a jail. Without a jail there is no pid namespace, but the descendants of the leader are in the
+   * same process session.
+   */
   readonly jailed: boolean;
   /** The value of `MARK_VARIABLE` in the environment of the chain's programs. */
   readonly mark: string;
@@ -124,7 +130,7 @@ export class BoxProcesses {
   }
 }
 
-/** Finds pid 1 of the box in the line leader (`timeout`) -> bubblewrap outside -> bubblewrap inside. */
+/** Finds pid 1 of the box: a child of bubblewrap, which is a child of the leader (`timeout`). */
 function findInit(leader: Process): Process | undefined {
   if (!isAlive(leader)) return undefined;
   const inside = childrenOf(leader.pid)

@@ -1,5 +1,5 @@
-// Measures the processor use of a box. A busy box is scheduled as idle: it gets the time that no other box needs, so
-// that a session that needs a millisecond now and then does not wait for the busy box.
+// Measures the processor use of a box. A busy box is scheduled as idle: it gets only the time that no other box needs.
+// A session that needs a millisecond now and then therefore does not wait for the busy box.
 import { reason } from '../../kit/fault.ts';
 import type { Runtime } from '../../kit/runtime.ts';
 import type { Cgroup } from './cgroup.ts';
@@ -7,10 +7,11 @@ import type { Cgroup } from './cgroup.ts';
 /** Longer than the processor time of one click, shorter than a delay that a person notices. */
 const CHECK_EVERY_MS = 200;
 /**
- * Average number of processors used since the last check. A page that plays video or animates stays below this number.
+ * A box that has used more processors than this, on average since the last check, is busy. A page that plays video or
+ * animates stays below this number.
  */
 const BUSY_FROM = 0.6;
-/** An idle-scheduled box that gets less than this is scheduled normally again, so that it is not starved. */
+/** A box that is scheduled as idle and uses less than this is scheduled normally again, so that it is not starved. */
 const BUSY_UNTIL = 0.3;
 
 export interface BusyWatchOptions extends Pick<Runtime, 'clock' | 'log'> {

@@ -7,7 +7,10 @@ const MIB = 1024 ** 2;
 interface Figures {
   /** Private memory of an idle session with a page. */
   readonly idleBytes: number;
-  /** Processor time of a cold create → title → release, with the server's part. */
+  /**
+   * Processor time for creating a cold session, reading the title of a page and releasing the session, including the
+   * server's part.
+   */
   readonly cycleCpuSeconds: number;
 }
 
@@ -25,9 +28,9 @@ export interface Machine {
 }
 
 export interface Capacity {
-  /** Sessions with an idle page that fit into memory. A busy page takes several times as much. */
+  /** Number of sessions with an idle page that fit into memory. A busy page takes several times as much memory. */
   readonly idleSessions: number;
-  /** Cold sessions that the processors can start, use for one page, and end. */
+  /** Number of cold sessions that the processors can start, use for one page, and end in a minute. */
   readonly startsPerMinute: number;
 }
 

@@ -9,8 +9,8 @@ import { findProcess, type Process } from './process-table.ts';
 const REMOVE_WITHIN_MS = 5000;
 const CHECK_EVERY_MS = 3;
 /**
- * The file for the share of processor time and the value of an ordinary group, on v1 and on v2. A folder has the file
- * of its version, or neither.
+ * Names of the files that contain the share of processor time, on v1 and on v2, each with the value of an ordinary
+ * group. A folder has the file of its version, or neither.
  */
 const SHARE_FILES = [
   ['cpu.shares', 1024],
@@ -26,7 +26,7 @@ const IDLE_SHARE = 0.02;
 /** The files with the memory peak on v1, and on v2 since Linux 5.19. */
 const PEAK_FILES = ['memory.max_usage_in_bytes', 'memory.peak'] as const;
 
-/** Returns milliseconds of processor time, or undefined if there is no such file. */
+/** Reads the processor time in milliseconds. Returns undefined if the file does not exist. */
 type Counter = () => number | undefined;
 
 export class Cgroup {
@@ -34,8 +34,8 @@ export class Cgroup {
   #share = 1;
   #isIdle = false;
   /**
-   * The counter that works on this machine. It is read five times a second, and finding it costs much more than one
-   * read.
+   * The counter that works on this machine. It is kept because it is read five times a second, and finding it costs
+   * much more than reading it.
    */
   #counter: Counter | undefined;
 
@@ -43,7 +43,7 @@ export class Cgroup {
     this.folders = folders;
   }
 
-  /** A process joins by writing 0 to each of these. */
+  /** A process joins the group by writing 0 to each of these files. */
   get joinFiles(): readonly string[] {
     return this.folders.map(folder => join(folder, 'cgroup.procs'));
   }
@@ -59,7 +59,10 @@ export class Cgroup {
     if (!this.#isIdle) this.#writeShare(share);
   }
 
-  /** An idle group runs only when no other group of the server's boxes needs the processor, and is preempted at once. */
+  /**
+   * Schedules the group as idle, or normally again. An idle group runs only when no other group of the server's boxes
+   * needs the processor, and is preempted at once.
+   */
   scheduleAsIdle(isIdle: boolean): void {
     this.#isIdle = isIdle;
     const isSupported = this.#writeEach('cpu.idle', isIdle ? '1' : '0');

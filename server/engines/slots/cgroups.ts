@@ -6,7 +6,9 @@ import { Cgroup } from './cgroup.ts';
 
 export const CONTROLLERS = ['memory', 'pids', 'cpu'] as const;
 export type Controller = (typeof CONTROLLERS)[number];
-/** Optional controllers. On some machines, v1 counts processor time in a separate hierarchy; on v2, `cpu` counts it. */
+/**
+ * Optional controllers. On some machines with v1, a separate hierarchy counts processor time. On v2, `cpu` counts it.
+ */
 const COUNTERS = ['cpuacct'] as const;
 type Counter = (typeof COUNTERS)[number];
 
@@ -22,7 +24,7 @@ interface Hierarchy {
   readonly mountPoint: string;
   /** The cgroup that this process is in. */
   readonly own: string;
-  /** v1 only. */
+  /** Set only on v1. */
   readonly controllers: readonly string[];
 }
 
@@ -31,9 +33,9 @@ interface Location {
   readonly folder: string;
 }
 
-/** The CFS period. In each period a box may use `cpus` times as much processor time. */
+/** The CFS period. In each period, a box may use `cpus` times this much processor time. */
 const CPU_PERIOD_US = 100_000;
-/** On v2 a group whose children have limits must not contain processes: this process moves to this child group. */
+/** The child group to which this process moves. On v2, a group whose children have limits must not contain processes. */
 const OWN_LEAF = 'berth-main';
 
 export interface CgroupSources {
@@ -134,7 +136,7 @@ function findLocation(
   pid: number,
 ): Location | undefined {
   for (const hierarchy of hierarchies) {
-    // Below our own group first, so that limits on the service apply to its boxes too.
+    // The server's own group is tried first, because limits on the service then apply to its boxes too.
     for (const parent of new Set([hierarchy.own, hierarchy.mountPoint])) {
       const folder = join(parent, base);
       const ready =
@@ -147,7 +149,7 @@ function findLocation(
   return undefined;
 }
 
-/** v2: enables the controller for the children of `folder`, which is a child of `parent`. */
+/** On v2, enables the controller for the children of `folder`, which is itself a child of `parent`. */
 function delegate(
   controller: Controller | Counter,
   parent: string,
@@ -177,7 +179,7 @@ function readHierarchies({ mountinfo, membership }: CgroupSources): readonly Hie
   return mountinfo
     .split('\n')
     .flatMap(line => {
-      // id parent device ROOT MOUNTPOINT options … - TYPE source SUPEROPTIONS
+      // Format of a line: id parent device ROOT MOUNTPOINT options … - TYPE source SUPEROPTIONS
       const [before = '', after = ''] = line.split(' - ');
       const [, , , root = '/', mountPoint = ''] = before.split(' ');
       const [type, , options = ''] = after.split(' ');

@@ -6,7 +6,10 @@ import type { BoxLayout, Form, Program, ReadOnlyMount } from './slots.ts';
 
 /** The port of the egress listener, the only listener in the box's network namespace. */
 export const EGRESS_PORT_IN_JAIL = 3128;
-/** Descriptor 3 is the program's input, 4 its output. 5 is the channel that passes the listener to the server. */
+/**
+ * Descriptor 3 is the program's input, and descriptor 4 its output. Descriptor 5 is the channel through which the
+ * listener is passed to the server.
+ */
 export const CHANNEL_DESCRIPTOR = 5;
 
 /** bubblewrap reads the seccomp filter from this descriptor, and closes it. */
@@ -18,7 +21,7 @@ export const STAGED_SESSION = `${STAGE}/session`;
 
 export interface Bounds {
   readonly lifetimeMs: number;
-  /** Largest single file; limit-watch.ts measures the sum. */
+  /** Maximum size of a single file. limit-watch.ts limits the total size. */
   readonly fileBytes: number;
   readonly openFiles: number;
   /**
@@ -35,9 +38,9 @@ export interface ChainOptions {
   readonly uid: number | undefined;
   readonly session: { path: string; box: string; uploads: string; notes: string };
   readonly cgroupJoinFiles: readonly string[];
-  /** The command that opens the egress listener; it runs in the box's network namespace. */
+  /** The command that opens the egress listener. The command runs in the box's network namespace. */
   readonly listener: readonly string[];
-  /** Commands of `ip -batch` that create the interfaces. */
+  /** Commands for `ip -batch` that create the network interfaces. */
   readonly links: readonly string[];
   /** Path of the compiled seccomp filter. */
   readonly filter: string;
@@ -45,7 +48,7 @@ export interface ChainOptions {
   /** Form `root`: mounts whose parents the box's user cannot enter, each with its mount point. */
   readonly staged: readonly StagedMount[];
   readonly bounds: Bounds;
-  /** The program waits for a line on standard input, because its folder is still being filled. */
+  /** Whether the program must wait for a line on standard input, because its folder is still being filled. */
   readonly gated: boolean;
 }
 
@@ -85,18 +88,19 @@ function script(options: ChainOptions): string {
   return [
     'set -e',
     'umask 077',
-    // At the file size limit the write fails with EFBIG instead of ending the program.
+    // When a file reaches the size limit, the write fails with EFBIG instead of ending the program.
     "trap '' XFSZ",
-    // When the machine runs out of memory, the kernel kills a browser before the server or its database. Needs no privilege.
+    // When the machine runs out of memory, the kernel then kills a browser before the server or its database. Raising
+    // the value needs no privilege.
     'echo 100 > /proc/self/oom_score_adj',
     ...options.cgroupJoinFiles.map(file => `echo 0 > ${quoted(file)}`),
     `mkfifo ${quoted(`${options.session.notes}/in`)} ${quoted(`${options.session.notes}/out`)}`,
-    // The program holds both ends, so it sees no end of file when the server exits, and survives.
+    // The program holds both ends of each FIFO. It therefore sees no end of file when the server exits, and survives.
     `exec 3<>${quoted(`${options.session.notes}/in`)} 4<>${quoted(`${options.session.notes}/out`)}`,
     ...(jailed ? network(options) : []),
     ...(options.form === 'root' ? stage(options) : []),
     ...(jailed ? [] : ['unset NODE_CHANNEL_FD NODE_CHANNEL_SERIALIZATION_MODE']),
-    // If the server dies before it sends the line, nothing starts.
+    // If the server dies before it sends the line, the program is not started.
     ...(options.gated ? ['read -r filled', 'test "$filled" = filled'] : []),
     ...(jailed ? [`exec ${FILTER_DESCRIPTOR}<${quoted(options.filter)}`] : []),
     `exec ${quoteAll(lastCommand(options))} </dev/null ${CHANNEL_DESCRIPTOR}<&-`,
@@ -105,11 +109,11 @@ function script(options: ChainOptions): string {
 
 /**
  * Commands that set up the network. The listener starts concurrently with the browser and is ready before the first
- * page loads. It is orphaned, so that it leaves no zombie.
+ * page loads. Its process is orphaned, so that it leaves no zombie.
  */
 const network = (options: ChainOptions): readonly string[] => [
   `printf '%s\\n' ${quoteAll(options.links)} | ip -batch -`,
-  // Even without an address, IPv6 would have a multicast route. It remains where /proc/sys is read-only.
+  // IPv6 would have a multicast route even without an address. If /proc/sys is read-only, the route remains.
   '{ echo 1 > /proc/sys/net/ipv6/conf/eth0/disable_ipv6; } 2>/dev/null || true',
   `(${quoteAll(options.listener)} 3<&- 4<&- &)`,
 ];
@@ -151,7 +155,7 @@ const limits = (bounds: Bounds): readonly string[] => [
   '--',
 ];
 
-/** Ends the box after its lifetime, even if the server never comes back. */
+/** Ends the box after its lifetime, even if no server is running by then. */
 const lifetimeLimit = (bounds: Bounds): readonly string[] => [
   'timeout',
   '-s',

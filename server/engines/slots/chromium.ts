@@ -41,7 +41,7 @@ export const findBrowser = (engine: Engine, explicit?: string): string | undefin
 
 export const findChromium = (explicit?: string): string | undefined => findBrowser('chromium', explicit);
 
-/** Describes where the engine was searched for, and what the operator can do because it is absent. */
+/** Describes where the engine was searched for, and what the operator can do about its absence. */
 export function explainMissingEngine(
   engine: Engine,
   explicit?: string,

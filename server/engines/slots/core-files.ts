@@ -1,5 +1,5 @@
-// Keeps the memory of this process out of core files, because it contains secrets of applications. Processes that it
-// starts inherit this.
+// Keeps the memory of this process, which contains secrets of applications, out of core files. Child processes inherit
+// the settings.
 import { spawnSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { reason } from '../../kit/fault.ts';

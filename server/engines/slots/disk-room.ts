@@ -3,16 +3,16 @@ import { statfs } from 'node:fs/promises';
 import type { DiskRoom } from './slots.ts';
 
 /**
- * No session is started when less space than this is free. The database shares the disk, and its write-ahead log alone may
- * need this much. A browser needs some tens of megabytes before its first page.
+ * No session is started when less space than this is free. The database is on the same disk, and its write-ahead log
+ * alone may need this much. A browser needs a few tens of megabytes before its first page.
  */
 const MIN_FREE_BYTES = 256 * 1024 ** 2;
-/** A browser makes some hundreds of files before its first page. */
+/** A browser creates a few hundred files before its first page. */
 const MIN_FREE_FILES = 10_000;
 
 export async function diskRoom(folder: string): Promise<DiskRoom> {
   const { bavail, bsize, files, ffree } = await statfs(folder);
-  // File systems that make inodes when they need them, such as Btrfs, report none.
+  // File systems that create inodes when they need them, such as Btrfs, report a number of 0.
   const freeFiles = files === 0 ? Number.POSITIVE_INFINITY : ffree;
   return { freeBytes: bavail * bsize, leastBytes: MIN_FREE_BYTES, freeFiles, leastFiles: MIN_FREE_FILES };
 }

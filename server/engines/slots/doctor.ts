@@ -78,7 +78,10 @@ function tools(required: boolean): Finding {
   return bad('system tools', required, `not found: ${absent.join(', ')}`, install(...absent.map(name => TOOLS[name])));
 }
 
-/** Checks one engine. Only the engine that a create with an empty body uses is required. */
+/**
+ * Checks one engine. The check is required only for the engine that is used when a session is created with an empty
+ * body.
+ */
 async function checkEngine(options: OpenSlotsOptions, engine: Engine): Promise<Finding> {
   const required = engine === requiredEngine(options);
   const explicit = configuredPath(options, engine);

@@ -28,7 +28,8 @@ export async function takeListener(child: ChildProcess, signal: AbortSignal): Pr
   try {
     return await takeBeforeTimeout(child, signal);
   } catch (error) {
-    // A socket that arrives too late would keep its network namespace for the lifetime of this process.
+    // A socket that arrives too late is closed. It would otherwise keep its network namespace for the lifetime of this
+    // process.
     child.on('message', (_, handle) => (handle instanceof Server ? void handle.close() : undefined));
     throw error;
   }

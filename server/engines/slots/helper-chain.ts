@@ -20,9 +20,9 @@ export interface HelperChainOptions {
 const OPEN_FILES = 64;
 /** Large enough for the user id map that bubblewrap writes to a file. Results go to a pipe. */
 const FILE_BYTES = 64 * 1024;
-/** Covers the threads of all concurrent helpers and the processes of their jails. */
+/** Enough for the threads of all concurrent helpers and the processes of their jails. */
 const PROCESSES = 64;
-/** Lower priority than browsers and the server. */
+/** Gives helpers a lower priority than browsers and the server. */
 const NICENESS = 10;
 
 /** Folders of shared libraries. On Debian some libraries are links through `/etc/alternatives`. */

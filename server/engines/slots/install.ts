@@ -5,13 +5,18 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Fault } from '../../kit/fault.ts';
 
-/** User ids of boxes start here. Ordinary users, services and older subordinate ranges of containers are below. */
+/**
+ * The lowest user id of boxes. Ordinary users, services, and older ranges of subordinate ids for containers have lower
+ * ids.
+ */
 const FIRST_UID = 200_000;
 /** The number of user id ranges. A hash decides which of them a data folder uses. */
 const INSTALL_RANGES = 4000;
 /** The number of user ids per data folder; also the maximum number of its slots. */
 export const UIDS_PER_INSTALL = 1000;
-/** Ids below this are left to the image when few ids are mapped (a container in a user namespace). */
+/**
+ * Used if few ids are mapped, as in a container with a user namespace. Ids below this are left to the container image.
+ */
 const RESERVED_UIDS = 10_000;
 
 /** Returns the install id: eight hex digits, created at the first start and kept in the data folder. */
@@ -47,7 +52,7 @@ interface Range {
   readonly end: number;
 }
 
-/** Each line is "first id inside, first id outside, count". */
+/** Parses lines of the form "first id inside, first id outside, count". */
 const mappedRanges = (uidMap: string): readonly Range[] =>
   uidMap
     .trim()

@@ -8,9 +8,9 @@ export interface JailOptions {
   readonly args: readonly string[];
   readonly mounts: readonly ReadOnlyMount[];
   readonly env?: Readonly<Record<string, string>>;
-  /** Bound read-write to /session. */
+  /** The folder that is mounted read-write at /session. */
   readonly boxFolder: string;
-  /** Bound read-only to /tmp/.uploads. */
+  /** The folder that is mounted read-only at /tmp/.uploads. */
   readonly uploadsFolder: string;
   /** The descriptor from which bubblewrap reads the seccomp filter. */
   readonly filterDescriptor: number;
@@ -21,15 +21,15 @@ export const FOLDER_IN_JAIL = '/session';
 export const UPLOADS_IN_JAIL = '/tmp/.uploads';
 
 /**
- * Used unless the program asks for another time zone. The box has no /etc/localtime: without a name, Chromium searches
- * all files of /usr/share/zoneinfo for a match at each start, finds none, and uses UTC.
+ * The time zone unless the program asks for another one. The box has no /etc/localtime. Without a time zone name,
+ * Chromium would search all files of /usr/share/zoneinfo for a match at each start, find none, and use UTC.
  */
 const TIME_ZONE = 'UTC';
 
 const MIB = 1024 ** 2;
-/** For Chromium's temporary files; downloads go to /session. */
+/** Size of /tmp, which Chromium uses for temporary files. Downloads go to /session. */
 const TMP_BYTES = 256 * MIB;
-/** Canvases, video frames and large messages use shared memory. */
+/** Size of /dev/shm. Canvases, video frames and large messages use shared memory. */
 const SHM_BYTES = 1024 * MIB;
 const RUN_BYTES = MIB;
 
@@ -64,7 +64,8 @@ export function jailArguments(options: JailOptions): readonly string[] {
     ...['--ro-bind', options.uploadsFolder, UPLOADS_IN_JAIL],
     ...['--bind', options.boxFolder, FOLDER_IN_JAIL, '--chdir', FOLDER_IN_JAIL],
     ...options.mounts.flatMap(mount => ['--ro-bind', mount.from, mount.to]),
-    // The root and /dev are tmpfs with the size of half the machine's memory. They are writable up to this point.
+    // The root and /dev are file systems in memory (tmpfs) with the size of half the machine's memory. Up to this point
+    // they are writable.
     ...['--remount-ro', '/dev', '--remount-ro', '/'],
     ...['--clearenv', '--setenv', 'HOME', FOLDER_IN_JAIL, '--setenv', 'PATH', '/usr/bin'],
     ...['--setenv', 'LANG', 'C.UTF-8', '--setenv', 'TMPDIR', '/tmp', '--setenv', 'TZ', TIME_ZONE],

@@ -13,14 +13,19 @@ const CHECK_EVERY_MS = 2000;
  * in two seconds.
  */
 const IDLE_CPU_MS_MAX = 50;
-/** Disk space can also be taken with next to no processor time (fallocate). */
+/**
+ * The folder is measured at least this often, because disk space can also be taken with next to no processor time
+ * (fallocate).
+ */
 const MEASURE_AT_LEAST_EVERY_MS = 10_000;
 /**
- * Even a busy server notices within this time that the browser's main process was killed. A check may happen in
- * between.
+ * Even a busy server notices within this time that the browser's main process was killed. A check may see the
+ * out-of-memory kill before that.
  */
 const EXIT_SEEN_WITHIN_MS = 5000;
-/** A profile has some thousands of files. Walking many more, or deeper folders, would itself be a denial of service. */
+/**
+ * A profile has a few thousand files. Walking many more files, or deeper folders, would itself be a denial of service.
+ */
 const ENTRIES_MAX = 200_000;
 const DEPTH_MAX = 128;
 
@@ -46,7 +51,10 @@ export class LimitWatch {
     this.#running = this.#run();
   }
 
-  /** Whether there has just been an out-of-memory kill. Earlier kills hit a renderer, and the box survived. */
+  /**
+   * Whether there has just been an out-of-memory kill. Earlier kills hit only a renderer, because the box survived
+   * them.
+   */
   hasRecentMemoryKill(): boolean {
     this.#countMemoryKills();
     return this.#options.clock.monotonicMs() - this.#memoryKillSeenMs < EXIT_SEEN_WITHIN_MS;

@@ -1,7 +1,6 @@
-// Measures the size of a hostile folder. The walk follows no links and stops as soon as a limit is passed.
-//
-// Every box is measured every few seconds. The walk uses synchronous calls, because through the thread pool each entry costs
-// ten times as much processor time. It yields to the event loop after every 100 entries.
+// Measures the size of a hostile folder. The walk follows no links and stops as soon as a limit is exceeded. Every box
+// is measured every few seconds. The walk uses synchronous calls, because in the thread pool each entry would cost ten
+// times as much processor time. It yields to the event loop after every 100 entries.
 import { type Dir, type Dirent, lstatSync, opendirSync } from 'node:fs';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 
@@ -12,7 +11,7 @@ export interface Bounds {
 }
 
 export interface Measured {
-  /** Space taken on disk, not the apparent size. */
+  /** Space taken up on the disk, not the apparent size of the files. */
   readonly bytes: number;
   readonly entries: number;
   /** The limit at which the walk stopped. */
@@ -20,7 +19,7 @@ export interface Measured {
 }
 
 const BLOCK_BYTES = 512;
-/** Takes about a millisecond. */
+/** Reading this many entries takes about a millisecond. */
 const ENTRIES_PER_TURN = 100;
 const SLASH = Buffer.from('/');
 
@@ -29,7 +28,7 @@ interface Folder {
   readonly depth: number;
 }
 
-/** Measures a folder. When `signal` aborts, returns the sum so far. */
+/** Measures a folder. When `signal` aborts, returns the sums so far. */
 export async function measure(folder: string, bounds: Bounds, signal?: AbortSignal): Promise<Measured> {
   const waiting: Folder[] = [{ path: Buffer.from(folder), depth: 0 }];
   let [bytes, entries] = [0, 0];

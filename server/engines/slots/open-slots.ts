@@ -25,7 +25,8 @@ export interface OpenSlotsOptions extends Pick<Runtime, 'clock' | 'log'> {
   readonly isolation: 'auto' | 'slot' | 'process';
   readonly limits: Limits;
   /**
-   * The engine without which the server does not start. Default: chromium. The other engine is used if it is installed.
+   * The engine that must be installed for the server to start. Default: chromium. The other engine is used if it is
+   * installed.
    */
   readonly engine?: Engine;
   readonly chromiumPath?: string;
@@ -38,7 +39,7 @@ export async function openSlots(options: OpenSlotsOptions, signal?: AbortSignal)
   const browsers = findBrowsers(options);
   const sessions = join(options.dataDir, 'sessions');
   mkdirSync(sessions, { recursive: true, mode: 0o711 });
-  // If this fails, browsers start more slowly. Nothing else depends on it.
+  // The only consequence of a failure here is that browsers start more slowly.
   await spreadFolders(sessions).catch(error => options.log.info('sessions.not_spread', { reason: reason(error) }));
   if (options.isolation === 'process') return openUnjailed(options, browsers, 'BERTH_ISOLATION is process', signal);
   const form = jailedForm();

@@ -7,7 +7,7 @@ import { bootId } from './process-table.ts';
 import type { Engine, Form } from './slots.ts';
 import { findTool } from './tools.ts';
 
-/** Increase it when the probe checks more. */
+/** Increase this number when the probe checks more. */
 const PROBE_VERSION = 2;
 
 export class ProbeCache {

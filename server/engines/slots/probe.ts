@@ -18,8 +18,8 @@ import { tryStartBox } from './start-box.ts';
 export type ProbeResult = { readonly ok: true } | { readonly ok: false; readonly why: string; readonly cure: string };
 
 /**
- * The slot with the last user id of this data folder, so that `berth doctor`, when a server is running, does not use
- * the user id of a session.
+ * The slot with the last user id of this data folder. When `berth doctor` runs beside a server, it therefore does not
+ * use the user id of a session.
  */
 const PROBE_SLOT = UIDS_PER_INSTALL - 1;
 const PROBE_WITHIN_MS = 60_000;

@@ -1,4 +1,4 @@
-// Reads /proc. Pids are reused, so a Process is a pid with its start time.
+// Reads /proc. Pids are reused, so a process is identified by its pid and its start time.
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 
 export interface Process {
@@ -61,7 +61,7 @@ export function killProcess(victim: Process): void {
 export const childrenOf = (pid: number): readonly number[] =>
   (readProc(`${pid}/task/${pid}/children`) ?? '').split(' ').filter(Boolean).map(Number);
 
-/** Limits the depth of the search, because a process may fork while it runs. */
+/** Maximum depth of the search. It is limited because a process may fork while the search runs. */
 const DEPTH_MAX = 16;
 
 export function descendantsOf(pid: number, depth = 0): readonly number[] {
@@ -110,7 +110,10 @@ export interface MarkedProcess extends Process {
   readonly mark: string;
 }
 
-/** Returns the running processes that have this variable in their environment, as far as the server may read it. */
+/**
+ * Returns the running processes that have this variable in their environment. Processes whose environment the server
+ * may not read are left out.
+ */
 export const markedProcesses = (variable: string): readonly MarkedProcess[] =>
   allPids().flatMap(pid => {
     const mark = environmentOf(pid)

@@ -14,7 +14,7 @@ const REMOVE_WITHIN_MS = 120_000;
  */
 export async function removeFolder(path: string): Promise<void> {
   if (!existsSync(path) || (await succeeds('rm', ['-rf', '--one-file-system', '--', path]))) return;
-  // An ordinary user cannot enter folders whose permissions the box removed.
+  // If the box removed permissions of its folders, an ordinary user cannot enter them.
   await succeeds('chmod', ['-R', 'u+rwX', '--', path]);
   if (!(await succeeds('rm', ['-rf', '--one-file-system', '--', path]))) throw new Error(`cannot remove ${path}`);
 }

@@ -39,7 +39,7 @@ export async function readTar<T>(
 
 interface Run {
   readonly child: ChildProcess;
-  /** Rejects unless the process ends with one of these codes. */
+  /** Resolves when the process has ended with one of these exit codes. Rejects if it ended in any other way. */
   readonly ended: (accepted: readonly number[]) => Promise<void>;
   /** Kills the process group. If bwrap were killed alone while it sets up the jail, its child would wait forever. */
   readonly kill: () => void;

@@ -23,7 +23,8 @@ export interface Program {
   readonly args: readonly string[];
   readonly mounts: readonly ReadOnlyMount[];
   /**
-   * In addition to HOME, PATH, LANG and TMPDIR. The client of the browser can read it, so it must not contain secrets.
+   * Environment variables in addition to HOME, PATH, LANG and TMPDIR. The client of the browser can read them, so they
+   * must not contain secrets.
    */
   readonly env?: Readonly<Record<string, string>>;
 }
@@ -34,7 +35,7 @@ export interface BoxLayout {
   readonly folder: string;
   /** The program reaches the egress listener at 127.0.0.1 on this port. */
   readonly egressPort: number;
-  /** False in the form `process`. */
+  /** Whether the program runs in a jail. False in the form `process`. */
   readonly jailed: boolean;
   /** False if Chromium's own sandbox cannot work (no jail, and root or no user namespaces): then `--no-sandbox` is needed. */
   readonly ownSandbox: boolean;
@@ -46,7 +47,10 @@ export interface BoxRequest {
   readonly program: (place: BoxLayout) => Program;
   /** Enforced by `timeout -s KILL` around the browser, so it holds even if the server is gone. */
   readonly lifetimeMs: number;
-  /** Starts with a small share of processor time, until `raisePriority`. For warm browsers. */
+  /**
+   * Whether the box starts with a small share of processor time, which it keeps until `raisePriority`. For warm
+   * browsers.
+   */
   readonly background?: boolean;
   /** Writes files into the box's folder before the program runs. They must belong to `uid`, if there is one. */
   readonly fill?: (target: Pick<Remains, 'folder' | 'uid'>, signal: AbortSignal) => Promise<void>;
@@ -56,7 +60,7 @@ export interface BoxRequest {
 export interface Remains {
   /** The session folder. Hostile: do not follow links in it. */
   readonly folder: string;
-  /** Written by the server; read-only in the box. */
+  /** The folder of uploads. The server writes to it; in the box it is read-only. */
   readonly uploads: string;
   /** The user id of the box's processes on this machine, if it differs from the server's. */
   readonly uid: number | undefined;
@@ -73,7 +77,7 @@ export interface BoxRecord {
   readonly bootId: string;
 }
 
-/** A field is absent if the kernel does not count it for the box. */
+/** What a box has used. A field is absent if the kernel does not count it for the box. */
 export interface BoxResources {
   readonly cpuMs?: number;
   readonly peakMemoryBytes?: number;
@@ -114,7 +118,7 @@ export interface Box extends Closeable {
   end(): Promise<Remains>;
   /** Ends the box, removes its folder and cgroup, and frees the slot. Idempotent. */
   close(): Promise<void>;
-  /** Releases the resources of this process without touching the running box, which the next server adopts. */
+  /** Frees what this process holds for the box, without touching the running box, which the next server adopts. */
   abandon(): Promise<void>;
 }
 

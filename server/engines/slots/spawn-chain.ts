@@ -21,7 +21,7 @@ const EXIT_SEEN_WITHIN_MS = 1000;
 /** As in a shell, exit code 128 + N means "ended by signal N". */
 export const SIGNAL_EXIT_BASE = 128;
 
-/** 0 to 255; `SIGNALLED` + N if signal N ended it. */
+/** 0 to 255. `SIGNAL_EXIT_BASE` + N if signal N ended the process. */
 export type ExitCode = number;
 
 export interface SpawnedChain {
@@ -34,12 +34,15 @@ export interface SpawnedChain {
   readonly openGate: () => void;
 }
 
-/** Spawned in its own process session (setsid), so that signals to our terminal or process group do not reach the box. */
+/**
+ * Spawns the chain in a process session (setsid) of its own, so that signals to the server's terminal or process group
+ * do not reach the box.
+ */
 export function spawnChain({ file, args }: Command, mark: string, gated: boolean): SpawnedChain {
   const process = spawn(file, args, {
     detached: true,
     stdio: [gated ? 'pipe' : 'ignore', 'ignore', 'pipe', 'ignore', 'ignore', 'ipc'],
-    // The server's own environment is not passed on: it holds secrets.
+    // The server's own environment is not passed on, because it contains secrets.
     env: { PATH: TOOL_PATH, LANG: 'C.UTF-8', [MARK_VARIABLE]: mark },
     cwd: '/',
   });
@@ -100,8 +103,8 @@ export async function waitUntilRunning(
 }
 
 /**
- * Waits for the chain to exit: its exit is the real reason for other failures, but may be seen a moment later than they
- * are.
+ * Waits for the chain to exit. The exit of the chain is the real cause of other failures, but may be noticed a moment
+ * later than they are.
  */
 const rethrowExit = (exited: Promise<never>): Promise<void> =>
   within(EXIT_SEEN_WITHIN_MS, 'the chain to exit', () => exited).catch(error => {

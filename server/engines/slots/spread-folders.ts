@@ -1,4 +1,4 @@
-// Spreads the folders of sessions over the disk, if its filesystem is ext4.
+// Makes ext4 place the folders of sessions in different parts of the disk. Does nothing on other file systems.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { statfs } from 'node:fs/promises';
@@ -10,10 +10,10 @@ const EXT4 = 0xef53;
 const SPREAD_WITHIN_MS = 10_000;
 
 /**
- * A new file gets an inode near that of its folder. For some minutes ext4 does not reuse a deleted inode
- * (fs/ext4/ialloc.c), and each new file has to skip all of them. With sessions that follow one another, each with
- * hundreds of files, that took a tenth of the processor time of a browser's start. Folders marked as the "top of a
- * hierarchy" begin in different parts of the disk.
+ * ext4 gives a new file an inode near that of its folder. For a few minutes it does not reuse the inode of a deleted
+ * file (fs/ext4/ialloc.c), and it skips all such inodes for each new file. When sessions followed one another, each
+ * with hundreds of files, this took a tenth of the processor time of a browser's start. The folders inside a folder
+ * that is marked as the "top of a hierarchy" begin in different parts of the disk.
  */
 export async function spreadFolders(folder: string): Promise<void> {
   if ((await statfs(folder)).type !== EXT4) return;

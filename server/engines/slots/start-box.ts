@@ -15,9 +15,9 @@ import type { BoxLayout, BoxRequest } from './slots.ts';
 import { type SpawnedChain, spawnChain, waitUntilRunning } from './spawn-chain.ts';
 import { stageMounts } from './stage.ts';
 
-/** As a fraction of an ordinary group's share of processor time. */
+/** The share of processor time of a background box, as a fraction of an ordinary group's share. */
 const BACKGROUND_SHARE = 0.1;
-/** More than Chromium uses with a hundred pages. */
+/** Maximum number of open files. Chromium uses fewer, even with a hundred pages. */
 const OPEN_FILES = 16_384;
 
 export async function startBox(
@@ -108,7 +108,10 @@ async function start(
   });
 }
 
-/** If filling the folder fails, that error is thrown, not the resulting failure of the start. */
+/**
+ * Waits until the program is running. If filling the folder fails, throws this error and not the resulting failure of
+ * the start.
+ */
 async function fillAndWaitUntilRunning(
   child: SpawnedChain,
   filling: Promise<void>,

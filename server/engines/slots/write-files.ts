@@ -7,7 +7,7 @@ import { isCode } from '../../kit/durable.ts';
 import type { BoxHost } from './box-host.ts';
 import type { NewFile } from './slots.ts';
 
-/** Small files are read into memory and written concurrently, at most this many. */
+/** Small files are read into memory. At most this many of them are written concurrently. */
 const SMALL_FILES_AT_ONCE = 8;
 const SMALL_FILE_BYTES_MAX = 1024 ** 2;
 const FOLDER_MODE = 0o700;

@@ -10,7 +10,7 @@ import type { Db } from './database.ts';
 import type { Channel } from './store.ts';
 
 const CHANNEL: Channel = 'session_event';
-/** Longer than all steps of one create take, so that one notification covers them. */
+/** Longer than all steps of one create take together, so that one notification covers all of their events. */
 const GATHER_MS = 20;
 
 export class Announcer {

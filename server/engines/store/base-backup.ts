@@ -73,7 +73,7 @@ async function begin(client: pg.Client, dataDir: string): Promise<Omit<BaseBacku
     migration: String(name.rows[0]?.name ?? ''),
     isCopied: path => !EMPTY_FOLDERS.test(path) && !EXCLUDED_FILES.test(path),
     finish: async () => {
-      // `false`: there is no archive to wait for.
+      // `false`: PostgreSQL need not wait for an archive of the write-ahead log, because there is none.
       const stopped = await client.query(
         'select labelfile, pg_walfile_name(lsn) as segment from pg_backup_stop(false)',
       );

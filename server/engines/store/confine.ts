@@ -30,7 +30,7 @@ export async function confine(target: Target, log: Log): Promise<string | undefi
 }
 
 const INSUFFICIENT_PRIVILEGE = '42501';
-/** A role of this name exists but is not visible to this login. */
+/** SQLSTATE of an error that means: a role of this name exists, but is not visible to this login. */
 const DUPLICATE = '42710';
 
 const isRefused = (error: unknown): error is pg.DatabaseError =>
@@ -55,7 +55,10 @@ async function makeRole(trx: Db): Promise<string> {
   return role;
 }
 
-/** Returns the role's name. Roles belong to the whole database server, rights to one database. */
+/**
+ * Returns the role's name, which contains the id of the database: roles exist in the whole database server, but rights
+ * are per database.
+ */
 async function findRole(trx: Db): Promise<{ role: string; exists: boolean }> {
   const { rows } = await sql<{ role: string; exists: boolean }>`
     select 'berth_server_' || oid as role,

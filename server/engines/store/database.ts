@@ -24,13 +24,14 @@ import type { Tables } from './schema.ts';
 
 export type Db = Kysely<Tables>;
 
-/** Runs the work in the open transaction, or in one of its own. */
+/** Runs the work in the open transaction, or in a new one. */
 export const inTransaction = <T>(db: Db, work: (trx: Db) => Promise<T>): Promise<T> =>
   db.isTransaction ? work(db) : db.transaction().execute(work);
 
 /**
- * A comment in the text of a statement that makes each connection parse the statement once and keep its plan. Only for
- * statements with a constant text that name their columns, because a migration by another host may add columns.
+ * A comment in the text of a statement. It makes each connection parse the statement once and keep its plan. Use it
+ * only for statements whose text is constant and names the columns, because a migration by another host may add
+ * columns.
  */
 export const KEPT = '/* kept plan */';
 export const KEPT_PLAN = sql.raw<never>(KEPT);
@@ -41,14 +42,20 @@ export interface Database extends Closeable {
   readonly db: Db;
 }
 
-/** More connections would only wait inside PostgreSQL, and each costs it some megabytes. */
+/**
+ * Maximum number of connections. More connections would only wait inside PostgreSQL, and each takes up a few megabytes
+ * there.
+ */
 const POOL_MAX = 8;
 const IDLE_CONNECTION_MS = 10_000;
 const CONNECT_MS = 5_000;
 const STATEMENT_MS = 10_000;
-/** The limit for waiting until a connection is free. Longer than a statement may take, which the wait may be for. */
+/**
+ * Time limit for the wait for a free connection. It is longer than the limit of a statement, because the wait may be
+ * for a statement to finish.
+ */
 const FREE_CONNECTION_MS = 20_000;
-/** The database cancels a statement at STATEMENT_MS. This is for a database that fails to do so. */
+/** The database cancels a statement after STATEMENT_MS. This limit applies if the database fails to do so. */
 const QUERY_TIMEOUT_MS = STATEMENT_MS + 3_000;
 const CLOSE_MS = 5_000;
 
@@ -91,7 +98,10 @@ export function openDatabase(target: Target, log: Log, options: DatabaseOptions 
   return { db, close: () => closeSoon(db, log) };
 }
 
-/** Gives new connections a time limit of their own. The limit of a pool also applies to the wait for a free one. */
+/**
+ * Gives new connections a separate time limit, because the time limit of the pool also applies to the wait for a free
+ * connection.
+ */
 const clientWith = (login: pg.ClientConfig): (new () => pg.Client) =>
   class extends pg.Client {
     constructor() {
@@ -115,7 +125,7 @@ export const setRole = async (client: pg.ClientBase, role: string): Promise<void
 
 const INT8 = 20;
 
-/** All our int8 values are counts and bytes, far below 2^53. */
+/** All our int8 values are counts or numbers of bytes, far below 2^53. */
 const getTypeParser: typeof pg.types.getTypeParser = (oid: number) =>
   oid === INT8 ? Number : pg.types.getTypeParser(oid, 'text');
 
@@ -175,7 +185,10 @@ class PoolDriver implements Driver {
   }
 }
 
-/** The error of a pool whose connections were in use for `FREE_CONNECTION_MS` has no code. */
+/**
+ * Whether no connection of the pool became free within `FREE_CONNECTION_MS`. The error for this has no code, so the
+ * message is compared.
+ */
 const isPoolFull = (error: unknown): boolean => reason(error) === 'timeout exceeded when trying to connect';
 
 class PoolConnection implements DatabaseConnection {

@@ -14,7 +14,7 @@ const PROBE_MS = 5_000;
 const BACKOFF_FIRST_MS = 50;
 const BACKOFF_MAX_MS = 5_000;
 
-/** All channels are listened to; notifications without a subscriber are dropped. */
+/** The connection listens to all channels. Notifications without a subscriber are dropped. */
 const CHANNELS: Readonly<Record<Channel, true>> = {
   credential_revoked: true,
   session_event: true,

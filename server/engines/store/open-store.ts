@@ -73,17 +73,17 @@ import { vault } from './tables/vault.ts';
 import { webhooks } from './tables/webhooks.ts';
 
 export interface StoreOptions extends Pick<Runtime, 'clock' | 'log'> {
-  /** Absent: the embedded PostgreSQL in the data folder. */
+  /** The URL of the operator's database. Absent: the embedded PostgreSQL in the data folder. */
   readonly databaseUrl?: Secret;
   /**
-   * The URL comes from the supervisor of several processes, so it may point to the embedded PostgreSQL that the
-   * supervisor runs.
+   * Whether the URL comes from the supervisor of several processes. It may then point to the embedded PostgreSQL that
+   * the supervisor runs.
    */
   readonly isSupervised?: boolean;
   readonly dataDir: string;
   /** Aborts the opening. Has no effect afterwards. */
   readonly signal?: AbortSignal;
-  /** For a command: works beside a running server, and leaves everything that is running as it was. */
+  /** For a command: opens the store beside a running server, and leaves everything that is running as it was. */
   readonly beside?: boolean;
   /** The folder that contains `postgres` and `initdb`. If absent, Berth searches for them. */
   readonly binariesFolder?: string;
@@ -92,7 +92,7 @@ export interface StoreOptions extends Pick<Runtime, 'clock' | 'log'> {
 
 const LOCK_WAIT_MS = 10_000;
 const BESIDE_POLL_MS = 50;
-/** The operator's database may still be starting. */
+/** How long to wait for the database, because the operator's database may still be starting. */
 const DATABASE_WAIT_MS = 10_000;
 const DATABASE_POLL_MS = 250;
 const PING_MS = 2_000;

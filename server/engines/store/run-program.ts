@@ -5,8 +5,8 @@ import { within } from '../../kit/wait.ts';
 
 /**
  * The environment of every program that this folder starts. It contains none of the server's variables, so no secret of
- * the server is visible in /proc/PID/environ of PostgreSQL, and no PG* or LD_* variable of the operator changes what is
- * started.
+ * the server is visible in /proc/PID/environ of PostgreSQL, and no PG* or LD_* variable set by the operator affects the
+ * programs.
  */
 export const PROGRAM_ENVIRONMENT = {
   PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin',
@@ -24,7 +24,7 @@ export interface ProgramOptions {
 
 export interface ProgramEnd {
   readonly code: number | null;
-  /** The last characters of stdout and stderr. */
+  /** The end of the output to stdout and stderr. */
   readonly output: string;
 }
 

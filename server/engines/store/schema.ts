@@ -217,13 +217,13 @@ export type SessionsTable = Columns<
     endReason: OrNull<string>;
     endDetail: OrNull<string>;
     endDecidedAt: OrNull<Date>;
-    /** The earliest of the row's due times, computed by the database. */
+    /** The earliest of the due times in this row, computed by the database. */
     dueAt: ColumnType<Date, never, never>;
     attached: Generated<boolean>;
     box: JsonbOrNull;
     createDigest: OrNull<Buffer>;
     /**
-     * When the files and the row itself are due for deletion. Null once that is done, or while the session is running.
+     * When the files and the row itself are due for deletion. Null after the deletion, or while the session is running.
      */
     filesDueAt: OrNull<Date>;
     forgetDueAt: OrNull<Date>;
@@ -234,7 +234,7 @@ export type SessionsTable = Columns<
 
 export interface UsageHoursTable extends Omit<UsageHour, 'endReasons'> {
   applicationId: ApplicationId;
-  /** Null: the whole application. */
+  /** Null for the row of the whole application. */
   keyId: OrNull<KeyId>;
   endReasons: Jsonb;
 }

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { Secret } from '../../kit/secret.ts';
 import { isFormerContextKey, openFormerContextKey, openFormerRoutes } from './former-seal.ts';
 
-// Values that were stored by the version before the vault.
+// Values that were stored by the last version without a vault.
 const SECRET = new Secret('a secret of the installation, long enough');
 const KEY = '0f6ed10136470e2d60898efcc20fcb2aae49e89f0082a210c76e99416ab99c72';
 const WRAPPED = Buffer.from(

@@ -11,9 +11,9 @@ export interface MasterKey {
 }
 
 export interface MasterKeySource {
-  /** The name for use in error messages. */
+  /** The name of the source, for use in error messages. */
   readonly name: string;
-  /** Returns all available keys, with the one to use first. `isFirst`: no data key has been wrapped yet. */
+  /** Returns all available keys. The first one is the key to use. `isFirst`: no data key has been wrapped yet. */
   read(how: { readonly isFirst: boolean }): Promise<readonly MasterKey[]>;
   /** Returns the key that replaces the one in use. Afterwards `read` returns both. */
   next(inUse: string): Promise<MasterKey>;

@@ -38,7 +38,7 @@ test('rejects a value with another type, an unknown key or a changed character',
     });
     await refused(await signed.sign(signer));
   }
-  // Uses the public key as an HMAC secret.
+  // Signs with the public key as an HMAC secret.
   const head = part({ alg: 'HS256', typ: TYP, kid: key.kid });
   const mac = createHmac('sha256', JSON.stringify(key.jwk)).update(`${head}.${payload}`).digest('base64url');
   await refused(`${head}.${payload}.${mac}`);

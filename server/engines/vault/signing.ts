@@ -44,8 +44,8 @@ export function sign({ kid, privateKey }: Signer, typ: string, payload: Uint8Arr
 }
 
 /**
- * Makes a plain Ed25519 signature. The bytes must not begin like a JWS, so that no signature of one kind is valid as
- * the other kind.
+ * Makes a plain Ed25519 signature. The bytes must not begin like a JWS; otherwise the signature could also be valid for
+ * a JWS.
  */
 export const signBytes = ({ privateKey }: Signer, bytes: Uint8Array): Buffer =>
   signWith(null, bytes, privateKeyOf(privateKey));

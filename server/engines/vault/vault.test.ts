@@ -22,7 +22,7 @@ function aFolder(): string {
   return folder;
 }
 
-/** Imitates the table without a database. */
+/** Imitates the table in memory, without a database. */
 function memoryRows(): DataKeyRows & { readonly rows: Map<string, DataKeyRow>; failing: boolean } {
   const rows = new Map<string, DataKeyRow>();
   return {
@@ -131,7 +131,7 @@ test('a rotation replaces the key in the file and in every row, even while a ser
   assert.notEqual(now, before);
   assert.equal(statSync(join(dataDir, 'master-key')).mode & 0o777, 0o600);
   assert.equal(text(await running.open(A, sealed)), 'a secret');
-  // The running server has not read the new key yet, and must not wrap with the old one.
+  // The running server has not read the new master key yet, and must not wrap data keys with the old one.
   const another = await running.seal(B, Buffer.from('another'));
   assert.equal(masters().size, 1);
   const next = await Vault.open(partsOf(rows, { dataDir }));

@@ -10,11 +10,11 @@ import { type DataKeyRow, type DataKeyRows, INSTALLATION } from './rows.ts';
 
 /** The place to which a sealed value is bound. */
 export interface Place {
-  /** An application, a consumer, or INSTALLATION. */
+  /** The id of an application or a consumer, or INSTALLATION. */
   readonly owner: string;
   readonly kind: string;
   readonly id: string;
-  /** The version of the value, so that an earlier one cannot be restored. */
+  /** The version of the value. An earlier version is bound to another place, so it cannot be put back. */
   readonly version: number;
 }
 
@@ -37,7 +37,7 @@ const TRIES_MAX = 3;
 export class Vault {
   readonly #parts: VaultParts;
   #masters: ReadonlyMap<string, MasterKey>;
-  /** The data keys in use, oldest first. */
+  /** Cached data keys by owner, in the order in which they were added. */
   readonly #keys = new Map<string, Key>();
 
   private constructor(parts: VaultParts, masters: readonly MasterKey[]) {
@@ -68,8 +68,8 @@ export class Vault {
   }
 
   /**
-   * Fetches the data key before a transaction begins. If a transaction fetched it, it would wait for a second
-   * connection of the pool while other transactions wait for the connection that it holds.
+   * Fetches the data key before a transaction begins. A transaction that fetched it would wait for a second connection
+   * of the pool, while other transactions wait for the connection that it holds.
    */
   async of(owner: string): Promise<OwnerVault> {
     const key = await this.#keyOf(owner);
@@ -98,7 +98,10 @@ export class Vault {
     return key;
   }
 
-  /** Makes a data key, wrapped by the master key in use, which another process may have changed in the meantime. */
+  /**
+   * Makes a data key and wraps it with the master key in use. Another process may change the master key at the same
+   * time.
+   */
   async #make(owner: string): Promise<DataKeyRow> {
     const { rows, clock } = this.#parts;
     for (let attempt = 1; attempt <= TRIES_MAX; attempt += 1) {
@@ -125,7 +128,9 @@ export class Vault {
   }
 }
 
-/** Replaces the master key in use. Even if the process is killed in between, all data keys can still be opened. */
+/**
+ * Replaces the master key in use. Even if the process is killed during the change, all data keys can still be opened.
+ */
 export async function rotateMasterKey({ rows, masterKeys }: VaultParts): Promise<{ readonly rewrapped: number }> {
   let rewrapped = 0;
   await rows.change(async standing => {

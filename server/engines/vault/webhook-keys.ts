@@ -3,7 +3,7 @@ import { createPrivateKey, createPublicKey, generateKeyPairSync, sign } from 'no
 import { Secret } from '../../kit/secret.ts';
 
 export interface NewWebhookKey {
-  /** `whpk_`, followed by the 32 bytes in base64. */
+  /** `whpk_`, followed by the key's 32 bytes in base64. */
   readonly publicKey: string;
   /** In PKCS #8 format, DER. */
   readonly privateKey: Secret<Buffer>;

@@ -152,14 +152,14 @@ function override({ method, params }: Command, overridden: Set<string>): Verdict
   return overridden.has(name) ? { restoreOthers: true } : { answer: CLEARED[method] ?? {} };
 }
 
-/** Responses to commands that return more than {}. */
+/** Responses to clearing commands whose result is not `{}`. */
 const CLEARED: Readonly<Record<string, JsonObject>> = { [EMULATE_BY_RULE]: { ruleIds: [] } };
 
 const NEUTRAL: ReadonlySet<unknown> = new Set([undefined, null, false, '', 'none', 'default', 0, -1]);
-/** Commands for which an empty value is an override too. */
+/** Commands for which an empty value is also an override. */
 const NEVER_NEUTRAL: ReadonlySet<string> = new Set(['Emulation.setGeolocationOverride', 'Emulation.setIdleOverride']);
 
-/** Whether the command ends an override. */
+/** Whether the command clears an override. */
 const isNeutral = (method: string, params: JsonObject): boolean => !NEVER_NEUTRAL.has(method) && isEmpty(params);
 
 function isEmpty(params: JsonObject): boolean {

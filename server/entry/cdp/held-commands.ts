@@ -4,7 +4,7 @@ import type { Control } from '../../domain/handoffs/control.ts';
 import type { Command } from '../../domain/sessions/browser-host.ts';
 import type { JsonObject } from '../../kit/json.ts';
 
-/** Commands that a person with control performs instead of the agent, in addition to those of the Input domain. */
+/** Commands for what a person with control does instead of the agent, in addition to those of the Input domain. */
 const CONTROL_COMMANDS: ReadonlySet<string> = new Set([
   'Page.navigate',
   'Page.reload',
@@ -18,11 +18,11 @@ const CONTROL_COMMANDS: ReadonlySet<string> = new Set([
 ]);
 /** Commands of the Input domain that configure input. */
 const INPUT_SETTINGS: ReadonlySet<string> = new Set(['Input.setIgnoreInputEvents', 'Input.setInterceptDrags']);
-/** Waits if it has a user gesture, which lets a script do what a click can do. */
+/** This command waits if it is sent with a user gesture, because a script can then do what a click can do. */
 const EVALUATE = 'Runtime.evaluate';
 /**
- * These pass in a masked hand-off, because the person's page would hang otherwise. They may change nothing: a changed
- * request, or a response with a redirect, could send what was typed elsewhere.
+ * These commands pass in a masked hand-off, because the person's page would otherwise hang. They must not change
+ * anything: a changed request, or a response with a redirect, could send the typed text to another server.
  */
 export const CONTINUE_COMMANDS: ReadonlySet<string> = new Set(['Fetch.continueRequest', 'Fetch.continueResponse']);
 /** Commands whose responses contain the titles of pages. */
@@ -58,7 +58,7 @@ const PASSING_COMMANDS: ReadonlySet<string> = new Set([
   ...['Fetch.continueWithAuth', 'ServiceWorker.enable'],
 ]);
 const PASSING_DOMAIN = 'Emulation.';
-/** Passes if it has no script, because clients create their isolated world with it. */
+/** This command passes if its script is empty, because clients use it to create their isolated world. */
 const NEW_DOCUMENT_SCRIPT = 'Page.addScriptToEvaluateOnNewDocument';
 
 const isInput = (method: string): boolean =>
@@ -82,7 +82,7 @@ export function waits({ method, params }: Command, { isAsked, masks }: Control):
 
 /**
  * Whether the command continues a request that the guard of the allowed origins has already checked. An agent that
- * intercepts requests of the whole browser gets them after the guard, and could change their address.
+ * intercepts requests of the whole browser gets a request after the guard, and could change its URL.
  */
 export const passedGuard = ({ method, toBrowser }: Command, { allowedOrigins }: Control): boolean =>
   allowedOrigins !== undefined && toBrowser && CONTINUE_COMMANDS.has(method);

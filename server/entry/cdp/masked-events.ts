@@ -14,8 +14,8 @@ const SHOWN_DOMAINS: ReadonlySet<string> = new Set([
   ...['Target', 'Page', 'Fetch', 'Runtime', 'Inspector', 'Browser', 'Security', 'Emulation', 'Berth'],
 ]);
 /**
- * Events of the Network domain that are sent. The domain mostly reports transferred data, and these are enough to
- * follow requests.
+ * Events of the Network domain that are sent. Most events of this domain report transferred data. The events listed
+ * here are enough to follow requests.
  */
 const SHOWN: ReadonlySet<string> = new Set([
   ...['Network.requestWillBeSent', 'Network.requestServedFromCache', 'Network.responseReceived'],

@@ -1,5 +1,5 @@
 // Requests that pages made in a masked hand-off. Chromium keeps their bodies for each channel that followed the
-// requests, so reading them is refused after the hand-off, too.
+// requests, so commands that read the bodies are refused even after the hand-off.
 
 /** Events whose first parameter is the request id. */
 const REQUEST_STARTED =

@@ -59,7 +59,7 @@ const BY_EXTENSION_ID = [
 export interface PolicyParts {
   readonly browser: Browser;
   readonly keepAlive: boolean;
-  /** Called on Browser.close. The session ends, or with `keepAlive` only the client is closed. */
+  /** Called on `Browser.close`. Ends the session or, with `keepAlive`, only closes the client. */
   readonly onCloseRequest: () => void;
   /** While a viewer has control, input from the agent is queued or refused. */
   readonly lease?: Pick<Lease, 'control' | 'judgeInput'> | undefined;
@@ -159,8 +159,8 @@ const refuseBrowserLevelFetch = (_params: JsonObject, toBrowser: boolean): Verdi
     : PASS;
 
 /**
- * The path that the client names is on its own machine. The file is saved in the session folder instead, under a unique
- * name.
+ * The path that the client names is on the client's machine. The file is saved in the session folder instead, under a
+ * unique name.
  */
 function saveInSessionFolder(params: JsonObject, folder: string): Verdict {
   if (params.behavior === 'deny') return PASS;

@@ -20,25 +20,25 @@ import { clientPolicy } from './policy.ts';
 const UNREAD_BYTES_MAX = 64 * 1024 ** 2;
 const COPY_BYTES_MAX = 64 * 1024;
 /**
- * The copy limit for a client with unread bytes. It is higher, because slices of a read buffer would keep the whole
- * buffer in memory.
+ * The limit up to which messages are copied for a client with unread bytes. It is higher than `COPY_BYTES_MAX`, because
+ * slices of a read buffer would keep the whole buffer in memory.
  */
 const UNREAD_COPY_BYTES_MAX = 1024 ** 2;
 /** An incomplete incoming message is counted from this size on. */
 const ARRIVING_BYTES_NOTED = 1024 ** 2;
 const PING_MS = 20_000;
 /**
- * A client that sends no byte during two pings is considered gone. This takes less than a minute, because it is checked
- * at each ping.
+ * A client that sends no byte after two pings is considered gone. The limit is less than three ping intervals, because
+ * it is checked at each ping.
  */
 const SILENCE_MS = 55_000;
 /**
- * The slowest rate at which a client may read. A ping arrives after everything that was written before it, so a slow
- * client gets the time that reading takes at this rate.
+ * The slowest rate at which a client may read. A ping arrives after everything that was written before it, so a client
+ * with unread bytes gets the time that it needs to read them at this rate.
  */
 const SLOW_BYTES_PER_MS = 8;
 const SLOW_MS_MAX = 600_000;
-/** The maximum number of digits of a number that is exact. */
+/** The number of digits of the largest integer that is exact. */
 const SAFE_DIGITS = 16;
 const IDLE_MS = 600_000;
 const CLOSE_MS = 2_000;
@@ -61,7 +61,8 @@ export interface RelayParts extends Pick<Runtime, 'clock' | 'log'> {
   readonly lease: Lease | undefined;
   readonly requestHandoff?: (params: JsonObject) => Promise<JsonObject>;
   /**
-   * For DevTools, the only page that it can access. The idle limit does not apply, because users may only be looking.
+   * For DevTools, the only page that it can access. The idle limit does not apply to DevTools, because users may only
+   * be looking at the page.
    */
   readonly page?: string;
   readonly waiting: WaitingBytes;

@@ -19,7 +19,7 @@ type OnAnswer = NonNullable<Extract<Verdict, { pass: true }>['onAnswer']>;
 
 export class TraceStreams {
   static readonly #byBrowser = new WeakMap<Browser, TraceStreams>();
-  /** By stream handle. */
+  /** Open traces by stream handle. */
   readonly #open = new Map<string, TraceText>();
   #hasBegun = false;
 

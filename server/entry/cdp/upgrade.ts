@@ -1,5 +1,5 @@
-// Accepts CDP clients. A WebSocket upgrade is checked first, and refused with a status and an error body, because
-// clients show both to their users.
+// Accepts CDP clients. A client is checked before the WebSocket upgrade. It is refused with a status and an error body,
+// because clients show both to their users.
 import { type IncomingMessage, type Server, STATUS_CODES } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { type WebSocket, WebSocketServer } from 'ws';
@@ -33,7 +33,10 @@ const REFUSAL_MS = 5_000;
 /** Commands that return a file as base64. The driver accepts files of up to 50 MiB. */
 const FILE_METHODS: ReadonlySet<string> = new Set(['Page.captureScreenshot', 'Page.printToPDF', 'IO.read']);
 const FILE_RESPONSE_BYTES_MAX = 72 * 1024 ** 2;
-/** The limit for other responses to the driver. A page decides how long they are, and sessions share its threads. */
+/**
+ * The limit for other responses to the driver. Pages decide how long these responses are, and all sessions share the
+ * driver's threads.
+ */
 const DRIVER_RESPONSE_BYTES_MAX = 24 * 1024 ** 2;
 const DIRECT_PATH = /^\/v1\/browsers\/sessions\/([^/]+)\/debug\/?$/;
 const DEVTOOLS_PATH = /^\/v1\/browsers\/live\/([0-9a-f-]{36})\/devtools\/socket$/;
@@ -48,7 +51,7 @@ const SESSION_PATH = /^\/v1\/browsers\/(?:sessions|live)\/([^/]+)\//;
 interface OpenedConnection extends Opened {
   /** Set if the connection was opened with a live view address, which expires and can be revoked. */
   readonly direct?: DirectClient;
-  /** Set if the client asked for limits on what it receives, as the driver does. Any client may. */
+  /** Set if the client asked for limits on what it receives, as the driver does. Any client may ask for them. */
   readonly longestResponse?: (method: string) => number;
 }
 
@@ -64,7 +67,7 @@ export interface CdpParts extends Pick<Runtime, 'clock' | 'log' | 'trace'> {
   readonly keyUses: Pick<KeyUses, 'hold'>;
   /** Resolves live view addresses with the right to control, which also admit CDP clients. */
   readonly people: Pick<LiveView, 'resolveClient' | 'resolveInspector' | 'recordInspection' | 'onRevoked'>;
-  /** Handles upgrades at other addresses. Undefined if the address is unknown there too. */
+  /** Handles upgrades at other addresses. Returns undefined if no other handler knows the address. */
   readonly elsewhere: (request: IncomingMessage, connection: Duplex, head: Buffer) => Promise<void> | undefined;
   readonly forwarding: Forwarding;
   readonly waiting: WaitingBytes;

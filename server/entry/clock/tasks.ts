@@ -71,7 +71,10 @@ export class Tasks implements Closeable {
     this.#activeMs.set(task, this.#clock.monotonicMs());
   }
 
-  /** If the task is running, waits for it and runs it again, because it may have checked already. */
+  /**
+   * If the task is running, waits for it and then runs it again, because the current run may already have done its
+   * check.
+   */
   async #once(task: Task): Promise<void> {
     await this.#running.get(task);
     const run = this.#run(task);

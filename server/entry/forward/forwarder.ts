@@ -134,7 +134,7 @@ export class Forwarder implements Closeable {
   }
 
   /**
-   * Ends the connections to hosts that have not been alive for some seconds. A host that is paused or cut off does not
+   * Ends the connections to hosts that have not been alive for a few seconds. A host that is paused or cut off does not
    * close connections itself, and a host that has left still responds to requests that it has begun. Called whenever
    * the list of living hosts is updated.
    */
@@ -285,7 +285,7 @@ function headersOf({ headers }: IncomingMessage, body: Buffer | undefined): Reco
   for (const [name, value] of Object.entries(headers))
     if (value !== undefined && !HOP_BY_HOP.has(name)) passed[name] = value;
   if (body === undefined) {
-    // The body is sent as it arrives: with its length, or in chunks.
+    // The body is passed on in the form in which it arrives: with its length, or in chunks.
     if (headers['transfer-encoding'] !== undefined) passed['transfer-encoding'] = 'chunked';
     return passed;
   }

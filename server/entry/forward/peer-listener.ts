@@ -7,7 +7,7 @@ import { createServer as createTlsServer } from 'node:tls';
 import { Fault } from '../../kit/fault.ts';
 import type { Closeable } from '../../kit/scope.ts';
 
-/** sockaddr_un holds 107 bytes. */
+/** The path in a `sockaddr_un` can have at most 107 bytes. */
 const SOCKET_PATH_MAX_BYTES = 100;
 /** TLS 1.3 can be required, because both ends are hosts of a fleet. */
 const TLS = { noDelay: true, minVersion: 'TLSv1.3', handshakeTimeout: 5_000 } as const;

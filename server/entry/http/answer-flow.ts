@@ -8,8 +8,8 @@ import type { WaitingBytes } from '../../domain/limits/waiting-bytes.ts';
 import { type Bounds, Totals } from '../../kit/totals.ts';
 
 /**
- * The maximum number of files, playlists, archives and event streams that are being sent at once. Callers without a key
- * are counted by their address.
+ * The maximum number of files, playlists, archives and event streams that are being sent at once. Requests without a
+ * credential are counted by their IP address.
  */
 export const STREAMED_ANSWERS_MAX: Bounds = { session: 200, application: 200, process: 1000 };
 /** Smaller responses fit into the kernel's socket buffers, and are not counted. */

@@ -9,7 +9,7 @@ export interface Answer {
 
 export const answer = (body: unknown, headers: Readonly<Record<string, string>> = {}): Answer => ({ body, headers });
 
-/** A response with a resource that has a revision, which becomes the ETag. */
+/** A response with a resource whose revision is sent as the ETag. */
 export const tagged = (body: { readonly revision: number }): Answer => answer(body, { etag: `"${body.revision}"` });
 
 export const nothing = (): Answer => ({});

@@ -186,7 +186,7 @@ function bind(app: FastifyInstance, id: OperationId, url: string, mount: MountNa
         return placed(id, request, reply, caller, parts.toOwner, () => perform(request, reply, given, undefined));
       const agent = uploader(request, parts);
       const { maxBytes } = upload;
-      // The id was validated by the reader.
+      // `readerOf` has validated the id.
       const session: string | undefined = maxBytes === undefined ? Object(given.params).id : undefined;
       const owner = { application: agent.applicationId, ...(session === undefined ? {} : { session }) };
       return parts.incoming.receive(
@@ -266,7 +266,7 @@ async function identify(id: OperationId, request: FastifyRequest, parts: BindPar
   if (stepUp && (isPerson || caller.kind === 'consumer')) assertSteppedUp(caller, clock.now());
 }
 
-/** Throws if the session of the consumer belongs to another application or provider than the path. */
+/** Throws if the session of the consumer belongs to another application or provider than those in the path. */
 function assertOwnPath(caller: ConsumerCaller, { appId, providerId }: { appId?: string; providerId?: string }): void {
   if (appId?.toLowerCase() !== caller.applicationId || providerId !== caller.providerId)
     throw notFound('Consumer', caller.consumerId);
@@ -287,8 +287,8 @@ function presentedIn(
 }
 
 /**
- * The callers that are accepted in addition to the holders of a hand-off's own credentials, which the handlers of the
- * hand-off check. Undefined if such a credential was sent.
+ * Returns the kind of credential that is authenticated here. Undefined if the request has one of a hand-off's own
+ * credentials, which the handlers of the hand-off check.
  */
 function acceptedFor(
   credential: Exclude<Credential, 'public' | 'connect' | 'deviceCode'>,
@@ -362,7 +362,7 @@ const unsupportedMediaType = () =>
     advice: 'Send Content-Type: application/json.',
   });
 
-/** Returns the path parameters with ids in lower case. Responds with 404 if one cannot be an id. */
+/** Returns the path parameters with ids in lower case. Responds with 404 if an id is not a valid UUID. */
 function withIds(noun: string, names: readonly string[], params: Readonly<Record<string, string>>) {
   const ids = Object.fromEntries(names.map(name => [name, (params[name] ?? '').toLowerCase()]));
   const bad = names.find(name => !isUuid(ids[name] ?? ''));
@@ -473,7 +473,10 @@ function preferred(id: OperationId, { headers }: FastifyRequest, reply: FastifyR
 
 const RETRY_COUNT = 'x-stainless-retry-count';
 
-/** Official clients count their attempts in a header. A request with an idempotency key is recognised by the key instead. */
+/**
+ * Whether a client may resend the request. Official clients count their attempts in a header. A request with an
+ * idempotency key is recognised by its key instead.
+ */
 const isResendable = (id: OperationId, { headers }: FastifyRequest): boolean =>
   operation(id).mayWait === true && headers[RETRY_COUNT] !== undefined && headers['idempotency-key'] === undefined;
 

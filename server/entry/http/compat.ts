@@ -53,7 +53,7 @@ export const compatHandlers = ({ sessions, applications, limits, offered }: Comp
   },
 });
 
-/** Rebuilds the response to a repeated start with an idempotency key. */
+/** Rebuilds the response when a start is repeated with the same idempotency key. */
 export const compatAnswerBuilders = {
   startSession: {
     keep: (body: JsonObject): JsonObject => body,

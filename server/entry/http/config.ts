@@ -22,7 +22,7 @@ export const configHandlers = (documents: ServiceDocuments, identities: Pick<Ide
     cached(documents.authorizationServer(), headers['if-none-match']),
 });
 
-/** A response with an ETag that pages of any origin may read. */
+/** A response with an ETag, which pages of any origin may read. */
 export const cached = (body: object, known: string | undefined): Answer => conditional(body, known, PUBLIC_HEADERS);
 
 /** A response with an ETag of the content, or 304 if the caller already has the content. */

@@ -11,8 +11,8 @@ const PREFIX = '/console/';
 /** A page of the console that people open from outside the console. */
 const HANDOFF = '/handoffs/:id';
 /**
- * The pages of this kind that ask for a passkey. The page of a hand-off does so only after it has asked the person to
- * sign in.
+ * The pages opened from outside the console that ask for a passkey. The page of a hand-off does so only after it has
+ * asked the person to sign in.
  */
 const PASSKEY_PAGES = ['/signin', '/device', '/approve/:jobId'];
 const SURFACES = [...PASSKEY_PAGES, HANDOFF];
@@ -54,7 +54,7 @@ const RUNNER_POLICY = [
 const RUNNER = 'runner/';
 const RUNNER_HEADERS = { 'content-security-policy': RUNNER_POLICY, 'x-frame-options': 'SAMEORIGIN' };
 
-/** These pages show no content from an object store. */
+/** The pages in `SURFACES` show no content from an object store. */
 const SURFACE_HEADERS = { 'content-security-policy': consolePolicy() };
 
 export function serveConsole(
@@ -80,8 +80,8 @@ export function serveConsole(
 }
 
 /**
- * Returns the address on localhost to redirect to, if any. A passkey is bound to a host name, so on a local machine
- * these pages and their cookie are at localhost. Browsers keep the fragment across a redirect.
+ * Returns the address on `localhost` to redirect to, if any. A passkey is bound to a host name, so on a local machine
+ * these pages are served, and their cookie is set, on `localhost`. Browsers keep the fragment across a redirect.
  */
 export function localhostAddress({ headers: { host = '' }, url }: FastifyRequest): string | undefined {
   const match = /^(?:127\.\d+\.\d+\.\d+|\[::1\])(:\d+)?$/.exec(host);
@@ -89,8 +89,8 @@ export function localhostAddress({ headers: { host = '' }, url }: FastifyRequest
 }
 
 /**
- * The page requests the hand-off under the application in its address, so an application can admit frameAncestors only for its
- * own hand-offs.
+ * Allows the sites that the application in the page's address has registered to show the page in a frame. The page
+ * requests the hand-off from this application, so an application can allow its sites only for its own hand-offs.
  */
 async function allowFrameAncestors(request: FastifyRequest, reply: FastifyReply, frameAncestorsOf: FrameAncestorsOf): Promise<void> {
   const { app }: { app?: unknown } = Object(request.query);

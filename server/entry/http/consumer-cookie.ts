@@ -5,7 +5,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 export interface ConsumerCookie {
   /** The cookie's value in these headers. */
   read(headers: IncomingHttpHeaders, appId: string): string | undefined;
-  /** The Set-Cookie header; without a value it removes the cookie. */
+  /** The Set-Cookie header. If `value` is undefined, the header removes the cookie. */
   write(appId: string, value: string | undefined, maxAgeSeconds: number): string;
 }
 

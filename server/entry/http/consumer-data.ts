@@ -59,7 +59,7 @@ export const consumerDataHandlers = (
   }),
 });
 
-/** Files are read as fast as the archive is sent. */
+/** The files are read only as fast as the archive is sent. */
 function zipOf(files: AsyncIterable<ExportedFile>): Readable {
   const zip = new yazl.ZipFile();
   const sent = new PassThrough();

@@ -5,7 +5,7 @@ import { type Answer, answer } from './answer.ts';
 import type { In } from './bind.ts';
 
 export const deviceHandlers = ({ starting, approval, collecting, states }: DeviceVerbs) => ({
-  // RFC 8628 requires 200. For JSON requests, the authorization is a resource like any other.
+  // RFC 8628 requires 200. For JSON requests, the authorization is a resource like any other, so the status is 201.
   startDeviceAuthorization: async ({ body, source, isForm }: In<'startDeviceAuthorization'>): Promise<Answer> => ({
     body: await starting.start(body, source),
     status: isForm ? 200 : 201,

@@ -1,6 +1,6 @@
-// Serves DevTools for a page of a session. The issued address redirects to the files of the front end, which come from
-// Chromium, with the socket of that page as a parameter. The files contain no session data. Their path contains the
-// version, so that browsers may cache them forever.
+// Serves DevTools for a page of a session. The issued address redirects to the front-end files, which come from
+// Chromium, and passes the address of the page's socket as a parameter. The files contain no session data. Their path
+// contains the version, so that browsers may cache them forever.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { fault } from '../../domain/faults.ts';
 import type { Forwarding } from '../../domain/fleet/forwarding.ts';

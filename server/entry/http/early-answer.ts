@@ -8,8 +8,8 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 const UNWANTED_BODY_MS = 15_000;
 
 /**
- * Must be called before such a response is sent. Node, or whatever code has started to read the body, discards the
- * rest.
+ * Must be called before a response is sent early. Node, or the code that has started to read the body, discards the
+ * rest of the body.
  */
 export function keepReadingBody({ raw: request }: FastifyRequest, reply: FastifyReply): void {
   const response = reply.raw;

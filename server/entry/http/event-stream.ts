@@ -1,5 +1,5 @@
 // Server-sent events (WHATWG HTML, 9.2). The source is read only as fast as the reader reads. If a reader stops
-// reading, its stream is closed, and it reconnects with Last-Event-ID.
+// reading, its stream is closed, and the reader reconnects with Last-Event-ID.
 import { Readable } from 'node:stream';
 import type { Clock } from '../../kit/clock.ts';
 import { reason } from '../../kit/fault.ts';
@@ -8,7 +8,10 @@ import type { Closeable } from '../../kit/scope.ts';
 
 export const EVENT_STREAM = 'text/event-stream';
 
-/** A stream without events sends a comment at this interval, and the credential of its reader is checked again. */
+/**
+ * At this interval, a stream without events sends a comment, and the credential of the stream's reader is checked
+ * again.
+ */
 const HEARTBEAT_MS = 15_000;
 /** The stream of a reader that does not read one piece within this time is closed. */
 const STALLED_MS = 30_000;

@@ -43,7 +43,7 @@ async function events(parts: EventHandlerParts, asked: Asked, query: EventQuery)
   return answer({ data: page.events, ...(page.nextAfter === undefined ? {} : { nextCursor: page.nextAfter }) });
 }
 
-/** The first batch is read before the response starts, so that a refusal has its own status. */
+/** The first batch is read before the response starts, so that a refusal can be sent with its own status. */
 async function streamed(
   { events, callers, keyUses, clock, log }: EventHandlerParts,
   asked: Asked,

@@ -53,8 +53,8 @@ const challengeOf = ({ acrValues, maxAge }: { acrValues?: string; maxAge?: numbe
     : `Bearer error="insufficient_user_authentication", acr_values="${acrValues}", max_age=${maxAge}`;
 
 /**
- * Recognises Fastify's own errors by their codes. All other errors are reported as `internal`, and the log contains the
- * details.
+ * Recognises failures caused by full queues or by limits of the worker threads, and Fastify's own errors by their
+ * codes. All other errors are reported as `internal`, and the log contains the details.
  */
 function asFault(thrown: unknown): Fault {
   if (isFault(thrown)) return thrown;
@@ -80,7 +80,9 @@ const tooCostly = (cause: WorkFailed): Fault =>
     cause,
   });
 
-/** Failures that mean that a limit of the worker threads was reached. Other failures there are bugs. */
+/**
+ * Failures of the worker threads that mean that a limit was reached. All other failures of the worker threads are bugs.
+ */
 const WORK_FAULTS: Readonly<Partial<Record<WorkFailure, (cause: WorkFailed) => Fault>>> = {
   too_many: busy,
   closed: busy,

@@ -43,7 +43,7 @@ export async function fileAnswer(file: ServedFile, { headers, isHead, more = {} 
 }
 
 async function bytesOf(file: ServedFile, part: Part | undefined): Promise<Readable> {
-  // An empty file has no valid range.
+  // An empty file is not opened, because it has no valid range.
   if (file.size === 0) return Readable.from([]);
   const opened = await file.open(part).catch(error => {
     throw fault('storage_unreachable', 'The file cannot be read at the moment: the file storage does not respond.', {

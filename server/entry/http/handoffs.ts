@@ -61,8 +61,8 @@ async function opened(
 }
 
 /**
- * The attributes of cookies for a frame in another site. There, a browser sends only cookies with these attributes, and
- * each only on the site on which it was set.
+ * The attributes of cookies for a page in a frame of another site. In such a frame, a browser sends only cookies with
+ * these attributes, and sends each of them only on the site on which it was set.
  */
 const CROSS_SITE_ATTRIBUTES = 'SameSite=None; Secure; Partitioned';
 const sameSiteAttributes = (publicUrl: string): string =>

@@ -1,5 +1,5 @@
-// Limits on uploads in progress: their number and their bytes, per session, per application and for the process. Both
-// are reserved before the body is read, and released when the upload ends, whatever its outcome.
+// Limits on uploads in progress: their number and their bytes, per session, per application and for the process. A
+// place and the bytes are reserved before the body is read, and given back when the upload ends, whatever its outcome.
 import type { FastifyRequest } from 'fastify';
 import { fault } from '../../domain/faults.ts';
 import type { Clock } from '../../kit/clock.ts';
@@ -9,7 +9,10 @@ import { type UploadBounds, type UploadedFile, withUploadedFile } from './multip
 
 const GIB = 1024 ** 3;
 export const UPLOADS_AT_ONCE_MAX: Bounds = { session: 8, application: 16, process: 64 };
-/** A session has its own limit on stored uploads. An upload that is larger than a limit is accepted if it is the only one. */
+/**
+ * No limit for a session here, because a session has its own limit on stored uploads. An upload that is larger than a
+ * limit is accepted if it is the only one.
+ */
 const UPLOAD_BYTES_AT_ONCE_MAX: Bounds = {
   session: Number.POSITIVE_INFINITY,
   application: 8 * GIB,
@@ -20,7 +23,7 @@ const STEP_BYTES = 1024 ** 2;
 /** The minimum rate, about 1 KiB per second: this many bytes in each interval. */
 const MIN_BYTES = 64 * 1024;
 const MIN_BYTES_INTERVAL_MS = 60_000;
-/** The same as the maximum lifetime of a session. */
+/** The maximum duration of an upload: the maximum lifetime of a session. */
 const UPLOAD_MS_MAX = 21_600_000;
 
 export interface AllowedUpload extends Pick<UploadBounds, 'maxBytes' | 'advice'> {

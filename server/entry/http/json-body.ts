@@ -11,7 +11,8 @@ export function readJsonBody(text: string): unknown {
   if (depthOf(text) > DEPTH_MAX)
     throw invalidRequest([{ path: '', message: `The body is nested more than ${DEPTH_MAX} levels deep` }]);
   const value = parsed(text);
-  // The name may be written with escapes. A reviver would be called for every value, which takes ten times as long as parsing.
+  // The name `__proto__` may be written with escapes. No reviver is used: it would be called for every value, which
+  // takes ten times as long as parsing.
   if (/__proto__|\\u/.test(text)) refusePrototypes(value);
   return value;
 }
@@ -43,7 +44,7 @@ function depthOf(text: string): number {
   return deepest;
 }
 
-/** Refuses members named `__proto__`. Recursive, because the depth has already been limited. */
+/** Refuses members named `__proto__`. Recursion is safe here, because the depth has already been limited. */
 function refusePrototypes(value: unknown): void {
   if (typeof value !== 'object' || value === null) return;
   if (Object.hasOwn(value, '__proto__'))

@@ -41,7 +41,7 @@ async function listed({ logs }: LogHandlerParts, { caller, params, query }: In<'
   };
 }
 
-/** The first piece is produced before the response starts, so that a failure has its own status. */
+/** The first piece is produced before the response starts, so that a failure can be sent with its own status. */
 async function harFile({ logs, log }: LogHandlerParts, { caller, params }: In<'listSessionLogs'>): Promise<Answer> {
   const { pieces, state } = await logs.har(caller, params.id);
   const body = Readable.from(pieces, { objectMode: false });

@@ -2,9 +2,9 @@
 import { isBrowserTool, RESULT_TOOL } from '../../../contract/browser-tools.ts';
 
 /**
- * The resource that the message is about, whose host answers it. `only_session` is the only session that the key has
- * open. `placed` means that the message may start a browser, so a host with a free slot answers. `here` means that any
- * host can answer.
+ * The resource that the message is about. The host of this resource answers the message. `only_session` is the only
+ * session that the key has open. `placed` means that the message may start a browser, so a host with a free slot
+ * answers. `here` means that any host can answer.
  */
 export type McpPlace =
   | { readonly kind: 'session' | 'invocation' | 'action'; readonly id: string }
@@ -12,7 +12,7 @@ export type McpPlace =
   | 'placed'
   | 'here';
 
-/** The place of a message. The message has not been validated. */
+/** Determines where a message is answered. The message has not been validated. */
 export function mcpPlace(body: unknown): McpPlace {
   const { method, params } = Object(body);
   if (method !== 'tools/call') return 'here';

@@ -22,8 +22,8 @@ import type { In } from './bind.ts';
 import { validatorOf } from './validate.ts';
 
 /**
- * Prefix in the `_meta` of results, for the program that runs the model. The program does not show `_meta` to the
- * model.
+ * Prefix of Berth's members in the `_meta` of calls and results. They are for the program that runs the model, which
+ * does not show `_meta` to the model.
  */
 const META_PREFIX = 'berth/';
 const INSTRUCTIONS =
@@ -74,7 +74,8 @@ function requestFrom(origin: string, headers: object, body: unknown, signal: Abo
 }
 
 /**
- * The statuses of the library that are passed on. All others also mean a bad request. The body states what was wrong.
+ * The statuses of the library that are passed on. Any other status is replaced by 400, because it also means a bad
+ * request. The body states what was wrong.
  */
 const FORWARDED_STATUSES: ReadonlySet<number> = new Set([200, 202, 400, 404]);
 
@@ -191,8 +192,8 @@ const LISTED_RESULT = {
 // ---- people who are asked to open an address -------------------------------------------------------------------------
 
 /**
- * The state with which a call continues after it was interrupted to ask a person. The client sends it back, so it is
- * signed and bound to the key.
+ * The state with which a call continues after it was interrupted to ask a person. The client sends the state back, so
+ * the state is signed and bound to the key.
  */
 interface RequestState {
   readonly tool: string;
@@ -203,8 +204,8 @@ interface RequestState {
 const PERSON = 'person';
 const STATE_SECONDS = 3_600;
 /**
- * The prefix of session ids in the 2025 protocol. It states what the client declared during initialization. Nothing
- * else is stored about a session.
+ * The prefix of session ids in the 2025 protocol for clients that declared during initialization that they can open
+ * addresses. Nothing else is stored about a session.
  */
 const URL_SESSION_PREFIX = 'elicits-url-';
 

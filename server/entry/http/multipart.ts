@@ -27,7 +27,7 @@ export interface UploadBounds {
   /** Where files are stored while they are received. Created if necessary. */
   readonly folder: string;
   readonly maxBytes: number;
-  /** What the caller should do, for the error if a file is larger. */
+  /** The advice in the error if a file is larger than `maxBytes`. */
   readonly advice?: string;
   /** Called with the total number of bytes before they are read. Throws if they exceed a limit. */
   readonly reserve?: (bytes: number) => void;

@@ -101,7 +101,7 @@ function refuseOsAlone({ os, verified, advancedStealth }: BrowserSettings): void
     throw invalidRequest([{ path: 'browserSettings.os', message: 'requires browserSettings.verified; omit it' }]);
 }
 
-/** Refused because Chromium would silently use its default instead. */
+/** Unknown values are refused, because Chromium would silently use its default instead. */
 function refuseUnknownLocale({ timezoneId, locale }: BrowserSettings): void {
   if (timezoneId !== undefined && !isKnown(() => new Intl.DateTimeFormat('en', { timeZone: timezoneId })))
     throw invalidRequest([

@@ -17,7 +17,7 @@ const PRINTABLE = /^[\x20-\x7e]{1,255}$/;
  * Rebuilds the response to a repeated request: the session in its current state, including fields that are not stored.
  */
 export interface AnswerBuilder {
-  /** The parts of the response body that must be stored to rebuild it, besides the session's id. */
+  /** Returns the parts of the response body that must be stored, besides the session's id, to rebuild the body. */
   readonly keep: (body: JsonObject) => JsonObject;
   readonly again: (asked: never, sessionId: SessionId, kept: JsonObject) => Promise<Answer>;
 }

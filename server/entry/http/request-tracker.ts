@@ -18,7 +18,7 @@ export interface TrackedRequest {
   readonly requestId: string;
   readonly operation: OperationId | undefined;
   readonly beganMs: number;
-  /** Attributes time during which the event loop is blocked to the operation. Absent for unknown paths. */
+  /** The operation to which the time is attributed while the event loop is blocked. Absent for unknown paths. */
   readonly work?: { readonly what: string; applicationId?: string };
   readonly endWork?: () => void;
   /** Absent for unknown paths and for probes. */

@@ -88,8 +88,8 @@ function* problemsOfChoice(shape: Shape, choices: readonly Shape[], value: unkno
 }
 
 /**
- * The alternative that the value was intended to match: the only one of its type, the one with the same `type` member,
- * or the only one that defines most of its members.
+ * The alternative that the value was intended to match: the only one of the value's type, the one with the same `type`
+ * member, or the one that defines more of the value's members than any other.
  */
 function intendedChoice(choices: readonly Shape[], value: unknown): Shape | undefined {
   const ofType = choices.filter(choice => choice.anyOf === undefined && choice.type === typeOf(value));

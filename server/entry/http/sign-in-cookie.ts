@@ -8,7 +8,7 @@ import { isLoopback } from '../../kit/loopback.ts';
 export interface SignInCookie {
   /** The cookie's value in these headers. */
   read(headers: IncomingHttpHeaders): string | undefined;
-  /** The Set-Cookie header; without a value it removes the cookie. */
+  /** The Set-Cookie header. If `value` is undefined, the header removes the cookie. */
   write(value: string | undefined, maxAgeSeconds: number): string;
   /** @throws Fault `cross_site_request` if a request that changes something was not sent by one of our own pages. */
   assertOwnPage(method: string, headers: IncomingHttpHeaders): void;

@@ -19,11 +19,11 @@ export interface ToOwnerParts {
   readonly forwarding: Forwarding;
   /** `kind:id` of the file that a signed link names. Undefined if the link is not valid. */
   readonly linkedObject: (token: string) => string | undefined;
-  /** The only session that an agent key has open for its MCP tools, which do not have to name it. */
+  /** Returns the only session that an agent key has open, because its MCP tools do not have to name this session. */
   readonly onlySession: (caller: AgentCaller) => Promise<string | undefined>;
 }
 
-/** Passes the request on before its body is read, if another host owns the resource that it is about. */
+/** Passes the request on before its body is read, if another host owns the resource that the request is about. */
 export async function passToOwner(
   id: OperationId,
   request: FastifyRequest,
@@ -78,14 +78,15 @@ async function passToNamedOwner(
   if (!owner) return false;
   const body = Buffer.from(JSON.stringify(request.body));
   const passed = await forwarding.pass(owner, request.raw, { body, requestId: request.id, begin: () => taken(reply) });
-  // An operation may start a browser although its input has a field of this name. It is then placed like any other.
+  // An operation whose input has a field of this name may still start a browser. The request is then placed like any
+  // other.
   return passed === 'answered';
 }
 
 /**
  * Answers a request that starts a browser: here, or on the host that has the most room. `answer` is called if this host
- * is chosen. If this host does not admit the request after all, the next host is asked. If none admits it, the caller
- * waits if it asked to. Undefined if another host has answered.
+ * is chosen. If a host does not admit the request after all, the next host is asked. If no host admits the request, the
+ * caller waits if it asked to wait. Returns undefined if another host has answered.
  */
 export async function placed<T>(
   id: OperationId,
@@ -157,7 +158,7 @@ async function askHosts<T>(asked: Asked<T>, ticket: LineTicket): Promise<Admissi
 const bodyOf = ({ body }: FastifyRequest): Buffer =>
   body === undefined || body === null ? Buffer.alloc(0) : Buffer.from(JSON.stringify(body));
 
-/** Answers on this host. Throws an error, unless the error only means that the create is not admitted. */
+/** Answers on this host. Returns the refusal if the create is not admitted, and throws any other error. */
 async function answerHere<T>({ request, answer }: Asked<T>, ticket: LineTicket): Promise<Admission<T>> {
   noteTicket(request.raw, ticket);
   try {
@@ -181,8 +182,8 @@ function regionOf({ body }: FastifyRequest): string | undefined {
 }
 
 /**
- * Answers an MCP message: on the host of the session or call that the message is about, because references of a
- * snapshot are known only there; on a host with room, if the message opens a browser; otherwise here.
+ * Answers an MCP message: on the host of the session or call that the message is about, because only this host knows
+ * the references in a snapshot; on a host with room, if the message opens a browser; otherwise here.
  */
 export async function answerMcpCall<T>(
   request: FastifyRequest,

@@ -1,6 +1,6 @@
-// Serves built web files (console, docs site, live view). Their names are listed once and found by exact path, so that
-// no path can leave the folder. A file is read when it is first requested, because all files together are 11 MB, and
-// then stays in memory. Sends the compressed variant that the caller accepts.
+// Serves built web files (console, docs site, live view, pages for consumers). Their names are listed once and found by
+// exact path, so that no path can leave the folder. A file is read when it is first requested, because all files
+// together are 11 MB, and then stays in memory. Sends the compressed variant that the caller accepts.
 import { createHash } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { extname, join, relative } from 'node:path';
@@ -39,7 +39,7 @@ export class WebFiles {
     return existsSync(root) ? WebFiles.of(root) : undefined;
   }
 
-  /** All files with a known type in the folder. */
+  /** Serves all files of known types in the folder. */
   static of(root: string): WebFiles {
     return new WebFiles(root);
   }

@@ -9,7 +9,7 @@ export interface ShownFrame {
 }
 
 /**
- * Encoded messages by JPEG buffer, which identifies one page at one moment. Entries are garbage-collected with the
+ * Encoded messages by JPEG buffer. Each buffer shows one page at one moment. Entries are garbage-collected with the
  * buffer.
  */
 const encoded = new WeakMap<Buffer, Buffer>();

@@ -63,7 +63,7 @@ export class Viewer {
   #frameInFlight = false;
   #control: Control | undefined;
   #taking = false;
-  /** The opener of each page that was followed, by page id. */
+  /** The opener of each page that was shown because the controlled page opened it, by page id. */
   readonly #openers = new Map<string, string>();
   readonly #icons = new Set<string>();
   #lastByteMs: number;
@@ -93,7 +93,7 @@ export class Viewer {
       }),
     );
     const { right, keyId } = claims;
-    // The person of a hand-off has no agent key, and does not use CDP.
+    // The person in a hand-off has no agent key, so DevTools is not offered.
     this.#send({ type: 'welcome', right, holder: this.#holder, devtools: right === 'control' && keyId !== undefined });
     this.#sendTabs();
     this.#sendControl();
@@ -122,12 +122,12 @@ export class Viewer {
     socket.once('close', () => clearTimeout(late));
   }
 
-  /** Called when another process continues the session. The page reconnects by itself. */
+  /** Called when another process continues the session. The viewer's page reconnects by itself. */
   handOver(): void {
     this.#parts.socket.close(1001, 'the service is restarting');
   }
 
-  /** Called when a message could not be handled. The view is closed, and reconnects by itself. */
+  /** Called when a message could not be handled. The socket is closed, and the viewer's page reconnects by itself. */
   readonly #failed = (error: unknown): void => {
     const { log, socket } = this.#parts;
     log.error('live.message_failed', { error });
@@ -271,7 +271,7 @@ export class Viewer {
   // ---- control ---------------------------------------------------------------------------------------------------------
 
   /**
-   * Takes control. Ignored while the viewer has control or is taking it, so that the fence that the viewer was told
+   * Takes control. Ignored while the viewer has control or is taking it, so that the fence that was sent to the viewer
    * remains valid.
    */
   async #take(): Promise<void> {
@@ -293,7 +293,9 @@ export class Viewer {
     if (this.#watching) this.#sendPage(this.#watching.page);
   }
 
-  /** The control of the hand-off that this address belongs to, under its fence. */
+  /**
+   * The control in the hand-off that this address was issued for. Undefined if the fence of the address is not current.
+   */
   get #leased(): Control | undefined {
     const { claims, lease } = this.#parts;
     const { control } = lease;
@@ -335,7 +337,7 @@ export class Viewer {
     while (!this.#closing.signal.aborted) {
       await clock.sleep(RENEW_MS, this.#closing.signal).catch(() => {});
       const control = this.#control;
-      // The page of a hand-off renews its lease itself, so that a page that is asleep loses the lease.
+      // The page of a hand-off renews the lease itself, so that a page that is asleep loses the lease.
       if (!control || control.isAsked || this.#closing.signal.aborted) continue;
       // The database may be briefly unavailable. The lease lasts until the next attempt.
       const renewed = await lease.renewTakenControl(control).catch(() => lease.isFresh(control.fence));
@@ -420,7 +422,9 @@ export class Viewer {
     for (const tab of tabs) this.#sendIcon(tab);
   }
 
-  /** Whether the viewer sees titles. In a masked hand-off, a page may copy what the person types into its title. */
+  /**
+   * Whether the viewer sees titles. In a masked hand-off, the title of a page may contain text that the person typed.
+   */
   get #seesTitles(): boolean {
     return this.#parts.lease.control?.masks !== true || this.#mayDrive;
   }
@@ -441,7 +445,10 @@ export class Viewer {
     this.#send({ type: 'page', page: id, ...state, ...asks });
   }
 
-  /** As with frames, hides what the page asked the person in a hand-off from a viewer who takes control afterwards. */
+  /**
+   * If the dialog opened in a masked hand-off, its text is hidden from a viewer who takes control afterwards, as with
+   * frames.
+   */
   #dialogOf({ isCovered, ...dialog }: OpenDialog): DialogState {
     return isCovered && this.#control?.isAsked !== true ? { ...dialog, message: '', answer: '' } : dialog;
   }
@@ -486,7 +493,7 @@ export class Viewer {
     }
   }
 
-  /** The viewer keeps control until the lease ends, so that the viewer can reconnect. */
+  /** The viewer keeps control until the lease expires, so that the viewer can reconnect. */
   #onClose(): void {
     this.#closing.abort(new Error('the viewer is gone'));
     this.#stopWatching();

@@ -13,7 +13,7 @@ import { type Fixture, withSession } from '../world.ts';
 const BURST = 20;
 const ANSWER_MS = 15_000;
 
-/** Only the method names of the policy are used. */
+/** The commands that the policy inspects. Nothing else of this policy is used. */
 const WATCHED: ReadonlySet<string> = clientPolicy({
   browser: {} as never,
   keepAlive: true,

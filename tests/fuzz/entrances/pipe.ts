@@ -1,5 +1,5 @@
-// A hostile browser: its messages on the pipe are changed, and unexpected events and responses are inserted on the
-// channels that it has seen.
+// A hostile browser: the messages that it writes to the pipe are changed, and unexpected events and responses are
+// inserted on channels that appeared in earlier messages.
 import { CdpClient, readIfMessage } from '../../harness/cdp.ts';
 import { soon } from '../../harness/until.ts';
 import type { Hostile } from '../hostile.ts';
@@ -21,7 +21,7 @@ export async function attackFromBrowser(world: Fixture, hostile: Hostile, count:
     return hostile.chance(3) ? [message, instead] : [instead];
   };
   const options = { keepAlive: true, ...world.sessionOptions };
-  // In some runs the first message is already changed, so that the session may fail to start.
+  // In some runs messages are changed from the first one on, and the session may then fail to start.
   if (hostile.chance(4)) hostility = 6;
   const { server } = world;
   const create = () =>

@@ -5,8 +5,9 @@ import { Failed, Refused } from '../failure.ts';
 import type { AddressRule } from '../rules.ts';
 
 /**
- * `refused`: a rule refused the call, before a connection was opened. `not_sent`: no byte of the request left, so it had
- * no effect and may be repeated. `unknown`: the request left at least in part, and may have had an effect.
+ * `refused`: a rule refused the call before a connection was opened. `not_sent`: no byte of the request was sent, so
+ * the call had no effect and may be repeated. `unknown`: at least a part of the request was sent, so the call may have
+ * had an effect.
  */
 export type CallPhase = 'refused' | 'not_sent' | 'unknown';
 

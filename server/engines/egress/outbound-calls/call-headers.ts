@@ -10,7 +10,7 @@ const TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
 /** Visible ASCII, spaces and tabs. A line break would begin another header. */
 const VALUE = /^[\t\u0020-\u007e]*$/;
 
-/** Headers that are set here or that describe the connection. Cookies are never sent. */
+/** Headers that a caller may not give, because they are set here or describe the connection. Cookies are never sent. */
 const RESERVED: ReadonlySet<string> = new Set([
   'accept-encoding',
   'connection',

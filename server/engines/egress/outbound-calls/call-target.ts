@@ -1,5 +1,5 @@
-// The URL of a call, as the WHATWG URL standard reads it: names in other scripts become punycode, decimal and octal forms of
-// an address become that address. Pure.
+// The URL of a call, as the WHATWG URL standard reads it: names in other scripts become punycode, and an address in
+// decimal or octal form becomes the usual form. Pure.
 import { type Target, targetAt } from '../target.ts';
 import { CallError } from './call-failure.ts';
 
@@ -34,5 +34,5 @@ export function callTarget(text: string, charactersMax: number): CallTarget {
   };
 }
 
-/** Also true for an empty user name, which parsing drops: `https://@host/`. */
+/** Whether a URL contains user information, even an empty user name, which parsing drops: `https://@host/`. */
 const hasUserInfo = (text: string): boolean => /^[a-z]+:\/*[^/?#]*@/i.test(text);

@@ -32,10 +32,10 @@ export function exchange(socket: Socket, message: Message, limits: CallLimits): 
   const { method, path, headers, body } = message;
   const request = requestOver({
     ...{ method, path, headers, setHost: false, maxHeaderSize: limits.responseHeadBytesMax },
-    // Node's agents read proxies from the environment. This request has no agent.
+    // The request has no agent: Node's agents read proxies from the environment.
     createConnection: () => socket,
   });
-  // Node would silently drop headers over its own maximum.
+  // 0 means no limit. Node would silently drop headers over its own maximum.
   request.maxHeadersCount = 0;
   let interimCount = 0;
   let hasResponse = false;
@@ -53,8 +53,8 @@ export function exchange(socket: Socket, message: Message, limits: CallLimits): 
       resolve(await received(response, message, limits));
     }),
   );
-  // Once a response has begun, its own stream reports how it ends: a host may respond before it has read the whole
-  // request.
+  // Once a response has begun, its own stream reports how it ends. Errors of the request are then ignored: a host may
+  // respond before it has read the whole request.
   const onEnd = (error: unknown): void => {
     if (!hasResponse) reject(error);
   };

@@ -9,10 +9,10 @@ export interface CallLimits {
   readonly requestHeadersMax: number;
   readonly requestHeadBytesMax: number;
   readonly requestBodyBytesMax: number;
-  /** Bytes in the head and trailers of a response. */
+  /** Maximum number of bytes in the head and the trailers of a response. */
   readonly responseHeadBytesMax: number;
   readonly responseHeadersMax: number;
-  /** Number of interim responses (1xx) before the final response. */
+  /** Maximum number of interim responses (1xx) before the final response. */
   readonly interimResponsesMax: number;
   /** The largest response body, whatever the caller asks for. */
   readonly responseBodyBytesMax: number;

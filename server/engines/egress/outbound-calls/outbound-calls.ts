@@ -21,7 +21,7 @@ export interface OutboundCall {
   readonly url: string;
   readonly headers?: CallHeaders;
   readonly body?: Uint8Array;
-  /** Time limit from the call to the last byte of the response, in real milliseconds. At most ten minutes. */
+  /** Time limit, in real milliseconds, from calling `send` to the last byte of the response. At most ten minutes. */
   readonly deadlineMs: number;
   /** The largest response body, in bytes. At most 64 MiB. */
   readonly maxResponseBytes: number;
@@ -51,7 +51,7 @@ export interface OutboundOptions {
 const METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']);
 
 interface Connected {
-  /** Carries HTTP: the TLS socket for https, otherwise `raw`. */
+  /** The socket for HTTP: the TLS socket for https, otherwise `raw`. */
   readonly socket: Socket;
   readonly raw: Socket;
   readonly address: Address;
@@ -70,8 +70,8 @@ export class OutboundCalls {
   }
 
   /**
-   * Returns why this URL would be refused now or its name would not be resolved, or undefined if it could be called.
-   * Opens no connection to it.
+   * Returns why a call of this URL would be refused now, or that its name cannot be resolved. Undefined if the URL
+   * could be called. Opens no connection to the host.
    */
   async check(url: string, signal?: AbortSignal): Promise<CallFailure | undefined> {
     try {
@@ -186,7 +186,7 @@ export class OutboundCalls {
       ...servername,
     });
     socket.once('secureConnect', resolve);
-    // Not removed later: an `error` event without a listener would end the process.
+    // This listener stays: an `error` event without a listener would end the process.
     socket.on('error', reject);
     socket.once('close', () => reject(new CallError('tls_failed')));
     try {

@@ -44,7 +44,7 @@ export class ByteReader {
     return last;
   }
 
-  /** Bytes that are preceded by their length. */
+  /** Reads a length and returns as many bytes. */
   lengthPrefixed(): Buffer {
     return this.take(this.varint());
   }

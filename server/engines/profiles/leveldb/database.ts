@@ -103,7 +103,7 @@ const [NAME, FIRST_LOG, NEXT_FILE, LAST_CHANGE, COMPACTED_TO, REMOVED_TABLE, NEW
   1, 2, 3, 4, 5, 6, 7, 9,
 ] as const;
 
-/** The current tables, and the first log whose changes are not in a table yet. */
+/** Reads the numbers of the current tables, and the number of the first log whose changes are not in a table yet. */
 function readManifest(manifest: Buffer): { tables: ReadonlySet<number>; firstLog: number } {
   const tables = new Set<number>();
   let firstLog = 0;
@@ -129,7 +129,7 @@ function skipField(tag: number, source: ByteReader): void {
   } else throw new LevelDbError(`the manifest has the unknown tag ${tag}`);
 }
 
-/** Adds a table to the set. The level and the number of its file are the first two fields. */
+/** Adds the number of a table's file to the set. The level and this number are the first two fields of the entry. */
 function addTable(source: ByteReader, tables: Set<number>): void {
   tables.add(source.lastVarint(2));
   source.varint();

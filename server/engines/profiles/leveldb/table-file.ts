@@ -38,7 +38,10 @@ function readBlock(file: Buffer, { offset, size }: Handle): Buffer {
   throw new LevelDbError(`a block has the unknown compression type ${compressionType}`);
 }
 
-/** A key omits the prefix that it shares with the previous key. The restart points at the end of the block are skipped. */
+/**
+ * Yields the entries of a block. A stored key omits the prefix that it shares with the previous key. The restart points
+ * at the end of the block are not read.
+ */
 function* blockEntries(block: Buffer): Generator<TableEntry, void> {
   if (block.length < 4) throw new LevelDbError('a block has no restart table');
   const restarts = block.readUInt32LE(block.length - 4);

@@ -23,7 +23,10 @@ export function clusterMajor(dataDir: string): number | undefined {
   });
 }
 
-/** Finds the binaries of the cluster's major version. After an update of the npm package these may be the system's. */
+/**
+ * Finds the binaries of the cluster's major version. After an update of the npm package, only the system may have this
+ * version.
+ */
 export async function binariesFor(dataDir: string, folder: string | undefined): Promise<Binaries> {
   const major = clusterMajor(dataDir);
   const explicit = folder === undefined ? {} : { folder };

@@ -1,5 +1,6 @@
-// npm packages cannot contain symbolic links, so PostgreSQL's package creates its library links in an install script.
-// If install scripts are not allowed, the links are missing: this creates them, and changes nothing that exists.
+// npm packages cannot contain symbolic links, so PostgreSQL's package creates the links between its libraries in an
+// install script. If install scripts are not allowed, the links are missing. This module creates them, and changes
+// nothing that exists.
 import { randomBytes } from 'node:crypto';
 import { lstat, readFile, rename, rm, symlink } from 'node:fs/promises';
 import { dirname, join, relative, resolve, sep } from 'node:path';

@@ -16,21 +16,21 @@ export interface Postmaster {
   readonly pid: number;
   readonly socketFolder: string;
   readonly port: number;
-  /** Found running, not started by this process. */
+  /** Whether the postmaster was found running and was not started by this process. */
   readonly adopted: boolean;
   /** Resolves when the postmaster has ended, for whatever reason. */
   readonly gone: Promise<void>;
   alive(): boolean;
 }
 
-/** Recovery reads at most max_wal_size, but the disk may be slow and shared. */
+/** Time limit for a start. A recovery reads at most max_wal_size, but the disk may be slow and shared. */
 const READY_MS = 60_000;
 const READY_POLL_MS = 10;
 const ADOPTED_POLL_MS = 500;
 
 /**
- * A fast shutdown writes a checkpoint; an immediate shutdown does not, so the next start recovers; the last step is
- * SIGKILL.
+ * SIGINT is a fast shutdown, which writes a checkpoint. SIGQUIT is an immediate shutdown, which does not, so the next
+ * start must recover. SIGKILL is the last step.
  */
 const STOP_STEPS = [
   { signal: 'SIGINT', waitMs: 15_000 },

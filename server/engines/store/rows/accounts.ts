@@ -5,7 +5,7 @@ export interface AccountRow {
   readonly id: AccountId;
   readonly name: string;
   readonly createdAt: Date;
-  /** In lower case. Absent: nobody can sign in to it. */
+  /** In lower case. Absent: nobody can sign in to the account. */
   readonly email?: string;
   readonly emailVerifiedAt?: Date;
   /** Argon2id, in PHC format. */
@@ -73,8 +73,8 @@ export interface Applications {
   ): Promise<Array<ApplicationRow & { role: Role }>>;
   get(id: ApplicationId, account: AccountId): Promise<(ApplicationRow & { role: Role }) | undefined>;
   /**
-   * For the CLI and the compatibility mount, which have no account. Looks for the id, then the slug, then the exact
-   * name.
+   * Finds applications by id, then by slug, then by exact name. For the CLI and the compatibility mount, which have no
+   * account.
    */
   find(idOrName: string): Promise<ApplicationRow[]>;
   byId(id: ApplicationId): Promise<ApplicationRow | undefined>;

@@ -2,7 +2,10 @@
 import type { AccountId, ActionId, ApplicationId, HostId, InvocationId, KeyId, SessionId } from '../../../kit/ids.ts';
 import type { JsonObject } from '../../../kit/json.ts';
 
-/** The first two states are open. From `executing` on there is an invocation. The last six are final. */
+/**
+ * `awaiting_approval` and `approved` are open. `executing`, `succeeded`, `failed` and `ambiguous` have an invocation.
+ * The last six states are final.
+ */
 export type ActionState =
   | 'awaiting_approval'
   | 'approved'
@@ -32,9 +35,9 @@ export interface ActionRow {
   readonly state: ActionState;
   /** The digest of the content. */
   readonly digest: string;
-  /** Equal for Actions that would do the same thing. */
+  /** A value that is equal for Actions that would do the same thing. */
   readonly likeness: Buffer;
-  /** What is approved, sealed. Removed at the end, or at `contentUntil`. */
+  /** The content that is to be approved, sealed. Removed when the Action ends, or at `contentUntil`. */
   readonly sealedContent?: Buffer;
   readonly contentUntil?: Date;
   /** The reason that the agent gives. Not part of the content. */
@@ -51,7 +54,7 @@ export interface ActionRow {
   /** The code of the fault that prevented the execution at the task's last attempt. */
   readonly heldBack?: string;
   readonly decision?: JsonObject;
-  /** Why it was cancelled. */
+  /** Why the Action was cancelled. */
   readonly why?: string;
   readonly invocationId?: InvocationId;
   readonly createdAt: Date;
@@ -84,7 +87,7 @@ export interface ActionFilter {
   readonly states?: readonly ActionState[];
   /** Only Actions that one of these end users may decide, or that name one of them. */
   readonly endUsers?: readonly EndUserName[];
-  /** Actions older than this one. */
+  /** Only Actions older than this one. */
   readonly before?: ActionId;
   readonly limit: number;
 }
@@ -100,9 +103,9 @@ export interface ActionRows {
   forAccount(account: AccountId, id: ActionId): Promise<ActionRow | undefined>;
   /** Newest first. */
   list(application: ApplicationId, filter: ActionFilter): Promise<ActionRow[]>;
-  /** awaiting_approval -> approved or refused. Undefined if it was already decided, or is no longer open. */
+  /** awaiting_approval -> approved or refused. Undefined if the Action was already decided, or is no longer open. */
   decide(application: ApplicationId, id: ActionId, decision: ActionDecision, now: Date): Promise<ActionRow | undefined>;
-  /** Open -> cancelled. Undefined if it is not open. */
+  /** Open -> cancelled. Undefined if the Action is not open. */
   cancel(application: ApplicationId, id: ActionId, why: string, now: Date): Promise<ActionRow | undefined>;
   /** Cancels the open Actions of an operation. */
   cancelAll(application: ApplicationId, operationId: string, why: string, now: Date): Promise<ActionRow[]>;
@@ -110,7 +113,7 @@ export interface ActionRows {
   cancelAllFor(application: ApplicationId, endUser: EndUserName, why: string, now: Date): Promise<ActionRow[]>;
   /** Locks the row until the end of the transaction. */
   lock(application: ApplicationId, id: ActionId): Promise<ActionRow | undefined>;
-  /** approved -> executing. Undefined if it is not approved, not yet due, or has expired. */
+  /** approved -> executing. Undefined if the Action is not approved, not yet due, or has expired. */
   execute(
     application: ApplicationId,
     id: ActionId,
@@ -120,7 +123,8 @@ export interface ActionRows {
   /** Open -> expired, for Actions that have reached `expiresAt`. */
   expire(now: Date, batch: number): Promise<ActionRow[]>;
   /**
-   * Approved Actions that the task of this host should execute now, without those that name a session on another host.
+   * Approved Actions that the background task of this host should execute now. Leaves out Actions that name a session
+   * on another host.
    */
   due(now: Date, host: HostId, batch: number): Promise<ActionRow[]>;
   /** Makes the task try again at `executeAt`. */

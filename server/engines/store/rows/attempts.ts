@@ -1,9 +1,9 @@
 // Attempts per address, account and application, counted across all hosts.
 
 export interface AttemptKey {
-  /** The name of the limit: `sign_in.address`. */
+  /** The name of the limit, such as `sign_in.address`. */
   readonly tally: string;
-  /** Digest of whoever makes the attempt. */
+  /** Digest of the address, account or application that makes the attempt. */
   readonly digest: Buffer;
 }
 
@@ -12,7 +12,7 @@ export interface AttemptLimit {
   readonly withinMs: number;
 }
 
-/** `at`: identifies the attempt that was counted. `waitMs`: how long to wait until an attempt is admitted again. */
+/** `at`: identifies the attempt, if it was counted. `waitMs`: how long to wait until an attempt is admitted again. */
 export type CountedAttempt = { readonly at: string } | { readonly waitMs: number };
 
 export interface AttemptRows {
@@ -20,7 +20,7 @@ export interface AttemptRows {
   count(name: AttemptKey, limit: AttemptLimit): Promise<CountedAttempt>;
   takeBack(name: AttemptKey, at: string): Promise<void>;
   /**
-   * Removes the rows whose period is over. If more than `keep` rows remain, also removes those whose period ends first.
+   * Removes the rows whose period is over. If more than `keep` rows remain, also removes those whose periods end first.
    */
   sweep(keep: number): Promise<void>;
 }

@@ -14,7 +14,7 @@ export interface NewAuditRow {
   readonly accountId?: AccountId;
   readonly at: Date;
   readonly action: string;
-  /** If an account has no name here, its name is looked up. */
+  /** Who performed the action. If an account has no name here, its name is looked up. */
   readonly actor: {
     readonly kind: 'account' | 'agent_key' | 'consumer' | 'operator' | 'anonymous' | 'service';
     readonly id?: string;

@@ -15,7 +15,7 @@ export interface CheckoutRow {
   readonly amount: number;
   /** Micro-credits in addition to `amount`. */
   readonly bonus: number;
-  /** In the smallest unit of the currency. */
+  /** Price in the smallest unit of the currency. */
   readonly price: number;
   readonly currency: string;
   /** The reference that the payment names. */

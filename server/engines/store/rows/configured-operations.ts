@@ -36,9 +36,9 @@ export interface OperationWithContent extends OperationRow {
 export interface ConfiguredOperationRows {
   /** Returns an operation with the given revision, by default its newest one. Deleted operations are not found. */
   get(application: ApplicationId, id: string, revision?: number): Promise<OperationWithContent | undefined>;
-  /** With their newest revisions, ordered by id. */
+  /** All operations with their newest revisions, ordered by id. */
   list(application: ApplicationId): Promise<OperationWithContent[]>;
-  /** Published operations with the published revisions, ordered by id. `id`: only this one. */
+  /** Published operations with the published revisions, ordered by id. `id`: returns only this operation. */
   published(application: ApplicationId, id?: string): Promise<OperationWithContent[]>;
   /** A revision of an operation in any state, for an invocation that names it. */
   revision(application: ApplicationId, id: string, revision: number): Promise<OperationRevisionRow | undefined>;

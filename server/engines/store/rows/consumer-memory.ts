@@ -23,7 +23,7 @@ export interface ConsentRow {
   readonly consumerId: ConsumerId;
   /** Absent: every agent key of the application. */
   readonly keyId?: KeyId;
-  /** Keys in the memory; a trailing `*` matches any characters. */
+  /** Patterns for keys in the memory. A trailing `*` matches any characters. */
   readonly patterns: readonly string[];
   readonly access: 'read' | 'write';
   readonly createdAt: Date;
@@ -51,8 +51,8 @@ export interface ConsumerMemory {
   /** Returns the keys that were removed. */
   remove(consumer: ConsumerId, which: { readonly key: string } | { readonly prefix: string }): Promise<string[]>;
   /**
-   * Reads for an agent key. The consent is checked in the same statement, so nothing is read that is not allowed at
-   * that moment. `denied`: no consent allows it.
+   * Reads for an agent key. The consent is checked in the same statement, so nothing is read without a consent that is
+   * valid at that moment. `denied`: there is no such consent.
    */
   getConsented(consumer: ConsumerId, key: string, by: KeyId, now: Date): Promise<MemoryRow | 'denied' | undefined>;
   /** If called under the lock of `nextVersion`, the result stays valid until the end of the transaction. */
@@ -61,7 +61,7 @@ export interface ConsumerMemory {
   insertConsent(row: ConsentRow, limit: number, now: Date): Promise<'inserted' | 'limit_reached' | 'gone'>;
   /** Consents in effect, newest first. */
   consents(consumer: ConsumerId, now: Date): Promise<ConsentRow[]>;
-  /** Revokes the consent. When this returns, no write that it allowed is in progress. */
+  /** Revokes the consent. When this returns, no write that the consent allowed is in progress. */
   revokeConsent(consumer: ConsumerId, id: ConsentId, now: Date): Promise<boolean>;
 }
 

@@ -71,16 +71,17 @@ export interface Consumers {
   /** The names of the consumer: its own provider and subject, and those of the consumers that are linked to it. */
   namesOf(application: ApplicationId, id: ConsumerId): Promise<ConsumerName[]>;
   /**
-   * From now on, whoever signs in as `from` acts as `to`, which gets the passkeys and receipts of `from`. Consents of
-   * `from` end, and its data key is destroyed. The caller handles memory and sessions. False if one of the two is
-   * already deleted or linked.
+   * From now on, whoever signs in as `from` acts as `to`. `to` gets the passkeys and receipts of `from`. The consents
+   * of `from` are ended, and its data key is destroyed. The caller handles memory and sessions. False if one of the two
+   * is already deleted or linked.
    */
   link(application: ApplicationId, which: { readonly from: ConsumerId; readonly to: ConsumerId }): Promise<boolean>;
   change(application: ApplicationId, id: ConsumerId, change: ConsumerChange): Promise<ConsumerRow | undefined>;
   count(application: ApplicationId): Promise<number>;
   /**
    * Removes all personal data, passkeys, memory and the data key of the consumer and of consumers linked to it. Frees
-   * their names and returns them; returns none if the consumer is already deleted. Sessions are revoked separately.
+   * their names and returns these names. Returns none if the consumer is already deleted. Sessions are revoked
+   * separately.
    */
   erase(application: ApplicationId, id: ConsumerId, now: Date): Promise<ConsumerName[]>;
 }
@@ -164,7 +165,7 @@ export interface ConsumerTicketRow {
   readonly id: ConsumerTicketId;
   readonly kind: 'email_code' | 'passkey';
   readonly applicationId: ApplicationId;
-  /** The sign-in of a ticket that is used on the sign-in page. */
+  /** The sign-in to which the ticket belongs, if the ticket is used on the sign-in page. */
   readonly signInId?: ConsumerSignInId;
   readonly consumerId?: ConsumerId;
   readonly email?: string;
@@ -180,7 +181,7 @@ export interface ConsumerTicketRow {
 
 export interface ConsumerTickets {
   insert(row: ConsumerTicketRow): Promise<void>;
-  /** Returns a usable ticket. Counts the attempt before it is made. */
+  /** Counts an attempt to use the ticket, before the attempt is made. Returns the ticket if it is usable. */
   attempt(
     application: ApplicationId,
     id: ConsumerTicketId,
@@ -220,7 +221,10 @@ export type NewTokens = Pick<ConsumerSessionRow, 'hash' | 'expiresAt' | 'refresh
 
 export interface ConsumerSessions {
   insert(row: ConsumerSessionRow): Promise<void>;
-  /** Includes the strongest proof that the consumer can give. Undefined for a consumer who is deleted or linked. */
+  /**
+   * Returns the session, with the strongest proof that its consumer can give. Undefined for a consumer who is deleted
+   * or linked.
+   */
   byHash(hash: Buffer): Promise<(ConsumerSessionRow & { readonly strongestAcr: Acr }) | undefined>;
   get(application: ApplicationId, id: ConsumerSessionId): Promise<ConsumerSessionRow | undefined>;
   /** Sessions that have not ended, newest first. */
@@ -228,11 +232,11 @@ export interface ConsumerSessions {
   /** Returns the session to which this refresh token belongs or has belonged. */
   byRefresh(hash: Buffer): Promise<{ readonly row: ConsumerSessionRow; readonly isPresent: boolean } | undefined>;
   /**
-   * Replaces the tokens if `hash` is still that of the current refresh token, and notifies all processes of the old
-   * ones.
+   * Replaces the tokens if `hash` is still the hash of the current refresh token. Notifies all processes that the old
+   * tokens are no longer valid.
    */
   refresh(id: ConsumerSessionId, hash: Buffer, tokens: NewTokens, now: Date): Promise<boolean>;
-  /** Sets a new access token after a stronger proof, and notifies all processes of the old one. */
+  /** Sets a new access token after a stronger proof. Notifies all processes that the old token is no longer valid. */
   prove(
     id: ConsumerSessionId,
     proof: Pick<ConsumerSessionRow, 'hash' | 'authTime' | 'acr'>,

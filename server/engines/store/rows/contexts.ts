@@ -6,7 +6,10 @@ export interface ContextRow {
   readonly id: ContextId;
   readonly applicationId: ApplicationId;
   readonly name?: string;
-  /** The context's data key, sealed under the installation's secret. */
+  /**
+   * The context's data key, sealed by the vault. A key that was stored before the vault existed is sealed with the
+   * installation's secret.
+   */
   readonly wrappedKey: Buffer;
   /** 0: nothing has been saved yet. */
   readonly version: number;
@@ -33,7 +36,7 @@ export interface VersionFacts {
   readonly partial: boolean;
   readonly sizeBytes: number;
   readonly archive?: StoredArchive;
-  /** The version whose object holds the cookies. */
+  /** The version under whose id the cookies are stored. */
   readonly cookiesOf?: VersionId;
 }
 
@@ -75,9 +78,9 @@ export interface ContextRows {
   /** Newest first. */
   versions(application: ApplicationId, id: ContextId): Promise<VersionRow[]>;
   /**
-   * Inserts a row before objects are stored under this id, so that they are removed if `keep` is not called in time.
-   * With `archiveOf` the version shares the archive of that version, which is then not removed. False if the context or
-   * the archive does not exist.
+   * Inserts a row before objects are stored under this id. If `keep` is not called in time, the objects are then
+   * removed. With `archiveOf`, the version shares the archive of that version, which is then not removed. False if the
+   * context or the archive does not exist.
    */
   reserve(
     application: ApplicationId,
@@ -85,8 +88,8 @@ export interface ContextRows {
     version: { id: VersionId; source: VersionSource; archiveOf?: VersionId; now: Date; until: Date },
   ): Promise<boolean>;
   /**
-   * Makes this the newest version. With `session` the use by that session ends in the same transaction. Undefined: the
-   * context no longer exists.
+   * Makes this the newest version. With `session`, the same transaction ends the session's use of the context.
+   * Undefined if the context no longer exists.
    */
   keep(
     application: ApplicationId,
@@ -123,14 +126,14 @@ export interface ContextUse {
   /** The version that the session started from. Absent until the session has started. */
   readonly fromVersion?: number;
   readonly createdAt: Date;
-  /** Since when the save has been due or running. */
+  /** Since when the save has been due or in progress. */
   readonly savingSince?: Date;
   readonly tries: number;
 }
 
 export type Opened =
   | { readonly opened: true }
-  /** A save by this session is due or running. */
+  /** A save by this session is due or in progress. */
   | { readonly saving: SessionId }
   /** This session uses the context exclusively. */
   | { readonly held: SessionId }
@@ -139,7 +142,7 @@ export type Opened =
 export interface ContextUses {
   /** Inserts the use unless a save is due or running, or both this use and an existing one are exclusive. */
   open(use: Omit<ContextUse, 'savingSince' | 'tries'>): Promise<Opened>;
-  /** The session whose save into this context is due or running, if any. */
+  /** The session whose save into this context is due or in progress, if any. */
   savingSessionOf(application: ApplicationId, context: ContextId): Promise<SessionId | undefined>;
   started(session: SessionId, fromVersion: number): Promise<void>;
   get(session: SessionId): Promise<ContextUse | undefined>;
@@ -148,14 +151,17 @@ export interface ContextUses {
   /** Ends the use without a save. */
   close(session: SessionId): Promise<void>;
   /**
-   * Returns saves of this host that are due. If several sessions wait to save into a context, only the save of the one
-   * that ended first.
+   * Returns saves of this host that are due. If several sessions are waiting to save into a context, returns only the
+   * save by the session that ended first.
    */
   due(host: HostId, now: Date, batch: number): Promise<ContextUse[]>;
   retry(session: SessionId, dueAt: Date): Promise<void>;
   /** Gives up the save and appends an event with the reason. */
   fail(news: AddressedEvent): Promise<void>;
-  /** Returns uses on this host whose session has ended or was never created, and for which no save is due or running. */
+  /**
+   * Returns uses on this host whose session has ended or was never created, and for which no save is due or in
+   * progress.
+   */
   orphans(host: HostId, createdBefore: Date): Promise<SessionId[]>;
   ofHost(host: HostId): Promise<SessionId[]>;
 }

@@ -1,4 +1,5 @@
-// The fence of each session, and which links to the session are valid. The session's hand-offs record who has control.
+// The fence of each session, and the epoch that decides which links to the session are valid. The session's hand-offs
+// record who has control.
 import type { ApplicationId, SessionId } from '../../../kit/ids.ts';
 
 export interface ControlRow {

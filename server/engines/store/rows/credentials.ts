@@ -4,7 +4,7 @@ import type { JsonObject } from '../../../kit/json.ts';
 
 export interface CredentialRow {
   readonly name: string;
-  /** The first characters, shown in lists: `bak_x7Qk`. */
+  /** The first characters, which are shown in lists, such as `bak_x7Qk`. */
   readonly prefix: string;
   /** SHA-256 of the whole credential. */
   readonly hash: Buffer;
@@ -21,7 +21,7 @@ export interface TokenRow extends CredentialRow {
   readonly id: TokenId;
   readonly accountId: AccountId;
   readonly kind: 'personal' | 'developer';
-  /** Absent: all applications, including those created later. */
+  /** The applications for which the token is valid. Absent: all, including those created later. */
   readonly applicationIds?: readonly ApplicationId[];
   /** The token that issued this one. Absent if it was issued on the command line. */
   readonly issuedBy?: TokenId;
@@ -36,17 +36,17 @@ export interface TokenListPage {
 
 export interface Tokens {
   insert(row: TokenRow, limit: number): Promise<'inserted' | 'limit_reached'>;
-  /** Valid tokens, and tokens that ended less than 90 days ago, newest first. */
+  /** Valid tokens, and tokens that expired or were revoked less than 90 days ago, newest first. */
   list(account: AccountId, now: Date, page: TokenListPage): Promise<TokenRow[]>;
   get(account: AccountId, id: TokenId): Promise<TokenRow | undefined>;
   byHash(hash: Buffer): Promise<TokenRow | undefined>;
-  /** Marks the token revoked and notifies in one transaction. False if it is not valid. */
+  /** Marks the token as revoked and notifies all processes, in one transaction. False if the token is not valid. */
   revoke(account: AccountId, id: TokenId, now: Date): Promise<boolean>;
   /** Records a use of the token. Returns true if it was the first. */
   touch(id: TokenId, at: Date, ip: string): Promise<boolean>;
 }
 
-/** One operation that a key may call, within bounds. */
+/** One operation that a key may call, and the limits for such calls. */
 export interface GrantRow {
   readonly operationId: string;
   readonly revision?: number;
@@ -89,8 +89,8 @@ export interface Keys {
     how?: { readonly keepConnections?: boolean },
   ): Promise<boolean>;
   /**
-   * Inserts the new key and lets the old key end at `oldEnds`, in one transaction. `not_rotatable`: the old key has
-   * ended or was already rotated.
+   * Inserts the new key and makes the old key expire at `oldEnds`, in one transaction. `not_rotatable`: the old key is
+   * no longer valid or was already rotated.
    */
   rotate(
     old: KeyId,

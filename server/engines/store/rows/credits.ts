@@ -39,24 +39,27 @@ export interface ReservationRow {
   readonly amount: number;
   readonly captured: number;
   readonly status: ReservationStatus;
-  /** The rates when the hold was made. A change of the settings does not change the cost of a running session. */
+  /**
+   * The rates at the time when the hold was made. A change of the settings does not change the cost of a running
+   * session.
+   */
   readonly rateBrowserSecond: number;
   readonly rateEgressMegabyte: number;
-  /** The use that was metered until `meteredAt`. */
+  /** The usage that had been metered at `meteredAt`. */
   readonly seconds: number;
   readonly bytes: number;
   readonly createdAt: Date;
-  /** When a hold whose outcome is unknown is given back. */
+  /** When the credit of a hold whose outcome is unknown is given back. */
   readonly expiresAt?: Date;
   readonly meteredAt?: Date;
-  /** When the use is metered next. */
+  /** When the usage is metered next. */
   readonly dueAt?: Date;
-  /** Since when the hold could not be extended. */
+  /** Since when it has not been possible to extend the hold. */
   readonly lowAt?: Date;
   readonly settledAt?: Date;
 }
 
-/** What a transaction holds for the work that it admits. */
+/** Credit that a transaction holds for the work that it admits. */
 export interface NewHold {
   readonly id: ReservationId;
   readonly applicationId: ApplicationId;
@@ -104,7 +107,7 @@ export interface Metering {
   /** The amount that should be held from now on. */
   readonly target: number;
   readonly at: Date;
-  /** When the use is metered again. */
+  /** When the usage is metered next. */
   readonly dueAt: Date;
 }
 
@@ -120,8 +123,8 @@ export interface CreditRows {
   /** Held reservations of this host's sessions whose use is due to be metered. */
   due(host: HostId, now: Date, batch: number): Promise<ReservationRow[]>;
   /**
-   * Meters one session in a transaction, as `plan` decides from its locked reservation. Writes `session.credit_low` the
-   * first time that the hold cannot be extended. Undefined if the reservation was settled.
+   * Meters one session in a transaction. `plan` decides the result from the locked reservation. The first time that the
+   * hold cannot be extended, writes `session.credit_low`. Undefined if the reservation was settled.
    */
   meter(
     reservation: Pick<ReservationRow, 'purposeId'>,
@@ -131,17 +134,17 @@ export interface CreditRows {
   exhausted(session: SessionId, at: Date): Promise<void>;
   /**
    * For each account that has running sessions on this host and less available credit than the threshold: writes
-   * `credit.low` once, to one of these sessions, and remembers that until there is more credit. Returns the number of
-   * accounts.
+   * `credit.low` once, to one of these sessions. The event is not written again until the credit is no longer below the
+   * threshold. Returns the number of accounts.
    */
   recordLowCredit(host: HostId, threshold: number, at: Date): Promise<number>;
 }
 
 export interface EntryFilter {
   readonly type?: EntryType;
-  /** Entries later than this time. */
+  /** Only entries later than this time. */
   readonly after?: Date;
-  /** Entries older than this one. */
+  /** Only entries older than this one. */
   readonly before?: CreditEntryId;
   readonly limit: number;
 }
@@ -161,11 +164,11 @@ export interface CostRow {
 export interface CreditReads {
   /** Held reservations with an unknown outcome that have reached `expiresAt`. */
   unknown(now: Date, batch: number): Promise<ReservationRow[]>;
-  /** All zeros for an account that never had credit. */
+  /** Returns zeros for an account that never had credit. */
   balance(account: AccountId): Promise<Omit<BalanceRow, 'accountId' | 'isLow'>>;
   /** Reservations held for an application, newest first. */
   held(application: ApplicationId, limit: number): Promise<ReservationRow[]>;
-  /** What is held for an application, and what was captured for it since this time. */
+  /** Returns how much is held for an application, and how much was captured for it since this time. */
   sums(application: ApplicationId, since: Date): Promise<{ readonly reserved: number; readonly captured: number }>;
   /** Newest first. */
   entries(application: ApplicationId, filter: EntryFilter): Promise<EntryRow[]>;
@@ -180,7 +183,10 @@ export interface CreditReads {
 
 /** Changes to credit that can be made in one transaction with their audit entry. */
 export interface CreditGrants {
-  /** Adds credit, and a bonus from promo. Throws a RangeError for an amount that is not a positive safe integer. */
+  /**
+   * Adds credit, and a bonus from the book `promo`. Throws a RangeError for an amount that is not a positive safe
+   * integer.
+   */
   add(
     account: AccountId,
     type: 'fund' | 'grant',
@@ -188,6 +194,9 @@ export interface CreditGrants {
     entry: Pick<EntryRow, 'at'> & Partial<Pick<EntryRow, 'applicationId' | 'checkoutId' | 'reason'>>,
     bonus?: number,
   ): Promise<BalanceRow>;
-  /** Gives back what is held for this purpose, because its outcome has remained unknown. Undefined if it was settled. */
+  /**
+   * Gives back the credit that is held for this purpose, because the outcome has remained unknown. Undefined if the
+   * reservation was settled.
+   */
   expire(purposeId: string, at: Date): Promise<ReservationRow | undefined>;
 }

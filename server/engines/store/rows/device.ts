@@ -6,15 +6,15 @@ export interface DeviceRow {
   readonly id: DeviceAuthorizationId;
   /** SHA-256 of the device code. */
   readonly deviceCodeHash: Buffer;
-  /** Keyed digest of the user code. A plain digest of so short a code could be reversed. */
+  /** Keyed digest of the user code. The code is so short that a plain digest could be reversed. */
   readonly userCodeHash: Buffer;
   readonly clientId: string;
   readonly deviceName?: string;
   /** The requested scopes; after approval, the granted ones. */
   readonly scopes: readonly string[];
-  /** Method S256 of RFC 7636. */
+  /** The PKCE challenge, method S256 (RFC 7636). */
   readonly codeChallenge?: string;
-  /** The authorization expires at its time, whatever its status. */
+  /** Whatever its status, the authorization expires at `expiresAt`. */
   readonly status: 'pending' | 'claimed' | 'approved' | 'redeemed' | 'denied';
   readonly requestedIp: string;
   readonly userAgent?: string;
@@ -27,9 +27,9 @@ export interface DeviceRow {
   readonly stateReadAt?: Date;
   /** The account that has claimed the authorization. */
   readonly accountId?: AccountId;
-  /** Set on approval. */
+  /** Set when the authorization is approved. */
   readonly applicationIds?: readonly ApplicationId[];
-  /** Set on redemption. */
+  /** Set when the authorization is redeemed for a token. */
   readonly tokenId?: TokenId;
 }
 
@@ -61,7 +61,9 @@ export interface DeviceRows {
   claim(userCode: Buffer, account: AccountId, now: Date): Promise<{ row: DeviceRow; isFirst: boolean } | undefined>;
   /** An authorization that is not expired and is claimed by the account. */
   claimed(userCode: Buffer, account: AccountId, now: Date): Promise<DeviceRow | undefined>;
-  /** False if the account has not claimed the authorization, or if it was already decided or has expired. */
+  /**
+   * False if the account has not claimed the authorization, or if the authorization was already decided or has expired.
+   */
   decide(id: DeviceAuthorizationId, account: AccountId, now: Date, decision: DeviceDecision): Promise<boolean>;
   /** Records a read of the state. False if the last read was after `since`. */
   readState(id: DeviceAuthorizationId, now: Date, since: Date): Promise<boolean>;

@@ -13,7 +13,7 @@ export interface DownloadRow {
   readonly applicationId: ApplicationId;
   readonly sessionId: SessionId;
   readonly hostId: HostId;
-  /** The browser's identifier of the download and the name of its file in the box. */
+  /** The browser's identifier for the download. It is also the name of the file in the box. */
   readonly guid: string;
   readonly state: DownloadState;
   /** The file name that the site suggested. */

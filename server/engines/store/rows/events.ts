@@ -84,8 +84,7 @@ export interface Actor {
 
 export interface SessionEventRow {
   /**
-   * Increases in the order in which the events of one application become readable. Numbers in between belong to other
-   * applications.
+   * Events of one application become readable in the order of their ids. Ids in between belong to other applications.
    */
   readonly id: number;
   readonly applicationId: ApplicationId;
@@ -117,11 +116,11 @@ export interface NamedEvent {
 }
 
 export interface EventRows {
-  /** Appends an event that does not come from a change of a row. Does nothing if the session has ended. */
+  /** Appends an event that is not caused by the change of a row. Does nothing if the session has ended. */
   append(session: SessionId, event: NamedEvent): Promise<void>;
   /**
-   * Oldest first. Events that are committed later have ids above `through`, so a reader that continues from `through`
-   * misses none. `full`: the batch was full, and more events may follow.
+   * Returns events, oldest first. Events that are committed later have ids above `through`, so a reader that continues
+   * from `through` misses none. `full`: the batch was full, and there may be more events.
    */
   read(
     application: ApplicationId,
@@ -130,8 +129,8 @@ export interface EventRows {
   /** The current value of `through`. */
   newest(application: ApplicationId): Promise<number>;
   /**
-   * Deletes the events of at most `batch` sessions that ended before this time, and at most `batch` older events
-   * without a session. Returns the greater of the two numbers.
+   * Deletes the events of at most `batch` sessions that ended before this time, and at most `batch` events without a
+   * session that are older than this time. Returns the greater of the two numbers.
    */
   forget(endedBefore: Date, batch: number): Promise<number>;
 }

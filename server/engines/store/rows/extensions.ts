@@ -4,7 +4,7 @@ import type { ApplicationId, ExtensionId } from '../../../kit/ids.ts';
 export interface ExtensionRow {
   readonly id: ExtensionId;
   readonly applicationId: ApplicationId;
-  /** SHA-256 of the package, in hex. It is also the name of the file. */
+  /** SHA-256 of the package, in hex. The file is stored under this name. */
   readonly checksum: string;
   readonly fileName: string;
   readonly size: number;

@@ -28,7 +28,7 @@ export interface HandoffRow {
   readonly record: 'mask' | 'keep' | 'pause';
   readonly pageId?: string;
   readonly allowedOrigins?: readonly string[];
-  /** A name for the events, chosen by the requester. */
+  /** The name that the requester chose for the events of the hand-off. */
   readonly callbackEvent?: string;
   readonly leaseSeconds: number;
   /** The fence of the session when the hand-off last changed. */
@@ -37,10 +37,10 @@ export interface HandoffRow {
   readonly requesterId?: string;
   readonly createdAt: Date;
   readonly expiresAt: Date;
-  /** Hash of the secret of the claim link. Absent once too many wrong secrets were tried. */
+  /** Hash of the secret in the claim link. Absent after too many attempts with a wrong secret. */
   readonly claimHash?: Buffer;
   readonly claimTries: number;
-  /** Hash of the cookie of the browser that opened the link. */
+  /** Hash of the cookie of the browser that opened the claim link. */
   readonly claimBrowser?: Buffer;
   /** Identifies the live view of the person in control. */
   readonly holder?: string;
@@ -79,7 +79,10 @@ export interface HandoffFilter {
 
 export interface HandoffRows {
   get(application: ApplicationId, id: HandoffId): Promise<HandoffRow | undefined>;
-  /** For the live view and for CDP clients, which already know the session. */
+  /**
+   * Returns the open hand-off of a session. For callers that already know the session, such as the live view and CDP
+   * clients.
+   */
   findOpen(session: SessionId): Promise<HandoffRow | undefined>;
   byLease(hash: Buffer): Promise<HandoffRow | undefined>;
   /** Newest first. */
@@ -92,7 +95,7 @@ export interface HandoffRows {
   countOpenOfConsumer(consumer: ConsumerId): Promise<number>;
   /**
    * Open hand-offs whose consumer is deleted, and claimed hand-offs whose consumer has ended the session under which
-   * they were claimed.
+   * the hand-off was claimed.
    */
   listWithoutConsumer(): Promise<Array<{ readonly row: HandoffRow; readonly isDeleted: boolean }>>;
   /** Oldest first. */

@@ -17,13 +17,16 @@ export interface HostRow {
 
 /** What a host says about itself when it joins. */
 export interface JoiningHost extends HostRow {
-  /** Identifies this process. The next process has another value, and so does this one after it has lost its lease. */
+  /**
+   * Identifies this process. The host's next process has another value. If this process loses its lease, it also gets
+   * another value.
+   */
   readonly incarnation: string;
   /** The address at which other hosts reach this host. */
   readonly url: string;
   readonly labels: Readonly<Record<string, string>>;
   readonly version: string;
-  /** Equal for hosts with the same secret. */
+  /** The same on all hosts that have the same secret. */
   readonly secretMark: string;
   /** How far the host's clock is ahead of the database's, in milliseconds. */
   readonly clockMs: number;
@@ -34,7 +37,7 @@ export interface LivingHost extends JoiningHost {
   readonly state: 'up' | 'away';
   readonly draining: boolean;
   readonly warm: number;
-  /** Equal for hosts that store files in the same place. */
+  /** The same on all hosts that store files in the same place. */
   readonly storeMark: string;
   /** Sessions that have not ended. */
   readonly used: number;
@@ -68,9 +71,9 @@ export interface Hosts {
   now(): Promise<Date>;
   /**
    * Inserts or replaces the row of a host with a lease. `judge` gets the other living hosts under a lock that all joins
-   * take, and returns the mark of this host's file storage; if it throws, nothing is changed. `isStart`: the process
-   * has just started, so the draining of an earlier process that has ended is over. Resolves to whether the lease in
-   * the earlier row was marked as lost.
+   * take, and returns the mark of this host's file storage; if `judge` throws, nothing is changed. `isStart`: the
+   * process has just started, so a drain of an earlier process that has ended no longer applies. Resolves to whether
+   * the lease in the earlier row was marked as lost.
    */
   join(
     row: JoiningHost,
@@ -78,7 +81,10 @@ export interface Hosts {
     judge: (others: readonly LivingHost[]) => Promise<{ readonly storeMark: string }>,
     isStart: boolean,
   ): Promise<{ readonly wasLost: boolean }>;
-  /** Extends the lease. Undefined if another host has marked the lease as lost, or another process has the row. */
+  /**
+   * Extends the lease. Undefined if another host has marked the lease as lost, or if the row belongs to another
+   * process.
+   */
   renew(
     host: Pick<JoiningHost, 'id' | 'incarnation'>,
     leaseMs: number,
@@ -86,10 +92,10 @@ export interface Hosts {
   ): Promise<{ readonly draining: boolean } | undefined>;
   /** Returns the hosts whose lease has not run out, with the number of their sessions. */
   living(): Promise<LivingHost[]>;
-  /** Ends the lease, or leaves it for the next process of this host. */
+  /** Gives up the lease (`left`), or keeps the lease for the next process of this host (`away`). */
   leave(host: Pick<JoiningHost, 'id' | 'incarnation'>, state: 'away' | 'left', leaseMs: number): Promise<void>;
   /**
-   * Leaves the lease of a host whose process has ended to the host's next process. Called when the supervisor reports a
+   * Keeps the lease of a host whose process has ended for the host's next process. Called when the supervisor reports a
    * restart.
    */
   restarts(id: HostId, endedAt: Date, leaseMs: number): Promise<void>;
@@ -102,9 +108,7 @@ export interface Hosts {
   orphans(batch: number): Promise<SessionId[]>;
   /** Lost hosts that still lock contexts. */
   lostWithContexts(): Promise<HostId[]>;
-  /**
-   * Assigns the work that lost hosts left behind to this host: calls of operations, and MP4 files that were requested.
-   */
+  /** Assigns the unfinished work of lost hosts to this host: calls of operations, and MP4 files that were requested. */
   reassignLostWork(to: HostId): Promise<number>;
   hostOfSession(id: string): Promise<Owner | undefined>;
   hostOfDownload(id: string): Promise<Owner | undefined>;
@@ -116,11 +120,11 @@ export interface Hosts {
   list(): Promise<ListedHost[]>;
   /** Newest first. */
   sessionsOn(id: HostId, limit: number): Promise<SessionOnHost[]>;
-  /** False if there is no such host. */
+  /** Sets whether the host is draining. False if there is no such host. */
   drain(id: HostId, draining: boolean): Promise<boolean>;
   /**
-   * Removes a host that is not living from the list. False if it is living, has sessions that have not ended, or does
-   * not exist.
+   * Removes a host from the list. False if the host is still living, has sessions that have not ended, or does not
+   * exist.
    */
   remove(id: HostId): Promise<boolean>;
 }

@@ -26,13 +26,13 @@ export type HumanSessionProof = Pick<HumanSessionRow, 'hash' | 'authTime' | 'acr
 
 export interface HumanSessions {
   insert(row: HumanSessionRow): Promise<void>;
-  /** Includes the strongest proof that the account can give. */
+  /** The result includes the strongest proof that the account can give. */
   byHash(hash: Buffer): Promise<(HumanSessionRow & { readonly strongestAcr: Acr }) | undefined>;
   /** Valid sessions, newest first. */
   list(account: AccountId, now: Date): Promise<HumanSessionRow[]>;
   /**
-   * Gives a valid session a new cookie, and sends a notification about the old one in the same transaction. Returns the
-   * old hash.
+   * Gives a valid session a new cookie, and in the same transaction sends a notification about the old cookie. Returns
+   * the hash of the old cookie.
    */
   renew(account: AccountId, id: HumanSessionId, now: Date, proof: HumanSessionProof): Promise<Buffer | undefined>;
   /**

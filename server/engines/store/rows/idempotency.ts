@@ -15,7 +15,7 @@ export interface IdempotencyRow extends IdempotencyRun {
   readonly requestDigest: Buffer;
   readonly operation: string;
   readonly hostId: HostId;
-  /** The session that the request created, written in the same transaction as the session. */
+  /** The session that the request created. Written in the same transaction as the row of the session. */
   readonly sessionId?: SessionId;
   /** The response to repeat. Absent while the request is running. */
   readonly kept?: JsonObject;
@@ -28,7 +28,7 @@ export interface IdempotencyRows {
   begin(row: IdempotencyRow): Promise<{ began: true } | { standing: IdempotencyRow }>;
   /** Stores the response to repeat. */
   keep(run: IdempotencyRun, kept: JsonObject): Promise<void>;
-  /** Deletes the row because nothing was done. The key can be used again. */
+  /** Deletes the row of a request that had no effect. The key can then be used again. */
   release(run: IdempotencyRun): Promise<void>;
   /** Removes at most `batch` expired rows. Returns their number. */
   sweep(now: Date, batch: number): Promise<number>;

@@ -1,10 +1,10 @@
-// What waits for members: Actions that they may decide and hand-offs that they may claim. Also records which e-mails
-// told them about these.
+// Items that are waiting for members: Actions that they may decide and hand-offs that they may claim. Also records
+// which e-mails have notified members of which items.
 import type { AccountId, ActionId, ApplicationId, HandoffId, MailId } from '../../../kit/ids.ts';
 import type { Role } from './accounts.ts';
 import type { HandoffRow } from './handoffs.ts';
 
-/** The roles that may decide or claim. */
+/** The roles that may decide Actions or claim hand-offs. */
 export interface InboxRoles {
   readonly member: readonly Role[];
   readonly owner: readonly Role[];
@@ -16,7 +16,7 @@ export interface InboxCount {
   readonly applicationName: string;
   readonly approvals: number;
   readonly handoffs: number;
-  /** Changes whenever something else is waiting. */
+  /** Changes whenever the set of waiting items changes. */
   readonly mark: string;
 }
 
@@ -42,9 +42,12 @@ export interface NotificationSettings {
 
 export interface NotifyConditions {
   readonly now: Date;
-  /** Only things that have been waiting at least since then: newer things may be decided at once, or more may come. */
+  /**
+   * Only items that have been waiting since this time or longer. Newer items are left out, because they may soon be
+   * decided or more items may follow.
+   */
   readonly waitingSince: Date;
-  /** Only accounts that were last told before this time. */
+  /** Only accounts that were last notified at or before this time. */
   readonly notifiedBefore: Date;
 }
 
@@ -55,15 +58,18 @@ export interface InboxRows {
   settings(account: AccountId): Promise<NotificationSettings>;
   changeSettings(account: AccountId, settings: Partial<NotificationSettings>): Promise<NotificationSettings>;
   /**
-   * Accounts that want e-mails, have a verified address, and have not been told of something that is waiting for them.
+   * Accounts that want e-mails, have a verified address, and have not been notified of at least one item that is
+   * waiting for them.
    */
   untold(roles: InboxRoles, when: NotifyConditions, limit: number): Promise<readonly AccountId[]>;
-  /** Records this time as the last one at which the account was told, so that the pause begins again. */
+  /**
+   * Records this time as the time of the account's last notification, so that the pause between e-mails begins again.
+   */
   pause(account: AccountId, now: Date): Promise<void>;
   /**
-   * Records that this e-mail tells the account about the things that wait for it, oldest first. None of them can be
-   * decided before the transaction ends. Undefined if another process is telling the account, or the account no longer
-   * wants e-mails.
+   * Records that this e-mail notifies the account of the items that are waiting for it, and returns these items, oldest
+   * first. None of them can be decided before the transaction ends. Undefined if no item is waiting, another process is
+   * notifying the account, or the account no longer wants e-mails.
    */
   tell(
     account: AccountId,

@@ -20,10 +20,10 @@ export interface InvitationRow {
 
 /** The state of an application, read under its lock. */
 export interface InvitingState {
-  /** Role of the inviter. Absent: no longer a member. */
+  /** The role of the inviter. Absent if the inviter is no longer a member. */
   readonly role?: Role;
   readonly pending: number;
-  /** When the invitations since `countedSince` were created, oldest first. */
+  /** The creation times of the invitations since `countedSince`, oldest first. */
   readonly recent: readonly Date[];
 }
 
@@ -40,8 +40,8 @@ export interface Invitations {
   /** False if it is not pending. */
   revoke(application: ApplicationId, id: InvitationId, now: Date): Promise<boolean>;
   /**
-   * Accepts a pending invitation. The account becomes a member with the role that `roleFor` returns for its present
-   * role. Undefined if the invitation is not pending.
+   * Accepts a pending invitation. The account becomes a member with the role that `roleFor` returns for the account's
+   * present role. Undefined if the invitation is not pending.
    */
   accept(
     row: Pick<InvitationRow, 'id' | 'applicationId'>,

@@ -30,13 +30,15 @@ export interface InvocationRow {
   readonly idempotencyKey?: string;
   /** Digest of the request, to compare requests with the same idempotency key. */
   readonly requestDigest: Buffer;
-  /** The input, sealed, because it may contain a password. Removed when the invocation ends, or at `inputUntil`. */
+  /**
+   * The input, which is sealed because it may contain a password. Removed when the invocation ends, or at `inputUntil`.
+   */
   readonly sealedInput?: Buffer;
   readonly inputUntil?: Date;
   readonly inputDigest: string;
   readonly output?: JsonObject;
   readonly outputDigest?: string;
-  /** The output does not match the schema of the operation, although the effect has happened. */
+  /** Whether the output does not match the operation's schema. The effect has happened nevertheless. */
   readonly outputInvalid?: boolean;
   /** When the output and its files are removed. */
   readonly outputUntil?: Date;
@@ -46,7 +48,9 @@ export interface InvocationRow {
   readonly attempts: number;
   /** The maximum cost that the caller allows, in micro-credits. */
   readonly maxCost?: number;
-  /** What a success costs in addition to its metered use, in micro-credits, as it was at admission. */
+  /**
+   * The price of a success in addition to its metered use, in micro-credits, as set when the invocation was admitted.
+   */
   readonly price: number;
   /** Micro-credits that were held at the start, and those that were captured at the end. */
   readonly reserved: number;
@@ -72,9 +76,12 @@ export interface InvocationEnd {
   readonly outputUntil?: Date;
   readonly error?: JsonObject;
   readonly meters: JsonObject;
-  /** Micro-credits, at most those that were held; the rest is released. Absent: everything stays held. */
+  /**
+   * The micro-credits to capture, at most those that were held; the rest is released. Absent: the whole amount stays
+   * held.
+   */
   readonly captured?: number;
-  /** When the input is removed. Absent: now. */
+  /** When the input is removed. Absent: immediately. */
   readonly inputUntil?: Date;
   /** When the credit that is still held is given back. */
   readonly heldUntil?: Date;
@@ -84,7 +91,7 @@ export interface InvocationEnd {
 }
 
 export interface InvocationFilter {
-  /** Absent: every key of the application. */
+  /** Absent: invocations by every key of the application. */
   readonly keyId?: KeyId;
   readonly operationId?: string;
   readonly states?: readonly InvocationState[];
@@ -115,17 +122,17 @@ export interface CallTotals {
 export type InvocationInsertOutcome =
   | 'inserted'
   | 'calls_used_up'
-  /** The invocation needs to hold more than the earlier calls have left of `costMax`. */
+  /** The amount to be held for the invocation is more than the earlier calls have left of `costMax`. */
   | { readonly spent: number }
-  /** The account has less credit than the invocation needs to hold. */
+  /** The account has less credit than must be held for the invocation. */
   | { readonly short: Shortage }
   /** The invocation of an earlier request by the same agent key with the same idempotency key. */
   | { readonly existing: InvocationRow };
 
 export interface InvocationRows {
   /**
-   * Inserts an accepted invocation. With `limits`, the key is locked, so that concurrent inserts count each other.
-   * `rates`: the rates for the credit in `reserved`, which is held in the same transaction.
+   * Inserts an accepted invocation. With `limits`, the key is locked, so that concurrent inserts count each other. The
+   * credit in `reserved` is held at `rates` in the same transaction.
    */
   insert(row: InvocationRow, rates: CreditRates, limits?: CallLimits): Promise<InvocationInsertOutcome>;
   /**
@@ -142,8 +149,8 @@ export interface InvocationRows {
   ): Promise<InvocationRow[]>;
   callsSince(key: KeyId, operationId: string, since: Date): Promise<CallTotals>;
   /**
-   * accepted or dispatched -> dispatched. Counts the attempt. Must be committed before the first byte of an effect is
-   * sent. Undefined if the invocation has ended.
+   * Moves the invocation from `accepted` or `dispatched` to `dispatched`, and counts the attempt. Must be committed
+   * before the first byte of an effect is sent. Undefined if the invocation has ended.
    */
   dispatch(id: InvocationId, startedAt: Date, session: SessionId | undefined): Promise<InvocationRow | undefined>;
   /** Ends the invocation, settles its credit and removes its input. Undefined if it has already ended. */

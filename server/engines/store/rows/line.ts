@@ -1,9 +1,9 @@
 // Creates that are waiting for admission, across all hosts. The host whose caller is waiting keeps the row alive. A row
-// that is not kept alive is ignored after some seconds, so that a lost host does not block the line.
+// that is not kept alive is ignored after a few seconds, so that a lost host does not block the line.
 import type { ApplicationId, HostId } from '../../../kit/ids.ts';
 import type { JsonObject } from '../../../kit/json.ts';
 
-/** A position in the line, which is ordered by turn, then by place. The applications take turns. */
+/** A position in the line. The line is ordered by turn, then by place; the applications take turns. */
 export interface Place {
   readonly turn: number;
   readonly place: number;
@@ -24,10 +24,10 @@ export interface WaitingCreate extends Place {
 export interface LineRows {
   /** Adds the create at the end of the line, unless `most` creates of the application are already waiting. */
   join(row: Omit<WaitingCreate, 'turn' | 'place'>, most: number): Promise<Place | { readonly waiting: number }>;
-  /** Records that these callers are still waiting. Rows of `idle` that are missing are inserted again. */
+  /** Records that these callers are still waiting. Inserts those rows of `idle` that are missing. */
   keep(idle: readonly WaitingCreate[], trying: readonly WaitingCreate[]): Promise<void>;
   leave(place: number): Promise<void>;
-  /** Ordered as the line is. */
+  /** In the order of the line. */
   list(limit: number): Promise<Array<Place & Pick<WaitingCreate, 'applicationId' | 'region' | 'why'>>>;
   waitingOf(application: ApplicationId): Promise<number>;
   /** The position of the create among those of its application, and how many of them are waiting. */

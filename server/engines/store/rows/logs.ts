@@ -15,7 +15,7 @@ export interface LogChunk {
 export interface LogPosition {
   readonly last: number;
   readonly written: Date;
-  /** Totals of the whole log. */
+  /** Totals for the whole log, by kind. */
   readonly kinds: LogKinds;
   /** The entries of the last chunk. */
   readonly lines: readonly string[];

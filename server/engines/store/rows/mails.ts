@@ -7,15 +7,18 @@ export interface MailRow {
   readonly subject: string;
   readonly body: string;
   readonly createdAt: Date;
-  /** When to send the e-mail or try again. Absent if it was sent or given up, or if there is no mail server. */
+  /**
+   * When to send the e-mail or try again. Absent if the e-mail was sent, if no more attempts are made, or if there is
+   * no mail server.
+   */
   readonly dueAt?: Date;
   readonly attempts: number;
   readonly sentAt?: Date;
   /** Why the last attempt failed. */
   readonly failure?: string;
   /**
-   * Whether the e-mail tells the recipient about things that wait for them. It is not sent once none of these is
-   * waiting any more (rows/inbox.ts).
+   * Whether the e-mail notifies the recipient of items that are waiting for them. It is not sent once none of these
+   * items is waiting any more (rows/inbox.ts).
    */
   readonly tellsOfWaiting?: boolean;
 }
@@ -26,17 +29,17 @@ export interface Mails {
   count(recipient: string, since: Date): Promise<number>;
   due(now: Date, batch: number): Promise<MailRow[]>;
   /**
-   * Reserves the e-mail for sending until `until` and counts the attempt. False if another process has reserved it, or
-   * it was sent.
+   * Reserves the e-mail for sending until `until` and counts the attempt. False if the e-mail was sent, or if another
+   * process has reserved it.
    */
   take(id: MailId, now: Date, until: Date): Promise<boolean>;
   /** Records that the e-mail was sent. Deletes its text, which may contain a code or a link with a secret. */
   sent(id: MailId, now: Date): Promise<void>;
-  /** Records a failed attempt. Without `dueAt` the e-mail is given up. */
+  /** Records a failed attempt. Without `dueAt`, no more attempts are made. */
   failed(id: MailId, failure: string, dueAt: Date | undefined): Promise<void>;
   /** Newest first. */
   list(limit: number): Promise<MailRow[]>;
   removeOlder(before: Date): Promise<number>;
-  /** Deletes unsent e-mails about things of which none is waiting any more. Returns their number. */
+  /** Deletes unsent e-mails that notify of items of which none is still waiting. Returns the number of e-mails. */
   withdraw(): Promise<number>;
 }

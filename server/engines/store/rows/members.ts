@@ -13,7 +13,7 @@ export interface MemberRow {
 
 /** Roles, read while the application is locked. */
 export interface MembershipState {
-  /** The role of the person who requests the change. Absent: no longer a member. */
+  /** The role of the person who requests the change. Absent if this person is no longer a member. */
   readonly by?: Role;
   /** The role of the member to change. */
   readonly member?: Role;
@@ -23,7 +23,7 @@ export interface MembershipState {
 export interface MembershipChange {
   readonly by: AccountId;
   readonly account: AccountId;
-  /** Absent: the member is removed. */
+  /** The new role. Absent: the member is removed. */
   readonly role?: Role;
   /**
    * The roles to which the member may still invite people. The member's pending invitations to other roles are revoked.

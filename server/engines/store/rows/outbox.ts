@@ -18,7 +18,7 @@ export interface OutboxRow {
 export interface OutboxRows {
   add(row: OutboxRow): Promise<void>;
   due(host: HostId, now: Date, batch: number): Promise<OutboxRow[]>;
-  /** Call when storing failed. Counts the attempt and sets the time of the next one. */
+  /** Call when a file could not be stored. Counts the attempt and sets the time of the next one. */
   putOff(id: string, dueAt: Date): Promise<void>;
   /** False if the row has already been removed. */
   remove(id: string): Promise<boolean>;
@@ -26,7 +26,7 @@ export interface OutboxRows {
   byKey(application: ApplicationId, key: string): Promise<OutboxRow | undefined>;
   /** Which of these keys have a row. */
   waiting(application: ApplicationId, keys: readonly string[]): Promise<ReadonlySet<string>>;
-  /** Removes the rows, so that the files are not stored. */
+  /** Removes the rows with these keys, so that their files are not stored. */
   removeKeys(application: ApplicationId, keys: readonly string[]): Promise<OutboxRow[]>;
   /** The keys with this prefix that have a row. */
   under(application: ApplicationId, prefix: string): Promise<string[]>;

@@ -22,7 +22,7 @@ export interface Passkeys {
   remove(account: AccountId, id: PasskeyId): Promise<boolean>;
   /**
    * Records a use. False if the counter did not increase, which indicates a copied authenticator. A counter that is
-   * always 0 is accepted: such an authenticator does not count.
+   * always 0 is accepted, because some authenticators do not count uses.
    */
   used(id: PasskeyId, counter: number, at: Date): Promise<boolean>;
 }

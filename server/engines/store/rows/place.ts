@@ -13,9 +13,7 @@ export interface Counts {
   readonly egressBytes: number;
 }
 
-/**
- * The configured limits of an application and what it uses of them, counted under a lock before the session was placed.
- */
+/** The configured limits of an application, and its use, counted under a lock before the session was placed. */
 export interface ApplicationUse extends Counts {
   readonly configured: JsonObject;
   /** When the oldest of the `created` sessions was created. */
@@ -25,7 +23,7 @@ export interface ApplicationUse extends Counts {
 /** What is held for a session from the credit of its account. */
 export type Hold = Pick<NewHold, 'id' | 'amount' | 'rates' | 'dueAt'>;
 
-/** What the limits of an application mean for one create. */
+/** The conditions that the limits of an application set for one create. */
 export interface PlacementTerms {
   readonly expiresAt: Date;
   /** The session is placed only while each count is below this. */
@@ -35,11 +33,11 @@ export interface PlacementTerms {
 export interface PlaceOptions {
   readonly createdAfter: Date;
   /**
-   * Called with the limits under which the session is placed. The returned `expiresAt` replaces that of the row. If it
-   * throws, nothing is changed.
+   * Called with the limits under which the session is placed. The returned `expiresAt` replaces that of the row. If the
+   * function throws, nothing is changed.
    */
   readonly terms: (configured: JsonObject) => PlacementTerms;
-  /** Returns undefined if nothing is to be held; then no credit row is locked. */
+  /** Returns undefined if no credit is to be held; then no credit row is locked. */
   readonly hold?: (expiresAt: Date) => Hold | undefined;
   /** In a fleet: the create's place in the line, or `{}` for a create that has no place and comes after all others. */
   readonly line?: Partial<Place>;

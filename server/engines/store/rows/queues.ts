@@ -2,11 +2,11 @@
 import type { HostId } from '../../../kit/ids.ts';
 
 export interface Queued {
-  /** Files of this host that have yet to be stored. */
+  /** The number of files of this host that have yet to be stored. */
   readonly files: number;
-  /** Deliveries of webhooks in the whole installation. */
+  /** The number of waiting webhook deliveries in the whole installation. */
   readonly webhooks: number;
-  /** E-mails in the whole installation. */
+  /** The number of waiting e-mails in the whole installation. */
   readonly mails: number;
 }
 

@@ -7,7 +7,7 @@ export interface RecordedPageRow {
   readonly page: number;
   /** The time of the first frame. */
   readonly startedAt: Date;
-  /** Everything that was recorded is stored, and recording has ended. */
+  /** Whether recording has ended and everything that was recorded is stored. */
   readonly stored: boolean;
 }
 
@@ -78,7 +78,7 @@ export interface RecordingRows {
   omit(session: SessionId, page: OmittedPage): Promise<void>;
   /** The number of pages without a recording, by reason. */
   omissions(session: SessionId): Promise<ReadonlyArray<{ readonly why: OmissionReason; readonly pages: number }>>;
-  /** How far each page is stored, in milliseconds. */
+  /** For each page, the end of its last stored segment, in milliseconds. */
   lengths(session: SessionId): Promise<ReadonlyMap<number, number>>;
   /** Requests that this host assemble the file. A complete file is not changed. */
   ask(row: Pick<RecordingFileRow, 'sessionId' | 'page' | 'hostId' | 'assembly' | 'requestedAt'>): Promise<void>;
@@ -86,6 +86,6 @@ export interface RecordingRows {
   /** Oldest first. */
   pending(host: HostId, batch: number): Promise<RecordingFileRow[]>;
   settle(row: RecordingFileRow): Promise<void>;
-  /** Call after the artifacts are deleted. The rows of the pages stay. */
+  /** Call after the artifacts have been deleted. The rows of the pages are kept. */
   forget(session: SessionId): Promise<void>;
 }

@@ -26,7 +26,7 @@ export interface RetentionRows {
   applicationIfKept(session: SessionId, now: Date): Promise<ApplicationId | undefined>;
   /** Ended sessions whose files are due for deletion. */
   filesDue(now: Date, batch: number): Promise<ExpiredSession[]>;
-  /** Deletes the rows of the files that were deleted. */
+  /** Deletes the rows about the session's files. Call after deleting the files. */
   forgetFiles(application: ApplicationId, session: SessionId): Promise<void>;
   /** Ended sessions whose files are deleted and whose row is due for deletion. */
   forgetDue(now: Date, batch: number): Promise<ExpiredSession[]>;

@@ -32,9 +32,9 @@ export interface SessionRow {
   readonly startedAt?: Date;
   readonly expiresAt: Date;
   readonly endedAt?: Date;
-  /** Set once, before the browser is closed. `status` follows when the browser has ended. */
+  /** Set once, before the browser is closed. `status` changes later, when the browser has ended. */
   readonly end?: SessionEnd;
-  /** The first client must connect before this. Absent after it has connected, or with keepAlive. */
+  /** The time by which the first client must connect. Absent once a client has connected, or with keepAlive. */
   readonly connectBy?: Date;
   /** Set when the last client disconnects: the session ends at this time unless a client connects. */
   readonly releaseAt?: Date;
@@ -103,8 +103,8 @@ export const SEARCHED_SESSIONS_MAX = 10_000;
 /**
  * `use`: the use before the session was placed, if limits were checked. `over`: the use has reached a limit. `full`:
  * the limits allow the session, but the host has no free slot, or its free slots are reserved for waiting creates.
- * `behind`: another create of the application is waiting and comes first; this is its refusal. `short`: the account has
- * too little credit.
+ * `behind`: the latest refusal of another create of the application, which is waiting and comes first. `short`: the
+ * account has too little credit.
  */
 export type PlaceOutcome =
   | { readonly placed: SessionRow; readonly use?: ApplicationUse }
@@ -129,18 +129,18 @@ export interface SessionRows {
   /** Records whether the response to the create was delivered. */
   answered(id: SessionId, delivered: boolean): Promise<void>;
   /**
-   * Returns the oldest open session with this key and digest that was created since then and whose response was lost.
-   * The response is then owed to the caller again.
+   * Returns the oldest open session with this key and digest that was created since this time and whose response was
+   * lost. Afterwards, the response counts as not yet delivered.
    */
   claimLostResponse(key: KeyId, digest: Buffer, since: Date): Promise<SessionRow | undefined>;
   /** After a restart: marks the responses that were not yet delivered as lost. Returns their number. */
   markResponsesLost(host: HostId): Promise<number>;
   get(application: ApplicationId, id: SessionId): Promise<SessionRow | undefined>;
-  /** For the connect path, where the signing key, which contains the id, is the credential. */
+  /** For the connect path: there, the credential is the signing key, which contains the session's id. */
   byId(id: SessionId): Promise<SessionRow | undefined>;
   /** Newest first. */
   list(application: ApplicationId, filter: SessionFilter): Promise<SessionRow[]>;
-  /** With `words`: the last session that `list` searched. Undefined: all were searched. */
+  /** With `words`: the last session that `list` searched. Undefined if it searched all sessions. */
   lastSearched(application: ApplicationId, filter: SessionFilter): Promise<SessionId | undefined>;
   /** Called before anything is sent to the browser, so that a later process can find the browser. */
   setBox(id: SessionId, box: BoxJson, now: Date): Promise<void>;

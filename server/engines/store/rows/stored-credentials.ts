@@ -104,6 +104,8 @@ export interface StoredCredentialRows {
 export interface CredentialUser {
   readonly credentialId: string;
   readonly operationId: string;
-  /** Whether the published revision refers to the credential, and agents can call it. */
+  /**
+   * Whether the operation is published and its published revision refers to the credential, so that agents can use it.
+   */
   readonly isPublished: boolean;
 }

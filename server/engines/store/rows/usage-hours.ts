@@ -1,5 +1,5 @@
-// What applications used, by hour. Hours that are over are summed once and stored; hours that are not stored yet are
-// summed when they are read.
+// What applications used, by hour. Each past hour is summed once and stored; hours that are not stored yet are summed
+// when they are read.
 import type { ApplicationId, KeyId } from '../../../kit/ids.ts';
 
 export interface UsageSums {
@@ -9,7 +9,7 @@ export interface UsageSums {
   readonly failed: number;
   /** The total time that sessions were running in this hour. */
   readonly browserMs: number;
-  /** For sessions that ended in this hour, over their whole lifetime. The same applies to the byte counts. */
+  /** Of sessions that ended in this hour, over their whole lifetime. The same applies to the byte counts. */
   readonly cpuMs: number;
   readonly bytesReceived: number;
   readonly bytesSent: number;
@@ -18,7 +18,10 @@ export interface UsageSums {
 export interface UsageHour extends UsageSums {
   readonly hour: Date;
   readonly endReasons: Readonly<Record<string, number>>;
-  /** How many sessions started within each of `startBoundsMs`, and in the last element how many took longer. */
+  /**
+   * The number of sessions by how long they took to start: one element for each bound in `startBoundsMs`, and a last
+   * one for sessions that took longer.
+   */
   readonly starts: readonly number[];
   /** The maximum number of sessions that were running at once. */
   readonly peak: number;
@@ -31,7 +34,7 @@ export interface KeyUsage extends UsageSums {
 }
 
 export interface UsagePeriod {
-  /** The start of an hour, like `to`. */
+  /** `from` and `to` are each the start of an hour. */
   readonly from: Date;
   readonly to: Date;
   readonly now: Date;
@@ -45,6 +48,6 @@ export interface UsageHours {
   byKey(application: ApplicationId, period: UsagePeriod, limit: number): Promise<KeyUsage[]>;
   /** Sums and stores the hours before this one, at most `batch` of them. Returns their number. */
   sum(before: Date, batch: number): Promise<number>;
-  /** Removes the hours before this time. Returns the number of rows. */
+  /** Removes the rows of hours before this time. Returns the number of rows. */
   forget(before: Date): Promise<number>;
 }

@@ -2,7 +2,7 @@
 import type { JsonObject } from '../../../kit/json.ts';
 
 export interface DataKeyRow {
-  /** An application, or the nil id for the installation. */
+  /** The id of an application, or the nil id for the installation. */
   readonly owner: string;
   /** The id of the master key that wraps the data key. */
   readonly master: string;
@@ -34,7 +34,7 @@ export interface SigningKeyRow {
   /** The private key, sealed in the vault. */
   readonly sealed: Buffer;
   readonly createdAt: Date;
-  /** Absent: the key is active. */
+  /** Absent while the key is active. */
   readonly retiredAt?: Date;
 }
 

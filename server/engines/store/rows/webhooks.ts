@@ -50,7 +50,7 @@ export interface DeliveryRow {
   readonly id: DeliveryId;
   readonly webhookId: WebhookId;
   readonly applicationId: ApplicationId;
-  /** Absent for a test. */
+  /** Absent for a test delivery. */
   readonly eventId?: number;
   readonly eventType: string;
   /** The bytes that are signed and sent, as text. */
@@ -88,8 +88,8 @@ export interface WebhookRows {
   list(application: ApplicationId, page: { limit: number; before?: WebhookId }): Promise<WebhookRow[]>;
   get(application: ApplicationId, id: WebhookId): Promise<WebhookRow | undefined>;
   /**
-   * Undefined if `revision` is not the current one. `status` also ends waiting deliveries (`disabled`), or clears the
-   * failures (`enabled`).
+   * Undefined if `revision` is not the current one. Setting `status` to `disabled` also gives up waiting deliveries;
+   * setting it to `enabled` clears the failures.
    */
   change(
     row: Pick<WebhookRow, 'id' | 'applicationId'>,
@@ -117,8 +117,8 @@ export interface WebhookRows {
   /** Returns enabled webhooks with events for which no delivery has been written yet, in any order. */
   behind(batch: number): Promise<WebhookRow[]>;
   /**
-   * Writes deliveries and moves the webhook's place in the feed, in one transaction. False if another process has done
-   * so, or the webhook is disabled.
+   * Writes deliveries and advances the webhook's place in the feed, in one transaction. False if another process has
+   * already done so, or the webhook is disabled.
    */
   write(
     row: Pick<WebhookRow, 'id' | 'readThrough'>,
@@ -128,15 +128,15 @@ export interface WebhookRows {
   /** Returns webhooks with a delivery that is due, those that have waited longest first. */
   due(now: Date, batch: number): Promise<ReadonlyArray<Pick<DeliveryRow, 'webhookId' | 'applicationId'>>>;
   /**
-   * Reserves, until `until`, the delivery of the webhook that is due first, and counts the attempt. Undefined if none
-   * is due, or the webhook is disabled.
+   * Reserves, until `until`, the delivery of the webhook that is due first, and counts the attempt. Undefined if no
+   * delivery is due, or the webhook is disabled.
    */
   take(id: WebhookId, now: Date, until: Date): Promise<DeliveryRow | undefined>;
   /** Records that the endpoint accepted the delivery. The webhook is no longer failing. */
   delivered(delivery: Pick<DeliveryRow, 'id' | 'webhookId'>, now: Date, answerStatus: number): Promise<void>;
   /** Returns the time since which every attempt has failed. Undefined if the webhook was deleted. */
   failed(delivery: Pick<DeliveryRow, 'id' | 'webhookId'>, now: Date, attempt: FailedAttempt): Promise<Date | undefined>;
-  /** Makes a delivery due at once, because the end of this process interrupted its attempt. */
+  /** Makes a delivery due at once, because this process is ending and interrupted its attempt. */
   release(delivery: DeliveryId, now: Date): Promise<void>;
   disable(id: WebhookId, reason: DisabledReason, now: Date): Promise<void>;
   /** Deletes deliveries that were created before this time and are not waiting. Returns their number. */

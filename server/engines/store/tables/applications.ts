@@ -82,8 +82,8 @@ async function insert(trx: Db, row: ApplicationRow, owner: AccountId, limit: num
 }
 
 /**
- * Whether the token has no application yet. The account is already locked, so two concurrent creates with one token run
- * one after the other.
+ * Whether no application has been assigned to the token yet. The account is already locked, so two concurrent requests
+ * to create an application with the same token run one after the other.
  */
 async function isUnused(trx: Db, token: TokenId): Promise<boolean> {
   const unused = trx.selectFrom('tokens').select('id').where('id', '=', token);

@@ -1,4 +1,4 @@
-// Attempts within a period. A row holds the times of the attempts under one name, in microseconds by the database's
+// Attempts within a period. A row holds the times of all attempts with one name, in microseconds by the database's
 // clock.
 import { sql } from 'kysely';
 import type { Db } from '../database.ts';

@@ -4,7 +4,7 @@ import type { Db } from '../database.ts';
 import type { AuditRow, AuditRows, NewAuditRow } from '../rows/audit.ts';
 import type { AuditEntriesTable } from '../schema.ts';
 
-/** The chain of entries that concern no application. */
+/** The chain for entries that concern no application. */
 const NO_APPLICATION = '00000000-0000-0000-0000-000000000000';
 
 export const audit = (db: Db): AuditRows => ({

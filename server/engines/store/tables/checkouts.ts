@@ -1,5 +1,5 @@
-// Checkouts. The status leaves `open` only once. The account's balance is locked before the checkout, as in all other
-// statements.
+// Checkouts. The status changes from `open` only once. The account's balance is locked before the checkout, as in all
+// other statements.
 import type { Selectable } from 'kysely';
 import { type Db, inTransaction } from '../database.ts';
 import type { CheckoutRow, CheckoutRows } from '../rows/checkouts.ts';

@@ -116,7 +116,10 @@ const living = (db: Db, application: ApplicationId, id: string) =>
 
 interface Wanted {
   readonly id?: string;
-  /** Which revision to join: that in a column of the operation, or the one with this number. */
+  /**
+   * The revision to join: the one whose number is in the column of the operation with this name, or the one with this
+   * number.
+   */
   readonly at: 'revision' | 'publishedRevision' | number;
   readonly isPublished?: boolean;
 }

@@ -179,8 +179,8 @@ async function keep(
 }
 
 /**
- * Turns the newest version into an earlier one, and marks surplus versions for removal. Returns the former newest
- * version.
+ * Makes the newest version an earlier one, which is removed at `until`, and marks surplus versions for removal. Returns
+ * the version that was the newest.
  */
 async function retire(
   trx: Db,
@@ -197,8 +197,8 @@ async function retire(
 }
 
 /**
- * Ends the session's use of its context. Returns the version that the session started from, or 0 if there was none;
- * undefined if there was no use.
+ * Ends the session's use of its context. Returns the version that the session started from, or 0 if it started from
+ * none; undefined if the session did not use a context.
  */
 async function endUse(trx: Db, session: string): Promise<number | undefined> {
   const ended = await sql<{ from: number }>`

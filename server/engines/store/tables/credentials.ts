@@ -7,7 +7,7 @@ import type { Channel } from '../store.ts';
 type Credentials = 'keys' | 'tokens';
 
 const DAY_MS = 24 * 60 * 60 * 1000;
-/** Credentials that have ended are still listed for this long. */
+/** How long credentials are still listed after they have expired or been revoked. */
 const LISTED_AFTER_END_MS = 90 * DAY_MS;
 
 export const isAlive = (now: Date) => (eb: ExpressionBuilder<Tables, Credentials>) =>
@@ -20,12 +20,15 @@ export const isListed = (now: Date): RawBuilder<boolean> => {
 
 const REVOKED: Channel = 'credential_revoked';
 
-/** A column for the statement that revokes, so that the notification is sent only when the revocation is committed. */
+/**
+ * A column to return from the statement that revokes a credential. It sends the notification, which is delivered only
+ * if the revocation is committed.
+ */
 export const announced = sql<string>`pg_notify(${sql.lit(REVOKED)}, encode(hash, 'hex'))`;
 
-/** As `announced`, but open connections of the key stay open. */
+/** Like `announced`, but open connections of the key stay open. */
 export const announcedKeepingConnections = sql<string>`pg_notify(${sql.lit(REVOKED)}, encode(hash, 'hex') || ' keep')`;
 
-/** An earlier use that is written late does not replace a later one. */
+/** Whether this use is later than the stored one, which may have been written first. */
 export const isLaterUse = (at: Date) => (eb: ExpressionBuilder<Tables, Credentials>) =>
   eb.or([eb('lastUsedAt', 'is', null), eb('lastUsedAt', '<', at)]);

@@ -1,4 +1,4 @@
-// Credit of accounts: meters what is running. The ledger is changed in credit-ledger.ts; each transaction begins here,
+// Credit of accounts: meters running sessions. The ledger is changed in credit-ledger.ts; each transaction begins here,
 // in place.ts, in sessions.ts or in invocations.ts.
 import { sql } from 'kysely';
 import type { AccountId, ApplicationId, SessionId } from '../../../kit/ids.ts';

@@ -1,10 +1,9 @@
-// Events of sessions and of applications: appended together with the change that they report, and read oldest first.
-//
-// An id is taken from a sequence before its transaction commits, so a greater id may become visible before a smaller
-// one. Each writer therefore holds the application's advisory lock, shared, from before it takes its id until it
-// commits. A reader notes the last assigned id, waits for that lock once, and reads up to the noted id: by then, all
-// writers with smaller ids have committed. So readers wait some milliseconds for writers, and writers never wait for
-// each other. Writers take this lock last, so no holder of it waits for another lock.
+// Events of sessions and of applications: appended together with the change that they report, and read oldest first. An
+// id is taken from a sequence before its transaction commits, so a greater id may become visible before a smaller one.
+// Each writer therefore holds the application's advisory lock, shared, from before it takes its id until it commits. A
+// reader notes the last assigned id, waits for that lock once, and reads up to the noted id: by then, all writers with
+// smaller ids have committed. Readers therefore wait a few milliseconds for writers, and writers never wait for each
+// other. Writers take this lock last, so no holder of it waits for another lock.
 
 import { type RawBuilder, type Selectable, sql } from 'kysely';
 import type { ApplicationId, SessionId } from '../../../kit/ids.ts';
@@ -21,7 +20,10 @@ import type {
 } from '../rows/events.ts';
 import type { SessionEventsTable } from '../schema.ts';
 
-/** A client that connects and disconnects in a loop must not fill the disk. The end event is always written. */
+/**
+ * A limit, because a client that connects and disconnects in a loop must not fill the disk. The end event is always
+ * written.
+ */
 const EVENTS_PER_SESSION_MAX = 1000;
 export const DETAIL_BYTES_MAX = 2048;
 /** The advisory locks are identified by two numbers: this one, and a hash of the application id. */
@@ -37,7 +39,10 @@ export interface Recording {
   readonly detail: JsonObject | RawBuilder<unknown>;
 }
 
-/** Records an event. To be selected as a column by a statement over session rows named `changed`. */
+/**
+ * Returns an expression that records an event. A statement selects it as a column from session rows that the statement
+ * names `changed`.
+ */
 export const recorded = ({ type, at, actor, detail }: Recording): RawBuilder<number | null> => {
   const [kind, name] =
     'kind' in actor
@@ -49,7 +54,7 @@ export const recorded = ({ type, at, actor, detail }: Recording): RawBuilder<num
     ${EVENTS_PER_SESSION_MAX}::integer, ${DETAIL_BYTES_MAX}::integer, ${LOCK_SPACE}::integer)`;
 };
 
-/** Records an application event. To be selected as a column by a statement over the changed rows. */
+/** Returns an expression that records an application event. A statement selects it as a column from the changed rows. */
 export const recordedForApplication = (
   application: RawBuilder<unknown>,
   { type, at, actor, detail }: ApplicationRecording,

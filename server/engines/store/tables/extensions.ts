@@ -69,7 +69,10 @@ async function use(
   return used.map(withoutNulls);
 }
 
-/** Removes a file. Its row is locked meanwhile, so that an upload of the same file waits, and then stores it again. */
+/**
+ * Removes a file. Its row is locked during the removal, so that a concurrent upload of the same file waits and then
+ * stores the file again.
+ */
 async function dropFile(
   trx: Db,
   usedBefore: Date,

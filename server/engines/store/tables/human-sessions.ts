@@ -72,8 +72,8 @@ export const humanSessions = (db: Db): HumanSessions => ({
 });
 
 /**
- * More than a person needs. Sessions beyond this number are not listed, but they are valid and can be ended all at once
- * with the others.
+ * The maximum number of sessions that are listed; more than a person needs. Sessions beyond this number are still
+ * valid, and can be ended all at once with the others.
  */
 const LISTED_MAX = 200;
 

@@ -4,6 +4,9 @@ import { firstIdAt } from '../../../kit/ids.ts';
 /** The maximum time between generating an id and writing its row: a create may wait in the queue. */
 const ID_TO_INSERT_MS_MAX = 3_600_000;
 
-/** Returns an id that limits the index scan on this side of the time. The exact condition is on the time itself. */
+/**
+ * Returns an id that limits the index scan: ID_TO_INSERT_MS_MAX after the time (`1`) or before it (`-1`). The query
+ * must also compare the time itself.
+ */
 export const idNear = <Id extends string>(time: Date, side: 1 | -1): Id =>
   firstIdAt(new Date(Math.max(0, time.getTime() + side * ID_TO_INSERT_MS_MAX)));

@@ -5,7 +5,10 @@ import type { IdempotencyRow, IdempotencyRows, IdempotencyRun } from '../rows/id
 import type { Tables } from '../schema.ts';
 import { withoutNulls } from './without-nulls.ts';
 
-/** The maximum number of attempts: the row may be removed between the insert and the read. */
+/**
+ * The maximum number of attempts. Several may be needed, because the row may be removed between the insert and the
+ * read.
+ */
 const TRIES_MAX = 5;
 
 export const idempotency = (db: Db): IdempotencyRows => ({

@@ -124,7 +124,7 @@ async function addressToNotify(
   return rows[0]?.email ?? undefined;
 }
 
-/** Items that are just being decided or claimed are locked, and therefore left out. */
+/** Items that are being decided or claimed at this moment are locked, and therefore left out. */
 async function waitingOf(
   trx: Db,
   account: AccountId,

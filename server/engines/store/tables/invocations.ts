@@ -23,7 +23,7 @@ import { withoutNulls } from './without-nulls.ts';
 const OPEN = ['accepted', 'dispatched'] as const;
 
 export const invocations = (db: Db, announcer: Announcer): InvocationRows => ({
-  // With neither a limit nor a price, this is one statement, which commits on its own.
+  // Without limits and without credit to hold, this is one statement, which commits on its own.
   insert: (row, rates, limits) =>
     limits || row.reserved > 0
       ? inTransaction(db, trx => insert(trx, row, rates, limits))
@@ -52,7 +52,7 @@ export const invocations = (db: Db, announcer: Announcer): InvocationRows => ({
     if (keyId !== undefined) listed = listed.where('keyId', '=', keyId);
     if (operationId !== undefined) listed = listed.where('operationId', '=', operationId);
     if (states !== undefined) listed = listed.where('state', 'in', states);
-    // The bounds on the id limit the index scan to this period.
+    // The bounds on the id limit the index scan to the requested period.
     if (createdAfter !== undefined)
       listed = listed.where('id', '>=', idNear<InvocationId>(createdAfter, -1)).where('createdAt', '>=', createdAfter);
     if (createdBefore !== undefined)
@@ -152,7 +152,7 @@ async function insert(
   return refusal;
 }
 
-/** Checks the limits after the row was inserted, so the calls that are counted include it. */
+/** Checks the limits after the row has been inserted, so the counted calls include this one. */
 async function limitRefusal(
   trx: Db,
   { keyId, operationId, reserved }: InvocationRow,
@@ -165,7 +165,7 @@ async function limitRefusal(
   return cost > costMax ? { spent: cost - reserved } : undefined;
 }
 
-/** Holds the credit that an invocation reserves. If the amount is 0, no credit is locked. */
+/** Holds the credit that an invocation reserves. If the amount is 0, no balance is locked. */
 async function holdCredit(
   trx: Db,
   row: InvocationRow,
@@ -202,7 +202,7 @@ async function endOne(db: Db, id: InvocationRow['id'], ending: InvocationEnd): P
   return (await ended.execute()).map(({ eventId: _, ...row }) => rowOf(row))[0];
 }
 
-/** The event that reports the end. It contains neither input nor output. */
+/** The event that reports the end of the invocation. It contains neither input nor output. */
 const ENDED = recordedForApplication(sql`application_id`, {
   type: sql`'invocation.' || state`,
   at: sql`ended_at`,
@@ -213,8 +213,8 @@ const ENDED = recordedForApplication(sql`application_id`, {
 
 /**
  * A condition that, as a side effect, settles or keeps the credit that the invocation holds. This happens before the
- * row is locked, and only if this statement sees that the row is open. If a concurrent end has already settled the
- * credit, this one finds nothing to settle and no open row.
+ * row is locked, and only if this statement sees that the row is open. If a concurrent statement has already ended the
+ * invocation and settled the credit, this statement finds nothing to settle and no open row.
  */
 function creditSettled(
   id: InvocationRow['id'],
@@ -243,7 +243,7 @@ async function madeSince(db: Db, key: InvocationRow['keyId'], operationId: strin
     .where('keyId', '=', key)
     .where('operationId', '=', operationId)
     .where('createdAt', '>=', since);
-  // The credit held for an ambiguous call has not been settled.
+  // An ambiguous call counts with the amount reserved, because its credit has not been settled.
   const cost = sql<number>`coalesce(sum(case when state in ('accepted', 'dispatched', 'ambiguous')
     then reserved else captured end), 0)::bigint`;
   return made.select([sql<number>`count(*)`.as('calls'), cost.as('cost')]).executeTakeFirstOrThrow();

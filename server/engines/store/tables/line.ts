@@ -4,7 +4,7 @@ import type { ApplicationId } from '../../../kit/ids.ts';
 import type { Db } from '../database.ts';
 import type { LineRows, Place, WaitingCreate } from '../rows/line.ts';
 
-/** Rows that are older are ignored. Hosts refresh the rows of their callers every second. */
+/** Rows that were not refreshed within this time are ignored. Hosts refresh the rows of their callers every second. */
 export const STALE_SECONDS = 5;
 const FORGOTTEN_SECONDS = 60;
 

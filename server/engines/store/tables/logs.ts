@@ -7,7 +7,7 @@ import type { LogChunk, LogKinds, LogRows } from '../rows/logs.ts';
 
 const compress = promisify(zstdCompress);
 const decompress = promisify(zstdDecompress);
-/** Larger than any chunk that is written. A chunk that unpacks to more is invalid. */
+/** Larger than any chunk that is written, so a chunk that unpacks to more is invalid. */
 const CHUNK_BYTES_MAX = 16 * 1024 ** 2;
 
 export const logs = (db: Db): LogRows => ({

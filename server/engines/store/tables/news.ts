@@ -1,5 +1,5 @@
 // Events about changes to something other than the session's own row. They are written in the transaction of that
-// change, also after the session has ended.
+// change, even after the session has ended.
 import { sql } from 'kysely';
 import type { Db } from '../database.ts';
 import type { AddressedEvent } from '../rows/contexts.ts';

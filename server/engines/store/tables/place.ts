@@ -1,8 +1,8 @@
 // Places a session with one statement, the function `place_session` of migration 0053: it locks the application's
-// limits, then the host, counts, holds credit of the account, and inserts the row with its event. The locks are held
-// until the commit, so that concurrent creates are counted one after the other. The domain interprets the limits: they
-// are read first, the domain says what each count must be below, and the function changes nothing if the limits have
-// been replaced since.
+// limits, then the host, counts the sessions, holds credit of the account, and inserts the row with its event. The
+// locks are held until the commit, so that concurrent creates are counted one after the other. The domain interprets
+// the limits: this file reads them first, the domain says what each count must be below, and the function changes
+// nothing if the limits have been replaced since they were read.
 import { CompiledQuery, sql } from 'kysely';
 import { type ApplicationId, type CreditEntryId, newId } from '../../../kit/ids.ts';
 import type { JsonObject } from '../../../kit/json.ts';
@@ -41,8 +41,8 @@ async function limitsOf(db: Db, application: ApplicationId): Promise<Limits> {
 }
 
 /**
- * The arguments by their names in the function. Without a revision, limits are not checked; without seconds, the queue
- * is not checked.
+ * The arguments of `place_session`, by name. Without `limits_revision`, limits are not checked; without `line_seconds`,
+ * the queue is not checked.
  */
 const argumentsOf = (row: NewSession, options?: PlaceOptions & PlacementTerms & Limits, hold?: Hold) => ({
   new_session: row.id,

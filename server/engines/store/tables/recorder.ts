@@ -22,20 +22,20 @@ export class Recorder {
     this.#announcer = announcer;
   }
 
-  /** Returns the rows that were changed; other rows get no event. */
+  /** Returns the rows that were changed. Events are written only for these. */
   async write(change: Change, ...events: readonly Recording[]): Promise<SessionRow[]> {
     const rows = await writeRecorded(this.#db, change, ...events);
     this.#announcer.tell(rows);
     return rows;
   }
 
-  /** Sends the notifications for what `writeRecorded` wrote, after the commit. */
+  /** Sends the notifications for the events that `writeRecorded` wrote. Call after the commit. */
   announce(row: SessionRow): void {
     this.#announcer.tell([row]);
   }
 }
 
-/** Must be the last statement of a transaction: it holds a lock that readers wait for. */
+/** Must be the last statement of a transaction, because it takes a lock that readers wait for. */
 export async function writeRecorded(db: Db, change: Change, ...events: readonly Recording[]): Promise<SessionRow[]> {
   const written = await db
     .with('changed', () => change)

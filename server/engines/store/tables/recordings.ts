@@ -1,11 +1,12 @@
-// Recordings: pages, segments, runs of one size, hidden and missing spans, and assembled files.
+// Recordings: pages, segments, runs of segments with the same init segment, hidden and missing spans, and assembled
+// files.
 import { type Selectable, sql } from 'kysely';
 import type { Db } from '../database.ts';
 import type { OmissionReason, RecordingFileRow, RecordingRows, SegmentRow } from '../rows/recordings.ts';
 import type { Tables } from '../schema.ts';
 import { withoutNulls } from './without-nulls.ts';
 
-/** Stands for the end of a span that has not ended. */
+/** Stored as the end of a span that has not ended. */
 const OPEN_MS = 2 ** 31 - 1;
 /** The maximum number of omitted pages that are stored per session. */
 const OMISSIONS_MAX = 1_000;

@@ -28,7 +28,7 @@ export const retention = (db: Db): RetentionRows => ({
 
   forget: async (application, session) =>
     db.transaction().execute(async trx => {
-      // The idempotency rows that refer to the session are deleted with it.
+      // The idempotency rows that refer to the session are deleted together with the session.
       await trx.deleteFrom('idempotency').where('sessionId', '=', session).execute();
       const forgotten = trx.deleteFrom('sessions').where('applicationId', '=', application).where('id', '=', session);
       await forgotten.where('endedAt', 'is not', null).execute();

@@ -6,7 +6,7 @@ import type { JsonObject } from '../../../kit/json.ts';
 import type { BoxJson, NewSession, SessionEnd, SessionRows } from '../rows/sessions.ts';
 import { type Recording, SERVICE } from './events.ts';
 
-/** Details are for people to read; the log has the full text. */
+/** Longer details are cut, because they are for people to read; the log has the full text. */
 const WORDS_MAX = 500;
 
 export const created = (row: NewSession): Recording => ({
@@ -65,7 +65,7 @@ export const disconnected = ({ clients, why, releaseAt }: Disconnection, at: Dat
 
 interface Disconnection {
   readonly clients: number;
-  /** Absent: the client disconnected by itself. */
+  /** Absent if the client disconnected by itself. */
   readonly why: string | undefined;
   readonly releaseAt?: Date | undefined;
 }
@@ -79,7 +79,7 @@ export function decided({ status, reason, detail, by = SERVICE }: SessionEnd, at
   return [{ type: 'session.release_requested', at, actor: by, detail: {} }, decision];
 }
 
-/** The actor is whoever decided the end. */
+/** The actor is the one who decided the end. */
 export const ended = (at: Date): Recording => ({
   type: 'session.ended',
   at,

@@ -139,7 +139,7 @@ export const sessions = (db: Db, clock: Clock, recorder: Recorder): SessionRows 
         status: eb.ref('endStatus').$notNull(),
         endedAt,
         updatedAt: endedAt,
-        // Bytes that were counted after the end was decided are kept.
+        // Keeps bytes that were counted after the end was decided.
         proxyBytes: sql<number>`greatest(proxy_bytes, ${proxyBytes}::bigint)`,
         box: null,
         attached: false,
@@ -212,7 +212,7 @@ export const sessions = (db: Db, clock: Clock, recorder: Recorder): SessionRows 
     return (await living.execute()).map(sessionRow);
   },
 
-  // greatest() ignores nulls, so only these conditions keep a timer off that is off.
+  // greatest() ignores nulls. A timer that is not set therefore stays unset only because of the conditions in `case`.
   resumeTimers: async (host, notBefore) => {
     const atLeast = (column: string) => sql<Date>`greatest(${sql.ref(column)}, ${notBefore}::timestamptz)`;
     const resumed = db
@@ -268,7 +268,7 @@ function listed(db: Db, application: ApplicationId, filter: SessionFilter, now: 
   return query.orderBy('id', 'desc').limit(limit);
 }
 
-/** The index on application and id returns the rows in this order. */
+/** Callers order these rows by id. The index on application and id returns them in that order. */
 function selectInRange(db: Db, application: ApplicationId, { before, createdAfter, createdBefore }: SessionFilter) {
   let query = db.selectFrom('sessions').where('applicationId', '=', application);
   if (before) query = query.where('id', '<', before);
@@ -287,16 +287,16 @@ async function living(db: Db, id: SessionRow['id']): Promise<SessionRow | undefi
 
 /**
  * A condition that, as a side effect, settles the credit that the session holds. This happens before the row is locked,
- * and only if this statement sees that the row is to be ended. If a concurrent end has already settled the credit, this
- * one finds nothing to settle and no living row.
+ * and only if this statement sees that the row is to be ended. If a concurrent statement has already ended the session
+ * and settled the credit, this statement finds nothing to settle and no living row.
  */
 const settled = (id: SessionId, endedAt: Date): RawBuilder<boolean> => sql`
   case when sessions.id = ${id}::uuid and status in ('PENDING', 'RUNNING') and end_status is not null
     then settle_session(sessions.id, ${endedAt}::timestamptz, ${newId(endedAt)}::uuid) else false end`;
 
 /**
- * Returns the row if it has ended. An end is final: if the row has ended now, it had already ended when the update
- * matched nothing.
+ * Called after an update matched no row. Returns the row if the session has ended. An end is final, so the session had
+ * then already ended when the update was tried.
  */
 async function ended(db: Db, id: SessionRow['id']): Promise<SessionRow | undefined> {
   const one = db.selectFrom('sessions').selectAll().where('id', '=', id).where('status', 'not in', LIVING);

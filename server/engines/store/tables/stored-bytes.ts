@@ -1,4 +1,4 @@
-// The bytes stored for an application that count against its limit.
+// The bytes that are stored for an application and count against its limit.
 import { sql } from 'kysely';
 import type { Db } from '../database.ts';
 import type { StoredBytes } from '../rows/retention.ts';

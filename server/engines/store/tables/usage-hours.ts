@@ -7,7 +7,7 @@ import type { KeyUsage, UsageHour, UsageHours, UsagePeriod } from '../rows/usage
 import { withoutNulls } from './without-nulls.ts';
 
 const HOUR_MS = 3_600_000;
-/** The stored values depend on these bounds, so they never change. */
+/** The stored values depend on these bounds, so the bounds must never change. */
 const START_BOUNDS_MS = [
   ...[5, 10, 15, 20, 30, 40, 50, 75, 100, 150, 200, 300, 400, 500],
   ...[750, 1000, 1500, 2000, 3000, 5000, 10_000, 30_000],
@@ -70,7 +70,7 @@ async function lockNextHour(trx: Db): Promise<Date | undefined> {
   return (await trx.selectFrom('usageSummed').select('until').forUpdate().executeTakeFirst())?.until;
 }
 
-/** The rows of the table, and computed rows for the hours that are not in it yet. */
+/** The rows of the table, and computed rows for the hours that are not in the table yet. */
 async function inAll(db: Db, application: ApplicationId, { from, to, now }: UsagePeriod): Promise<RawBuilder<unknown>> {
   const { until = from } = (await db.selectFrom('usageSummed').select('until').executeTakeFirst()) ?? {};
   const later = new Date(Math.min(Math.max(from.getTime(), until.getTime()), to.getTime()));

@@ -169,7 +169,7 @@ export const webhooks = (db: Db): WebhookRows => ({
           ...(dueAt ? { dueAt } : { status: 'dead', dueAt: null }),
         })
         .where('id', '=', id)
-        // A delivery that was given up because the webhook was disabled stays given up.
+        // Leaves a delivery unchanged that was given up because the webhook was disabled.
         .where('status', '=', 'waiting')
         .execute();
       return row?.failingSince ?? undefined;
