@@ -3,7 +3,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { WaitExpired, within } from '../server/kit/wait.ts';
+import { WaitExpired, withTimeout } from '../server/kit/wait.ts';
 import { freePort } from '../tests/harness/free-port.ts';
 import { liftLimits } from '../tests/harness/limits.ts';
 import { TestServer } from '../tests/harness/server.ts';
@@ -102,7 +102,7 @@ const server = new TestServer(
 );
 const { endMs } = values.quick ? QUICK : FULL;
 try {
-  const figures = await within(endMs, 'the bench', () => measureAll(server, values.quick));
+  const figures = await withTimeout(endMs, 'the bench', () => measureAll(server, values.quick));
   if (values.write) writeReport(inMarkdown(figures));
   else process.stdout.write(inMarkdown(figures));
   if (values.json !== undefined) writeFileSync(values.json, `${JSON.stringify(figures, undefined, 2)}\n`);

@@ -1,7 +1,7 @@
 // The CDP client of all measurements. Both sides use the same code, so that it does not cause a difference.
 import { once } from 'node:events';
 import { WebSocket } from 'ws';
-import { within } from '../server/kit/wait.ts';
+import { withTimeout } from '../server/kit/wait.ts';
 
 const OPEN_MS = 40_000;
 const LOAD_TIMEOUT_MS = 20_000;
@@ -13,7 +13,7 @@ export interface CdpResponse {
 
 export class CdpConnection {
   readonly #socket: WebSocket;
-  readonly #answers = new Map<number, PromiseWithResolvers<Readonly<Record<string, unknown>>>>();
+  readonly #responses = new Map<number, PromiseWithResolvers<Readonly<Record<string, unknown>>>>();
   readonly #events = new Map<string, PromiseWithResolvers<void>>();
   #id = 0;
 
@@ -22,23 +22,23 @@ export class CdpConnection {
     socket.on('message', data => this.#receive(JSON.parse(String(data))));
     socket.on('error', () => {}); // 'close' follows
     socket.on('close', () => {
-      for (const answer of this.#answers.values()) answer.reject(new Error('the socket was closed'));
+      for (const response of this.#responses.values()) response.reject(new Error('the socket was closed'));
     });
   }
 
   static async open(url: string): Promise<CdpConnection> {
     const socket = new WebSocket(url, { perMessageDeflate: false, maxPayload: 0 });
-    await within(OPEN_MS, 'a CDP socket to open', signal => once(socket, 'open', { signal }));
+    await withTimeout(OPEN_MS, 'a CDP socket to open', signal => once(socket, 'open', { signal }));
     return new CdpConnection(socket);
   }
 
   /** No timer for each call, because it would be part of the measurement. The whole benchmark has a time limit. */
   send(method: string, params: object = {}, sessionId?: string): Promise<Readonly<Record<string, unknown>>> {
     const id = ++this.#id;
-    const answer = Promise.withResolvers<Readonly<Record<string, unknown>>>();
-    this.#answers.set(id, answer);
+    const response = Promise.withResolvers<Readonly<Record<string, unknown>>>();
+    this.#responses.set(id, response);
     this.#socket.send(JSON.stringify(sessionId ? { id, method, params, sessionId } : { id, method, params }));
-    return answer.promise;
+    return response.promise;
   }
 
   /** Attaches to the first page. */
@@ -56,7 +56,7 @@ export class CdpConnection {
     const loaded = Promise.withResolvers<void>();
     this.#events.set('Page.loadEventFired', loaded);
     await this.send('Page.navigate', { url }, page);
-    await within(LOAD_TIMEOUT_MS, 'a page to load', () => loaded.promise);
+    await withTimeout(LOAD_TIMEOUT_MS, 'a page to load', () => loaded.promise);
     await this.send('Page.disable', {}, page);
   }
 
@@ -76,9 +76,9 @@ export class CdpConnection {
 
   #receive(message: CdpResponse & { readonly id?: number; readonly method?: string }): void {
     if (message.id === undefined) return this.#events.get(message.method ?? '')?.resolve();
-    const answer = this.#answers.get(message.id);
-    this.#answers.delete(message.id);
-    if (message.error) answer?.reject(new Error(message.error.message));
-    else answer?.resolve(message.result ?? {});
+    const response = this.#responses.get(message.id);
+    this.#responses.delete(message.id);
+    if (message.error) response?.reject(new Error(message.error.message));
+    else response?.resolve(message.result ?? {});
   }
 }

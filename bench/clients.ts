@@ -3,7 +3,7 @@
 // started by hand. Whole tables alternate between the two, and only one browser runs at a time.
 import { parseArgs } from 'node:util';
 import { systemClock } from '../server/kit/clock.ts';
-import { within } from '../server/kit/wait.ts';
+import { withTimeout } from '../server/kit/wait.ts';
 import { ByHand } from '../tests/harness/by-hand.ts';
 import { CELL_PAGES, CELLS, type Driver } from '../tests/harness/client-cells.ts';
 import { freePort } from '../tests/harness/free-port.ts';
@@ -109,5 +109,5 @@ async function measure(rounds: number): Promise<void> {
 }
 
 const { values } = parseArgs({ options: { quick: { type: 'boolean', default: false } } });
-await within(END_MS, 'the bench of clients', () => measure(values.quick ? 1 : ROUNDS));
+await withTimeout(END_MS, 'the bench of clients', () => measure(values.quick ? 1 : ROUNDS));
 process.exit();

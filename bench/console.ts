@@ -4,7 +4,7 @@
 import { type BrowserContext, chromium, type Page } from 'playwright-core';
 import { AGENT_KEY_SCOPES } from '../contract/agent-keys.ts';
 import { findChromium } from '../server/engines/slots/chromium.ts';
-import { WaitExpired, within } from '../server/kit/wait.ts';
+import { WaitExpired, withTimeout } from '../server/kit/wait.ts';
 import { ACTION_SCOPES, ActionAgent } from '../tests/harness/actions.ts';
 import { cancelOrder, Owner } from '../tests/harness/configured.ts';
 import { consoleIsBuilt, consoleLink, DESK } from '../tests/harness/console.ts';
@@ -157,7 +157,7 @@ async function measure(): Promise<void> {
 }
 
 try {
-  await within(END_MS, 'the bench', measure);
+  await withTimeout(END_MS, 'the bench', measure);
 } catch (error) {
   process.stderr.write(`bench: ${error instanceof WaitExpired ? error.message : error}\n`);
   process.exitCode = 1;

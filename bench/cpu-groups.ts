@@ -2,7 +2,7 @@
 // that have ended. Needs root.
 import { mkdirSync, readdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { until } from '../server/kit/wait.ts';
+import { pollUntil } from '../server/kit/wait.ts';
 import { installIdOf } from '../tests/harness/leftovers.ts';
 import type { TestServer } from '../tests/harness/server.ts';
 import { cpuSecondsOf, descendants, processesWithPath } from './processes.ts';
@@ -55,7 +55,7 @@ export class CpuGroup {
    * a process may start another one meanwhile.
    */
   close(): Promise<true> {
-    return until(CLOSE_MS, `the group ${this.#folder} to be empty`, () => {
+    return pollUntil(CLOSE_MS, `the group ${this.#folder} to be empty`, () => {
       for (const pid of readFileSync(join(this.#folder, 'cgroup.procs'), 'utf8').split('\n').filter(Boolean))
         moveTo(ROOT, Number(pid));
       return isRemoved(this.#folder) || undefined;

@@ -101,7 +101,7 @@ async function send(url: string, headers: Record<string, string>): Promise<void>
     method: 'POST',
     headers: { ...headers, 'content-type': type, 'content-length': length },
   });
-  const answered = new Promise<void>((resolve, reject) => {
+  const uploaded = new Promise<void>((resolve, reject) => {
     sent.once('response', response => {
       response
         .resume()
@@ -115,12 +115,12 @@ async function send(url: string, headers: Record<string, string>): Promise<void>
     yield tail;
   };
   await pipeline(Readable.from(body()), sent);
-  await answered;
+  await uploaded;
 }
 
 async function receive(url: string): Promise<void> {
-  const answer = await fetch(url);
+  const downloaded = await fetch(url);
   let bytes = 0;
-  for await (const chunk of answer.body ?? []) bytes += chunk.length;
+  for await (const chunk of downloaded.body ?? []) bytes += chunk.length;
   if (bytes < FILES_BYTES) throw new Error(`${url} gave ${bytes} bytes`);
 }

@@ -7,7 +7,7 @@ import { termsOf } from '../server/domain/limits/admission.ts';
 import { configuredLimits, effectiveLimits } from '../server/domain/limits/browser-limits.ts';
 import { openStore } from '../server/engines/store/open-store.ts';
 import type { NewSession } from '../server/engines/store/rows/sessions.ts';
-import { plus, systemClock } from '../server/kit/clock.ts';
+import { addMs, systemClock } from '../server/kit/clock.ts';
 import {
   type AccountId,
   type ApplicationId,
@@ -63,10 +63,10 @@ async function place(nth: number): Promise<void> {
   assert.ok(caller);
   const row = {
     ...{ id: newId<SessionId>(createdAt), ...caller, hostId: host, region: 'local', keepAlive: false },
-    ...{ userMetadata: {}, settings: {}, createdAt, expiresAt: plus(createdAt, 300_000) },
+    ...{ userMetadata: {}, settings: {}, createdAt, expiresAt: addMs(createdAt, 300_000) },
   };
   const placed = await store.sessions.place(row, {
-    createdAfter: plus(createdAt, -60_000),
+    createdAfter: addMs(createdAt, -60_000),
     terms: configured => termsOf(effectiveLimits(configuredLimits(configured), {}), { createdAt }),
     line: {},
   });

@@ -11,7 +11,7 @@ import { parseArgs } from 'node:util';
 import pg from 'pg';
 import { systemClock } from '../server/kit/clock.ts';
 import { Scope } from '../server/kit/scope.ts';
-import { within } from '../server/kit/wait.ts';
+import { withTimeout } from '../server/kit/wait.ts';
 import { startForeignServer, temporaryFolder } from '../tests/engines/store-fixtures.ts';
 import { at } from '../tests/harness/fleet.ts';
 import { freePort } from '../tests/harness/free-port.ts';
@@ -100,7 +100,7 @@ async function placements(): Promise<{ figure: Figure; note: string }> {
     const args = [PLACER_DATABASE, temporaryFolder(scope, 'placer')];
     const child = fork(join(import.meta.dirname, 'fleet-placer.ts'), args);
     scope.defer(() => void child.kill());
-    await within(STEP_MS, 'a placer to be ready', signal => once(child, 'message', { signal }));
+    await withTimeout(STEP_MS, 'a placer to be ready', signal => once(child, 'message', { signal }));
     children.push(child);
   }
   await placerClient.query('create table bench_bare (id bigserial primary key, at timestamptz default now())');
@@ -115,7 +115,7 @@ async function placements(): Promise<{ figure: Figure; note: string }> {
     const from = systemClock.monotonicMs();
     await Promise.all(
       children.map(async child => {
-        const answered = within(STEP_MS, 'a round to end', signal => once(child, 'message', { signal }));
+        const answered = withTimeout(STEP_MS, 'a round to end', signal => once(child, 'message', { signal }));
         child.send({ kind, count: PLACEMENTS } satisfies Round);
         const [answer] = await answered;
         if (typeof answer.ms !== 'number') throw new Error(String(answer.error));
@@ -357,7 +357,7 @@ async function measure(): Promise<void> {
 }
 
 try {
-  await within(END_MS, 'the bench', measure);
+  await withTimeout(END_MS, 'the bench', measure);
 } catch (error) {
   process.stderr.write(`bench: ${error instanceof Error ? error.stack : error}\n`);
   process.exitCode = 1;

@@ -4,7 +4,7 @@ import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { systemClock } from '../server/kit/clock.ts';
-import { within } from '../server/kit/wait.ts';
+import { withTimeout } from '../server/kit/wait.ts';
 import { ByHand } from '../tests/harness/by-hand.ts';
 import type { TestServer } from '../tests/harness/server.ts';
 import { CdpConnection } from './cdp-connection.ts';
@@ -138,7 +138,7 @@ async function inFlight(count: number, side: Side): Promise<number> {
 async function startPassThrough(url: string): Promise<{ url: string; end(): void }> {
   const target = new URL(url);
   const child = fork(join(import.meta.dirname, 'pass-through.ts'), [target.port]);
-  const [port] = await within(START_MS, 'the pass-through to start', signal => once(child, 'message', { signal }));
+  const [port] = await withTimeout(START_MS, 'the pass-through to start', signal => once(child, 'message', { signal }));
   target.port = String(port);
   return { url: target.href, end: () => child.disconnect() };
 }

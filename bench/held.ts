@@ -3,7 +3,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { systemClock } from '../server/kit/clock.ts';
-import { WaitExpired, within } from '../server/kit/wait.ts';
+import { WaitExpired, withTimeout } from '../server/kit/wait.ts';
 import type { CreatedSession, TestServer } from '../tests/harness/server.ts';
 import { CdpConnection } from './cdp-connection.ts';
 import { type ServerAccounts, sumOf } from './cpu-groups.ts';
@@ -11,7 +11,7 @@ import { memoryOfBoxes } from './memory.ts';
 import { descendants, memoryOf, processesWithPath } from './processes.ts';
 
 const PAGE = 'data:text/html,<title>held</title><h1>A page</h1>';
-const ANSWER_MS = 10_000;
+const RESPONSE_MS = 10_000;
 /** The memory that stays free for the rest of the machine. */
 const FREE_KIB = 1024 * 1024;
 /** The number of idle sessions during the measurement of the server. */
@@ -47,19 +47,19 @@ const RELEASED_AT_ONCE = 8;
 export async function measureHeldSessions(
   server: TestServer,
   accounts: ServerAccounts,
-  extent: { readonly most: number; readonly idleMs: number },
+  extent: { readonly maxSessions: number; readonly idleMs: number },
 ): Promise<HeldFigures> {
   const held: HeldSession[] = [];
   const idle = [await serverFigure(server, accounts, 0, extent.idleMs)];
   let why = 'the limit of this bench';
   try {
-    while (held.length < extent.most) {
+    while (held.length < extent.maxSessions) {
       if (freeKib() < FREE_KIB) {
         why = 'memory';
         break;
       }
       try {
-        held.push(await within(ANSWER_MS * 3, 'a session with a page', () => hold(server)));
+        held.push(await withTimeout(RESPONSE_MS * 3, 'a session with a page', () => hold(server)));
         if (held.length === IDLE_SESSIONS) idle.push(await serverFigure(server, accounts, held.length, extent.idleMs));
       } catch (error) {
         if (held.length === 0) throw error;
@@ -67,11 +67,11 @@ export async function measureHeldSessions(
         break;
       }
     }
-    const answers = await Promise.all(held.map(isResponsive));
+    const responsive = await Promise.all(held.map(isResponsive));
     const mib = memoryOfBoxes(server, new Set(held.map(({ session }) => session.id)));
     return {
       server: idle,
-      sessions: answers.filter(Boolean).length,
+      sessions: responsive.filter(Boolean).length,
       why,
       privateMibEach: mib.privateMib / held.length,
       pssMibEach: mib.pssMib / held.length,
@@ -93,7 +93,7 @@ async function hold(server: TestServer): Promise<HeldSession> {
 
 async function isResponsive({ connection, page }: HeldSession): Promise<boolean> {
   try {
-    return (await within(ANSWER_MS, 'an answer', () => connection.evaluate('document.title', page))) === 'held';
+    return (await withTimeout(RESPONSE_MS, 'an answer', () => connection.evaluate('document.title', page))) === 'held';
   } catch (error) {
     if (error instanceof WaitExpired) return false;
     throw error;

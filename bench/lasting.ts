@@ -3,7 +3,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { within } from '../server/kit/wait.ts';
+import { withTimeout } from '../server/kit/wait.ts';
 import { freePort } from '../tests/harness/free-port.ts';
 import { liftLimits } from '../tests/harness/limits.ts';
 import { TestServer } from '../tests/harness/server.ts';
@@ -66,7 +66,7 @@ async function measureEngine(engine: string): Promise<EngineFigures> {
     if (wanted('cold')) demands.push(await measure(server, accounts, 'cold', 1, false));
     if (wanted('life')) figures.life = await measureLife(server, accounts, extent.lives, extent.idleMs);
     if (wanted('held'))
-      figures.held = await measureHeldSessions(server, accounts, { most: extent.held, idleMs: extent.serverMs });
+      figures.held = await measureHeldSessions(server, accounts, { maxSessions: extent.held, idleMs: extent.serverMs });
   });
   return { engine, demands, ...figures };
 }
@@ -107,7 +107,7 @@ try {
   const machine = await thisMachine();
   const engines: EngineFigures[] = [];
   for (const engine of values.engine)
-    engines.push(await within(END_MS, `the bench of ${engine}`, () => measureEngine(engine)));
+    engines.push(await withTimeout(END_MS, `the bench of ${engine}`, () => measureEngine(engine)));
   const markdown = `Measured on: ${inWords(machine)}; ${rounds} rounds.\n\n${lastingTables(engines)}\n`;
   if (values.write) writeReport(markdown);
   else process.stdout.write(markdown);

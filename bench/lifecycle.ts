@@ -116,7 +116,7 @@ async function cycle(start: () => Promise<Started>): Promise<Cycle> {
   const created = since(began);
   const connection = await CdpConnection.open(url);
   await connection.send('Browser.getVersion');
-  const answered = since(began);
+  const responded = since(began);
   const page = await connection.attachToPage();
   await connection.visit(PAGE, page);
   const title = await connection.evaluate('document.title', page);
@@ -125,5 +125,5 @@ async function cycle(start: () => Promise<Started>): Promise<Cycle> {
   connection.close();
   const ending = systemClock.monotonicMs();
   await end();
-  return { created, 'CDP answers': answered, 'page title': titled, release: since(ending) };
+  return { created, 'CDP answers': responded, 'page title': titled, release: since(ending) };
 }

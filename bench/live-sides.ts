@@ -4,7 +4,7 @@ import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import type { DebugUrls } from '../contract/live.ts';
-import { within } from '../server/kit/wait.ts';
+import { withTimeout } from '../server/kit/wait.ts';
 import type { ByHand } from '../tests/harness/by-hand.ts';
 import type { TestServer } from '../tests/harness/server.ts';
 import { CdpConnection } from './cdp-connection.ts';
@@ -70,7 +70,7 @@ export const sourceAddress = `data:text/html,${encodeURIComponent(CHANGING_PAGE)
 /** Evaluates the expression, and awaits its promise. */
 export async function told<T>({ connection, page }: AttachedPage, expression: string): Promise<T> {
   const asked = { expression, returnByValue: true, awaitPromise: true };
-  const { result } = await within(EVALUATE_TIMEOUT_MS, `an answer to ${expression.slice(0, 60)}`, () =>
+  const { result } = await withTimeout(EVALUATE_TIMEOUT_MS, `an answer to ${expression.slice(0, 60)}`, () =>
     connection.send('Runtime.evaluate', asked, page),
   );
   return Object(result).value;
@@ -113,7 +113,7 @@ export async function rawSide(browser: ByHand, viewer: ByHand): Promise<LiveSide
 
 export async function startRelay(url: string, targetId: string): Promise<{ url: string; pid: number; end(): void }> {
   const child = fork(join(import.meta.dirname, 'live-relay.ts'), [url, targetId]);
-  const [port] = await within(START_MS, 'the relay to start', signal => once(child, 'message', { signal }));
+  const [port] = await withTimeout(START_MS, 'the relay to start', signal => once(child, 'message', { signal }));
   return { url: `http://127.0.0.1:${port}/`, pid: child.pid ?? 0, end: () => child.disconnect() };
 }
 

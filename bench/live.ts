@@ -1,7 +1,7 @@
 // `node bench/live.ts [--quick]`: latency and cost of watching a session, compared with a screencast directly from a
 // Chromium that is started by hand. Prints Markdown tables.
 import { parseArgs } from 'node:util';
-import { within } from '../server/kit/wait.ts';
+import { withTimeout } from '../server/kit/wait.ts';
 import { freePort } from '../tests/harness/free-port.ts';
 import { TestServer } from '../tests/harness/server.ts';
 import { buildWeb } from '../tools/build-web.ts';
@@ -43,7 +43,7 @@ const server = new TestServer({ isMeasured: true }, await freePort());
 try {
   await server.start();
   const machine = await thisMachine();
-  const [screen, latency, crowd] = await within(END_MS, 'the bench', async () => [
+  const [screen, latency, crowd] = await withTimeout(END_MS, 'the bench', async () => [
     await measureFirstScreen(server, extent.visits),
     await measureLatency(server, extent.samples, extent.floods),
     await measureLiveCrowd(server, extent.seconds),

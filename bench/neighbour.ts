@@ -5,7 +5,7 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import { parseArgs, promisify } from 'node:util';
 import { systemClock } from '../server/kit/clock.ts';
-import { WaitExpired, within } from '../server/kit/wait.ts';
+import { WaitExpired, withTimeout } from '../server/kit/wait.ts';
 import { otherApplication } from '../tests/harness/contexts.ts';
 import { freePort } from '../tests/harness/free-port.ts';
 import { liftLimits } from '../tests/harness/limits.ts';
@@ -44,13 +44,13 @@ class Probe {
 
   static async start(connectUrl: string): Promise<Probe> {
     const child = fork(join(import.meta.dirname, 'neighbour-probe.ts'), [connectUrl]);
-    await within(PROBE_MS, 'the probe to be ready', signal => once(child, 'message', { signal }));
+    await withTimeout(PROBE_MS, 'the probe to be ready', signal => once(child, 'message', { signal }));
     return new Probe(child);
   }
 
   /** Response times since the last call. */
   async take(): Promise<Latencies> {
-    const answered = within(PROBE_MS, 'the probe to answer', signal => once(this.#child, 'message', { signal }));
+    const answered = withTimeout(PROBE_MS, 'the probe to answer', signal => once(this.#child, 'message', { signal }));
     this.#child.send('take');
     const [tookMs]: readonly unknown[] = await answered;
     return latenciesOf(Array.isArray(tookMs) ? tookMs.filter(value => typeof value === 'number') : []);
@@ -143,7 +143,7 @@ const { values } = parseArgs({ options: { quick: { type: 'boolean', default: fal
 const env = { BERTH_SLOTS: '12', BERTH_EGRESS_ALLOW: '127.0.0.1/32' };
 const server = new TestServer({ env, isMeasured: true }, await freePort());
 try {
-  process.stdout.write(await within(END_MS, 'the bench', () => measure(server, values)));
+  process.stdout.write(await withTimeout(END_MS, 'the bench', () => measure(server, values)));
 } catch (error) {
   process.stderr.write(`bench: ${error instanceof WaitExpired ? error.message : error}\n`);
   process.stderr.write(`${server.log().slice(-LINES_SHOWN).join('\n')}\n`);

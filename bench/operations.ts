@@ -3,7 +3,7 @@
 import { parseArgs } from 'node:util';
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import { systemClock } from '../server/kit/clock.ts';
-import { within } from '../server/kit/wait.ts';
+import { withTimeout } from '../server/kit/wait.ts';
 import { ByHand } from '../tests/harness/by-hand.ts';
 import { Owner } from '../tests/harness/configured.ts';
 import { freePort } from '../tests/harness/free-port.ts';
@@ -121,8 +121,8 @@ async function measureInvokes(rounds: number): Promise<Comparison> {
   });
   const { key } = await keyWith(server);
   const callDirectly = async (): Promise<void> => {
-    const answer = await fetch(`${url}?id=a`);
-    if (!answer.ok || (await answer.text()) === '') throw new Error('there is no answer');
+    const response = await fetch(`${url}?id=a`);
+    if (!response.ok || (await response.text()) === '') throw new Error('there is no answer');
   };
   const ours = async (): Promise<void> => {
     const { status, body, text } = await invoke(server, key, 'bench.read', { id: 'a' });
@@ -163,7 +163,7 @@ async function measure(rounds: typeof ROUNDS): Promise<void> {
 
 const { values } = parseArgs({ options: { quick: { type: 'boolean', default: false } } });
 try {
-  await within(END_MS, 'the bench of operations', () => measure(values.quick ? QUICK_ROUNDS : ROUNDS));
+  await withTimeout(END_MS, 'the bench of operations', () => measure(values.quick ? QUICK_ROUNDS : ROUNDS));
 } finally {
   await server.close();
 }

@@ -2,7 +2,7 @@
 // with each kind of credential.
 
 import { Passwords } from '../server/engines/authenticators/passwords.ts';
-import { WaitExpired, within } from '../server/kit/wait.ts';
+import { WaitExpired, withTimeout } from '../server/kit/wait.ts';
 import { freePort } from '../tests/harness/free-port.ts';
 import { ownerToken } from '../tests/harness/limits.ts';
 import { PASSWORD, Person } from '../tests/harness/person.ts';
@@ -47,7 +47,7 @@ async function measure(): Promise<void> {
 }
 
 try {
-  await within(END_MS, 'the bench', measure);
+  await withTimeout(END_MS, 'the bench', measure);
 } catch (error) {
   process.stderr.write(`bench: ${error instanceof WaitExpired ? error.message : error}\n`);
   process.exitCode = 1;

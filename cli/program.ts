@@ -38,7 +38,7 @@ const LOCAL_OR_HTTP_COMMANDS = {
   note: 'With --app: works with any Berth service over HTTP, with the credentials of `berth login`. Otherwise: works on the data folder of this machine.',
 };
 
-export function berthProgram(terminal: Terminal = SILENT_TERMINAL, ended: OnExit = () => {}): Command {
+export function berthProgram(terminal: Terminal = SILENT_TERMINAL, onExit: OnExit = () => {}): Command {
   const program = new Command('berth')
     .description('Cloud browser sessions for software agents, on your own machines.')
     .version(versionText(), '--version', 'print the version and the commit')
@@ -49,7 +49,7 @@ export function berthProgram(terminal: Terminal = SILENT_TERMINAL, ended: OnExit
     .showHelpAfterError('(berth --help lists the commands)')
     .exitOverride();
   program.commandsGroup(LOCAL_COMMANDS.heading);
-  addService(program, terminal, ended);
+  addService(program, terminal, onExit);
   addKeys(program, terminal);
   addTokens(program, terminal);
   addAccounts(program, terminal);
@@ -75,13 +75,13 @@ function noteKind(command: Command): void {
 const isLocalOrHttp = (command: Command): boolean =>
   command.options.some(({ long }) => long === '--app') || command.commands.some(isLocalOrHttp);
 
-function addService(program: Command, terminal: Terminal, ended: OnExit): void {
+function addService(program: Command, terminal: Terminal, onExit: OnExit): void {
   program
     .command('serve')
     .description(
       'Run the service in the foreground. SIGTERM leaves running sessions for the next start, SIGINT ends them.',
     )
-    .action(async () => ended(await (await import('./commands/serve.ts')).serve(terminal)));
+    .action(async () => onExit(await (await import('./commands/serve.ts')).serve(terminal)));
   program
     .command('stop')
     .description('Stop the service of this data folder, and end the browsers that the service left running.')

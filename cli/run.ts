@@ -7,8 +7,8 @@ import type { Terminal } from './terminal.ts';
 
 export async function runBerth(args: readonly string[], terminal: Terminal): Promise<number> {
   let code: number = EXIT.done;
-  const program = berthProgram(terminal, given => {
-    code = given;
+  const program = berthProgram(terminal, newExitCode => {
+    code = newExitCode;
   });
   try {
     await program.parseAsync(args, { from: 'user' });

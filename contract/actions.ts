@@ -158,7 +158,7 @@ export const ActionContent = Type.Object(
 );
 export type ActionContent = Static<typeof ActionContent>;
 
-const By = Type.Object(
+const ApproverName = Type.Object(
   {
     kind: Type.Enum([...APPROVERS]),
     id: Type.String({ description: 'Id of the account. For an end user, a keyed digest instead of an id.' }),
@@ -173,7 +173,7 @@ const Method = Type.Enum([...METHODS], {
 
 export const Decision = Type.Object(
   {
-    by: By,
+    by: ApproverName,
     method: Method,
     acr: Type.Enum([...ACRS], { description: 'How strongly the person proved their identity.' }),
     authTime: Time('When the person last proved their identity.'),

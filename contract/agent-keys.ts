@@ -36,7 +36,8 @@ export const AgentKey = Type.Object(
     scopes: Type.Array(Type.String(), { description: 'Permissions of the key.' }),
     grants: Grants('Operations that the key may call, with the scopes `operations:discover` and `operations:invoke`.'),
     cidrAllow: Type.Array(Type.String(), {
-      description: 'Address ranges that the key may be used from. If the list is empty, the key may be used from any address.',
+      description:
+        'Address ranges that the key may be used from. If the list is empty, the key may be used from any address.',
     }),
     status: CredentialStatus,
     revision: Type.Integer({ description: 'Increases with every change. The `ETag` is this number in double quotes.' }),

@@ -106,7 +106,7 @@ export type AuditAction = (typeof AUDIT_ACTIONS)[number];
 export const AUDIT_ACTOR_KINDS = ['account', 'agent_key', 'consumer', 'operator', 'anonymous', 'service'] as const;
 export const AUDIT_OUTCOMES = ['success', 'refused'] as const;
 
-const Named = (description: string) => Type.Object({ kind: Type.String(), id: Type.String() }, { description });
+const NamedObject = (description: string) => Type.Object({ kind: Type.String(), id: Type.String() }, { description });
 
 export const AuditEntry = Type.Object(
   {
@@ -125,12 +125,12 @@ export const AuditEntry = Type.Object(
       { description: 'Who did it.' },
     ),
     via: Type.Optional(
-      Named(
+      NamedObject(
         'The credential that was used, by kind (`personal_token`, `developer_token`, `human_session`, `consumer_session` or `agent_key`) and id.',
       ),
     ),
     action: Type.Enum([...AUDIT_ACTIONS], { description: 'What was done.' }),
-    target: Type.Optional(Named('What it was done to.')),
+    target: Type.Optional(NamedObject('What it was done to.')),
     outcome: Type.Enum([...AUDIT_OUTCOMES], { description: '`refused`: nothing was changed.' }),
     ip: Type.Optional(Type.String({ description: 'IP address of the caller.' })),
     userAgent: Type.Optional(Type.String({ description: 'The `User-Agent` of the request, shortened.' })),

@@ -10,8 +10,8 @@ export const Time = (description: string) =>
   Type.String({ format: 'date-time', description: `${description} ISO 8601, UTC, with milliseconds.` });
 
 /** Any JSON object. Its content is described by `description` and checked in code. */
-export const AnyObject = (description: string, more: { default?: JsonObject } = {}) =>
-  Type.Unsafe<JsonObject>({ type: 'object', description, ...more });
+export const AnyObject = (description: string, options: { default?: JsonObject } = {}) =>
+  Type.Unsafe<JsonObject>({ type: 'object', description, ...options });
 
 export const Warning = Type.Object(
   {
@@ -124,7 +124,8 @@ export const CidrAllow = Type.Array(
   }),
   {
     maxItems: 20,
-    description: 'Address ranges that the credential may be used from. If the list is empty, the credential may be used from any address.',
+    description:
+      'Address ranges that the credential may be used from. If the list is empty, the credential may be used from any address.',
     default: [],
   },
 );

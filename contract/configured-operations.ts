@@ -303,7 +303,12 @@ export const ConfiguredOperation = Type.Object(
     revision: Type.Integer({
       description: 'Increases with every change of the content. The `ETag` is this number in double quotes.',
     }),
-    publishedRevision: Type.Optional(Type.Integer({ description: 'The revision that agents call. If the operation is not published now, the revision that was published last.' })),
+    publishedRevision: Type.Optional(
+      Type.Integer({
+        description:
+          'The revision that agents call. If the operation is not published now, the revision that was published last.',
+      }),
+    ),
     digest: Type.String({
       description: '`sha256:` followed by the digest of everything except `price` and `examples`.',
     }),

@@ -92,7 +92,11 @@ const Patterns = Type.Array(
     pattern: '^([a-z0-9][a-z0-9._-]{0,127}|([a-z0-9][a-z0-9._-]{0,126})?\\*)$',
     description: 'A key, or a prefix of keys followed by `*`.',
   }),
-  { minItems: 1, maxItems: PATTERNS_MAX, description: 'Keys of the items, or prefixes of keys, for example `address.*`.' },
+  {
+    minItems: 1,
+    maxItems: PATTERNS_MAX,
+    description: 'Keys of the items, or prefixes of keys, for example `address.*`.',
+  },
 );
 
 const Access = Type.Enum(['read', 'write'], { description: '`write` allows both reading and writing.' });

@@ -180,7 +180,12 @@ export const StartConsumerSession = Type.Object({
     pattern: '^[A-Za-z0-9_-]{43}$',
     description: 'SHA-256 of the code verifier in base64url (PKCE, S256).',
   }),
-  state: Type.Optional(Type.String({ maxLength: 512, description: 'Any value that you choose. It is returned unchanged, together with the code.' })),
+  state: Type.Optional(
+    Type.String({
+      maxLength: 512,
+      description: 'Any value that you choose. It is returned unchanged, together with the code.',
+    }),
+  ),
   prompt: Type.Optional(
     Type.Enum(['login', 'consent', 'select_account'], {
       description: 'The `prompt` parameter that is sent to an OpenID provider.',
@@ -269,7 +274,11 @@ export const ConsumerTokens = Type.Object(
 export type ConsumerTokens = Static<typeof ConsumerTokens>;
 
 export const EndedConsumerSession = Type.Object(
-  { logoutUrl: Type.String({ description: 'Open this address in the browser to sign the consumer out at the provider.' }) },
+  {
+    logoutUrl: Type.String({
+      description: 'Open this address in the browser to sign the consumer out at the provider.',
+    }),
+  },
   { description: 'The session has ended at this service. It can also be ended at the provider.' },
 );
 export type EndedConsumerSession = Static<typeof EndedConsumerSession>;

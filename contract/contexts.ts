@@ -42,7 +42,9 @@ export const Context = Type.Object(
 export type Context = Static<typeof Context>;
 
 export const CreateContext = Type.Object({
-  projectId: Type.Optional(Type.String({ description: "Id of the application. Must be that of the agent key, which is the default." })),
+  projectId: Type.Optional(
+    Type.String({ description: 'Id of the application. Must be that of the agent key, which is the default.' }),
+  ),
   name: Type.Optional(ContextName),
 });
 export type CreateContext = Static<typeof CreateContext>;

@@ -41,7 +41,8 @@ export const Download = Type.Object(
     createdAt: Time('When the download began.'),
     downloadUrl: Type.String({
       format: 'uri',
-      description: 'Signed link to the content. It works without a key, for 6 hours or until the download is deleted, whichever comes first.',
+      description:
+        'Signed link to the content. It works without a key, for 6 hours or until the download is deleted, whichever comes first.',
     }),
     downloadUrlExpiresAt: Time('When the link expires. Every response has a new link.'),
   },

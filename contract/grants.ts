@@ -32,7 +32,8 @@ export const Grant = Type.Object(
     ),
     effect: Type.Optional(
       Type.Enum(['read'], {
-        description: 'The grant applies only while the operation has the effect `read`, which means that it changes nothing.',
+        description:
+          'The grant applies only while the operation has the effect `read`, which means that it changes nothing.',
       }),
     ),
     input: Type.Optional(

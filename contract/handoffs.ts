@@ -78,7 +78,10 @@ export const HandoffTerms = Type.Object(
           }),
           Type.Object(
             { endUser: EndUser },
-            { additionalProperties: false, description: 'This end user can claim the hand-off, on the page at `claimUrl` in the response.' },
+            {
+              additionalProperties: false,
+              description: 'This end user can claim the hand-off, on the page at `claimUrl` in the response.',
+            },
           ),
         ],
         { default: ['members'], description: 'Who can claim the hand-off.' },
@@ -113,7 +116,8 @@ export const HandoffTerms = Type.Object(
     extendSession: Type.Optional(
       Type.Boolean({
         default: false,
-        description: 'Extend the session if it would end before the hand-off expires, as far as the limits of the application allow.',
+        description:
+          'Extend the session if it would end before the hand-off expires, as far as the limits of the application allow.',
       }),
     ),
   },
@@ -127,7 +131,7 @@ export const RequestHandoff = Type.Object(
 );
 export type RequestHandoff = Static<typeof RequestHandoff>;
 
-const Who = Type.Object(
+const HandoffActor = Type.Object(
   {
     kind: Type.Enum(['agent_key', 'account', 'client', 'link', 'consumer', 'viewer'], {
       description:
@@ -165,8 +169,8 @@ export const Handoff = Type.Object(
     ),
     leaseSeconds: Type.Integer({ description: 'Length of a lease, in seconds.' }),
     fence: Type.Integer({ description: 'Increases each time control of the session changes.' }),
-    requestedBy: Who,
-    holder: Type.Optional(Who),
+    requestedBy: HandoffActor,
+    holder: Type.Optional(HandoffActor),
     createdAt: Time('When the hand-off was requested.'),
     expiresAt: Time('When the hand-off stops waiting for a person.'),
     claimedAt: Type.Optional(Time('When the person who has control, or had it last, took control.')),
@@ -229,7 +233,9 @@ export const ClaimedHandoff = Type.Object(
     leaseToken: Type.String({ description: 'Credential of the person in control, `bhl_…`. Shown once.' }),
     fence: Type.Integer({ description: 'Fence of this lease.' }),
     leaseExpiresAt: Time('When control ends unless it is renewed.'),
-    liveViewUrl: Type.String({ description: 'Address of the live view, with control of the browser. It works until the lease ends.' }),
+    liveViewUrl: Type.String({
+      description: 'Address of the live view, with control of the browser. It works until the lease ends.',
+    }),
     instructions: Type.String({ description: 'What the person is asked to do.' }),
     allowedOrigins: Type.Optional(Type.Array(Type.String(), { description: 'Origins that may be opened.' })),
   },

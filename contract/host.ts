@@ -40,7 +40,10 @@ export const Host = Type.Object(
     }),
     checks: Type.Array(Check, { description: 'The same checks as in `/readyz` of the operator’s listener.' }),
   },
-  { description: 'The machine and the server process: their current state, and their resource use over the last few hours.' },
+  {
+    description:
+      'The machine and the server process: their current state, and their resource use over the last few hours.',
+  },
 );
 export type Host = Static<typeof Host>;
 

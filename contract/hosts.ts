@@ -21,7 +21,8 @@ export const ListedHost = Type.Object(
     version: Type.Optional(Type.String({ description: 'Version of Berth.' })),
     url: Type.Optional(Type.String({ description: 'Address at which the other hosts reach this host.' })),
     slots: Type.Integer({
-      description: 'Maximum number of concurrent sessions on the host. If 0, the host only passes requests on to other hosts.',
+      description:
+        'Maximum number of concurrent sessions on the host. If 0, the host only passes requests on to other hosts.',
     }),
     used: Type.Integer({ description: 'Sessions on the host that have not ended.' }),
     startedAt: Time('When the host was started.'),

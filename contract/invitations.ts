@@ -43,7 +43,9 @@ export type IssuedInvitation = Static<typeof IssuedInvitation>;
 
 export const CreateInvitation = Type.Object({
   email: Email('E-mail address of the person. Compared without regard to case.'),
-  role: Type.Enum([...ROLES], { description: 'Role that the invited person gets. It cannot be higher than your own role.' }),
+  role: Type.Enum([...ROLES], {
+    description: 'Role that the invited person gets. It cannot be higher than your own role.',
+  }),
   expiresIn: Type.Optional(
     Type.Integer({
       minimum: 3600,

@@ -40,7 +40,9 @@ export const AgentOperation = Type.Object(
     title: Type.String(),
     description: Type.String(),
     revision: Type.Integer({ description: 'The revision that a call executes.' }),
-    digest: Type.String({ description: '`sha256:` followed by the digest of the definition of the operation, as in receipts.' }),
+    digest: Type.String({
+      description: '`sha256:` followed by the digest of the definition of the operation, as in receipts.',
+    }),
     effect: Effect,
     inputSchema: AnyObject('JSON Schema (2020-12) of the input.'),
     outputSchema: AnyObject('JSON Schema (2020-12) of the output.'),
@@ -153,7 +155,8 @@ export const InvocationError = Type.Object(
     message: Type.String(),
     retryable: Type.Boolean({ description: 'Whether another call may succeed.' }),
     phase: Type.Enum(['before', 'during', 'after'], {
-      description: 'When the call failed. `before`: its effect had not started. `during`: its effect may have happened. `after`: its effect has happened.',
+      description:
+        'When the call failed. `before`: its effect had not started. `during`: its effect may have happened. `after`: its effect has happened.',
     }),
     details: Type.Optional(AnyObject('Machine-readable details.')),
   },
@@ -202,7 +205,9 @@ export const Invocation = Type.Object(
           browserSeconds: Type.Number({
             description: 'Duration of the session that was created for the call, in seconds, rounded up.',
           }),
-          egressBytes: Type.Integer({ description: 'Number of bytes that this session sent to and received from the network.' }),
+          egressBytes: Type.Integer({
+            description: 'Number of bytes that this session sent to and received from the network.',
+          }),
         }),
       },
       { description: 'What the call used.' },
@@ -226,7 +231,11 @@ export type Invocation = Static<typeof Invocation>;
 
 export const InvocationQuery = Type.Object({
   wait: Type.Optional(
-    Type.Integer({ minimum: 0, maximum: INVOKE_WAIT_SECONDS_MAX, description: 'Seconds to wait for the invocation to end.' }),
+    Type.Integer({
+      minimum: 0,
+      maximum: INVOKE_WAIT_SECONDS_MAX,
+      description: 'Seconds to wait for the invocation to end.',
+    }),
   ),
 });
 

@@ -16,7 +16,7 @@ const ShortText = Type.String({ maxLength: 64 });
 
 const message = <const Name extends string, T extends Record<string, TSchema>>(type: Name, members: T) =>
   Type.Object({ type: Type.Literal(type), ...members }, { additionalProperties: false });
-const driving = <const Name extends string, T extends Record<string, TSchema>>(type: Name, members: T) =>
+const driveMessage = <const Name extends string, T extends Record<string, TSchema>>(type: Name, members: T) =>
   message(type, { fence: Fence, page: Page, ...members });
 
 /** Messages that any viewer may send. */
@@ -31,7 +31,7 @@ export const WatchMessage = Type.Union([
 
 /** Messages that only the viewer in control may send. Each contains the fence under which the viewer has control. */
 export const DriveMessage = Type.Union([
-  driving('mouse', {
+  driveMessage('mouse', {
     action: Type.Enum(['move', 'down', 'up']),
     x: Coordinate,
     y: Coordinate,
@@ -40,13 +40,13 @@ export const DriveMessage = Type.Union([
     clicks: Type.Integer({ minimum: 0, maximum: 3 }),
     modifiers: Modifiers,
   }),
-  driving('wheel', { x: Coordinate, y: Coordinate, deltaX: Coordinate, deltaY: Coordinate, modifiers: Modifiers }),
-  driving('touch', {
+  driveMessage('wheel', { x: Coordinate, y: Coordinate, deltaX: Coordinate, deltaY: Coordinate, modifiers: Modifiers }),
+  driveMessage('touch', {
     action: Type.Enum(['start', 'move', 'end', 'cancel']),
     points: Type.Array(Type.Object({ id: Type.Integer(), x: Coordinate, y: Coordinate }), { maxItems: 10 }),
     modifiers: Modifiers,
   }),
-  driving('key', {
+  driveMessage('key', {
     action: Type.Enum(['down', 'up']),
     key: ShortText,
     code: ShortText,
@@ -63,16 +63,16 @@ export const DriveMessage = Type.Union([
    * Text that is entered without key events: pasted or dictated text, text from an on-screen keyboard, or a finished
    * IME composition.
    */
-  driving('text', { text: Text }),
-  driving('compose', { text: Text, start: Type.Integer({ minimum: 0 }), end: Type.Integer({ minimum: 0 }) }),
-  driving('copy', { cut: Type.Boolean() }),
-  driving('navigate', { url: Type.String({ minLength: 1, maxLength: 8192 }) }),
-  driving('history', { action: Type.Enum(['back', 'forward', 'reload', 'stop']) }),
-  driving('dialog', { accept: Type.Boolean(), text: Text }),
-  driving('choose', { options: Type.Array(Type.Integer({ minimum: 0 }), { maxItems: 10_000 }) }),
-  driving('files', { names: Type.Array(Type.String({ minLength: 1, maxLength: 255 }), { maxItems: 1000 }) }),
-  driving('front', {}),
-  driving('close', {}),
+  driveMessage('text', { text: Text }),
+  driveMessage('compose', { text: Text, start: Type.Integer({ minimum: 0 }), end: Type.Integer({ minimum: 0 }) }),
+  driveMessage('copy', { cut: Type.Boolean() }),
+  driveMessage('navigate', { url: Type.String({ minLength: 1, maxLength: 8192 }) }),
+  driveMessage('history', { action: Type.Enum(['back', 'forward', 'reload', 'stop']) }),
+  driveMessage('dialog', { accept: Type.Boolean(), text: Text }),
+  driveMessage('choose', { options: Type.Array(Type.Integer({ minimum: 0 }), { maxItems: 10_000 }) }),
+  driveMessage('files', { names: Type.Array(Type.String({ minLength: 1, maxLength: 255 }), { maxItems: 1000 }) }),
+  driveMessage('front', {}),
+  driveMessage('close', {}),
   message('newTab', { fence: Fence }),
 ]);
 

@@ -14,7 +14,8 @@ export const DebugQuery = Type.Object({
   ),
   readOnly: Type.Optional(
     Type.Enum(['true', 'false'], {
-      description: 'With `true`, the addresses permit watching only, even if somebody edits them, and `wsUrl` is absent.',
+      description:
+        'With `true`, the addresses permit watching only, even if somebody edits them, and `wsUrl` is absent.',
     }),
   ),
 });

@@ -70,7 +70,8 @@ export const SessionLogsQuery = Type.Object({
     Type.Integer({
       minimum: NO_PAGE,
       maximum: 2 ** 31 - 1,
-      description: 'Return only entries of the page with this number. Use -1 for entries that belong to no page. Ignored for a HAR file.',
+      description:
+        'Return only entries of the page with this number. Use -1 for entries that belong to no page. Ignored for a HAR file.',
     }),
   ),
   from: Type.Optional(Time('Return only entries of this time or later. Ignored for a HAR file.')),

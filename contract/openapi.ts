@@ -11,7 +11,7 @@ import { Extension } from './extensions.ts';
 import { Host, HostSample } from './host.ts';
 import { BrowserLimits, Limits, ReplaceLimits } from './limits.ts';
 import { OAuthError } from './oauth.ts';
-import { type Answer, type Operation, TAGS, type Upload } from './operation.ts';
+import { type Operation, type ResponseSpec, TAGS, type Upload } from './operation.ts';
 import {
   errorsOf,
   isRepeatable,
@@ -92,9 +92,9 @@ const SECURITY: Readonly<Record<Operation['credential'], JsonValue>> = {
   connect: [{ signingKey: [] }, { agentKey: [] }, { agentKeyHeader: [] }],
 };
 
-const header = (description: string, more: JsonMap = {}): JsonMap => ({
+const header = (description: string, options: JsonMap = {}): JsonMap => ({
   description,
-  ...more,
+  ...options,
   schema: { type: 'string' },
 });
 
@@ -204,7 +204,7 @@ function describe(id: OperationId, mount: 'native' | 'compat'): JsonMap {
     ...(parameters.length > 0 ? { parameters } : {}),
     ...(it.body ? { requestBody: requestBody(it.body, it) } : {}),
     ...(it.upload ? { requestBody: fileBody(it.upload) } : {}),
-    responses: { ...answers(id), ...failures(id) },
+    responses: { ...responsesOf(id), ...failures(id) },
     ...(it.isWrite ? { 'x-write': true } : {}),
   };
 }
@@ -250,14 +250,18 @@ function parametersOf(place: Place, schema: TSchema | undefined): JsonMap[] {
 /** Converts a header name to the usual capitalisation: `if-match` becomes `If-Match`. */
 export const headerName = (name: string): string => name.replace(/(^|-)[a-z]/g, letter => letter.toUpperCase());
 
-function answers(id: OperationId): JsonMap {
+function responsesOf(id: OperationId): JsonMap {
   return Object.fromEntries(
-    Object.entries(operation(id).responses).map(([status, answer]) => [
+    Object.entries(operation(id).responses).map(([status, spec]) => [
       status,
       {
-        description: answer.description,
-        headers: { ...REQUEST_ID, ...described(answer.headers ?? {}), ...described(requestHandlingHeaders(id)) },
-        ...content(id, answer),
+        description: spec.description,
+        headers: {
+          ...REQUEST_ID,
+          ...describedResponses(spec.headers ?? {}),
+          ...describedResponses(requestHandlingHeaders(id)),
+        },
+        ...content(id, spec),
       },
     ]),
   );
@@ -265,7 +269,7 @@ function answers(id: OperationId): JsonMap {
 
 function content(
   id: OperationId,
-  { schema, contentType, mayBeFile, alternativeTypes = {}, streamDescription }: Answer,
+  { schema, contentType, mayBeFile, alternativeTypes = {}, streamDescription }: ResponseSpec,
 ): JsonMap {
   const text = (type: string): JsonMap => ({ [type]: { schema: { type: 'string' } } });
   const types: JsonMap = {
@@ -308,9 +312,9 @@ function requestHandlingHeaders(id: OperationId): Readonly<Record<string, string
   };
 }
 
-const described = (named: Readonly<Record<string, string>>): JsonMap =>
+const describedResponses = (descriptions: Readonly<Record<string, string>>): JsonMap =>
   Object.fromEntries(
-    Object.entries(named).map(([name, description]) => [name, { description, schema: { type: 'string' } }]),
+    Object.entries(descriptions).map(([name, description]) => [name, { description, schema: { type: 'string' } }]),
   );
 
 function failureSchema(id: OperationId, codes: readonly ErrorCode[]) {
@@ -347,7 +351,7 @@ function failureHeaders(id: OperationId, status: number, codes: readonly ErrorCo
   const hasRetryAfter = codes.some(code => catalogueEntry(code).retryAfterSeconds !== undefined);
   return {
     ...REQUEST_ID,
-    ...described(requestHandlingHeaders(id)),
+    ...describedResponses(requestHandlingHeaders(id)),
     ...(operation(id).isWrite ? common('x-should-retry') : {}),
     ...(status === 401 ? common('www-authenticate') : {}),
     ...(status === 416 ? common('content-range') : {}),

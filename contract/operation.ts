@@ -63,7 +63,7 @@ export const TAGS = {
 } as const;
 export type Tag = keyof typeof TAGS;
 
-export interface Answer {
+export interface ResponseSpec {
   readonly description: string;
   readonly schema?: TSchema;
   /** Default: JSON. */
@@ -132,6 +132,6 @@ export interface Operation {
   readonly mayWait?: boolean;
   /** Fields of the response that are not stored, so the response to a repeated request does not contain them. */
   readonly secretFields?: readonly string[];
-  readonly responses: Readonly<Record<number, Answer>>;
+  readonly responses: Readonly<Record<number, ResponseSpec>>;
   readonly errors: readonly ErrorCode[];
 }

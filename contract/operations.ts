@@ -102,7 +102,7 @@ type Part<
   : undefined;
 
 /** The parts of a validated request. */
-export interface Asked<Id extends OperationId> {
+export interface OperationInput<Id extends OperationId> {
   readonly params: Part<Id, 'params'>;
   readonly query: Part<Id, 'query'>;
   readonly headers: Part<Id, 'headers'>;
@@ -148,7 +148,8 @@ export function errorsOf(id: OperationId): readonly ErrorCode[] {
   if (operation(id).allowsRegisteredOrigins) codes.add('origin_not_allowed');
   if (operation(id).stepUp) codes.add('insufficient_user_authentication');
   if (scopes || credential === 'connect') codes.add('permission_denied');
-  const isPassedOn = id in OWNER_SUBJECTS || PLACED.has(id) || id in BODY_SUBJECTS || credential === 'connect';
+  const isPassedOn =
+    id in OWNER_SUBJECTS || PLACED_OPERATIONS.has(id) || id in BODY_SUBJECTS || credential === 'connect';
   if (isPassedOn) codes.add('host_unreachable');
   codes.add('internal');
   return [...codes].sort((a, b) => ERRORS[a].status - ERRORS[b].status || a.localeCompare(b));
@@ -196,7 +197,7 @@ export const BODY_SUBJECTS: { readonly [Id in OperationId]?: 'session' | 'handof
 };
 
 /** Operations that start a browser. A host with a free slot handles them. */
-export const PLACED: ReadonlySet<OperationId> = new Set([
+export const PLACED_OPERATIONS: ReadonlySet<OperationId> = new Set([
   'createSession',
   'startSession',
   'callMcp',

@@ -36,7 +36,11 @@ export const Replay = Type.Object(
     endTimeMs: Milliseconds(
       'When the replay ends, in milliseconds after the first page appeared. While the session is running, the end of the part that is already stored.',
     ),
-    gaps: Type.Optional(Type.Array(Gap, { description: 'Periods that were not recorded, with times on the scale of `startTimeMs` and `endTimeMs`.' })),
+    gaps: Type.Optional(
+      Type.Array(Gap, {
+        description: 'Periods that were not recorded, with times on the scale of `startTimeMs` and `endTimeMs`.',
+      }),
+    ),
   },
   { description: 'The replay of one page.' },
 );

@@ -41,6 +41,6 @@ export const REQUIRED_ROLE = {
 } as const satisfies Readonly<Record<string, Role>>;
 export type Right = keyof typeof REQUIRED_ROLE;
 
-export const isAtLeast = (role: Role, least: Role): boolean => ROLES.indexOf(role) >= ROLES.indexOf(least);
+export const isAtLeast = (role: Role, minRole: Role): boolean => ROLES.indexOf(role) >= ROLES.indexOf(minRole);
 
 export const hasRight = (role: Role, right: Right): boolean => isAtLeast(role, REQUIRED_ROLE[right]);

@@ -243,7 +243,9 @@ const ExternalProxy = Type.Object({
       '`http://host:port`, `https://host:port` or `socks5://host:port`. The proxy resolves host names. Its connection is tested before the browser starts.',
   }),
   username: Type.Optional(Type.String({ maxLength: 1024 })),
-  password: Type.Optional(Type.String({ maxLength: 1024, description: 'Password for the proxy. Never returned, logged or recorded.' })),
+  password: Type.Optional(
+    Type.String({ maxLength: 1024, description: 'Password for the proxy. Never returned, logged or recorded.' }),
+  ),
   domainPattern: DomainPattern,
 });
 
@@ -402,13 +404,16 @@ export const BrowserSettings = Type.Object(
 
 export const CreateSession = Type.Object(
   {
-    projectId: Type.Optional(Type.String({ description: "Id of the application. Must be that of the agent key, which is the default." })),
+    projectId: Type.Optional(
+      Type.String({ description: 'Id of the application. Must be that of the agent key, which is the default.' }),
+    ),
     timeout: Type.Optional(
       Type.Integer({
         minimum: TIMEOUT_MIN_SECONDS,
         maximum: TIMEOUT_MAX_SECONDS,
         default: TIMEOUT_DEFAULT_SECONDS,
-        description: 'Time limit of the session in seconds, counted from its creation. It applies whether or not a client is connected.',
+        description:
+          'Time limit of the session in seconds, counted from its creation. It applies whether or not a client is connected.',
       }),
     ),
     keepAlive: Type.Optional(
@@ -521,7 +526,9 @@ export type SessionQuery = Static<typeof SessionQuery>;
 
 export const UpdateSession = Type.Object(
   {
-    projectId: Type.Optional(Type.String({ description: "Id of the application. Must be that of the agent key, which is the default." })),
+    projectId: Type.Optional(
+      Type.String({ description: 'Id of the application. Must be that of the agent key, which is the default.' }),
+    ),
     status: Type.Optional(
       Type.Enum(['REQUEST_RELEASE'], {
         description: 'Ends the session. The response is sent once the browser is closed.',

@@ -146,7 +146,9 @@ export const CurrentAccount = Type.Object(
           id: Uuid('Id of this session.'),
           acr: Type.Enum([...ACRS], { description: 'How strongly you last proved your identity.' }),
           authTime: Time('When you last proved your identity.'),
-          strongestAcr: Type.Enum([...ACRS], { description: 'The strongest proof of identity that the account is able to give.' }),
+          strongestAcr: Type.Enum([...ACRS], {
+            description: 'The strongest proof of identity that the account is able to give.',
+          }),
         },
         { description: 'The session of a person who signed in. Absent for tokens.' },
       ),

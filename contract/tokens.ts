@@ -78,7 +78,8 @@ export const Token = Type.Object(
       }),
     ),
     cidrAllow: Type.Array(Type.String(), {
-      description: 'Address ranges that the token may be used from. If the list is empty, the token may be used from any address.',
+      description:
+        'Address ranges that the token may be used from. If the list is empty, the token may be used from any address.',
     }),
     status: CredentialStatus,
     createdAt: Time('When the token was issued.'),

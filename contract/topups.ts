@@ -120,7 +120,10 @@ export const AutoTopUp = Type.Object(
   {
     applicationId: Uuid('Id of the application.'),
     enabled: Type.Boolean(),
-    threshold: Type.Integer({ minimum: 0, description: 'Credit is bought when the balance falls below this number of micro-credits.' }),
+    threshold: Type.Integer({
+      minimum: 0,
+      description: 'Credit is bought when the balance falls below this number of micro-credits.',
+    }),
     packId: PackId,
     monthlyCap: Type.Integer({ minimum: 0, description: 'Maximum amount that is paid in a month.' }),
   },

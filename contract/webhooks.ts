@@ -45,7 +45,9 @@ export const Webhook = Type.Object(
     applicationId: Uuid('Id of the application.'),
     name: Type.String({ description: 'Name of the webhook.' }),
     url: Type.String({ description: 'Where messages are sent.' }),
-    eventTypes: Type.Array(Type.String(), { description: 'Types of events that are sent. If the list is empty, events of all types are sent.' }),
+    eventTypes: Type.Array(Type.String(), {
+      description: 'Types of events that are sent. If the list is empty, events of all types are sent.',
+    }),
     status: Enabled,
     disabledReason: Type.Optional(
       Type.Enum([...DISABLED_REASONS], {

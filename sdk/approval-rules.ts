@@ -121,8 +121,8 @@ function objectIn(bytes: Bytes): Readonly<Record<string, unknown>> {
 
 function isKey(key: object): boolean {
   const members = new Map<string, unknown>(Object.entries(key));
-  const needed = MEMBERS[String(members.get('kty'))];
-  return needed?.every(name => typeof members.get(name) === 'string') ?? false;
+  const requiredMembers = MEMBERS[String(members.get('kty'))];
+  return requiredMembers?.every(name => typeof members.get(name) === 'string') ?? false;
 }
 
 /**

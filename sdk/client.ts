@@ -35,15 +35,15 @@ export function berthClient(options: BerthOptions = {}): Berth {
 
 const authorize = (credentials: Readonly<Record<'key' | 'token', string | undefined>>): Middleware => ({
   onRequest({ request, schemaPath }) {
-    const taken = CREDENTIALS.find(({ prefix }) => schemaPath.startsWith(prefix));
-    if (!taken || request.headers.has('authorization')) return undefined;
-    const credential = credentials[taken.kind];
+    const credentialKind = CREDENTIALS.find(({ prefix }) => schemaPath.startsWith(prefix));
+    if (!credentialKind || request.headers.has('authorization')) return undefined;
+    const credential = credentials[credentialKind.kind];
     if (!credential)
       throw new BerthError({
         code: 'no_credential',
-        message: `${schemaPath} requires ${taken.name}, but none is set.`,
-        advice: `Set ${taken.variable}, or pass \`${taken.kind}\` to berthClient.`,
-        details: { credential: taken.kind },
+        message: `${schemaPath} requires ${credentialKind.name}, but none is set.`,
+        advice: `Set ${credentialKind.variable}, or pass \`${credentialKind.kind}\` to berthClient.`,
+        details: { credential: credentialKind.kind },
       });
     request.headers.set('authorization', `Bearer ${credential}`);
     return request;

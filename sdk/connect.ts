@@ -6,7 +6,7 @@ import { dataOf } from './data-of.ts';
 import type { components } from './generated/api.ts';
 import type { Session } from './wait-for.ts';
 
-export interface Connected<Browser> extends AsyncDisposable {
+export interface ConnectedBrowser<Browser> extends AsyncDisposable {
   readonly browser: Browser;
   readonly session: Session;
   /** Ends the session, which disconnects the browser. Calling it again has no effect. */
@@ -22,9 +22,9 @@ export async function connect<Browser>(
   berth: Berth,
   open: (connectUrl: string, session: Session) => Browser | Promise<Browser>,
   body: components['schemas']['CreateSession'] = {},
-): Promise<Connected<Browser>> {
+): Promise<ConnectedBrowser<Browser>> {
   const session = await dataOf(berth.POST('/v1/browsers/sessions', { body }));
-  const release = once(() => releaseSession(berth, session.id));
+  const release = onlyOnce(() => releaseSession(berth, session.id));
   try {
     const browser = await open(connectUrlOf(session), session);
     return { browser, session, release, [Symbol.asyncDispose]: release };
@@ -52,7 +52,7 @@ async function releaseSession(berth: Berth, id: string): Promise<void> {
   }
 }
 
-function once(work: () => Promise<void>): () => Promise<void> {
+function onlyOnce(work: () => Promise<void>): () => Promise<void> {
   let done: Promise<void> | undefined;
   return () => {
     done ??= work();

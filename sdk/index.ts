@@ -2,7 +2,7 @@
 // otherwise have to write.
 export { BerthError } from './berth-error.ts';
 export { type Berth, type BerthOptions, berthClient } from './client.ts';
-export { type Connected, connect } from './connect.ts';
+export { type ConnectedBrowser as Connected, connect } from './connect.ts';
 export { dataOf } from './data-of.ts';
 export type { components, paths } from './generated/api.ts';
 export { paginate } from './paginate.ts';

@@ -131,8 +131,9 @@ export function* receiptRules(receipt: string, options: VerifyReceiptOptions): R
     throw new ReceiptInvalid(`it was issued for the application ${claims.aud}, not for ${audience}`);
   const { inputDigest, outputDigest, createdAt, startedAt = createdAt, endedAt } = claims.berth;
   if (!(createdAt <= startedAt && startedAt <= endedAt)) throw new ReceiptInvalid('its timestamps are out of order');
-  const late = claims.berth.session?.handoffs?.find(({ from, to = from }) => to < from || endedAt < from);
-  if (late) throw new ReceiptInvalid(`the timestamps of its hand-off ${late.id} are out of order`);
+  const misorderedHandoff = claims.berth.session?.handoffs?.find(({ from, to = from }) => to < from || endedAt < from);
+  if (misorderedHandoff)
+    throw new ReceiptInvalid(`the timestamps of its hand-off ${misorderedHandoff.id} are out of order`);
   yield* approvalRules(claims, options);
   if (input !== undefined && (yield* digestOf(input)) !== inputDigest)
     throw new ReceiptInvalid('the input does not match the receipt');
@@ -146,8 +147,8 @@ function* approvalRules({ iss, berth }: ReceiptClaims, { action: content }: Veri
   if (content !== undefined && (!action || (yield* digestOf(content)) !== action.digest))
     throw new ReceiptInvalid('the Action does not match the receipt');
   if (!action) return;
-  const late = timingProblem(action, createdAt);
-  if (late !== undefined) throw new ReceiptInvalid(late);
+  const timingError = timingProblem(action, createdAt);
+  if (timingError !== undefined) throw new ReceiptInvalid(timingError);
   const signed = signedByPasskey(action, iss);
   if (typeof signed === 'string') throw new ReceiptInvalid(signed);
   if (!signed) return;
@@ -207,9 +208,9 @@ const isMap = (value: unknown): value is JsonMap =>
 
 function claimsIn(payload: JsonMap): ReceiptClaims {
   const { iss, aud, sub, jti, iat, berth } = payload;
-  const texts = [iss, aud, sub, jti];
+  const stringClaims = [iss, aud, sub, jti];
   const isReceipt =
-    texts.every(text => typeof text === 'string') && typeof iat === 'number' && isMap(berth) && berth.v === 1;
+    stringClaims.every(text => typeof text === 'string') && typeof iat === 'number' && isMap(berth) && berth.v === 1;
   if (
     !isReceipt ||
     !isMap(berth.operation) ||

@@ -72,8 +72,8 @@ for (const [where, verified] of Object.entries(VERIFIERS))
     const cases: Readonly<Record<string, readonly [receipt: string, message: RegExp]>> = {
       'no algorithm': [signed(CLAIMS, { alg: 'none' }), /algorithm is none/],
       'an HMAC algorithm': [signed(CLAIMS, { alg: 'HS256' }), /algorithm is HS256/],
-      'a key in its header': [signed(CLAIMS, { jwk: own.jwk }), /header has jwk/],
-      'critical extensions': [signed(CLAIMS, { crit: ['exp'] }), /header has crit/],
+      'a key in its header': [signed(CLAIMS, { jwk: own.jwk }), /header contains jwk/],
+      'critical extensions': [signed(CLAIMS, { crit: ['exp'] }), /header contains crit/],
       'another type': [signed(CLAIMS, { typ: 'JWT' }), /type is not/],
       'an unknown key id': [signed(CLAIMS, { kid: other.jwk.kid }, other.privateKey), /not in the key set/],
       'the signature of another key': [signed(CLAIMS, {}, other.privateKey), /signature is not valid/],

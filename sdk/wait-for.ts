@@ -25,8 +25,8 @@ export async function waitFor(
   { timeoutMs = TIMEOUT_MS, signal }: WaitOptions = {},
 ): Promise<Session> {
   const wanted = [status].flat();
-  const within = AbortSignal.timeout(timeoutMs);
-  const abortSignal = signal ? AbortSignal.any([signal, within]) : within;
+  const timeoutSignal = AbortSignal.timeout(timeoutMs);
+  const abortSignal = signal ? AbortSignal.any([signal, timeoutSignal]) : timeoutSignal;
   let last: SessionStatus | undefined;
   try {
     for (;;) {
@@ -39,7 +39,7 @@ export async function waitFor(
       await sleep(POLL_MS, undefined, { signal: abortSignal });
     }
   } catch (error) {
-    if (!within.aborted || signal?.aborted) throw error;
+    if (!timeoutSignal.aborted || signal?.aborted) throw error;
     throw new BerthError({
       code: 'wait_timeout',
       message: `Session ${id} was not ${wanted.join(' or ')} within ${timeoutMs} ms; its status is ${last ?? 'not known'}.`,
@@ -48,10 +48,10 @@ export async function waitFor(
   }
 }
 
-const unexpectedEnd = ({ id, status, endReason }: Session, wanted: readonly SessionStatus[]): BerthError =>
+const unexpectedEnd = ({ id, status, endReason }: Session, expectedStatuses: readonly SessionStatus[]): BerthError =>
   new BerthError({
     code: 'wrong_end',
-    message: `Session ${id} ended with the status ${status} (${endReason ?? 'no reason'}), so it will not be ${wanted.join(' or ')}.`,
+    message: `Session ${id} ended with the status ${status} (${endReason ?? 'no reason'}), so it will not be ${expectedStatuses.join(' or ')}.`,
     advice: 'Read the events of the session to see who ended it and why.',
     details: { status, endReason },
   });

@@ -51,7 +51,7 @@ export async function backup(env: Environment, target: string, clock: Clock = sy
     try {
       const removedMeanwhile = await copyAll(config, base, writer, scope);
       const head = { ...manifestHead(config, base, clock), owner };
-      return { path, ...(await writer.finish(head)), removedMeanwhile, notCopied: elsewhere(config) };
+      return { path, ...(await writer.finish(head)), removedMeanwhile, notCopied: notBackedUp(config) };
     } catch (error) {
       await writer.abandon();
       throw error;
@@ -89,7 +89,7 @@ const manifestHead = (config: Config, base: BaseBackup | undefined, clock: Clock
   files: config.s3 ? 's3' : 'disk',
 });
 
-function elsewhere(config: Config): string[] {
+function notBackedUp(config: Config): string[] {
   return [
     ...(config.databaseUrl
       ? [
@@ -112,14 +112,16 @@ async function copyAll(
 ): Promise<number> {
   const hold = await createHold(dataDir, scope);
   if (base) await copyCluster(base, writer);
-  const early = new Set<string>();
-  for (const folder of LINKED_FOLDERS) for (const path of await linkFolder(dataDir, hold, folder)) early.add(path);
+  const linkedAtStart = new Set<string>();
+  for (const folder of LINKED_FOLDERS)
+    for (const path of await linkFolder(dataDir, hold, folder)) linkedAtStart.add(path);
   // The copied heads of the seals may be older than the database, but never newer. The master key must be the one that
   // the rows were sealed with.
   const small = await identityOf(dataDir);
   if (base) await finishCluster(base, writer);
   if ((await identityOf(dataDir)).get('master-key') !== small.get('master-key')) throw masterKeyReplaced();
-  for (const folder of LINKED_FOLDERS) for (const path of await linkFolder(dataDir, hold, folder)) early.delete(path);
+  for (const folder of LINKED_FOLDERS)
+    for (const path of await linkFolder(dataDir, hold, folder)) linkedAtStart.delete(path);
   for (const folder of LINKED_FOLDERS) await copyTree(writer, hold, dataDir, folder);
   for (const folder of UNMOVED_FOLDERS) await copyTree(writer, dataDir, dataDir, folder);
   for (const [name, text] of small) {
@@ -128,7 +130,7 @@ async function copyAll(
     if (found)
       await writer.add({ path: name, ...found.meta, expectedBytes: bytes.length, compress: false, bytes: [bytes] });
   }
-  return early.size;
+  return linkedAtStart.size;
 }
 
 const masterKeyReplaced = (): Fault =>

@@ -291,13 +291,13 @@ export const processFolder = (sharedDir: string, number: number): string =>
   number === 1 ? sharedDir : join(sharedDir, 'processes', String(number));
 
 /** The settings of one of several processes: its part of the slots and warm browsers, and addresses of its own. */
-function configOfProcess(config: Config, numbered: ProcessPosition): Config {
+function configOfProcess(config: Config, position: ProcessPosition): Config {
   const { sharedDir, slots, warm, operatorListen } = config;
-  const { number, of } = numbered;
-  const part = (whole: number): number => Math.floor(whole / of) + (number <= whole % of ? 1 : 0);
+  const { number, of } = position;
+  const shareOfTotal = (amount: number): number => Math.floor(amount / of) + (number <= amount % of ? 1 : 0);
   const dataDir = processFolder(sharedDir, number);
   const peerUrl = peerUrlOf(config, number) ?? `unix:${join(dataDir, 'peer.sock')}`;
-  const own = { ...config, process: numbered, dataDir, slots: part(slots), warm: part(warm), peerUrl };
+  const own = { ...config, process: position, dataDir, slots: shareOfTotal(slots), warm: shareOfTotal(warm), peerUrl };
   if (!operatorListen || operatorListen.port === 0) return own;
   return { ...own, operatorListen: { ...operatorListen, port: operatorListen.port + number - 1 } };
 }

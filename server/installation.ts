@@ -73,13 +73,13 @@ export function hostIdIn(dataDir: string): HostId | undefined {
 }
 
 function hostOf(dataDir: string, clock: Clock): HostId {
-  const text = keep(join(dataDir, 'host-id'), () => newId<HostId>(clock.now()));
+  const text = readOrCreate(join(dataDir, 'host-id'), () => newId<HostId>(clock.now()));
   if (!isUuid(text)) throw invalidContent(join(dataDir, 'host-id'), 'an id');
   return text as HostId; // Checked by isUuid.
 }
 
 function secretOf(dataDir: string): Secret {
-  const text = keep(join(dataDir, 'secret'), () => randomBytes(SECRET_BYTES).toString('hex'));
+  const text = readOrCreate(join(dataDir, 'secret'), () => randomBytes(SECRET_BYTES).toString('hex'));
   if (text.length < 2 * SECRET_BYTES) throw invalidContent(join(dataDir, 'secret'), 'a secret');
   return new Secret(text);
 }
@@ -88,11 +88,11 @@ function secretOf(dataDir: string): Secret {
  * Returns the content of the file, which is created if it is missing. Two processes that create it at the same time get
  * the same content.
  */
-function keep(file: string, make: () => string): string {
+function readOrCreate(file: string, generate: () => string): string {
   const existing = read(file);
   if (existing !== undefined) return existing;
   const fresh = `${file}.${process.pid}.${randomBytes(4).toString('hex')}`;
-  writeFileSync(fresh, `${make()}\n`, { mode: 0o600, flag: 'wx' });
+  writeFileSync(fresh, `${generate()}\n`, { mode: 0o600, flag: 'wx' });
   giveToFolderOwner(fresh, dirname(file));
   try {
     linkSync(fresh, file);

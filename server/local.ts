@@ -146,8 +146,8 @@ export async function openLocal(env: Environment, log: Log = silentLog, clock: C
       return setUpAddress(config.publicUrl, await newSetUpSecret(store, clock, id));
     },
     credits: application => credits.of(application),
-    grantCredit: async (named, amount, reason) =>
-      grantCredit({ store, audit, clock }, (await findAccount(store, account, named)).id, amount, reason),
+    grantCredit: async (idOrEmail, amount, reason) =>
+      grantCredit({ store, audit, clock }, (await findAccount(store, account, idOrEmail)).id, amount, reason),
     confirmCheckout: (id, reason) => confirmCheckout({ store, audit, clock }, id, reason),
     ...hostVerbs(store),
     listMails: () => store.mails.list(PAGE),
@@ -214,15 +214,16 @@ const commonOptions = (options: CredentialOptions): { name: string; expiresAt?: 
   ...(options.expiresAt ? { expiresAt: options.expiresAt.toISOString() } : {}),
 });
 
-function keyScopes(asked: readonly string[] | undefined): { scopes?: AgentKeyScope[] } {
-  return asked === undefined ? {} : { scopes: chosen(AGENT_KEY_SCOPES, asked) };
+function keyScopes(requested: readonly string[] | undefined): { scopes?: AgentKeyScope[] } {
+  return requested === undefined ? {} : { scopes: choose(AGENT_KEY_SCOPES, requested) };
 }
 
-const tokenScopes = (asked: readonly string[] | undefined): TokenScope[] => chosen(TOKEN_SCOPES, asked ?? TOKEN_SCOPES);
+const tokenScopes = (requested: readonly string[] | undefined): TokenScope[] =>
+  choose(TOKEN_SCOPES, requested ?? TOKEN_SCOPES);
 
-function chosen<Scope extends string>(known: readonly Scope[], asked: readonly string[]): Scope[] {
-  const unknown = asked.filter(scope => !known.some(one => one === scope));
-  if (unknown.length === 0) return known.filter(scope => asked.includes(scope));
+function choose<Scope extends string>(known: readonly Scope[], requested: readonly string[]): Scope[] {
+  const unknown = requested.filter(scope => !known.some(one => one === scope));
+  if (unknown.length === 0) return known.filter(scope => requested.includes(scope));
   throw new Fault('invalid_request', `There is no scope ${unknown.join(', ')}.`, {
     advice: `Choose from ${known.join(', ')}.`,
   });
@@ -244,11 +245,11 @@ async function accountOf(store: Store, email: string): Promise<AccountRow> {
   return found;
 }
 
-async function findAccount(store: Store, first: () => Promise<AccountRow>, named: string): Promise<AccountRow> {
-  if (named === '-') return first();
-  if (!isUuid(named)) return accountOf(store, named);
-  const found = await store.accounts.get(named as AccountId); // Checked by isUuid.
-  if (!found) throw new Fault('not_found', `No account has the id ${named}.`);
+async function findAccount(store: Store, first: () => Promise<AccountRow>, idOrEmail: string): Promise<AccountRow> {
+  if (idOrEmail === '-') return first();
+  if (!isUuid(idOrEmail)) return accountOf(store, idOrEmail);
+  const found = await store.accounts.get(idOrEmail as AccountId); // Checked by isUuid.
+  if (!found) throw new Fault('not_found', `No account has the id ${idOrEmail}.`);
   return found;
 }
 
@@ -258,7 +259,7 @@ async function findApplication(
   account: () => Promise<AccountRow>,
   idOrName: string | undefined,
 ): Promise<ApplicationRow> {
-  if (idOrName !== undefined) return only(await store.applications.find(idOrName), idOrName);
+  if (idOrName !== undefined) return requireSingle(await store.applications.find(idOrName), idOrName);
   const { id } = await account();
   const [first, second] = await store.applications.list(id, { limit: 2 });
   if (first && second)
@@ -268,12 +269,12 @@ async function findApplication(
   return first ?? (await applications.insert(id, { name: 'Default' }));
 }
 
-function only(found: readonly ApplicationRow[], idOrName: string): ApplicationRow {
-  const [first, second] = found;
+function requireSingle(matches: readonly ApplicationRow[], idOrName: string): ApplicationRow {
+  const [first, second] = matches;
   if (first && !second) return first;
   if (!first) throw new Fault('not_found', `No application has the id, slug or name ${idOrName}.`);
   throw new Fault('invalid_request', `Several applications have the name ${idOrName}.`, {
-    advice: `Select one by its id: ${found.map(row => row.id).join(', ')}.`,
+    advice: `Select one by its id: ${matches.map(row => row.id).join(', ')}.`,
   });
 }
 

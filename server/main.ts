@@ -13,7 +13,7 @@ import { openLog } from './pino-log.ts';
 import { removeServerRecord, writeServerRecord } from './server-record.ts';
 import { commandPrefix } from './version.ts';
 import { sendReady } from './wiring/process-messages.ts';
-import { supervise } from './wiring/supervise.ts';
+import { runProcesses } from './wiring/supervise.ts';
 import type { StopSignal } from './wiring/supervised.ts';
 
 const EXIT = { fine: 0, failed: 1, badConfig: 2 } as const;
@@ -36,7 +36,7 @@ export async function serve(env: Environment, clock: Clock = systemClock): Promi
   try {
     if (config.processes > 1 && !config.process) {
       const signal = stopRequested.then(how => (how === 'leave' ? 'SIGTERM' : 'SIGINT') as StopSignal);
-      return await supervise({ config, clock, log, stopRequested: signal });
+      return await runProcesses({ config, clock, log, stopRequested: signal });
     }
     const service = await openService(config, clock, log);
     const { url, operatorUrl } = service;

@@ -1,7 +1,7 @@
 // Prometheus metrics at /metrics, besides those of the HTTP server. Each label has only a few possible values, and none
 // contains an id.
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
-import type { Queued } from './engines/store/rows/queues.ts';
+import type { QueueCounts } from './engines/store/rows/queues.ts';
 import type { SessionRow } from './engines/store/rows/sessions.ts';
 import type { LoopListener } from './kit/loop-watch.ts';
 
@@ -20,7 +20,7 @@ export interface MetricSources {
   waiting(): number;
   unstoredRecordings(): number;
   /** The work that is queued in the database for background tasks. */
-  queued(): Promise<Queued>;
+  queued(): Promise<QueueCounts>;
   /** Jobs that wait for a worker thread. */
   waitingJobs(): number;
 }

@@ -20,7 +20,7 @@ import type { Runtime } from './kit/runtime.ts';
 import type { Closeable } from './kit/scope.ts';
 import type { Secret } from './kit/secret.ts';
 import { type Attributes, parseTraceparent, type RawSpan, type SpanSource } from './kit/trace.ts';
-import { within } from './kit/wait.ts';
+import { withTimeout } from './kit/wait.ts';
 
 const SEND_EVERY_MS = 1_000;
 const SEND_MS = 10_000;
@@ -133,7 +133,7 @@ function logExportErrors(log: Log, clock: Clock): void {
 
 async function closeSoon(provider: TracerProvider, log: Log): Promise<void> {
   try {
-    await within(LAST_SEND_MS, 'the last spans to be sent', () => provider.shutdown());
+    await withTimeout(LAST_SEND_MS, 'the last spans to be sent', () => provider.shutdown());
   } catch (error) {
     log.warn('trace.not_sent', { reason: reason(error) });
   }

@@ -11,7 +11,7 @@ import { LiveSessions } from './domain/sessions/live.ts';
 import { Tasks } from './entry/clock/tasks.ts';
 import type { Clock } from './kit/clock.ts';
 import type { HostId } from './kit/ids.ts';
-import { late } from './kit/late.ts';
+import { lateFunction } from './kit/late.ts';
 import type { Log } from './kit/log.ts';
 import { loopWatch } from './kit/loop-watch.ts';
 import { Scope } from './kit/scope.ts';
@@ -38,7 +38,7 @@ export interface Service {
   readonly missing: readonly string[];
   readonly first: FirstStart;
   /** `leave`: running sessions wait for the next server. `drain`: they end as COMPLETED / drained. */
-  stop(how: 'leave' | 'drain'): Promise<void>;
+  stop(mode: 'leave' | 'drain'): Promise<void>;
 }
 
 export async function openService(config: Config, clock: Clock, log: Log): Promise<Service> {
@@ -62,15 +62,16 @@ async function open(config: Config, clock: Clock, log: Log, scope: Scope): Promi
   scope.own(watchLoop(metrics, log));
   const identity = scope.own(await openIdentity(runtime, { store, secret, audit, tallies }));
   const admission = await openAdmission(runtime, foundation, identity.applications);
-  const lives = new LiveSessions();
+  const liveSessions = new LiveSessions();
   // The only cycle: the network ends sessions that have used up their bytes, and the end of a session calls the network.
-  const endSession = late<Parameters<Endings['end']>, ReturnType<Endings['end']>>('the end of a session');
-  const families = await openFamilies(runtime, foundation, { identity, admission, lives, endSession: endSession.call });
-  const sessions = openSessions(runtime, foundation, { identity, admission, families, lives, metrics });
+  const endSession = lateFunction<Parameters<Endings['end']>, ReturnType<Endings['end']>>('the end of a session');
+  const needs = { identity, admission, liveSessions };
+  const families = await openFamilies(runtime, foundation, { ...needs, endSession: endSession.call });
+  const sessions = openSessions(runtime, foundation, { ...needs, families, metrics });
   endSession.bind((id, end) => sessions.endings.end(id, end));
   const driving = openDriving(runtime, foundation, sessions.signing, () => http.url);
   const invocations = openInvocations(runtime, foundation, {
-    ...{ driving, sessions: sessions.service, files: families.invocations.files, lives },
+    ...{ driving, sessions: sessions.service, files: families.invocations.files, liveSessions },
     applications: identity.applications,
     operations: families.configuredOperations,
     credentials: families.storedCredentials,
@@ -78,14 +79,13 @@ async function open(config: Config, clock: Clock, log: Log, scope: Scope): Promi
     ...{ handoffs: families.handoffs, memory: families.consumers.service.agentMemory },
   });
   const actions = await openActions(runtime, foundation, {
-    ...{ invocations, mail: families.mail.service, applications: identity.applications },
-    endUsers: endUsersIn(store),
+    ...{ invocations, mail: families.mail.service, applications: identity.applications, endUsers: endUsersIn(store) },
   });
   measure(metrics, {
-    ...sourcesOf(foundation, admission, sessions, lives, runtime.host),
+    ...sourcesOf(foundation, admission, sessions, liveSessions, runtime.host),
     unstoredRecordings: families.recordings.unstored,
   });
-  const host = openHost(runtime, foundation, { admission, sessions, lives });
+  const host = openHost(runtime, foundation, { admission, sessions, liveSessions });
 
   await sessions.adopt();
   const all: readonly Family[] = [...Object.values(families), invocations, actions];
@@ -108,7 +108,7 @@ async function open(config: Config, clock: Clock, log: Log, scope: Scope): Promi
     isolation: slots.form,
     missing: slots.missing,
     first,
-    stop: how => stop(how, { sessions, invocations, admission, foundation, recordings: families.recordings }),
+    stop: mode => stop(mode, { sessions, invocations, admission, foundation, recordings: families.recordings }),
   };
 }
 
@@ -125,13 +125,13 @@ interface StopParts {
  * closed connection for a lost browser.
  */
 async function stop(
-  how: 'leave' | 'drain',
+  mode: 'leave' | 'drain',
   { sessions: { service }, invocations, admission, foundation: { scope, fleet }, recordings }: StopParts,
 ): Promise<void> {
   await fleet.leave('away'); // Other hosts place nothing here any more, and leave the sessions to the next process.
   service.stopCreating();
   admission.line.stop(stopping);
-  if (how === 'drain') {
+  if (mode === 'drain') {
     await service.endAll({ status: 'COMPLETED', reason: 'drained' });
     await recordings.storeAll();
     await fleet.leave('left');
@@ -156,11 +156,11 @@ const sourcesOf = (
   { config, store, slots, workers }: Foundation,
   { queue, line }: Admission,
   { pool }: OpenedSessions,
-  lives: LiveSessions,
+  liveSessions: LiveSessions,
   host: HostId,
 ): Omit<MetricSources, 'unstoredRecordings'> => ({
   sessionsByStatus: () => store.sessions.countByStatus(host),
-  clients: () => lives.all.reduce((sum, live) => sum + live.clients, 0),
+  clients: () => liveSessions.all.reduce((sum, live) => sum + live.clients, 0),
   slots: config.slots,
   boxes: () => slots.taken,
   warm: () => pool.size,

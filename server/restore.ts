@@ -46,7 +46,7 @@ export async function restore(env: Environment, source: string): Promise<Restore
     await assertEmpty(dataDir);
     await installBackup(dataDir, backup);
     const { version: madeBy, createdAt, entries } = backup.manifest;
-    return { path, dataDir, madeBy, createdAt, files: entries.length, notRestored: elsewhere(config) };
+    return { path, dataDir, madeBy, createdAt, files: entries.length, notRestored: notRestoredPaths(config) };
   } finally {
     await scope.close();
   }
@@ -123,7 +123,7 @@ async function installBackup(dataDir: string, backup: OpenedBackup): Promise<voi
   }
 }
 
-const elsewhere = (config: Config): string[] => [
+const notRestoredPaths = (config: Config): string[] => [
   ...(config.databaseUrl
     ? ['the database at DATABASE_URL: restore it with pg_restore before you start the server']
     : []),

@@ -9,9 +9,9 @@ interface PackageInfo {
   readonly commit?: string;
 }
 
-const about = (): PackageInfo => JSON.parse(readFileSync(PACKAGE, 'utf8')) as PackageInfo;
+const readPackage = (): PackageInfo => JSON.parse(readFileSync(PACKAGE, 'utf8')) as PackageInfo;
 
-export const version = (): string => about().version;
+export const version = (): string => readPackage().version;
 
 /** Returns the prefix that is written before the name of a command. */
-export const commandPrefix = (): string => (about().commit === undefined ? 'npm run -s berth --' : 'berth');
+export const commandPrefix = (): string => (readPackage().commit === undefined ? 'npm run -s berth --' : 'berth');

@@ -191,9 +191,9 @@ function typeOf(schema: TSchema): string {
   return `${type ?? 'any'}${maxLength === undefined ? '' : `, at most ${maxLength} characters`}`;
 }
 
-function span(least: number | undefined, most: number | undefined): string {
-  if (most === undefined || most === Number.MAX_SAFE_INTEGER) return least === undefined ? '' : ` from ${least}`;
-  return least === undefined ? ` up to ${most}` : ` ${least} to ${most}`;
+function span(min: number | undefined, max: number | undefined): string {
+  if (max === undefined || max === Number.MAX_SAFE_INTEGER) return min === undefined ? '' : ` from ${min}`;
+  return min === undefined ? ` up to ${max}` : ` ${min} to ${max}`;
 }
 
 const capitalised = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);

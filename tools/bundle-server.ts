@@ -23,13 +23,13 @@ const ENTRIES = {
   berth: 'cli/berth.ts',
   run: 'cli/run.ts',
   'serve-with-clock': 'tests/harness/serve-with-clock.ts',
-  'watch-answers': 'tests/harness/watch-answers.ts',
+  'watch-responses': 'tests/harness/watch-responses.ts',
 };
 const BUNDLED_LIBRARIES = /^(typebox|kysely|jose)(\/|$)/;
 /** The number of other bundles to keep, because another run may use one. */
 const OTHER_BUNDLES_KEPT = 2;
 /** This file reads the query of its own URL. */
-const READS_OWN_URL = 'watch-answers.ts';
+const READS_OWN_URL = 'watch-responses.ts';
 
 /** Resolves with the folder of the bundle, which has a `.mjs` file for each entry. */
 export async function bundleServer(): Promise<string> {

@@ -42,12 +42,12 @@ const clientMethods = (methods: JsonMap): JsonMap =>
 
 function clientResponses(responses: JsonMap): JsonMap {
   const successes = Object.entries(responses).filter(([status]) => Number(status) < 400);
-  const answers = successes.map(([status, answer]) => [status, clientAnswer(mapOf(answer))] as const);
-  return { ...Object.fromEntries(answers), default: FAILURE };
+  const successResponses = successes.map(([status, spec]) => [status, clientResponse(mapOf(spec))] as const);
+  return { ...Object.fromEntries(successResponses), default: FAILURE };
 }
 
 /** Keeps only the JSON form of a response, if it has one, because the response to a request without `Accept` is JSON. */
-function clientAnswer({ description, content }: JsonMap): JsonMap {
+function clientResponse({ description, content }: JsonMap): JsonMap {
   if (content === undefined) return { description };
   const types = mapOf(content);
   return { description, content: JSON_TYPE in types ? { [JSON_TYPE]: types[JSON_TYPE] } : types };

@@ -11,9 +11,9 @@ for (const text of [
   'socket.on("message", (data, binary) => {\n});',
   "socket.on(\n  'message',\n  this.#hear,\n);",
   "server.on('upgrade', function (request) {});",
-  "socket.addEventListener('message', hear); const guardedHear = guarded(fail, hear);",
-  "socket.on('message', hear); const shear = guarded(fail, hear);",
-  "socket.on('message', hear); // const hear = guarded(fail, listen);",
+  "socket.addEventListener('message', hear); const guardedHear = guardListener(fail, hear);",
+  "socket.on('message', hear); const shear = guardListener(fail, hear);",
+  "socket.on('message', hear); // const hear = guardListener(fail, listen);",
   'super({ onread: { buffer, callback: take } });',
   'const value = JSON.parse(text);',
   'const value = [text].map(JSON.parse);',
@@ -22,10 +22,10 @@ for (const text of [
   test(`reports ${text.split('\n')[0]}`, () => assert.equal(found(text).length, 1, text));
 
 for (const text of [
-  "socket.on('message', guarded(this.#failed, (data: Buffer) => this.#hear(data)));",
-  "socket.on(\n  'data',\n  guarded(() => socket.destroy(), hear),\n);",
-  "const hear = guarded(fail, listen);\nsocket.on('message', hear);",
-  "readonly #hear = guarded(this.#failed, (data: Buffer) => {});\nstart() { socket.on('message', this.#hear); }",
+  "socket.on('message', guardListener(this.#failed, (data: Buffer) => this.#hear(data)));",
+  "socket.on(\n  'data',\n  guardListener(() => socket.destroy(), hear),\n);",
+  "const hear = guardListener(fail, listen);\nsocket.on('message', hear);",
+  "readonly #hear = guardListener(this.#failed, (data: Buffer) => {});\nstart() { socket.on('message', this.#hear); }",
   "socket.on('close', () => this.#left());",
   "// socket.on('message', hear);",
   'const value = parseJson(text);',

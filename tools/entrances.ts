@@ -117,7 +117,7 @@ const complaint = ({ path, line, name }: Entrance): Complaint => ({
   remedy:
     name === 'JSON.parse'
       ? 'use parseJson of server/kit/foreign.ts and check the shape by type; if the bytes are ours, say so in tools/entrances.ts.'
-      : 'give it guarded(…) of server/kit/guard.ts, with what ends where it throws; if nothing can, say why in tools/entrances.ts.',
+      : 'give it guardListener(…) of server/kit/guard.ts, with what ends where it throws; if nothing can, say why in tools/entrances.ts.',
 });
 
 function unguarded({ path, text }: SourceFile): Entrance[] {
@@ -126,17 +126,17 @@ function unguarded({ path, text }: SourceFile): Entrance[] {
   const at = (index: number, name: string): Entrance => ({ path, line: lineOf(text, index), name });
   return [
     ...[...words.matchAll(LISTENER_CALL)]
-      .filter(([, , , listener = '']) => listener !== 'guarded' && !isMadeByGuard(code, listener))
+      .filter(([, , , listener = '']) => listener !== 'guardListener' && !isMadeByGuard(code, listener))
       .map(match => at(match.index, match[2] ?? '')),
     ...[...code.matchAll(READ_CALLBACK)].map(match => at(match.index, 'onread')),
     ...[...code.matchAll(PARSE_CALL)].map(match => at(match.index, 'JSON.parse')),
   ];
 }
 
-/** `const hear = guarded(…)`, or the same as a member of a class. */
+/** `const hear = guardListener(…)`, or the same as a member of a class. */
 function isMadeByGuard(code: string, listener: string): boolean {
   const name = listener.replace(/^this\./, '').replaceAll('$', '\\$');
-  return /^#?[\w$\\]+$/.test(name) && new RegExp(`(?<![\\w$])${name} = guarded\\(`).test(code);
+  return /^#?[\w$\\]+$/.test(name) && new RegExp(`(?<![\\w$])${name} = guardListener\\(`).test(code);
 }
 
 function conversions({ path, text }: SourceFile): Complaint[] {

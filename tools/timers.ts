@@ -25,7 +25,7 @@ const KNOWN: Readonly<Record<string, string>> = {
   'server/engines/store/embedded/run-embedded.ts': 'when PostgreSQL is started again',
   'server/domain/live/front-end.ts': 'how long the files of DevTools may take to be read from a Chromium',
   'server/domain/sessions/warm-pool.ts': 'how long a Chromium may take to start',
-  'server/entry/http/early-answer.ts': 'how long an unwanted body is taken',
+  'server/entry/http/early-response.ts': 'how long an unwanted body is taken',
   'server/entry/http/server.ts': 'how long a request, and the end of the server, may take',
   'server/entry/cdp/relay.ts': 'how long a client is given to close',
   'server/entry/cdp/upgrade.ts': 'how long a refused client is given to close',

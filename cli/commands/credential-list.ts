@@ -12,10 +12,10 @@ interface Credential {
   readonly lastUsedAt?: Date;
 }
 
-export type ListedCredential = ReturnType<typeof listed>;
+export type ListedCredential = ReturnType<typeof toListItem>;
 
 /** The form that is printed with `--json`. */
-export const listed = (row: Credential, now: Date) => ({
+export const toListItem = (row: Credential, now: Date) => ({
   id: row.id,
   name: row.name,
   prefix: row.prefix,

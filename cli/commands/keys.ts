@@ -3,7 +3,7 @@ import { type Local, openLocal } from '../../server/local.ts';
 import { CommandFailed } from '../command-failed.ts';
 import { EXIT } from '../exit-codes.ts';
 import { printJson, type Terminal } from '../terminal.ts';
-import { listed, printTable } from './credential-list.ts';
+import { printTable, toListItem } from './credential-list.ts';
 
 export interface CreateKeyOptions {
   readonly application?: string;
@@ -39,7 +39,7 @@ export function listKeys(terminal: Terminal, options: ListKeysOptions): Promise<
     const application = await local.application(options.application);
     const rows = await local.listKeys(application.id);
     const now = new Date();
-    const keys = rows.map(row => ({ ...listed(row, now), applicationId: row.applicationId }));
+    const keys = rows.map(row => ({ ...toListItem(row, now), applicationId: row.applicationId }));
     if (options.json) return printJson(terminal, keys);
     printTable(terminal, keys);
   });

@@ -4,7 +4,7 @@ import { type Berth, BerthError, berthClient, dataOf } from '../../sdk/index.ts'
 import { CommandFailed } from '../command-failed.ts';
 import { EXIT } from '../exit-codes.ts';
 import { type HttpOptions, overHttp, serverOf } from '../http/connection.ts';
-import { deviceLogin, type Started } from '../http/device-login.ts';
+import { deviceLogin, type StartedLogin } from '../http/device-login.ts';
 import { credentialsFile, PROFILE_DEFAULT, type Profile, readProfile, writeProfile } from '../http/profiles.ts';
 import { printJson, type Terminal, table } from '../terminal.ts';
 
@@ -63,7 +63,7 @@ async function approvedToken(terminal: Terminal, berth: Berth, scopes: readonly 
 
 type ProfileToken = NonNullable<Profile['token']>;
 
-const invitation = (started: Started): string =>
+const invitation = (started: StartedLogin): string =>
   [
     'Open this address in a browser, and check that it shows the same code:\n',
     `  ${started.verification_uri_complete}`,

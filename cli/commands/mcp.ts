@@ -37,7 +37,10 @@ export const serveMcp = (terminal: Terminal, options: McpOptions): Promise<void>
     await handle.close();
   });
 
-type Ask = (method: string, params: Readonly<Record<string, unknown>>) => Promise<Readonly<Record<string, unknown>>>;
+type SendRequest = (
+  method: string,
+  params: Readonly<Record<string, unknown>>,
+) => Promise<Readonly<Record<string, unknown>>>;
 
 const INFO = { name: 'berth', title: 'Berth', version: about.version };
 
@@ -45,16 +48,16 @@ const INFO = { name: 'berth', title: 'Berth', version: about.version };
  * Forwards the client's declared capabilities to the service, so that the service may ask a person to open an address.
  * For clients of the 2025 protocol, the library asks in the way of that protocol and then calls the handler again.
  */
-function serverFor(ask: Ask): Server {
+function serverFor(sendRequest: SendRequest): Server {
   const server = new Server(INFO, { capabilities: { tools: {} } });
-  server.setRequestHandler('tools/list', async () => ({ tools: [], ...(await ask('tools/list', {})) }));
+  server.setRequestHandler('tools/list', async () => ({ tools: [], ...(await sendRequest('tools/list', {})) }));
   server.setRequestHandler('tools/call', async ({ params }, { mcpReq }) => {
     const declared: unknown = Object(mcpReq.envelope)[CLIENT_CAPABILITIES_META_KEY] ?? server.getClientCapabilities();
     const { elicitation } = Object(declared);
     const [inputResponses, requestState] = [mcpReq.inputResponses, mcpReq.requestState<string>()];
     return {
       ...{ content: [] },
-      ...(await ask('tools/call', {
+      ...(await sendRequest('tools/call', {
         ...{ name: params.name, arguments: params.arguments ?? {} },
         ...(inputResponses === undefined ? {} : { inputResponses }),
         ...(requestState === undefined ? {} : { requestState }),
@@ -73,7 +76,7 @@ function serverFor(ask: Ask): Server {
 const REVISION = '2026-07-28';
 
 /** Returns a function that sends a message and returns its result. */
-function createAsk({ berth }: Connection, appId: string): Ask {
+function createAsk({ berth }: Connection, appId: string): SendRequest {
   let lastId = 0;
   return async (method, params) => {
     lastId += 1;
@@ -103,7 +106,7 @@ function resultOf(text: string): Readonly<Record<string, unknown>> {
   return message.result;
 }
 
-function createTransport(ended: () => void): StdioServerTransport {
-  process.stdin.once('end', ended).once('close', ended);
+function createTransport(onEnded: () => void): StdioServerTransport {
+  process.stdin.once('end', onEnded).once('close', onEnded);
   return new StdioServerTransport();
 }

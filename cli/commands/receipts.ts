@@ -38,7 +38,7 @@ export async function verifyReceiptFile(
   try {
     const claims = verifyReceipt(receipt, options);
     if (json) printJson(terminal, claims);
-    else terminal.print(shown(claims));
+    else terminal.print(formatReceipt(claims));
   } catch (error) {
     if (error instanceof ReceiptInvalid)
       throw new CommandFailed(EXIT.failed, `the receipt is not valid: ${error.message}.`);
@@ -46,7 +46,7 @@ export async function verifyReceiptFile(
   }
 }
 
-const shown = ({ iss, sub, jti, berth }: ReceiptClaims): string => {
+const formatReceipt = ({ iss, sub, jti, berth }: ReceiptClaims): string => {
   const { operation, status, endedAt, caller, action, session } = berth;
   return [
     'The receipt is valid.',

@@ -7,7 +7,7 @@ import { EXIT } from '../exit-codes.ts';
 import { printJson, type Terminal } from '../terminal.ts';
 
 /** Long, because the readiness check queries the database, which may be slow. */
-const ANSWER_MS = 15_000;
+const RESPONSE_MS = 15_000;
 /** Addresses that mean every interface, with the loopback address that the command uses instead. */
 const LOOPBACK_BY_WILDCARD: Readonly<Record<string, string>> = { '0.0.0.0': '127.0.0.1', '[::]': '[::1]' };
 
@@ -56,7 +56,7 @@ export async function status(terminal: Terminal, { json }: { json?: true }): Pro
     );
   const found = await read(reachableUrl(server.addresses.url), operatorUrl, server.pid, publicUrl);
   if (json) printJson(terminal, found);
-  else terminal.print(shown(found));
+  else terminal.print(formatStatus(found));
   const failed = found.checks.filter(({ ok }) => !ok);
   if (!found.ready) throw new CommandFailed(EXIT.unfit, `the service is not ready: ${failed.map(wordsOf).join('; ')}.`);
 }
@@ -68,9 +68,9 @@ function reachableUrl(listening: string): string {
 
 async function read(url: string, operatorUrl: string, pid: number, publicUrl: string): Promise<Status> {
   const [welcome, readiness, metrics] = await Promise.all([
-    ask(url, '/'),
-    ask(operatorUrl, '/readyz'),
-    ask(operatorUrl, '/metrics'),
+    fetchText(url, '/'),
+    fetchText(operatorUrl, '/readyz'),
+    fetchText(operatorUrl, '/metrics'),
   ]);
   const { version } = jsonIn(welcome);
   const { checks, status: said } = jsonIn(readiness);
@@ -87,9 +87,9 @@ async function read(url: string, operatorUrl: string, pid: number, publicUrl: st
   };
 }
 
-async function ask(url: string, path: string): Promise<string> {
+async function fetchText(url: string, path: string): Promise<string> {
   try {
-    const signal = AbortSignal.timeout(ANSWER_MS);
+    const signal = AbortSignal.timeout(RESPONSE_MS);
     return await (await fetch(url + path, { signal, headers: { accept: 'application/json, text/plain' } })).text();
   } catch (error) {
     const why = error instanceof Error ? error.message : 'unknown';
@@ -114,7 +114,7 @@ function metricIn(text: string, name: string, label: string): number {
 
 const wordsOf = ({ name, detail }: Check): string => `${name} ${detail}`;
 
-function shown({
+function formatStatus({
   ready,
   pid,
   version,

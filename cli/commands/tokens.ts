@@ -1,7 +1,7 @@
 // `berth tokens`: creates, lists and revokes personal access tokens, directly in the database.
 import type { Local } from '../../server/local.ts';
 import { printJson, type Terminal } from '../terminal.ts';
-import { listed, printTable } from './credential-list.ts';
+import { printTable, toListItem } from './credential-list.ts';
 import { withLocal } from './keys.ts';
 
 export interface CreateTokenOptions {
@@ -37,7 +37,7 @@ export function listTokens(terminal: Terminal, options: JsonOption): Promise<voi
   return withLocal(terminal, async local => {
     const now = new Date();
     const tokens = (await local.listTokens()).map(row => ({
-      ...listed(row, now),
+      ...toListItem(row, now),
       ...(row.applicationIds ? { applicationIds: row.applicationIds } : {}),
     }));
     if (options.json) return printJson(terminal, tokens);

@@ -61,10 +61,10 @@ function connectionOf(terminal: Terminal, options: KeyOptions): Connection {
   return { berth: berthClient({ url: server, key, token }), server, profileName, profile };
 }
 
-export function serverOf({ env }: Terminal, options: HttpOptions, stored: Profile | undefined): string {
+export function serverOf({ env }: Terminal, options: HttpOptions, storedProfile: Profile | undefined): string {
   if (options.server !== undefined) return originOf(options.server);
-  if (options.profile !== undefined && stored) return stored.server;
-  return originOf(env.BERTH_URL || stored?.server || SERVER_DEFAULT);
+  if (options.profile !== undefined && storedProfile) return storedProfile.server;
+  return originOf(env.BERTH_URL || storedProfile?.server || SERVER_DEFAULT);
 }
 
 function originOf(address: string): string {

@@ -6,8 +6,8 @@ import { type Berth, BerthError, dataOf, type paths } from '../../sdk/index.ts';
 import { CommandFailed } from '../command-failed.ts';
 import { EXIT } from '../exit-codes.ts';
 
-export type Started = paths['/v1/device/authorizations']['post']['responses'][201]['content']['application/json'];
-export type Granted = paths['/v1/device/tokens']['post']['responses'][200]['content']['application/json'];
+export type StartedLogin = paths['/v1/device/authorizations']['post']['responses'][201]['content']['application/json'];
+export type GrantedToken = paths['/v1/device/tokens']['post']['responses'][200]['content']['application/json'];
 
 const CLIENT_ID = 'berth-cli';
 const GRANT_TYPE = 'urn:ietf:params:oauth:grant-type:device_code';
@@ -22,8 +22,8 @@ const SERVER_ERROR_STATUS_MIN = 500;
 export async function deviceLogin(
   berth: Berth,
   { scopes, deviceName }: { scopes: readonly string[]; deviceName: string },
-  show: (started: Started) => void,
-): Promise<Granted> {
+  show: (started: StartedLogin) => void,
+): Promise<GrantedToken> {
   const verifier = randomBytes(VERIFIER_BYTES).toString('base64url');
   const started = await dataOf(
     berth.POST('/v1/device/authorizations', {
@@ -40,7 +40,7 @@ export async function deviceLogin(
   return poll(berth, started, verifier);
 }
 
-async function poll(berth: Berth, started: Started, verifier: string): Promise<Granted> {
+async function poll(berth: Berth, started: StartedLogin, verifier: string): Promise<GrantedToken> {
   const deadline = Date.now() + started.expires_in * SECOND_MS;
   let seconds = started.interval;
   while (Date.now() < deadline) {
@@ -54,7 +54,7 @@ async function poll(berth: Berth, started: Started, verifier: string): Promise<G
   throw new CommandFailed(EXIT.denied, 'The login was not approved in time. Run `berth login` again.');
 }
 
-const collect = (berth: Berth, deviceCode: string, verifier: string): Promise<Granted> =>
+const collect = (berth: Berth, deviceCode: string, verifier: string): Promise<GrantedToken> =>
   dataOf(
     berth.POST('/v1/device/tokens', {
       body: { grant_type: GRANT_TYPE, device_code: deviceCode, client_id: CLIENT_ID, code_verifier: verifier },

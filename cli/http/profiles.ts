@@ -65,12 +65,12 @@ function readStoredProfiles(file: string): StoredProfiles {
  * Writes to a temporary file first, so that nobody reads an incomplete file. The mode of the temporary file is set
  * before its first byte is written.
  */
-function writeStoredProfiles(file: string, stored: StoredProfiles): void {
+function writeStoredProfiles(file: string, contents: StoredProfiles): void {
   const fresh = `${file}.${process.pid}`;
   try {
     mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
     rmSync(fresh, { force: true });
-    writeFileSync(fresh, `${JSON.stringify(stored, null, 2)}\n`, { mode: 0o600, flag: 'wx' });
+    writeFileSync(fresh, `${JSON.stringify(contents, null, 2)}\n`, { mode: 0o600, flag: 'wx' });
     renameSync(fresh, file);
   } catch (error) {
     throw new CommandFailed(EXIT.failed, `${file} cannot be written: ${reasonOf(error)}`);

@@ -4,7 +4,7 @@ import type { ConsumerDevice, ConsumerDevices } from '../../contract/consumer-da
 import type { ConsumerPasskeys, ConsumerProfile } from '../../contract/consumers.ts';
 import type { PasskeyChallenge } from '../../contract/sign-in.ts';
 import { createPasskey, hasPasskeys } from '../src/api/passkeys.ts';
-import { busy, button, byId, confirmButton, listOf, make, timeOf, titled } from './parts.ts';
+import { build, busy, button, byId, confirmButton, listOf, setTitle, timeOf } from './parts.ts';
 import { offer } from './receipts.ts';
 import type { Session } from './session.ts';
 
@@ -14,26 +14,31 @@ export async function showAccount(session: Session): Promise<void> {
     session.send<ConsumerPasskeys>('passkeys.list'),
     session.send<ConsumerDevices>('session.list'),
   ]);
-  titled('Account', `Signed in as ${profile.displayName ?? profile.email ?? profile.subject}.`);
+  setTitle('Account', `Signed in as ${profile.displayName ?? profile.email ?? profile.subject}.`);
   byId('body').replaceChildren(
     nameForm(session, profile),
-    make('h2', {}, 'Passkeys'),
+    build('h2', {}, 'Passkeys'),
     listOf(
       passkeys.data.map(one => passkeyItem(session, one)),
       'None. With a passkey you can sign in without a code, and sign your approvals.',
     ),
     ...(hasPasskeys() ? [addPasskey(session, passkeys.data.length === 0)] : []),
-    make('h2', {}, 'Signed-in devices'),
+    build('h2', {}, 'Signed-in devices'),
     listOf(
       devices.data.map(one => deviceItem(session, one)),
       'None.',
     ),
-    make('div', { className: 'stack' }, signOut(session, 'session.end', 'Sign out'), ...elsewhere(session, devices)),
-    make('h2', {}, 'Your stored data'),
-    make('p', { className: 'soft' }, 'One archive with your profile, memory, consents, decisions and receipts.'),
+    build(
+      'div',
+      { className: 'stack' },
+      signOut(session, 'session.end', 'Sign out'),
+      ...signOutElsewhereButtons(session, devices),
+    ),
+    build('h2', {}, 'Your stored data'),
+    build('p', { className: 'soft' }, 'One archive with your profile, memory, consents, decisions and receipts.'),
     button('Download it', async () => offer(await session.download('profile.export'), 'profile.zip')),
-    make('h2', {}, 'Delete the account'),
-    make(
+    build('h2', {}, 'Delete the account'),
+    build(
       'p',
       { className: 'soft' },
       `Your profile, memory and passkeys are destroyed, and agents of ${session.application} can no longer act for you. This cannot be undone.`,
@@ -46,11 +51,11 @@ export async function showAccount(session: Session): Promise<void> {
 }
 
 function nameForm(session: Session, profile: ConsumerProfile): HTMLFormElement {
-  const input = make('input', {
+  const input = build('input', {
     ...{ name: 'displayName', required: true, maxLength: 64, autocomplete: 'name', value: profile.displayName ?? '' },
   });
-  const save = make('button', { type: 'submit' }, 'Save');
-  const form = make('form', { className: 'inline' }, make('label', {}, 'Name', input), save);
+  const save = build('button', { type: 'submit' }, 'Save');
+  const form = build('form', { className: 'inline' }, build('label', {}, 'Name', input), save);
   form.addEventListener('submit', event => {
     event.preventDefault();
     void busy([save], async () => {
@@ -74,11 +79,11 @@ const addPasskey = (session: Session, isFirst: boolean): HTMLButtonElement =>
   );
 
 function passkeyItem(session: Session, { id, name, createdAt }: ConsumerPasskeys['data'][number]): HTMLLIElement {
-  const text = make(
+  const text = build(
     'div',
     { className: 'row' },
-    make('strong', {}, name),
-    make('span', { className: 'about' }, 'added ', timeOf(createdAt)),
+    build('strong', {}, name),
+    build('span', { className: 'about' }, 'added ', timeOf(createdAt)),
   );
   const remove = confirmButton(
     'Remove',
@@ -89,7 +94,7 @@ function passkeyItem(session: Session, { id, name, createdAt }: ConsumerPasskeys
     },
     `Remove the passkey ${name}`,
   );
-  return make('li', { className: 'pair' }, text, remove);
+  return build('li', { className: 'pair' }, text, remove);
 }
 
 function deviceItem(
@@ -97,12 +102,12 @@ function deviceItem(
   { id, isThis, userAgent, lastUsedAt, createdAt, lastUsedIp }: ConsumerDevice,
 ): HTMLLIElement {
   const deviceLabel = deviceName(userAgent ?? '');
-  const text = make(
+  const text = build(
     'div',
     { className: 'row' },
-    make('strong', {}, deviceLabel),
-    ...(isThis ? [make('span', { className: 'badge' }, 'this device')] : []),
-    make(
+    build('strong', {}, deviceLabel),
+    ...(isThis ? [build('span', { className: 'badge' }, 'this device')] : []),
+    build(
       'span',
       { className: 'about' },
       ...(lastUsedIp === undefined ? [] : [`${lastUsedIp}, `]),
@@ -119,10 +124,10 @@ function deviceItem(
     'quiet',
     `Sign out of ${deviceLabel}`,
   );
-  return make('li', { className: 'pair' }, text, ...(isThis ? [] : [end]));
+  return build('li', { className: 'pair' }, text, ...(isThis ? [] : [end]));
 }
 
-const elsewhere = (session: Session, { data }: ConsumerDevices): readonly HTMLButtonElement[] =>
+const signOutElsewhereButtons = (session: Session, { data }: ConsumerDevices): readonly HTMLButtonElement[] =>
   data.length > 1 ? [signOut(session, 'session.endAll', 'Sign out everywhere')] : [];
 
 const signOut = (session: Session, name: 'session.end' | 'session.endAll', text: string): HTMLButtonElement =>

@@ -2,10 +2,10 @@
 // shown separately.
 import type { ActionChallenge, ApplicationAction } from '../../contract/actions.ts';
 import { askPasskey, hasPasskeys } from '../src/api/passkeys.ts';
-import { busy, byId, make, timeOf, titled } from './parts.ts';
+import { build, busy, byId, setTitle, timeOf } from './parts.ts';
 import type { Session } from './session.ts';
 
-const OVER: Readonly<Record<string, string>> = {
+const END_TEXTS: Readonly<Record<string, string>> = {
   approved: 'You have approved this. The operation will be executed once.',
   refused: 'You have refused this request.',
   expired: 'The time to decide has run out.',
@@ -18,27 +18,34 @@ export async function showApproval(session: Session, jobId: string): Promise<voi
 
 function draw(session: Session, action: ApplicationAction): void {
   const { asksFor, agent, reason, operationTitle, effect, mayDecide, status, expiresAt } = action;
-  titled(asksFor?.summary ?? operationTitle, `${agent.name} asks to do this for you at ${action.application.name}.`);
-  const fields = (asksFor?.fields ?? []).flatMap(({ label, value }) => [make('dt', {}, label), make('dd', {}, value)]);
-  const until = mayDecide ? [make('dt', {}, 'Decide by'), make('dd', {}, timeOf(expiresAt))] : [];
+  setTitle(asksFor?.summary ?? operationTitle, `${agent.name} asks to do this for you at ${action.application.name}.`);
+  const fields = (asksFor?.fields ?? []).flatMap(({ label, value }) => [
+    build('dt', {}, label),
+    build('dd', {}, value),
+  ]);
+  const until = mayDecide ? [build('dt', {}, 'Decide by'), build('dd', {}, timeOf(expiresAt))] : [];
   const warning =
-    effect === 'irreversible' && mayDecide ? [make('p', { className: 'warn' }, 'This cannot be undone.')] : [];
+    effect === 'irreversible' && mayDecide ? [build('p', { className: 'warn' }, 'This cannot be undone.')] : [];
   const said =
     reason === undefined
       ? []
-      : [make('section', { className: 'said' }, make('h2', {}, 'The agent says'), make('p', {}, reason))];
+      : [build('section', { className: 'said' }, build('h2', {}, 'The agent says'), build('p', {}, reason))];
   const end = mayDecide
-    ? [make('div', { className: 'decide' }, ...buttons(session, action))]
+    ? [build('div', { className: 'decide' }, ...buttons(session, action))]
     : [
-        make('p', { className: 'done', role: 'status' }, OVER[status] ?? 'This request has been decided and executed.'),
-        make('a', { className: 'plainly', href: `/consumer/${session.appId}` }, 'See what else is waiting for you'),
+        build(
+          'p',
+          { className: 'done', role: 'status' },
+          END_TEXTS[status] ?? 'This request has been decided and executed.',
+        ),
+        build('a', { className: 'plainly', href: `/consumer/${session.appId}` }, 'See what else is waiting for you'),
       ];
-  byId('body').replaceChildren(make('dl', {}, ...fields, ...until), ...said, ...warning, ...end);
+  byId('body').replaceChildren(build('dl', {}, ...fields, ...until), ...said, ...warning, ...end);
 }
 
 function buttons(session: Session, { jobId, digest }: ApplicationAction): readonly HTMLButtonElement[] {
-  const approve = make('button', { type: 'button', className: 'main' }, 'Approve');
-  const refuse = make('button', { type: 'button', className: 'bad' }, 'Refuse');
+  const approve = build('button', { type: 'button', className: 'main' }, 'Approve');
+  const refuse = build('button', { type: 'button', className: 'bad' }, 'Refuse');
   const both = [approve, refuse];
   approve.addEventListener('click', () =>
     busy(both, async () => {

@@ -1,7 +1,7 @@
 // The request of an agent to use the memory. The address names the agent, the item and the access; the consumer chooses
 // how much to allow, and for how long.
 import type { AgentAskingConsent } from '../../contract/consumer-memory.ts';
-import { button, byId, make, titled } from './parts.ts';
+import { build, button, byId, setTitle } from './parts.ts';
 import type { Session } from './session.ts';
 
 const KEY = /^[a-z0-9][a-z0-9._-]{0,127}$/;
@@ -20,7 +20,7 @@ export async function showConsent(session: Session, keyId: string): Promise<void
     throw new Error('The address of this page is incomplete. Open the whole link that you were given.');
   const agent = await session.send<AgentAskingConsent>('memory.agent', { keyId });
   const may = access === 'write' ? 'read and change' : 'read';
-  titled(
+  setTitle(
     `Allow ${agent.name} to ${may} what is remembered about you?`,
     `${agent.name} is an agent of ${session.application}. It requests access to ${key}.`,
   );
@@ -39,20 +39,20 @@ export async function showConsent(session: Session, keyId: string): Promise<void
       ...{ keyId, keys: [what.chosen()], access },
       ...(days > 0 ? { expiresAt: new Date(Date.now() + days * DAY_MS).toISOString() } : {}),
     });
-    done(session, `${agent.name} can now ${may} it. You can withdraw your consent at any time under Memory.`);
+    showDone(session, `${agent.name} can now ${may} it. You can withdraw your consent at any time under Memory.`);
   };
-  const refuse = async (): Promise<void> => done(session, `${agent.name} cannot ${may} it. Nothing was changed.`);
+  const refuse = async (): Promise<void> => showDone(session, `${agent.name} cannot ${may} it. Nothing was changed.`);
   byId('body').replaceChildren(
     what.element,
     time.element,
-    make('div', { className: 'stack' }, button('Allow', allow, 'main'), button('Do not allow', refuse)),
+    build('div', { className: 'stack' }, button('Allow', allow, 'main'), button('Do not allow', refuse)),
   );
 }
 
-function done({ appId }: Session, text: string): void {
+function showDone({ appId }: Session, text: string): void {
   byId('body').replaceChildren(
-    make('p', { className: 'done', role: 'status' }, text),
-    make('a', { className: 'plainly', href: `/consumer/${appId}/memory` }, 'Your memory'),
+    build('p', { className: 'done', role: 'status' }, text),
+    build('a', { className: 'plainly', href: `/consumer/${appId}/memory` }, 'Your memory'),
   );
 }
 
@@ -64,11 +64,11 @@ interface Choice {
 /** Initially, the first option is selected. */
 function choice(title: string, options: ReadonlyArray<readonly [text: string, value: string]>): Choice {
   const inputs = options.map(([, value], at) =>
-    make('input', { type: 'radio', name: title, value, checked: at === 0 }),
+    build('input', { type: 'radio', name: title, value, checked: at === 0 }),
   );
-  const labels = options.map(([text], at) => make('label', { className: 'radio' }, inputs[at] ?? '', text));
+  const labels = options.map(([text], at) => build('label', { className: 'radio' }, inputs[at] ?? '', text));
   return {
-    element: make('fieldset', {}, make('legend', {}, title), ...labels),
+    element: build('fieldset', {}, build('legend', {}, title), ...labels),
     chosen: () => inputs.find(({ checked }) => checked)?.value ?? '',
   };
 }

@@ -4,13 +4,13 @@ import type { ConsumerHandoff } from '../../contract/consumer-handoffs.ts';
 import type { ClaimedHandoff, HandoffOutcome } from '../../contract/handoffs.ts';
 import { isOpen, REASON_WORDS } from './handoff-words.ts';
 import { Lease } from './lease.ts';
-import { busy, byId, make, Refused, showProblem, timeOf, titled } from './parts.ts';
+import { build, busy, byId, CommandRefused, setTitle, showProblem, timeOf } from './parts.ts';
 import type { Session } from './session.ts';
 
 /** Characters that would change the order in which a text is shown. */
 const BIDI = /[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g;
 
-const OVER: Readonly<Record<ConsumerHandoff['status'], string>> = {
+const END_TEXTS: Readonly<Record<ConsumerHandoff['status'], string>> = {
   requested: '',
   claimed: 'You have control in another window. If you closed that window, you can take control again within a minute.',
   completed: 'You have completed this request.',
@@ -34,18 +34,18 @@ export async function showHandoff(session: Session, id: string): Promise<void> {
   draw(session, handoff);
 }
 
-function draw(session: Session, handoff: ConsumerHandoff, said = OVER[handoff.status]): void {
+function draw(session: Session, handoff: ConsumerHandoff, message = END_TEXTS[handoff.status]): void {
   const { reason, agent, instructions, pageOrigin, allowedOrigins, record, expiresAt, status } = handoff;
   document.body.className = 'single';
-  titled(REASON_WORDS[reason], `${agent.name} asks you to take control of its browser at ${session.application}.`);
-  const asked = make(
+  setTitle(REASON_WORDS[reason], `${agent.name} asks you to take control of its browser at ${session.application}.`);
+  const asked = build(
     'section',
     { className: 'said' },
-    make('h2', {}, 'The agent says'),
-    make('p', {}, plain(instructions)),
+    build('h2', {}, 'The agent says'),
+    build('p', {}, plain(instructions)),
   );
   const only = allowedOrigins ? pair('Only these sites', allowedOrigins.join(', ')) : [];
-  const facts = make(
+  const facts = build(
     'dl',
     {},
     ...pair('Page', pageOrigin ?? 'No page is open yet'),
@@ -57,30 +57,30 @@ function draw(session: Session, handoff: ConsumerHandoff, said = OVER[handoff.st
     return byId('body').replaceChildren(
       asked,
       facts,
-      make(
+      build(
         'p',
         { className: 'soft' },
         `The browser belongs to ${session.application}. Type a secret only if you trust this application and the page above.`,
       ),
-      make('div', { className: 'stack' }, takeControl(session, handoff)),
+      build('div', { className: 'stack' }, takeControl(session, handoff)),
     );
   byId('body').replaceChildren(
     ...(isOpen(handoff) ? [asked] : []),
-    make('p', { className: 'done', role: 'status' }, said),
-    make('a', { className: 'plainly', href: `/consumer/${session.appId}` }, 'See what else is waiting for you'),
+    build('p', { className: 'done', role: 'status' }, message),
+    build('a', { className: 'plainly', href: `/consumer/${session.appId}` }, 'See what else is waiting for you'),
   );
 }
 
 function takeControl(session: Session, handoff: ConsumerHandoff): HTMLButtonElement {
   const { id } = handoff;
-  const take = make('button', { type: 'button', className: 'main' }, 'Take control');
+  const take = build('button', { type: 'button', className: 'main' }, 'Take control');
   take.addEventListener('click', () =>
     busy([take], async () => {
       try {
         const claimed = await session.send<ClaimedHandoff>('handoffs.claim', { id });
         work(session, handoff, Lease.of(session.appId, claimed));
       } catch (error) {
-        if (!(error instanceof Refused) || error.status !== 409) throw error;
+        if (!(error instanceof CommandRefused) || error.status !== 409) throw error;
         draw(session, await session.send<ConsumerHandoff>('handoffs.get', { id }));
       }
     }),
@@ -91,34 +91,34 @@ function takeControl(session: Session, handoff: ConsumerHandoff): HTMLButtonElem
 function work(session: Session, handoff: ConsumerHandoff, lease: Lease): void {
   document.body.className = 'work';
   document.title = `You have control · ${session.application}`;
-  titled('You have control');
+  setTitle('You have control');
   byId('nav').hidden = true;
-  const asked = make('p', { className: 'asked' }, plain(handoff.instructions));
-  const view = make('iframe', { title: 'The browser', src: lease.viewUrl, allow: 'clipboard-read; clipboard-write' });
-  const note = make('input', { maxLength: 1000, placeholder: 'Message for the agent (optional)' });
+  const asked = build('p', { className: 'asked' }, plain(handoff.instructions));
+  const view = build('iframe', { title: 'The browser', src: lease.viewUrl, allow: 'clipboard-read; clipboard-write' });
+  const note = build('input', { maxLength: 1000, placeholder: 'Message for the agent (optional)' });
   note.setAttribute('aria-label', 'Message for the agent');
-  const end = (status: ConsumerHandoff['status'], said: string): void => {
+  const end = (status: ConsumerHandoff['status'], message: string): void => {
     lease.close();
     showProblem(undefined);
-    draw(session, { ...handoff, status }, said);
+    draw(session, { ...handoff, status }, message);
   };
   const lost = async (): Promise<void> => {
     lease.close();
     draw(session, await session.send<ConsumerHandoff>('handoffs.get', { id: handoff.id }));
     showProblem(new Error('Your control of the browser has ended.'));
   };
-  const finish = async (outcome: HandoffOutcome, said: string): Promise<void> => {
+  const finish = async (outcome: HandoffOutcome, message: string): Promise<void> => {
     const text = note.value.trim();
     await lease.complete(outcome, text === '' ? undefined : text);
-    end(outcome, said);
+    end(outcome, message);
   };
-  const done = make('button', { type: 'button', className: 'main' }, 'Done');
-  const failed = make('button', { type: 'button' }, 'Could not do it');
-  const back = make('button', { type: 'button', className: 'quiet' }, 'Give it back');
+  const done = build('button', { type: 'button', className: 'main' }, 'Done');
+  const failed = build('button', { type: 'button' }, 'Could not do it');
+  const back = build('button', { type: 'button', className: 'quiet' }, 'Give it back');
   const all = [done, failed, back];
-  const onClick = (one: HTMLButtonElement, act: () => Promise<void>): void =>
+  const onClick = (one: HTMLButtonElement, action: () => Promise<void>): void =>
     one.addEventListener('click', () =>
-      busy(all, () => act().catch(error => (Lease.isOver(error) ? lost() : Promise.reject(error)))),
+      busy(all, () => action().catch(error => (Lease.isOver(error) ? lost() : Promise.reject(error)))),
     );
   onClick(done, () => finish('completed', 'Thank you. The agent has control again.'));
   onClick(failed, () => finish('failed', 'The agent was notified, and has control again.'));
@@ -127,8 +127,8 @@ function work(session: Session, handoff: ConsumerHandoff, lease: Lease): void {
     lease.close();
     draw(session, { ...handoff, status: 'requested' });
   });
-  const buttons = make('div', { className: 'ends' }, ...all);
-  byId('body').replaceChildren(asked, view, make('div', { className: 'foot' }, note, buttons));
+  const buttons = build('div', { className: 'ends' }, ...all);
+  byId('body').replaceChildren(asked, view, build('div', { className: 'foot' }, note, buttons));
   lease.keep(
     () => showProblem(undefined),
     error => (Lease.isOver(error) ? void lost().catch(showProblem) : showProblem(error)),
@@ -137,4 +137,4 @@ function work(session: Session, handoff: ConsumerHandoff, lease: Lease): void {
 
 const plain = (text: string): string => text.replace(BIDI, '');
 
-const pair = (label: string, value: string | Node) => [make('dt', {}, label), make('dd', {}, value)];
+const pair = (label: string, value: string | Node) => [build('dt', {}, label), build('dd', {}, value)];

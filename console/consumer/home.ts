@@ -7,12 +7,12 @@ import { showApproval } from './approval.ts';
 import { showConsent } from './consent.ts';
 import { showHandoff } from './handoff.ts';
 import { showMemory } from './memory.ts';
-import { busy, byId, make, paint, Refused, showProblem, titled } from './parts.ts';
+import { build, busy, byId, CommandRefused, paint, setTitle, showProblem } from './parts.ts';
 import { showReceipts } from './receipts.ts';
 import { finishSignIn, isSignedOut, type Session, sessionOf, startSignIn } from './session.ts';
 import { showWaiting } from './waiting.ts';
 
-const [, , appId = '', page = '', named = ''] = location.pathname.split('/');
+const [, , appId = '', page = '', providerId = ''] = location.pathname.split('/');
 
 interface Page {
   /** The text in the navigation. Absent: the page can be reached only by a link. */
@@ -29,36 +29,36 @@ const PAGES: Readonly<Record<string, Page>> = {
   account: { tab: 'Account', why: 'Sign in to see your account.', show: showAccount },
   approve: {
     why: 'Sign in to see what an agent asks of you.',
-    show: session => showApproval(session, named),
+    show: session => showApproval(session, providerId),
   },
   handoffs: {
     why: 'Sign in to help an agent in its browser.',
-    show: session => showHandoff(session, named),
+    show: session => showHandoff(session, providerId),
   },
   consent: {
     why: 'Sign in to decide whether an agent may use what is remembered about you.',
-    show: session => showConsent(session, named),
+    show: session => showConsent(session, providerId),
   },
 };
 
 type Providers = ReadonlyArray<{ readonly id: string; readonly title: string }>;
 
-function showProviders(providers: Providers, why: string): void {
+function showProviders(providers: Providers, reason: string): void {
   document.body.className = 'single';
-  titled('Sign in', why);
+  setTitle('Sign in', reason);
   const buttons = providers.map(({ id, title }) => {
     const text = id === 'hosted' ? 'Sign in' : `Sign in with ${title}`;
-    const button = make('button', { type: 'button', className: 'main' }, text);
+    const button = build('button', { type: 'button', className: 'main' }, text);
     button.addEventListener('click', () => busy([button], () => startSignIn(appId, id)));
     return button;
   });
-  byId('body').replaceChildren(make('div', { className: 'stack' }, ...buttons));
+  byId('body').replaceChildren(build('div', { className: 'stack' }, ...buttons));
 }
 
 function showTabs(): void {
   const tabs = Object.entries(PAGES).flatMap(([name, { tab }]) => {
     if (tab === undefined) return [];
-    const link = make('a', { href: `/consumer/${appId}${name === '' ? '' : `/${name}`}` }, tab);
+    const link = build('a', { href: `/consumer/${appId}${name === '' ? '' : `/${name}`}` }, tab);
     if (name === page) link.setAttribute('aria-current', 'page');
     return [link];
   });
@@ -77,12 +77,12 @@ async function open(): Promise<void> {
   paint(consumer.colour);
   await finishSignIn(appId);
   try {
-    if (named !== '') document.body.className = 'single';
-    if (named === '' && shown.tab === undefined) throw new Error('This page does not exist.');
+    if (providerId !== '') document.body.className = 'single';
+    if (providerId === '' && shown.tab === undefined) throw new Error('This page does not exist.');
     await shown.show(sessionOf(appId, consumer.name));
-    if (named === '') showTabs();
+    if (providerId === '') showTabs();
   } catch (error) {
-    if (!(error instanceof Refused) || !isSignedOut(error, named !== '')) throw error;
+    if (!(error instanceof CommandRefused) || !isSignedOut(error, providerId !== '')) throw error;
     showProviders(consumer.providers, shown.why);
   }
 }

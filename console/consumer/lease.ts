@@ -1,7 +1,7 @@
 // The lease of a hand-off: stored for this tab, renewed while the page is running, and ended by the person. A page that
 // is suspended loses the lease.
 import type { ClaimedHandoff, HandoffOutcome } from '../../contract/handoffs.ts';
-import { Refused } from './parts.ts';
+import { CommandRefused } from './parts.ts';
 
 const RENEWALS_PER_LEASE = 3;
 const RENEW_MS_MIN = 5_000;
@@ -9,23 +9,23 @@ const RENEW_MS_MAX = 30_000;
 /** The delay before a renewal that got no response is tried again. */
 const RENEW_RETRY_MS = 2_000;
 const NO_RESPONSE = 'The service is not responding. You keep control if it responds again soon.';
-const OVER: ReadonlySet<string> = new Set(['stale_fence', 'invalid_credentials', 'not_found']);
+const END_CODES: ReadonlySet<string> = new Set(['stale_fence', 'invalid_credentials', 'not_found']);
 
 const keyOf = (id: string): string => `handoff-lease ${id}`;
 
 export class Lease {
   readonly #app: string;
-  readonly #claimed: ClaimedHandoff;
+  readonly #claimedHandoff: ClaimedHandoff;
   readonly #closing = new AbortController();
 
-  private constructor(app: string, claimed: ClaimedHandoff) {
+  private constructor(app: string, claimedHandoff: ClaimedHandoff) {
     this.#app = app;
-    this.#claimed = claimed;
+    this.#claimedHandoff = claimedHandoff;
   }
 
-  static of(app: string, claimed: ClaimedHandoff): Lease {
-    sessionStorage.setItem(keyOf(claimed.handoffId), JSON.stringify(claimed));
-    return new Lease(app, claimed);
+  static of(app: string, claimedHandoff: ClaimedHandoff): Lease {
+    sessionStorage.setItem(keyOf(claimedHandoff.handoffId), JSON.stringify(claimedHandoff));
+    return new Lease(app, claimedHandoff);
   }
 
   /** Restores the lease after a reload of the page. */
@@ -36,7 +36,7 @@ export class Lease {
 
   /** Whether the error means that the lease is no longer held. */
   static isOver(error: unknown): boolean {
-    return error instanceof Refused && OVER.has(error.code);
+    return error instanceof CommandRefused && END_CODES.has(error.code);
   }
 
   /**
@@ -44,7 +44,7 @@ export class Lease {
    * controls are hidden, because the page has its own buttons.
    */
   get viewUrl(): string {
-    const { pathname, search } = new URL(this.#claimed.liveViewUrl);
+    const { pathname, search } = new URL(this.#claimedHandoff.liveViewUrl);
     return `${pathname}${search}&controls=false`;
   }
 
@@ -57,21 +57,21 @@ export class Lease {
   }
 
   /** Renews until the lease is closed. */
-  keep(renewed: () => void, failed: (error: unknown) => void): void {
+  keep(onRenewed: () => void, onFailed: (error: unknown) => void): void {
     const { signal } = this.#closing;
     let again: ReturnType<typeof setTimeout> | undefined;
     const renew = (): void => {
       clearTimeout(again);
       this.#send('renew').then(
-        () => signal.aborted || renewed(),
+        () => signal.aborted || onRenewed(),
         error => {
           if (signal.aborted) return;
-          failed(error instanceof Refused ? error : new Error(NO_RESPONSE));
+          onFailed(error instanceof CommandRefused ? error : new Error(NO_RESPONSE));
           if (!Lease.isOver(error)) again = setTimeout(renew, RENEW_RETRY_MS);
         },
       );
     };
-    const leaseMs = Date.parse(this.#claimed.leaseExpiresAt) - Date.now();
+    const leaseMs = Date.parse(this.#claimedHandoff.leaseExpiresAt) - Date.now();
     const everyMs = Math.min(Math.max(leaseMs / RENEWALS_PER_LEASE, RENEW_MS_MIN), RENEW_MS_MAX);
     const timer = setInterval(renew, everyMs);
     signal.addEventListener('abort', () => {
@@ -90,19 +90,19 @@ export class Lease {
   }
 
   close(): void {
-    sessionStorage.removeItem(keyOf(this.#claimed.handoffId));
+    sessionStorage.removeItem(keyOf(this.#claimedHandoff.handoffId));
     this.#closing.abort();
   }
 
-  async #send(verb: 'renew' | 'complete' | 'cancel', body: object = {}): Promise<void> {
-    const { handoffId, leaseToken } = this.#claimed;
-    const answer = await fetch(`/v1/applications/${this.#app}/handoffs/${handoffId}/${verb}`, {
+  async #send(action: 'renew' | 'complete' | 'cancel', body: object = {}): Promise<void> {
+    const { handoffId, leaseToken } = this.#claimedHandoff;
+    const reply = await fetch(`/v1/applications/${this.#app}/handoffs/${handoffId}/${action}`, {
       method: 'POST',
       headers: { 'content-type': 'application/json', authorization: `Bearer ${leaseToken}` },
       body: JSON.stringify(body),
     });
-    if (answer.ok) return;
-    const { code = 'internal', message = NO_RESPONSE } = Object(await answer.json().catch(() => ({})));
-    throw new Refused(answer.status, String(code), String(message));
+    if (reply.ok) return;
+    const { code = 'internal', message = NO_RESPONSE } = Object(await reply.json().catch(() => ({})));
+    throw new CommandRefused(reply.status, String(code), String(message));
   }
 }

@@ -1,25 +1,25 @@
 // What agents remember about the consumer, and who may use it. Values are always shown as plain text.
 import type { Consent, Consents, MemoryItem, MemoryPage } from '../../contract/consumer-memory.ts';
-import { button, byId, confirmButton, listOf, make, timeOf, titled } from './parts.ts';
+import { build, button, byId, confirmButton, listOf, setTitle, timeOf } from './parts.ts';
 import type { Session } from './session.ts';
 
-const SHOWN = 100;
+const SHOWN_MAX = 100;
 
 export async function showMemory(session: Session): Promise<void> {
   const [consents, items] = await Promise.all([
     session.send<Consents>('memory.consents'),
-    session.send<MemoryPage>('memory.list', { limit: SHOWN }),
+    session.send<MemoryPage>('memory.list', { limit: SHOWN_MAX }),
   ]);
-  titled('Memory', 'What agents may remember about you. They see nothing that you have not allowed.');
-  const all = make('ul', { className: 'plain' }, ...items.data.map(one => itemOf(session, one)));
-  const more = make('div', {});
+  setTitle('Memory', 'What agents may remember about you. They see nothing that you have not allowed.');
+  const all = build('ul', { className: 'plain' }, ...items.data.map(one => itemOf(session, one)));
+  const moreArea = build('div', {});
   const offerMore = (cursor: string | undefined): void =>
-    more.replaceChildren(
+    moreArea.replaceChildren(
       ...(cursor === undefined
         ? []
         : [
             button('Show more', async () => {
-              const next = await session.send<MemoryPage>('memory.list', { limit: SHOWN, cursor });
+              const next = await session.send<MemoryPage>('memory.list', { limit: SHOWN_MAX, cursor });
               all.append(...next.data.map(one => itemOf(session, one)));
               offerMore(next.nextCursor);
             }),
@@ -27,13 +27,13 @@ export async function showMemory(session: Session): Promise<void> {
     );
   offerMore(items.nextCursor);
   byId('body').replaceChildren(
-    make('h2', {}, 'Who may use it'),
+    build('h2', {}, 'Who may use it'),
     listOf(
       consents.data.map(one => consentItem(session, one)),
       'No agent may use it.',
     ),
-    make('h2', {}, 'What is remembered'),
-    ...(items.data.length === 0 ? [listOf([], 'Nothing is remembered.')] : [all, more, deleteAll(session)]),
+    build('h2', {}, 'What is remembered'),
+    ...(items.data.length === 0 ? [listOf([], 'Nothing is remembered.')] : [all, moreArea, deleteAll(session)]),
   );
 }
 
@@ -64,17 +64,17 @@ function consentItem(session: Session, { id, agent, keyId, keys, access, expires
     `Withdraw the consent of ${who}`,
   );
   const until = expiresAt === undefined ? [] : [', until ', timeOf(expiresAt)];
-  const text = make(
+  const text = build(
     'div',
     { className: 'row' },
-    make('strong', {}, who),
-    make('span', { className: 'about' }, may, keysInWords(keys), ...until),
+    build('strong', {}, who),
+    build('span', { className: 'about' }, may, keysInWords(keys), ...until),
   );
-  return make('li', { className: 'pair' }, text, withdraw);
+  return build('li', { className: 'pair' }, text, withdraw);
 }
 
 function itemOf(session: Session, { key, updatedBy, updatedAt, bytes }: MemoryPage['data'][number]): HTMLLIElement {
-  const value = make('pre', { tabIndex: 0 }, 'Loading…');
+  const value = build('pre', { tabIndex: 0 }, 'Loading…');
   value.setAttribute('aria-label', `Value of ${key}`);
   const remove = confirmButton(
     'Delete',
@@ -86,14 +86,14 @@ function itemOf(session: Session, { key, updatedBy, updatedAt, bytes }: MemoryPa
     `Delete ${key}`,
   );
   const by = updatedBy.kind === 'consumer' ? 'by you' : 'by an agent';
-  const head = make(
+  const head = build(
     'summary',
     { className: 'row' },
-    make('strong', { className: 'key' }, key),
-    ...(updatedBy.kind === 'consumer' ? [] : [make('span', { className: 'badge' }, 'by an agent')]),
-    make('span', { className: 'about' }, `${sizeOf(bytes)}, written ${by}, `, timeOf(updatedAt)),
+    build('strong', { className: 'key' }, key),
+    ...(updatedBy.kind === 'consumer' ? [] : [build('span', { className: 'badge' }, 'by an agent')]),
+    build('span', { className: 'about' }, `${sizeOf(bytes)}, written ${by}, `, timeOf(updatedAt)),
   );
-  const details = make('details', {}, head, make('div', { className: 'more' }, value, remove));
+  const details = build('details', {}, head, build('div', { className: 'more' }, value, remove));
   details.addEventListener('toggle', () => {
     if (!details.open) return;
     session.send<MemoryItem>('memory.get', { key }).then(
@@ -105,7 +105,7 @@ function itemOf(session: Session, { key, updatedBy, updatedAt, bytes }: MemoryPa
       },
     );
   });
-  return make('li', {}, details);
+  return build('li', {}, details);
 }
 
 const KIB = 1024;

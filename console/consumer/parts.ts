@@ -7,7 +7,7 @@ export const byId = (id: string): HTMLElement => {
   return found;
 };
 
-export function make<Tag extends keyof HTMLElementTagNameMap>(
+export function build<Tag extends keyof HTMLElementTagNameMap>(
   tag: Tag,
   fields: Partial<HTMLElementTagNameMap[Tag]> = {},
   ...children: ReadonlyArray<Node | string>
@@ -18,7 +18,7 @@ export function make<Tag extends keyof HTMLElementTagNameMap>(
 }
 
 /** A refusal by the service, with a message for people. */
-export class Refused extends Error {
+export class CommandRefused extends Error {
   readonly code: string;
   readonly status: number;
   readonly details: Readonly<Record<string, unknown>>;
@@ -38,27 +38,27 @@ interface RefusedBody {
 }
 
 /** Sends a consumer command. */
-export async function command<Answer>(
+export async function command<Body>(
   appId: string,
   provider: string,
   name: string,
   body: object = {},
-  read: (answer: Response) => Promise<Answer> = readJson,
-): Promise<Answer> {
+  read: (reply: Response) => Promise<Body> = readJson,
+): Promise<Body> {
   const path = `/v1/consumer/applications/${appId}/providers/${provider}/${name}`;
-  const answer = await fetch(path, {
+  const reply = await fetch(path, {
     method: 'POST',
     headers: { 'content-type': 'application/json' },
     body: JSON.stringify(body),
   });
-  if (answer.ok) return read(answer);
-  const refused: RefusedBody = await answer.json().catch(() => ({}));
+  if (reply.ok) return read(reply);
+  const refused: RefusedBody = await reply.json().catch(() => ({}));
   const { code = 'internal', message = 'The service did not respond. Try again.', details } = refused;
-  throw new Refused(answer.status, code, message, details);
+  throw new CommandRefused(reply.status, code, message, details);
 }
 
 /** The contract describes the response. Returns an empty object for a response without a body. */
-const readJson = async <Answer>(answer: Response): Promise<Answer> => answer.json().catch(() => ({}) as Answer);
+const readJson = async <Body>(reply: Response): Promise<Body> => reply.json().catch(() => ({}) as Body);
 
 export function showProblem(error: unknown): void {
   const problem = byId('problem');
@@ -93,29 +93,29 @@ export function paint(colour: string | undefined): void {
   style.setProperty('--on-brand', luminance < DARK_LUMINANCE_MAX ? '#ffffff' : '#10191d');
 }
 
-export function titled(title: string, lead = ''): void {
+export function setTitle(title: string, introduction = ''): void {
   byId('title').textContent = title;
   byId('title').hidden = title === '';
-  byId('lead').textContent = lead;
-  byId('lead').hidden = lead === '';
+  byId('lead').textContent = introduction;
+  byId('lead').hidden = introduction === '';
 }
 
 /** A button that is disabled while its work is running. */
 export function button(text: string, work: () => Promise<void>, className = '', label = text): HTMLButtonElement {
-  const made = make('button', { type: 'button', className }, text);
+  const made = build('button', { type: 'button', className }, text);
   if (label !== text) made.setAttribute('aria-label', label);
   made.addEventListener('click', () => void busy([made], work));
   return made;
 }
 
 /** A button for work that cannot be undone. When it is pressed, it is replaced by a request for confirmation. */
-export function confirmButton(text: string, sure: string, work: () => Promise<void>, label = text): HTMLElement {
-  const box = make('div', { className: 'sure' });
-  const first = make('button', { type: 'button', className: 'bad quiet' }, text);
+export function confirmButton(text: string, confirmText: string, work: () => Promise<void>, label = text): HTMLElement {
+  const box = build('div', { className: 'sure' });
+  const first = build('button', { type: 'button', className: 'bad quiet' }, text);
   if (label !== text) first.setAttribute('aria-label', label);
   const ask = (): void => {
-    const yes = button(sure, work, 'bad solid');
-    const no = make('button', { type: 'button', className: 'quiet' }, 'Keep');
+    const yes = button(confirmText, work, 'bad solid');
+    const no = build('button', { type: 'button', className: 'quiet' }, 'Keep');
     no.addEventListener('click', () => {
       box.replaceChildren(first);
       first.focus();
@@ -144,9 +144,9 @@ export function timeOf(text: string): HTMLTimeElement {
   const isThisYear = time.getFullYear() === now.getFullYear();
   const format =
     time.toDateString() === now.toDateString() ? TODAY_FORMAT : isThisYear ? THIS_YEAR_FORMAT : FULL_FORMAT;
-  return make('time', { dateTime: text }, format.format(time));
+  return build('time', { dateTime: text }, format.format(time));
 }
 
 /** If there are no entries, the text in `empty` is shown instead. */
 export const listOf = (items: readonly HTMLElement[], empty: string): HTMLElement =>
-  items.length === 0 ? make('p', { className: 'empty' }, empty) : make('ul', { className: 'plain' }, ...items);
+  items.length === 0 ? build('p', { className: 'empty' }, empty) : build('ul', { className: 'plain' }, ...items);

@@ -1,11 +1,11 @@
 // What agents did that concerns the consumer, with the signed receipts.
 import type { ConsumerReceipt, ConsumerReceiptPage } from '../../contract/consumer-data.ts';
-import { button, byId, listOf, make, timeOf, titled } from './parts.ts';
+import { build, button, byId, listOf, setTitle, timeOf } from './parts.ts';
 import type { Session } from './session.ts';
 
-const SHOWN = 25;
+const SHOWN_MAX = 25;
 
-const WORDS: Readonly<Record<string, string>> = {
+const STATUS_TEXTS: Readonly<Record<string, string>> = {
   succeeded: 'Done',
   failed: 'Failed',
   ambiguous: 'Outcome unknown',
@@ -19,24 +19,24 @@ const TITLES: Readonly<Record<string, string>> = {
 };
 
 export async function showReceipts(session: Session): Promise<void> {
-  titled(
+  setTitle(
     'Receipts',
     'What agents did for you, and how they used what they remember about you. Each receipt is signed.',
   );
-  const list = make('ul', { className: 'plain' });
-  const more = make('div', {});
+  const list = build('ul', { className: 'plain' });
+  const moreArea = build('div', {});
   const load = async (cursor?: string): Promise<void> => {
     const page = await session.send<ConsumerReceiptPage>('receipts.list', {
-      limit: SHOWN,
+      limit: SHOWN_MAX,
       ...(cursor === undefined ? {} : { cursor }),
     });
     list.append(...page.data.map(one => item(session, one)));
     const { nextCursor } = page;
-    more.replaceChildren(...(nextCursor === undefined ? [] : [button('Show more', () => load(nextCursor))]));
+    moreArea.replaceChildren(...(nextCursor === undefined ? [] : [button('Show more', () => load(nextCursor))]));
   };
   await load();
   byId('body').replaceChildren(
-    ...(list.childElementCount === 0 ? [listOf([], 'There are no receipts yet.')] : [list, more]),
+    ...(list.childElementCount === 0 ? [listOf([], 'There are no receipts yet.')] : [list, moreArea]),
   );
 }
 
@@ -46,28 +46,28 @@ function item(session: Session, receipt: ConsumerReceiptPage['data'][number]): H
     const whole = await session.send<ConsumerReceipt>('receipts.get', { id });
     offer(new Blob([whole.receipt], { type: 'application/jose' }), `receipt-${id}.jws`);
   });
-  const body = make(
+  const body = build(
     'div',
     { className: 'more' },
-    make('dl', {}, ...pair('Operation', operationId), ...pair('Receipt', receipt.receiptId)),
+    build('dl', {}, ...pair('Operation', operationId), ...pair('Receipt', receipt.receiptId)),
     save,
-    make('p', { className: 'faint' }, 'Anyone can verify it without this service, with berth receipts verify.'),
+    build('p', { className: 'faint' }, 'Anyone can verify it without this service, with berth receipts verify.'),
   );
-  const head = make(
+  const head = build(
     'summary',
     { className: 'row' },
-    make('strong', {}, TITLES[operationId] ?? operationTitle),
-    make('span', { className: `badge ${status}` }, WORDS[status] ?? status),
-    make('span', { className: 'about' }, `${agent.name}, `, timeOf(endedAt)),
+    build('strong', {}, TITLES[operationId] ?? operationTitle),
+    build('span', { className: `badge ${status}` }, STATUS_TEXTS[status] ?? status),
+    build('span', { className: 'about' }, `${agent.name}, `, timeOf(endedAt)),
   );
-  return make('li', {}, make('details', {}, head, body));
+  return build('li', {}, build('details', {}, head, body));
 }
 
-const pair = (label: string, value: string) => [make('dt', {}, label), make('dd', {}, value)];
+const pair = (label: string, value: string) => [build('dt', {}, label), build('dd', {}, value)];
 
 /** Saves a file that the page holds. */
 export function offer(file: Blob, name: string): void {
   const href = URL.createObjectURL(file);
-  make('a', { href, download: name }).click();
+  build('a', { href, download: name }).click();
   setTimeout(() => URL.revokeObjectURL(href), 60_000);
 }

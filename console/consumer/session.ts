@@ -3,7 +3,7 @@
 import type { ConsumerTokens, StartedConsumerSession } from '../../contract/consumers.ts';
 import type { PasskeyChallenge } from '../../contract/sign-in.ts';
 import { askPasskey, hasPasskeys } from '../src/api/passkeys.ts';
-import { command, Refused } from './parts.ts';
+import { CommandRefused, command } from './parts.ts';
 
 const VERIFIER_BYTES = 32;
 
@@ -18,7 +18,7 @@ interface StartedSignIn {
 export interface Session {
   readonly appId: string;
   readonly application: string;
-  readonly send: <Answer>(name: string, body?: object) => Promise<Answer>;
+  readonly send: <Body>(name: string, body?: object) => Promise<Body>;
   /** Returns the file in the response to a command. */
   readonly download: (name: string) => Promise<Blob>;
 }
@@ -31,20 +31,20 @@ const base64url = (bytes: Uint8Array): string =>
 
 const randomText = (): string => base64url(crypto.getRandomValues(new Uint8Array(VERIFIER_BYTES)));
 
-const here = (): string => `${location.origin}${location.pathname}`;
+const currentUrl = (): string => `${location.origin}${location.pathname}`;
 
 /** The provider that the cookie belongs to. */
 const providerOf = (appId: string): string => localStorage.getItem(`provider ${appId}`) ?? 'hosted';
 
 /** Leaves the page for the sign-in page, which returns to this page with a code. */
-export async function startSignIn(appId: string, provider: string, more: object = {}): Promise<void> {
+export async function startSignIn(appId: string, provider: string, parameters: object = {}): Promise<void> {
   const [verifier, state] = [randomText(), randomText()];
   const digest = await crypto.subtle.digest('SHA-256', new TextEncoder().encode(verifier));
   const begun: StartedSignIn = { provider, verifier, search: location.search };
   sessionStorage.setItem(`sign-in ${state}`, JSON.stringify(begun));
   const { authorizationUrl } = await command<StartedConsumerSession>(appId, provider, 'session.start', {
-    ...{ redirectUri: here(), codeChallenge: base64url(new Uint8Array(digest)), state, transport: 'cookie' },
-    ...more,
+    ...{ redirectUri: currentUrl(), codeChallenge: base64url(new Uint8Array(digest)), state, transport: 'cookie' },
+    ...parameters,
   });
   location.assign(authorizationUrl);
 }
@@ -62,22 +62,22 @@ export async function finishSignIn(appId: string): Promise<void> {
   if (failed !== null || code === null) throw new Error('The sign-in was not completed. Try again.');
   const { provider, verifier } = begun;
   await command<ConsumerTokens>(appId, provider, 'session.exchange', {
-    ...{ code, codeVerifier: verifier, redirectUri: here() },
+    ...{ code, codeVerifier: verifier, redirectUri: currentUrl() },
   });
   localStorage.setItem(`provider ${appId}`, provider);
 }
 
 /** `isAboutOne`: the page is about one resource, so status 404 may only mean that this resource is missing. */
-export const isSignedOut = ({ status, code }: Refused, isAboutOne: boolean): boolean =>
+export const isSignedOut = ({ status, code }: CommandRefused, isAboutOne: boolean): boolean =>
   (status === 401 && code !== 'insufficient_user_authentication') || (status === 404 && !isAboutOne);
 
 export function sessionOf(appId: string, application: string): Session {
   const provider = providerOf(appId);
-  const withProof = async <Answer>(work: () => Promise<Answer>): Promise<Answer> => {
+  const withProof = async <Body>(work: () => Promise<Body>): Promise<Body> => {
     try {
       return await work();
     } catch (error) {
-      if (!(error instanceof Refused) || error.code !== 'insufficient_user_authentication') throw error;
+      if (!(error instanceof CommandRefused) || error.code !== 'insufficient_user_authentication') throw error;
       await proveAgain(appId, provider, error);
       return work();
     }
@@ -85,12 +85,12 @@ export function sessionOf(appId: string, application: string): Session {
   return {
     ...{ appId, application },
     send: (name, body) => withProof(() => command(appId, provider, name, body)),
-    download: name => withProof(() => command(appId, provider, name, {}, answer => answer.blob())),
+    download: name => withProof(() => command(appId, provider, name, {}, reply => reply.blob())),
   };
 }
 
 /** Asks for the passkey if the consumer has one. Otherwise leaves this page, so that the consumer signs in again. */
-async function proveAgain(appId: string, provider: string, { details }: Refused): Promise<void> {
+async function proveAgain(appId: string, provider: string, { details }: CommandRefused): Promise<void> {
   if (details.acrValues !== 'phr' || !hasPasskeys()) {
     await startSignIn(appId, provider, { maxAge: 0 });
     return new Promise(() => {});

@@ -3,34 +3,34 @@
 import type { HostedSignIn, HostedSignInResult } from '../../contract/consumers.ts';
 import type { EmailCodeSent, PasskeyChallenge } from '../../contract/sign-in.ts';
 import { askPasskey, hasPasskeys } from '../src/api/passkeys.ts';
-import { busy, byId, command, make, paint, Refused, showProblem } from './parts.ts';
+import { build, busy, byId, CommandRefused, command, paint, showProblem } from './parts.ts';
 
 const [, , , appId = '', signIn = ''] = location.pathname.split('/');
-const send = <Answer>(name: string, body: object = {}): Promise<Answer> =>
-  command<Answer>(appId, 'hosted', name, { signIn, ...body });
+const send = <Body>(name: string, body: object = {}): Promise<Body> =>
+  command<Body>(appId, 'hosted', name, { signIn, ...body });
 
 const finish = ({ redirectTo }: HostedSignInResult): void => location.replace(redirectTo);
 
 let email = '';
-let about: HostedSignIn;
+let hostedSignIn: HostedSignIn;
 
-function show(lead: string, ...parts: readonly HTMLElement[]): void {
+function show(introduction: string, ...parts: readonly HTMLElement[]): void {
   showProblem(undefined);
-  byId('lead').textContent = lead;
+  byId('lead').textContent = introduction;
   byId('body').replaceChildren(...parts);
   byId('body').querySelector<HTMLInputElement>('input:not([value])')?.focus();
 }
 
-const field = (text: string, input: HTMLInputElement): HTMLLabelElement => make('label', {}, text, input);
+const field = (text: string, input: HTMLInputElement): HTMLLabelElement => build('label', {}, text, input);
 
 const emailInput = (): HTMLInputElement =>
-  make('input', {
+  build('input', {
     ...{ name: 'email', type: 'email', required: true, autocomplete: 'username webauthn', inputMode: 'email' },
-    value: email || (about.loginHint ?? ''),
+    value: email || (hostedSignIn.loginHint ?? ''),
   });
 
 const passwordInput = (autocomplete: 'current-password' | 'new-password'): HTMLInputElement =>
-  make('input', { name: 'password', type: 'password', required: true, autocomplete });
+  build('input', { name: 'password', type: 'password', required: true, autocomplete });
 
 /** A form that runs `work` with its values. */
 function form(
@@ -38,8 +38,8 @@ function form(
   inputs: readonly HTMLElement[],
   work: (values: FormData) => Promise<void>,
 ): HTMLFormElement {
-  const button = make('button', { className: 'main', type: 'submit' }, main);
-  const made = make('form', {}, ...inputs, button);
+  const button = build('button', { className: 'main', type: 'submit' }, main);
+  const made = build('form', {}, ...inputs, button);
   made.addEventListener('submit', event => {
     event.preventDefault();
     void busy(made.querySelectorAll('button'), () => work(new FormData(made)));
@@ -53,15 +53,15 @@ const textOf = (values: FormData, name: string): string => {
 };
 
 function link(text: string, action: () => void): HTMLButtonElement {
-  const button = make('button', { className: 'link', type: 'button' }, text);
+  const button = build('button', { className: 'link', type: 'button' }, text);
   button.addEventListener('click', action);
   return button;
 }
 
 function passkeyButton(): HTMLButtonElement {
-  const button = make(
+  const button = build(
     'button',
-    { type: 'button', className: about.methods[0] === 'passkey' ? 'main' : '' },
+    { type: 'button', className: hostedSignIn.methods[0] === 'passkey' ? 'main' : '' },
     'Use a passkey',
   );
   button.addEventListener('click', () =>
@@ -76,30 +76,32 @@ function passkeyButton(): HTMLButtonElement {
 
 /** Shows the first view. */
 function begin(): void {
-  const { methods } = about;
+  const { methods } = hostedSignIn;
   const parts: HTMLElement[] = [];
   if (methods.includes('passkey') && hasPasskeys()) parts.push(passkeyButton());
-  if (parts.length > 0 && methods.length > 1) parts.push(make('div', { className: 'or' }, 'or'));
+  if (parts.length > 0 && methods.length > 1) parts.push(build('div', { className: 'or' }, 'or'));
   if (methods.includes('email_code')) parts.push(codeForm());
   else if (methods.includes('password')) parts.push(passwordForm());
   if (methods.includes('email_code') && methods.includes('password'))
-    parts.push(link('Use a password instead', () => show('Sign in with your password.', passwordForm(), ...others())));
+    parts.push(
+      link('Use a password instead', () => show('Sign in with your password.', passwordForm(), ...backLinks())),
+    );
   if (methods.includes('password')) parts.push(newPasswordLink());
   if (parts.length === 0) {
     showProblem(new Error('This browser does not support any of the sign-in methods that are offered here.'));
     return;
   }
   show(
-    about.registration === 'open' ? 'Sign in, or sign up with your e-mail address.' : 'Sign in to continue.',
-    make('div', { className: 'stack' }, ...parts),
+    hostedSignIn.registration === 'open' ? 'Sign in, or sign up with your e-mail address.' : 'Sign in to continue.',
+    build('div', { className: 'stack' }, ...parts),
   );
 }
 
-const others = (): HTMLElement[] => [link('Back', begin)];
+const backLinks = (): HTMLElement[] => [link('Back', begin)];
 
 const newPasswordLink = (): HTMLButtonElement =>
-  link(about.registration === 'open' ? 'New here, or forgot your password?' : 'Forgot your password?', () =>
-    show('Choose a password. We send you a code to confirm it.', newPasswordForm(), ...others()),
+  link(hostedSignIn.registration === 'open' ? 'New here, or forgot your password?' : 'Forgot your password?', () =>
+    show('Choose a password. We send you a code to confirm it.', newPasswordForm(), ...backLinks()),
   );
 
 const codeForm = (): HTMLFormElement =>
@@ -129,7 +131,7 @@ const newPasswordForm = (): HTMLFormElement => {
 };
 
 function askCode(ticket: string): void {
-  const code = make('input', {
+  const code = build('input', {
     ...{ name: 'code', className: 'code', required: true, autocomplete: 'one-time-code', inputMode: 'numeric' },
     maxLength: 12,
   });
@@ -139,22 +141,22 @@ function askCode(ticket: string): void {
   show(
     `If ${email} can sign in here, a six-digit code is on its way. It is valid for ten minutes.`,
     given,
-    ...others(),
+    ...backLinks(),
   );
 }
 
 async function open(): Promise<void> {
-  about = await send<HostedSignIn>('hosted.describe');
-  document.title = `Sign in to ${about.application.name}`;
-  byId('brand').textContent = about.application.name;
-  byId('foot').textContent = `You will return to ${about.returnsTo}.`;
-  paint(about.application.colour);
+  hostedSignIn = await send<HostedSignIn>('hosted.describe');
+  document.title = `Sign in to ${hostedSignIn.application.name}`;
+  byId('brand').textContent = hostedSignIn.application.name;
+  byId('foot').textContent = `You will return to ${hostedSignIn.returnsTo}.`;
+  paint(hostedSignIn.application.colour);
   begin();
 }
 
 open().catch(error =>
   showProblem(
-    error instanceof Refused && error.status === 404
+    error instanceof CommandRefused && error.status === 404
       ? new Error('This sign-in is complete, or has expired. Go back and begin again.')
       : error,
   ),

@@ -3,13 +3,13 @@
 import type { ApplicationAction, ApplicationActionPage } from '../../contract/actions.ts';
 import type { ConsumerHandoff, ConsumerHandoffPage } from '../../contract/consumer-handoffs.ts';
 import { isOpen, REASON_WORDS, STATUS_WORDS } from './handoff-words.ts';
-import { byId, make, timeOf, titled } from './parts.ts';
+import { build, byId, setTitle, timeOf } from './parts.ts';
 import type { Session } from './session.ts';
 
 const RECENT_MAX = 10;
 const WAITING_MAX = 50;
 
-const WORDS: Readonly<Record<string, string>> = {
+const KIND_TEXTS: Readonly<Record<string, string>> = {
   approved: 'approved, not done yet',
   executing: 'being done',
   succeeded: 'done',
@@ -47,45 +47,53 @@ export async function showWaiting(session: Session): Promise<void> {
   ];
   const open = items.filter(({ waits }) => waits).toSorted((one, other) => (one.at < other.at ? -1 : 1));
   const over = items.filter(({ waits }) => !waits).toSorted((one, other) => (one.at > other.at ? -1 : 1));
-  titled(open.length === 0 ? 'Nothing is waiting for you' : 'Waiting for you');
+  setTitle(open.length === 0 ? 'Nothing is waiting for you' : 'Waiting for you');
   byId('body').replaceChildren(
     open.length === 0
-      ? make(
+      ? build(
           'p',
           { className: 'soft' },
           `When an agent of ${session.application} needs your approval or your help, the request is listed here.`,
         )
-      : make('ul', { className: 'plain' }, ...open.map(item)),
+      : build('ul', { className: 'plain' }, ...open.map(item)),
     ...(over.length > 0
-      ? [make('h2', {}, 'Recent'), make('ul', { className: 'plain' }, ...over.slice(0, RECENT_MAX).map(item))]
+      ? [build('h2', {}, 'Recent'), build('ul', { className: 'plain' }, ...over.slice(0, RECENT_MAX).map(item))]
       : []),
   );
 }
 
 function itemOfAction({ appId }: Session, action: ApplicationAction): Item {
   const { jobId, status, asksFor, operationTitle, agent, expiresAt, endedAt, createdAt } = action;
-  const waits = status === 'awaiting_approval';
+  const isWaiting = status === 'awaiting_approval';
   return {
-    ...{ waits, at: waits ? expiresAt : (endedAt ?? createdAt), href: `/consumer/${appId}/approve/${jobId}` },
-    ...{ title: asksFor?.summary ?? operationTitle, who: agent.name, end: WORDS[status] ?? status },
+    ...{
+      waits: isWaiting,
+      at: isWaiting ? expiresAt : (endedAt ?? createdAt),
+      href: `/consumer/${appId}/approve/${jobId}`,
+    },
+    ...{ title: asksFor?.summary ?? operationTitle, who: agent.name, end: KIND_TEXTS[status] ?? status },
   };
 }
 
 function itemOfHandoff({ appId }: Session, handoff: ConsumerHandoff): Item {
   const { id, status, reason, agent, expiresAt, endedAt, createdAt } = handoff;
-  const waits = isOpen(handoff);
+  const isWaiting = isOpen(handoff);
   return {
-    ...{ waits, at: waits ? expiresAt : (endedAt ?? createdAt), href: `/consumer/${appId}/handoffs/${id}` },
+    ...{
+      waits: isWaiting,
+      at: isWaiting ? expiresAt : (endedAt ?? createdAt),
+      href: `/consumer/${appId}/handoffs/${id}`,
+    },
     ...{ title: REASON_WORDS[reason], who: agent.name, end: STATUS_WORDS[status] },
   };
 }
 
 function item({ waits, at, href, title, who, end }: Item): HTMLLIElement {
   const timeParts = waits ? ['until ', timeOf(at)] : [`${end}, `, timeOf(at)];
-  const about = make('span', { className: 'about' }, `${who}, `, ...timeParts);
-  return make(
+  const about = build('span', { className: 'about' }, `${who}, `, ...timeParts);
+  return build(
     'li',
     waits ? { className: 'open' } : {},
-    make('a', { className: 'row', href }, make('strong', {}, title), about),
+    build('a', { className: 'row', href }, build('strong', {}, title), about),
   );
 }

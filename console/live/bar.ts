@@ -16,7 +16,7 @@ export class Bar {
   readonly #strip: TabStrip;
   readonly #icons = new Map<string, string>();
   #tabs: readonly TabState[] = [];
-  #shown = '';
+  #shownPage = '';
   #hasControl = false;
   #loading = false;
 
@@ -57,7 +57,7 @@ export class Bar {
   }
 
   page(page: PageMessage): void {
-    this.#shown = page.page;
+    this.#shownPage = page.page;
     this.#loading = page.loading;
     parts.back.disabled = !this.#hasControl || !page.canGoBack;
     parts.forward.disabled = !this.#hasControl || !page.canGoForward;
@@ -66,11 +66,11 @@ export class Bar {
     this.#draw();
   }
 
-  setControl(on: boolean): void {
-    this.#hasControl = on;
-    parts.url.readOnly = !on;
-    parts.reload.disabled = !on;
-    if (!on) for (const button of [parts.back, parts.forward]) button.disabled = true;
+  setControl(isControlled: boolean): void {
+    this.#hasControl = isControlled;
+    parts.url.readOnly = !isControlled;
+    parts.reload.disabled = !isControlled;
+    if (!isControlled) for (const button of [parts.back, parts.forward]) button.disabled = true;
     this.#draw();
   }
 
@@ -82,10 +82,10 @@ export class Bar {
   }
 
   #draw(): void {
-    const tab = this.#tabs.find(one => one.page === this.#shown);
+    const tab = this.#tabs.find(one => one.page === this.#shownPage);
     if (document.activeElement !== parts.url) parts.url.value = tab?.url ?? '';
     parts.behind.hidden = tab?.visible !== false;
     document.title = tab?.title ? `${tab.title} - Live view` : 'Live view';
-    this.#strip.draw({ tabs: this.#tabs, shown: this.#shown, hasControl: this.#hasControl, icons: this.#icons });
+    this.#strip.draw({ tabs: this.#tabs, shown: this.#shownPage, hasControl: this.#hasControl, icons: this.#icons });
   }
 }

@@ -3,41 +3,41 @@ import { parts } from './parts.ts';
 
 const NAME_CHARACTERS_MAX = 40;
 
-export class Followed {
+export class OpenerNotice {
   readonly #nameOf: (page: string) => string;
-  readonly #look: (page: string) => void;
-  #way: { readonly page: string; readonly from: string } | undefined;
-  #shown = '';
+  readonly #onBack: (page: string) => void;
+  #opening: { readonly page: string; readonly from: string } | undefined;
+  #shownPage = '';
 
-  constructor(nameOf: (page: string) => string, look: (page: string) => void) {
+  constructor(nameOf: (page: string) => string, onBack: (page: string) => void) {
     this.#nameOf = nameOf;
-    this.#look = look;
+    this.#onBack = onBack;
     parts.followedBack.addEventListener('click', () => {
-      if (this.#way) this.#look(this.#way.from);
+      if (this.#opening) this.#onBack(this.#opening.from);
     });
   }
 
   opened(page: string, from: string): void {
-    this.#way = { page, from };
+    this.#opening = { page, from };
     this.draw();
   }
 
-  page(shown: string): void {
-    this.#shown = shown;
+  page(pageId: string): void {
+    this.#shownPage = pageId;
     this.draw();
   }
 
   /** Must also be called when titles change. */
   draw(): void {
-    const way = this.#way?.page === this.#shown ? this.#way : undefined;
+    const way = this.#opening?.page === this.#shownPage ? this.#opening : undefined;
     parts.followed.hidden = way === undefined;
     if (!way) return;
-    const name = short(this.#nameOf(way.from));
+    const name = shortened(this.#nameOf(way.from));
     const text = 'This page was opened in a new tab.';
     if (parts.followedText.textContent !== text) parts.followedText.textContent = text;
     parts.followedBack.textContent = `Back to \u201c${name}\u201d`;
   }
 }
 
-const short = (name: string): string =>
+const shortened = (name: string): string =>
   name.length > NAME_CHARACTERS_MAX ? `${name.slice(0, NAME_CHARACTERS_MAX - 1)}\u2026` : name;

@@ -1,8 +1,8 @@
 // Converts the viewer's mouse, wheel, touch and key events to messages. A hidden text field has the focus, so that compositions,
 // dead keys, pasted text and on-screen keyboards produce text.
 import type { DriveMessage } from '../../contract/live-messages.ts';
+import type { FrameView } from './frame-view.ts';
 import { parts } from './parts.ts';
-import type { PictureView } from './picture.ts';
 
 /** An input message without `fence` and `page`, which are part of every input message. */
 export type InputMessage = DriveMessage extends infer One
@@ -22,8 +22,8 @@ const PLACEHOLDER = '\u200b\u200b';
 const WHEEL = [1, 40, 800] as const;
 
 export class Input {
-  readonly #do: SendInput;
-  readonly #view: PictureView;
+  readonly #sendInput: SendInput;
+  readonly #view: FrameView;
   readonly #hasControl: () => boolean;
   #move: { event: PointerEvent } | undefined;
   #composing = false;
@@ -33,10 +33,10 @@ export class Input {
    */
   readonly #pressed = new Map<string, KeyboardEvent>();
 
-  constructor(view: PictureView, hasControl: () => boolean, send: SendInput) {
+  constructor(view: FrameView, hasControl: () => boolean, send: SendInput) {
     this.#view = view;
     this.#hasControl = hasControl;
-    this.#do = send;
+    this.#sendInput = send;
     this.#listenToPointer();
     this.#listenToKeys();
     parts.keys.value = PLACEHOLDER;
@@ -65,7 +65,7 @@ export class Input {
       );
     on('pointerdown', event => this.#pointer('down', event));
     on('pointerup', event => this.#pointer('up', event));
-    on('pointermove', event => this.#moved(event));
+    on('pointermove', event => this.#onMove(event));
     on('pointercancel', event => this.#pointer('up', event));
     on('contextmenu', () => {});
     on('auxclick', () => {});
@@ -87,7 +87,7 @@ export class Input {
   }
 
   /** Sends at most one move per animation frame. */
-  #moved(event: PointerEvent): void {
+  #onMove(event: PointerEvent): void {
     if (event.pointerType === 'touch') return;
     const first = this.#move === undefined;
     this.#move = { event };
@@ -103,7 +103,7 @@ export class Input {
 
   #mouse(action: 'move' | 'down' | 'up', event: PointerEvent, button: 'none' | (typeof BUTTONS)[number]): void {
     const clicks = action === 'move' ? 0 : this.#clicksOf(action, event);
-    this.#do({
+    this.#sendInput({
       type: 'mouse',
       ...{ action, button, clicks, buttons: event.buttons },
       ...{ ...this.#view.pointOf(event), modifiers: modifiersOf(event) },
@@ -125,14 +125,14 @@ export class Input {
   #wheel(event: WheelEvent): void {
     const unit = WHEEL[event.deltaMode] ?? 1;
     const deltas = { deltaX: event.deltaX * unit, deltaY: event.deltaY * unit };
-    this.#do({ type: 'wheel', ...this.#view.pointOf(event), ...deltas, modifiers: modifiersOf(event) });
+    this.#sendInput({ type: 'wheel', ...this.#view.pointOf(event), ...deltas, modifiers: modifiersOf(event) });
   }
 
   #touch(action: 'start' | 'move' | 'end' | 'cancel', event: TouchEvent): void {
     const points = [...event.touches]
       .slice(0, 10)
       .map(touch => ({ id: touch.identifier, ...this.#view.pointOf(touch) }));
-    this.#do({ type: 'touch', action, points, modifiers: modifiersOf(event) });
+    this.#sendInput({ type: 'touch', action, points, modifiers: modifiersOf(event) });
   }
 
   // ---- keys ------------------------------------------------------------------------------------------------------------
@@ -145,19 +145,19 @@ export class Input {
       this.#composing = true;
     });
     keys.addEventListener('compositionupdate', ({ data }) => {
-      if (this.#hasControl()) this.#do({ type: 'compose', text: data, start: data.length, end: data.length });
+      if (this.#hasControl()) this.#sendInput({ type: 'compose', text: data, start: data.length, end: data.length });
     });
     keys.addEventListener('compositionend', ({ data }) => {
       this.#composing = false;
       if (this.#hasControl())
-        this.#do(data === '' ? { type: 'compose', text: '', start: 0, end: 0 } : { type: 'text', text: data });
+        this.#sendInput(data === '' ? { type: 'compose', text: '', start: 0, end: 0 } : { type: 'text', text: data });
       this.#refill();
     });
-    keys.addEventListener('input', event => this.#typed(event));
+    keys.addEventListener('input', event => this.#onTextInput(event));
     keys.addEventListener('paste', event => {
       event.preventDefault();
       const text = event.clipboardData?.getData('text/plain') ?? '';
-      if (this.#hasControl() && text !== '') this.#do({ type: 'text', text });
+      if (this.#hasControl() && text !== '') this.#sendInput({ type: 'text', text });
     });
     // A key that is down when the focus is lost will go up elsewhere, so its key-up is sent to the page now.
     keys.addEventListener('blur', () => this.#releaseAll());
@@ -175,7 +175,7 @@ export class Input {
     if (shortcut && letter === 'v') return; // the paste event has the text
     event.preventDefault();
     if (shortcut && (letter === 'c' || letter === 'x')) {
-      if (action === 'down' && !event.repeat) this.#do({ type: 'copy', cut: letter === 'x' });
+      if (action === 'down' && !event.repeat) this.#sendInput({ type: 'copy', cut: letter === 'x' });
       return;
     }
     const name = event.code || event.key;
@@ -184,12 +184,12 @@ export class Input {
     this.#send(action, event, !shortcut && !event.metaKey && [...event.key].length === 1);
   }
 
-  #send(action: 'down' | 'up', event: KeyboardEvent, typed: boolean): void {
-    this.#do({
+  #send(action: 'down' | 'up', event: KeyboardEvent, hasTyped: boolean): void {
+    this.#sendInput({
       type: 'key',
       ...{ action, key: event.key, code: event.code, keyCode: event.keyCode, location: event.location },
-      ...{ text: action === 'down' ? textOf(event, typed) : '', repeats: action === 'down' && event.repeat },
-      ...{ modifiers: modifiersOf(event, typed), mac: MAC },
+      ...{ text: action === 'down' ? textOf(event, hasTyped) : '', repeats: action === 'down' && event.repeat },
+      ...{ modifiers: modifiersOf(event, hasTyped), mac: MAC },
     });
   }
 
@@ -208,9 +208,9 @@ export class Input {
     if (action === 'down') parts.control.focus();
   }
 
-  #typed(event: Event): void {
+  #onTextInput(event: Event): void {
     if (!(event instanceof InputEvent) || event.isComposing || !this.#hasControl()) return;
-    if (event.inputType === 'insertText' && event.data) this.#do({ type: 'text', text: event.data });
+    if (event.inputType === 'insertText' && event.data) this.#sendInput({ type: 'text', text: event.data });
     else if (event.inputType === 'insertLineBreak') this.#press('Enter', 13, '\r');
     else if (event.inputType === 'deleteContentBackward') this.#press('Backspace', 8, '');
     this.#refill();
@@ -218,8 +218,8 @@ export class Input {
 
   #press(key: string, keyCode: number, text: string): void {
     const common = { key, code: key, keyCode, location: 0, repeats: false, modifiers: 0, mac: MAC };
-    this.#do({ type: 'key', action: 'down', text, ...common });
-    this.#do({ type: 'key', action: 'up', text: '', ...common });
+    this.#sendInput({ type: 'key', action: 'down', text, ...common });
+    this.#sendInput({ type: 'key', action: 'up', text: '', ...common });
   }
 
   #refill(): void {
@@ -231,8 +231,8 @@ export class Input {
 const heldButton = (buttons: number): 'none' | 'left' | 'middle' | 'right' =>
   buttons & 1 ? 'left' : buttons & 2 ? 'right' : buttons & 4 ? 'middle' : 'none';
 
-const textOf = (event: KeyboardEvent, typed: boolean): string =>
-  event.key === 'Enter' ? '\r' : typed ? event.key : '';
+const textOf = (event: KeyboardEvent, hasTyped: boolean): string =>
+  event.key === 'Enter' ? '\r' : hasTyped ? event.key : '';
 
 interface ModifierState {
   readonly altKey: boolean;
@@ -243,9 +243,9 @@ interface ModifierState {
 }
 
 /** With AltGr, or Option on a Mac, keys type characters, so these modifiers are not sent. */
-function modifiersOf(event: ModifierState, typed = false): number {
+function modifiersOf(event: ModifierState, hasTyped = false): number {
   const isThirdLevel =
-    typed && (event.getModifierState?.('AltGraph') || (event.ctrlKey && event.altKey) || (MAC && event.altKey));
+    hasTyped && (event.getModifierState?.('AltGraph') || (event.ctrlKey && event.altKey) || (MAC && event.altKey));
   const [alt, control] = isThirdLevel ? [false, false] : [event.altKey, event.ctrlKey];
   return Number(alt) + 2 * Number(control) + 4 * Number(event.metaKey) + 8 * Number(event.shiftKey);
 }

@@ -4,49 +4,49 @@ import { Bar } from './bar.ts';
 import { Connection } from './connection.ts';
 import { linkDevtools } from './devtools.ts';
 import { Downloads } from './downloads.ts';
-import { Followed } from './followed.ts';
+import { OpenerNotice } from './followed.ts';
+import { FrameView } from './frame-view.ts';
 import { EXIT_KEY, Input, type InputMessage } from './input.ts';
 import { Overlays } from './overlays.ts';
 import { parts } from './parts.ts';
-import { PictureView } from './picture.ts';
 
 const NOTICE_MS = 5_000;
 /** Sent to the embedding page when the live view has ended. Official clients expect this name. */
 const DISCONNECTED = 'browserbase-disconnected';
 
-const asked = new URLSearchParams(location.search);
+const pageParams = new URLSearchParams(location.search);
 let right: 'view' | 'control' = 'view';
 /** `unknown` while there is no connection. Any input would then be lost. */
-let who: 'you' | 'other' | 'agent' | 'unknown' = 'unknown';
+let controlledBy: 'you' | 'other' | 'agent' | 'unknown' = 'unknown';
 let hasDevtools = false;
 let fence = 0;
-let shown = '';
+let shownPage = '';
 let noticeTimer: ReturnType<typeof setTimeout> | undefined;
 
 /** The types of input that have a position in the frame. */
 const POINTER_TYPES: ReadonlySet<InputMessage['type']> = new Set(['mouse', 'wheel', 'touch']);
 
-const hasControl = (): boolean => who === 'you';
+const hasControl = (): boolean => controlledBy === 'you';
 const sendInput = (message: InputMessage): void => {
   // After a change of tabs, the frame still shows the previous page for a moment. Input at that time was meant for the
   // previous page and is dropped.
-  if (POINTER_TYPES.has(message.type) && view.page !== shown) return;
-  if (hasControl()) connection.send({ ...message, fence, page: shown } as DriveMessage); // InputMessage lacks only these two
+  if (POINTER_TYPES.has(message.type) && view.page !== shownPage) return;
+  if (hasControl()) connection.send({ ...message, fence, page: shownPage } as DriveMessage); // InputMessage lacks only these two
 };
 
-const view = new PictureView();
+const view = new FrameView();
 const overlays = new Overlays(view, sendInput, upload, notify);
-const look = (page: string): void => {
+const watchPage = (page: string): void => {
   connection.send({ type: 'watch', page });
   if (hasControl()) connection.send({ type: 'front', fence, page });
 };
 const bar = new Bar({
   do: sendInput,
-  look,
+  look: watchPage,
   close: page => connection.send({ type: 'close', fence, page }),
   newTab: () => connection.send({ type: 'newTab', fence }),
 });
-const followed = new Followed(page => bar.nameOf(page), look);
+const openerNotice = new OpenerNotice(page => bar.nameOf(page), watchPage);
 const downloads = new Downloads();
 const input = new Input(view, hasControl, sendInput);
 const connection = new Connection({
@@ -54,7 +54,7 @@ const connection = new Connection({
   frame: (head, jpeg) => view.draw(head, jpeg),
   connection: state => {
     if (state !== 'open') {
-      who = 'unknown';
+      controlledBy = 'unknown';
       showControl();
     }
     if (state === 'lost') notify('The connection was lost. Connecting again…', false);
@@ -63,7 +63,7 @@ const connection = new Connection({
   },
 });
 
-parts.bar.hidden = asked.get('navbar') === 'false';
+parts.bar.hidden = pageParams.get('navbar') === 'false';
 document.body.classList.toggle('bare', parts.bar.hidden);
 parts.control.addEventListener('click', () =>
   connection.send(hasControl() ? { type: 'give', fence } : { type: 'take' }),
@@ -78,24 +78,24 @@ function receive(message: ServerMessage): void {
       return showControl();
     case 'tabs':
       bar.tabs(message.tabs);
-      return followed.draw();
+      return openerNotice.draw();
     case 'icon':
       return bar.icon(message.url, message.data);
     case 'page':
-      shown = message.page;
+      shownPage = message.page;
       bar.page(message);
-      followed.page(shown);
-      linkDevtools(shown, hasDevtools);
+      openerNotice.page(shownPage);
+      linkDevtools(shownPage, hasDevtools);
       if (hasControl()) overlays.show(message.dialog, message.select, message.files);
       return;
     case 'control':
-      who = message.who;
+      controlledBy = message.who;
       fence = message.fence;
       return showControl();
     case 'refused':
       return notify(message.why);
     case 'opened':
-      return followed.opened(message.page, message.from);
+      return openerNotice.opened(message.page, message.from);
     case 'returned':
       return notify(`The tab was closed. You are back in \u201c${bar.nameOf(message.page)}\u201d.`);
     case 'cursor':
@@ -104,9 +104,9 @@ function receive(message: ServerMessage): void {
     case 'download':
       return downloads.offer(message);
     case 'copied':
-      return void copied(message.text);
+      return void copyToClipboard(message.text);
     case 'ended':
-      who = 'agent';
+      controlledBy = 'agent';
       showControl();
       parts.controls.hidden = true;
       parts.devtools.hidden = true;
@@ -120,16 +120,16 @@ function receive(message: ServerMessage): void {
 function showControl(): void {
   document.body.classList.toggle('in-control', hasControl());
   parts.controls.hidden = right === 'view';
-  parts.control.hidden = asked.get('controls') === 'false';
+  parts.control.hidden = pageParams.get('controls') === 'false';
   parts.control.textContent = hasControl() ? 'Give back' : 'Take control';
   parts.keyboard.hidden = !hasControl() || hasKeyboard();
-  parts.control.disabled = who === 'other' || who === 'unknown';
+  parts.control.disabled = controlledBy === 'other' || controlledBy === 'unknown';
   parts.state.textContent = {
     you: `You are in control. Input from the agent is held.${hasKeyboard() ? ` Press ${EXIT_KEY} to leave the page.` : ''}`,
     other: 'Another person is in control.',
     agent: 'The agent is in control.',
     unknown: 'Connecting…',
-  }[who];
+  }[controlledBy];
   bar.setControl(hasControl());
   if (hasControl()) input.focus();
   else {
@@ -140,7 +140,7 @@ function showControl(): void {
 
 const hasKeyboard = (): boolean => !matchMedia('(pointer: coarse)').matches;
 
-async function copied(text: string): Promise<void> {
+async function copyToClipboard(text: string): Promise<void> {
   if (text === '') return;
   try {
     await navigator.clipboard.writeText(text);
@@ -154,10 +154,10 @@ async function upload(file: File): Promise<string> {
   const form = new FormData();
   form.set('file', file, file.name);
   const address = new URL(`${location.pathname.replace(/\/$/, '')}/files`, location.href);
-  address.searchParams.set('token', asked.get('token') ?? '');
-  const answer = await fetch(address, { method: 'POST', body: form });
-  const body: { fileName?: string; message?: string } = await answer.json();
-  if (!answer.ok || !body.fileName) throw new Error(body.message ?? 'The file could not be uploaded.');
+  address.searchParams.set('token', pageParams.get('token') ?? '');
+  const response = await fetch(address, { method: 'POST', body: form });
+  const body: { fileName?: string; message?: string } = await response.json();
+  if (!response.ok || !body.fileName) throw new Error(body.message ?? 'The file could not be uploaded.');
   return body.fileName;
 }
 

@@ -1,19 +1,19 @@
 // What the frames of a screencast do not contain: dialogs, lists of select elements, and file choosers.
 import type { DialogState, SelectState } from '../../contract/live-messages.ts';
+import type { FrameView } from './frame-view.ts';
 import type { SendInput } from './input.ts';
 import { parts } from './parts.ts';
-import type { PictureView } from './picture.ts';
 
 export type Upload = (file: File) => Promise<string>;
 
 export class Overlays {
   readonly #send: SendInput;
-  readonly #view: PictureView;
+  readonly #view: FrameView;
   readonly #notify: (words: string) => void;
   readonly #upload: Upload;
   #at = -1;
 
-  constructor(view: PictureView, send: SendInput, upload: Upload, notify: (words: string) => void) {
+  constructor(view: FrameView, send: SendInput, upload: Upload, notify: (words: string) => void) {
     this.#view = view;
     this.#send = send;
     this.#upload = upload;
@@ -138,10 +138,10 @@ export class Overlays {
 
   // ---- files -----------------------------------------------------------------------------------------------------------
 
-  #showFiles(wanted: 'one' | 'many' | null): void {
-    if (!wanted || parts.files.open) return;
+  #showFiles(mode: 'one' | 'many' | null): void {
+    if (!mode || parts.files.open) return;
     parts.filesInput.value = '';
-    parts.filesInput.multiple = wanted === 'many';
+    parts.filesInput.multiple = mode === 'many';
     parts.files.returnValue = '';
     parts.files.showModal();
   }

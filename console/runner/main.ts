@@ -11,31 +11,33 @@ addEventListener('message', (event: MessageEvent<RunRequest>) => {
   const [port] = event.ports;
   if (event.source !== parent || !port) return;
   const tell = (message: RunnerMessage): void => port.postMessage(message);
-  addEventListener('unhandledrejection', ({ reason }) => tell({ kind: 'line', level: 'error', text: shown(reason) }));
+  addEventListener('unhandledrejection', ({ reason }) =>
+    tell({ kind: 'line', level: 'error', text: printable(reason) }),
+  );
   run(event.data, tell).then(
     () => tell({ kind: 'done' }),
-    (error: unknown) => tell({ kind: 'failed', text: shown(error) }),
+    (error: unknown) => tell({ kind: 'failed', text: printable(error) }),
   );
 });
 
-async function run({ connectUrl, code }: RunRequest, tell: (message: RunnerMessage) => void): Promise<void> {
+async function run({ connectUrl, code }: RunRequest, post: (message: RunnerMessage) => void): Promise<void> {
   const console = Object.fromEntries(
     LEVELS.map(level => [
       level,
-      (...values: readonly unknown[]) => tell({ kind: 'line', level, text: values.map(shown).join(' ') }),
+      (...values: readonly unknown[]) => post({ kind: 'line', level, text: values.map(printable).join(' ') }),
     ]),
   );
   const browser = await connect({ browserWSEndpoint: connectUrl, defaultViewport: null });
   try {
     const page = (await browser.pages())[0] ?? (await browser.newPage());
     const value: unknown = await AsyncFunction('browser', 'page', 'console', code)(browser, page, console);
-    if (value !== undefined) tell({ kind: 'line', level: 'log', text: shown(value) });
+    if (value !== undefined) post({ kind: 'line', level: 'log', text: printable(value) });
   } finally {
     await browser.disconnect();
   }
 }
 
-function shown(value: unknown): string {
+function printable(value: unknown): string {
   if (typeof value === 'string') return value;
   if (value instanceof Error) return `${value.name}: ${value.message}`;
   try {

@@ -5,7 +5,7 @@ import { ANY_ORIGIN_HEADERS } from './shared.ts';
 
 const PUBLIC = { tag: 'Service', method: 'GET', credential: 'public', isWrite: false, mount: 'native' } as const;
 const HEADERS = { ETag: 'Version of this content. Send it as `If-None-Match`.', ...ANY_ORIGIN_HEADERS } as const;
-const CURRENT = { description: 'The version that you have is current.', headers: HEADERS } as const;
+const NOT_MODIFIED = { description: 'The version that you have is current.', headers: HEADERS } as const;
 
 export const CONFIG_OPERATIONS = {
   readConfig: {
@@ -16,7 +16,10 @@ export const CONFIG_OPERATIONS = {
       'Returns where people sign in and where devices are authorized. The response may be cached for a minute.',
     query: ConfigQuery,
     headers: CachedHeader,
-    responses: { 200: { description: 'The configuration.', schema: ServiceConfig, headers: HEADERS }, 304: CURRENT },
+    responses: {
+      200: { description: 'The configuration.', schema: ServiceConfig, headers: HEADERS },
+      304: NOT_MODIFIED,
+    },
     errors: [],
   },
   readAuthorizationServer: {
@@ -26,7 +29,10 @@ export const CONFIG_OPERATIONS = {
     description:
       'Returns the same configuration as OAuth authorization server metadata (RFC 8414). The response may be cached for a minute.',
     headers: CachedHeader,
-    responses: { 200: { description: 'The metadata.', schema: AuthorizationServer, headers: HEADERS }, 304: CURRENT },
+    responses: {
+      200: { description: 'The metadata.', schema: AuthorizationServer, headers: HEADERS },
+      304: NOT_MODIFIED,
+    },
     errors: [],
   },
 } as const satisfies Readonly<Record<string, Operation>>;

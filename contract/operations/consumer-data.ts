@@ -8,9 +8,9 @@ import {
   ReceiptRef,
 } from '../consumer-data.ts';
 import {
+  AgentAskingConsent,
   AgentKeyRef,
   Consent,
-  AgentAskingConsent,
   Consents,
   DeletedMemory,
   DeleteMemory,

@@ -82,11 +82,20 @@ const TOKEN_RESPONSES = {
 const REMOVES_COOKIE = { 'set-cookie': 'Removes the session cookie that a page of this service uses.' } as const;
 const NEW_COOKIE = { 'set-cookie': 'The updated session cookie.' } as const;
 const ENDED = {
-  200: { description: 'Signed out of this service. `logoutUrl` signs out of the provider as well.', schema: EndedConsumerSession, headers: REMOVES_COOKIE },
+  200: {
+    description: 'Signed out of this service. `logoutUrl` signs out of the provider as well.',
+    schema: EndedConsumerSession,
+    headers: REMOVES_COOKIE,
+  },
   204: { description: 'Signed out. The provider has no address for signing out.', headers: REMOVES_COOKIE },
 } as const;
 const SIGNED_IN_RESPONSES = { 200: { description: 'The consumer is signed in.', schema: HostedSignInResult } } as const;
-const CODE_SENT_RESPONSES = { 202: { description: 'The request was accepted. A code is sent only to an address that can sign in.', schema: EmailCodeSent } } as const;
+const CODE_SENT_RESPONSES = {
+  202: {
+    description: 'The request was accepted. A code is sent only to an address that can sign in.',
+    schema: EmailCodeSent,
+  },
+} as const;
 
 export const CONSUMER_OPERATIONS = {
   // ---- sessions

@@ -118,7 +118,8 @@ export const CONTEXT_OPERATIONS = {
     method: 'POST',
     path: '/v1/browsers/contexts/{id}/fork',
     summary: 'Fork a context',
-    description: 'Creates a context that contains a copy of one version. The copy is encrypted with the key of the new context.',
+    description:
+      'Creates a context that contains a copy of one version. The copy is encrypted with the key of the new context.',
     credential: 'agentKey',
     scopes: ['browsers:write'],
     isWrite: true,

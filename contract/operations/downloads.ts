@@ -2,7 +2,7 @@
 import { Download, DownloadPage, DownloadParams, DownloadsQuery, LinkParams, RangeHeader } from '../files.ts';
 import type { Operation } from '../operation.ts';
 import { SessionParams } from '../sessions.ts';
-import { ANY_ORIGIN_HEADERS, FILE_HEADERS, PART } from './shared.ts';
+import { ANY_ORIGIN_HEADERS, FILE_HEADERS, PART_HEADERS } from './shared.ts';
 
 const VARY = { vary: '`accept`.' } as const;
 
@@ -37,7 +37,7 @@ export const DOWNLOAD_OPERATIONS = {
     headers: RangeHeader,
     responses: {
       200: { description: 'The download.', schema: Download, mayBeFile: true, headers: { ...FILE_HEADERS, ...VARY } },
-      206: { description: 'The requested byte range.', mayBeFile: true, headers: { ...PART, ...VARY } },
+      206: { description: 'The requested byte range.', mayBeFile: true, headers: { ...PART_HEADERS, ...VARY } },
       304: { description: 'The version that you have is current.', headers: { ...FILE_HEADERS, ...VARY } },
     },
     errors: ['not_found', 'not_acceptable', 'range_not_satisfiable', 'storage_unreachable'],
@@ -70,7 +70,11 @@ export const DOWNLOAD_OPERATIONS = {
     headers: RangeHeader,
     responses: {
       200: { description: 'The content.', mayBeFile: true, headers: { ...FILE_HEADERS, ...ANY_ORIGIN_HEADERS } },
-      206: { description: 'The requested byte range.', mayBeFile: true, headers: { ...PART, ...ANY_ORIGIN_HEADERS } },
+      206: {
+        description: 'The requested byte range.',
+        mayBeFile: true,
+        headers: { ...PART_HEADERS, ...ANY_ORIGIN_HEADERS },
+      },
       304: {
         description: 'The version that you have is current.',
         headers: { ...FILE_HEADERS, ...ANY_ORIGIN_HEADERS },

@@ -22,7 +22,7 @@ export const FILE_HEADERS = {
   'content-disposition': 'File name.',
 } as const;
 
-export const PART = {
+export const PART_HEADERS = {
   ...FILE_HEADERS,
   'content-range': 'The byte range that is returned, and the total size.',
 } as const;

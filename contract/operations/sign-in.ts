@@ -81,14 +81,20 @@ export const SIGN_IN_OPERATIONS = {
       'If the account exists, sends a six-digit code, which is valid for ten minutes. The response does not reveal whether the account exists.',
     body: RequestEmailCode,
     bodyExample: { email: 'ada@example.com' },
-    responses: { 202: { description: 'The request was accepted. A code is sent only if the account exists.', schema: EmailCodeSent } },
+    responses: {
+      202: {
+        description: 'The request was accepted. A code is sent only if the account exists.',
+        schema: EmailCodeSent,
+      },
+    },
     errors: ['cross_site_request', 'rate_limited'],
   },
   signInWithEmailCode: {
     ...POST,
     path: '/v1/sign-in/email-code/verify',
     summary: 'Sign in with a code by e-mail',
-    description: 'The correct code signs the person in and verifies the e-mail address. Five wrong codes invalidate the ticket.',
+    description:
+      'The correct code signs the person in and verifies the e-mail address. Five wrong codes invalidate the ticket.',
     body: SignInWithEmailCode,
     bodyExample: { ticket: '0199f7c2-6a64-7a0e-9a53-0f1c3a2f7d11', code: '123456' },
     responses: { 200: SIGNED_IN },

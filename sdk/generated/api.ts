@@ -337,7 +337,7 @@ export interface paths {
         };
         /**
          * Read the file of a signed link
-         * @description The target of a `downloadUrl`. Requires no key and can be read by pages of any origin. Valid for 6 hours, or until the file is deleted.
+         * @description Returns the file that a `downloadUrl` links to. Requires no key and can be read by pages of any origin. The link is valid for 6 hours, or until the file is deleted.
          */
         get: operations["readLinkedFile"];
         put?: never;
@@ -359,7 +359,7 @@ export interface paths {
         put?: never;
         /**
          * Upload an extension
-         * @description Stores an extension for sessions that name it in `extensionIds`. The file is a zip archive with `manifest.json` at its root, or a CRX3 file with a valid signature. The manifest version must be 3. The whole archive is checked before it is stored; `details.reason` of a refusal is a stable code for what is wrong. At most 1000 extensions per application. An extension that no session has named for 90 days is deleted, unless the operator configured another period.
+         * @description Stores an extension for sessions that name it in `extensionIds`. The file is a zip archive with `manifest.json` at its root, or a CRX3 file with a valid signature. The manifest version must be 3. The whole archive is checked before it is stored; if it is refused, `details.reason` is a stable code for what is wrong. At most 1000 extensions per application. An extension that no session has named for 90 days is deleted, unless the operator configured another period.
          *
          *     Scope: browsers:write.
          */
@@ -565,7 +565,7 @@ export interface paths {
         put?: never;
         /**
          * Fork a context
-         * @description Creates a context with a copy of one version, encrypted with its own key.
+         * @description Creates a context that contains a copy of one version. The copy is encrypted with the key of the new context.
          *
          *     Scope: browsers:write.
          */
@@ -649,7 +649,7 @@ export interface paths {
         put?: never;
         /**
          * Request a hand-off
-         * @description Requests that a person take control of a running session: a member, whoever has a link, or an end user of the application. While the person has control, input of the agent waits, and continues afterwards on the same connection. A session can have only one open hand-off; a viewer in control counts as one. Available to agent keys, and to members with the role developer.
+         * @description Requests that a person take control of a running session: a member, whoever has a link, or an end user of the application. While the person has control, input from the agent waits; it continues afterwards on the same connection. A session can have only one open hand-off, and a viewer in control counts as one. Available to agent keys, and to members with the role developer.
          *
          *     Scope: handoffs:write.
          */
@@ -693,7 +693,7 @@ export interface paths {
         put?: never;
         /**
          * Claim a hand-off
-         * @description Gives the caller control of the session. For a signed-in person with the role developer, or for anyone who has the secret of the claim link. Only one of several concurrent requests gets control. For a payment, a signed-in person must have proved their identity recently.
+         * @description Gives the caller control of the session. Available to signed-in people with the role developer, and to anyone who has the secret of the claim link. Only one of several concurrent requests gets control. For a payment, a signed-in person must have proved their identity recently.
          */
         post: operations["claimHandoff"];
         delete?: never;
@@ -713,7 +713,7 @@ export interface paths {
         put?: never;
         /**
          * Renew a lease
-         * @description Extends control by the length of a lease, counted from now.
+         * @description Renews the lease for its full length, counted from now.
          */
         post: operations["renewHandoff"];
         delete?: never;
@@ -733,7 +733,7 @@ export interface paths {
         put?: never;
         /**
          * Complete a hand-off
-         * @description Ends control, and lets the input of the agent continue. Only the person in control can do this, not the agent.
+         * @description Ends the control of the person, and lets the input of the agent continue. Only the person in control can do this, not the agent.
          */
         post: operations["completeHandoff"];
         delete?: never;
@@ -1204,7 +1204,7 @@ export interface paths {
         post?: never;
         /**
          * Delete an operation
-         * @description Deletes an operation that is not published. Its id can be used again, with higher revisions. Requires the role admin.
+         * @description Deletes an operation that is not published. Its id can be used again; the new operation then has higher revision numbers. Requires the role admin.
          *
          *     Scope: operations:write.
          */
@@ -1304,7 +1304,7 @@ export interface paths {
         post?: never;
         /**
          * Delete a credential
-         * @description Destroys the value and its earlier versions at once. Refused while a published operation names the credential, except with `force`. Requires the role admin.
+         * @description Destroys the value and its earlier versions at once. Refused while a published operation names the credential, unless `force` is set. Requires the role admin.
          *
          *     Scope: credentials:write.
          */
@@ -1608,7 +1608,7 @@ export interface paths {
         get?: never;
         /**
          * Set automatic top-up
-         * @description Requires a provider that supports automatic payment. `manual` does not, so the request is refused with `feature_unavailable`. Requires the role owner and a recent proof of identity.
+         * @description Configures automatic top-ups, which require a provider that supports automatic payment. `manual` does not, so the request is refused with `feature_unavailable`. Requires the role owner and a recent proof of identity.
          */
         put: operations["replaceAutoTopUp"];
         post?: never;
@@ -1844,7 +1844,7 @@ export interface paths {
         post?: never;
         /**
          * Remove a member, or leave
-         * @description Takes effect at once, also for tokens of the account. Requires the role admin; removing an owner requires the role owner and a step-up. Every member may leave, except the last owner. Agent keys that the member issued stay valid. Pending invitations of the member are revoked.
+         * @description Takes effect at once, including for tokens of the account. Requires the role admin; removing an owner requires the role owner and a step-up. Every member may leave, except the last owner. Agent keys that the member issued stay valid. Pending invitations of the member are revoked.
          */
         delete: operations["removeMember"];
         options?: never;
@@ -2021,7 +2021,7 @@ export interface paths {
         put?: never;
         /**
          * Start a sign-in
-         * @description Returns the address that the browser of the consumer must open. The browser comes back to `redirectUri` with `code`, `state` and `iss`, or with `error`. At most 30 requests per minute and address.
+         * @description Returns the address that the browser of the consumer must open. The browser comes back to `redirectUri` with `code`, `state` and `iss`, or with `error`. At most 30 requests per minute from one IP address.
          */
         post: operations["startConsumerSession"];
         delete?: never;
@@ -2061,7 +2061,7 @@ export interface paths {
         put?: never;
         /**
          * Refresh the session of a consumer
-         * @description Returns new tokens and invalidates the old ones. If a refresh token is sent a second time, the session ends, because one of the two holders must have stolen it.
+         * @description Returns new tokens and invalidates the old ones. If a refresh token is sent a second time, the session ends, because one of the two senders must have stolen the token.
          */
         post: operations["refreshConsumerSession"];
         delete?: never;
@@ -2081,7 +2081,7 @@ export interface paths {
         put?: never;
         /**
          * Read the session of a consumer
-         * @description Returns who is signed in, and how they proved it.
+         * @description Returns which consumer is signed in, and how the consumer proved their identity.
          */
         post: operations["readConsumerSession"];
         delete?: never;
@@ -2181,7 +2181,7 @@ export interface paths {
         put?: never;
         /**
          * Sign a consumer in with a password
-         * @description Signs in with a password. At most ten failures per consumer and address in ten minutes.
+         * @description Signs in with a password. At most ten failures in ten minutes per consumer and IP address.
          */
         post: operations["signInHostedWithPassword"];
         delete?: never;
@@ -2201,7 +2201,7 @@ export interface paths {
         put?: never;
         /**
          * Send a consumer a code
-         * @description Sends a code that is valid for ten minutes by e-mail, to a consumer or, while registration is open, to anyone. The response does not reveal which.
+         * @description Sends a code by e-mail, to a consumer or, while registration is open, to anyone. The code is valid for ten minutes. The response does not reveal whether the address belongs to a consumer.
          */
         post: operations["sendHostedCode"];
         delete?: never;
@@ -2861,7 +2861,7 @@ export interface paths {
         put?: never;
         /**
          * Read a hand-off of a consumer
-         * @description Returns who is asking, what they are asking for, and the page concerned, before the consumer takes control.
+         * @description Returns who is asking for the hand-off, what they are asking for, and the page concerned. Used before the consumer takes control.
          */
         post: operations["readConsumerHandoff"];
         delete?: never;
@@ -2927,7 +2927,7 @@ export interface paths {
         };
         /**
          * Read an agent key
-         * @description Returns one key, without the key itself.
+         * @description Returns the details of one key, without the secret.
          *
          *     Scope: applications:read or applications:write or keys:write.
          */
@@ -2985,7 +2985,7 @@ export interface paths {
         put?: never;
         /**
          * Create the first account
-         * @description Takes the secret of a link that was printed by the first start or by the command `berth accounts link`. The link works once, for 24 hours. Signs in.
+         * @description Signs in with the secret of a link that was printed at the first start or by the command `berth accounts link`. The link works once, within 24 hours.
          */
         post: operations["setUpAccount"];
         delete?: never;
@@ -3025,7 +3025,7 @@ export interface paths {
         put?: never;
         /**
          * Sign in with a password
-         * @description At most ten failures per account and address in ten minutes.
+         * @description At most ten failures in ten minutes per account and IP address.
          */
         post: operations["signInWithPassword"];
         delete?: never;
@@ -3065,7 +3065,7 @@ export interface paths {
         put?: never;
         /**
          * Request a code by e-mail
-         * @description Sends a six-digit code that is valid for ten minutes, if the account exists. The response does not reveal whether it exists.
+         * @description If the account exists, sends a six-digit code, which is valid for ten minutes. The response does not reveal whether the account exists.
          */
         post: operations["requestEmailCode"];
         delete?: never;
@@ -3085,7 +3085,7 @@ export interface paths {
         put?: never;
         /**
          * Sign in with a code by e-mail
-         * @description Five wrong codes invalidate the ticket. The address then counts as verified.
+         * @description The correct code signs the person in and verifies the e-mail address. Five wrong codes invalidate the ticket.
          */
         post: operations["signInWithEmailCode"];
         delete?: never;
@@ -3233,7 +3233,7 @@ export interface paths {
         put?: never;
         /**
          * Prove your identity again
-         * @description Some operations require a proof that is at most five minutes old and as strong as the account is able to give. Changes the cookie. At most ten failures in ten minutes.
+         * @description Some operations require a proof of identity that is at most five minutes old and as strong as the account is able to give. This operation accepts such a proof and changes the cookie. At most ten failures in ten minutes.
          */
         post: operations["stepUp"];
         delete?: never;
@@ -3353,7 +3353,7 @@ export interface paths {
         put?: never;
         /**
          * Begin using an authenticator app
-         * @description Returns a new seed. Codes are required only after one has been confirmed.
+         * @description Returns a new seed. Codes are not required until one code has been confirmed.
          */
         post: operations["beginTotp"];
         /**
@@ -3569,7 +3569,7 @@ export interface paths {
         put?: never;
         /**
          * Revoke a token by its value
-         * @description For OAuth clients (RFC 7009): whoever has a token can revoke it. Always succeeds, even if the token is unknown, expired or revoked. Takes effect at once, in every process. At most 60 per minute and address.
+         * @description For OAuth clients (RFC 7009): whoever has a token can revoke it. Always succeeds, even if the token is unknown, expired or revoked. Takes effect at once, in every process. At most 60 requests per minute from one IP address.
          */
         post: operations["revokeSentToken"];
         delete?: never;
@@ -3629,13 +3629,13 @@ export interface paths {
         };
         /**
          * Read and claim a device authorization
-         * @description Returns what the program with this code requests. The first person who reads the request claims it: from then on, it does not exist for anyone else. After ten wrong codes within ten minutes, per person and per address, the status is 429.
+         * @description Returns what the program with this code requests. The first person who reads the request claims it: from then on, it does not exist for anyone else. After ten wrong codes within ten minutes, by one person or from one IP address, the status is 429.
          */
         get: operations["readDeviceRequest"];
         put?: never;
         /**
          * Start a device authorization
-         * @description Returns a code for a person to approve in a browser, and a device code to collect the token with (RFC 8628). Codes are valid for ten minutes. Unknown parameters are ignored. At most 30 per minute and address.
+         * @description Returns a code for a person to approve in a browser, and a device code with which the program collects the token (RFC 8628). Codes are valid for ten minutes. Unknown parameters are ignored. At most 30 requests per minute from one IP address.
          */
         post: operations["startDeviceAuthorization"];
         delete?: never;
@@ -3695,7 +3695,7 @@ export interface paths {
         put?: never;
         /**
          * Collect the token of a device authorization
-         * @description The token endpoint (RFC 6749, RFC 8628). Repeat the request every `interval` seconds while the response is `authorization_pending`; after `slow_down`, wait five seconds longer each time. The token is issued once. If its device code is sent again later, the token is revoked.
+         * @description The token endpoint (RFC 6749, RFC 8628). Repeat the request every `interval` seconds while the response is `authorization_pending`; after each `slow_down`, increase the interval by five seconds. The token is issued once. If the device code is sent again after that, the token is revoked.
          */
         post: operations["collectDeviceToken"];
         delete?: never;
@@ -3753,7 +3753,7 @@ export interface paths {
         };
         /**
          * Read the host
-         * @description Returns the current state of the machine and of the server process, and their resource use over the last hours. Only for the account that was set up at the first start; a token must not be restricted to applications.
+         * @description Returns the current state of the machine and of the server process, and their resource use over the last few hours. Only for the account that was set up at the first start; a token must not be restricted to applications.
          *
          *     Scope: applications:read or applications:write or keys:write.
          */
@@ -3847,7 +3847,7 @@ export interface paths {
         head?: never;
         /**
          * Drain a host
-         * @description Sets whether the host gets new sessions, as `berth hosts drain` and `undrain` do. Sessions that are running on it continue. Only for the account that was set up at the first start, after a recent proof of identity.
+         * @description Sets whether the host gets new sessions, as `berth hosts drain` and `undrain` do. Sessions that are already running on the host continue. Only for the account that was set up at the first start, after a recent proof of identity.
          */
         patch: operations["drainHost"];
         trace?: never;
@@ -4027,10 +4027,10 @@ export interface components {
         };
         /** @description All fields are optional, and the body may be omitted. `recordSession`, `logSession`, `allowedDomains`, `viewport`, `context`, `extensionId` and `extensionIds` mean the same here and in `browserSettings`. Different values in both places are refused with `conflicting_fields`. */
         CreateSession: {
-            /** @description Must be the agent key's application. Defaults to it. */
+            /** @description Id of the application. Must be that of the agent key, which is the default. */
             projectId?: string;
             /**
-             * @description Seconds after creation at which the session ends, whether or not a client is connected.
+             * @description Time limit of the session in seconds, counted from its creation. It applies whether or not a client is connected.
              * @default 3600
              */
             timeout?: number;
@@ -4084,7 +4084,7 @@ export interface components {
                 /** @description `http://host:port`, `https://host:port` or `socks5://host:port`. The proxy resolves host names. Its connection is tested before the browser starts. */
                 server: string;
                 username?: string;
-                /** @description Never returned, logged or recorded. */
+                /** @description Password for the proxy. Never returned, logged or recorded. */
                 password?: string;
                 /** @description Regular expression (RE2 syntax) to search for in the host name: `(^|\.)example\.com$` matches a host and its subdomains. Defaults to every host. */
                 domainPattern?: string;
@@ -4151,7 +4151,7 @@ export interface components {
                      */
                     persist?: boolean;
                     /**
-                     * @description With `persist`: until this session has ended and its save is done, other creates that set `exclusive` for the same context are refused with `context_in_use`. Creates without `exclusive` are not refused.
+                     * @description With `persist`: until this session has ended and its data has been saved, other creates that set `exclusive` for the same context are refused with `context_in_use`. Creates without `exclusive` are not refused.
                      * @default false
                      */
                     exclusive?: boolean;
@@ -4250,7 +4250,7 @@ export interface components {
                  * @enum {unknown}
                  */
                 maskInputs?: "password" | "all" | "none";
-                /** @description Budget of bytes sent to and received from the network, including headers and encryption. When it is used up, the session ends with the reason `egress_limit`. Usage is checked every 100 ms, so slightly more may be transferred. */
+                /** @description Maximum number of bytes sent to and received from the network, including headers and encryption. When the number is reached, the session ends with the reason `egress_limit`. Usage is checked every 100 ms, so slightly more may be transferred. */
                 egressBytes?: number;
                 /**
                  * @description What happens to input of CDP clients while a person has control. `queue`: the input waits until the person gives control back. `refuse`: the input is refused at once.
@@ -4300,7 +4300,7 @@ export interface components {
                  */
                 persist?: boolean;
                 /**
-                 * @description With `persist`: until this session has ended and its save is done, other creates that set `exclusive` for the same context are refused with `context_in_use`. Creates without `exclusive` are not refused.
+                 * @description With `persist`: until this session has ended and its data has been saved, other creates that set `exclusive` for the same context are refused with `context_in_use`. Creates without `exclusive` are not refused.
                  * @default false
                  */
                 exclusive?: boolean;
@@ -4313,7 +4313,7 @@ export interface components {
         };
         /** @description Omitted fields keep their values. An empty body changes nothing and returns the session. */
         UpdateSession: {
-            /** @description Must be the agent key's application. Defaults to it. */
+            /** @description Id of the application. Must be that of the agent key, which is the default. */
             projectId?: string;
             /**
              * @description Ends the session. The response is sent once the browser is closed.
@@ -4403,7 +4403,7 @@ export interface components {
                  */
                 persist?: boolean;
                 /**
-                 * @description With `persist`: until this session has ended and its save is done, other creates that set `exclusive` for the same context are refused with `context_in_use`. Creates without `exclusive` are not refused.
+                 * @description With `persist`: until this session has ended and its data has been saved, other creates that set `exclusive` for the same context are refused with `context_in_use`. Creates without `exclusive` are not refused.
                  * @default false
                  */
                 exclusive?: boolean;
@@ -4502,7 +4502,7 @@ export interface components {
              * @enum {unknown}
              */
             maskInputs?: "password" | "all" | "none";
-            /** @description Budget of bytes sent to and received from the network, including headers and encryption. When it is used up, the session ends with the reason `egress_limit`. Usage is checked every 100 ms, so slightly more may be transferred. */
+            /** @description Maximum number of bytes sent to and received from the network, including headers and encryption. When the number is reached, the session ends with the reason `egress_limit`. Usage is checked every 100 ms, so slightly more may be transferred. */
             egressBytes?: number;
             /**
              * @description What happens to input of CDP clients while a person has control. `queue`: the input waits until the person gives control back. `refuse`: the input is refused at once.
@@ -4648,7 +4648,7 @@ export interface components {
             /** @description The message in ASCII. */
             error_description: string;
         };
-        /** @description An application: the owner of keys, sessions and usage. */
+        /** @description An application, to which keys, sessions and usage belong. */
         Application: {
             /**
              * Format: uuid
@@ -4788,7 +4788,7 @@ export interface components {
                 bytesSent: number;
             }[];
         };
-        /** @description The machine and the server process: their current state and their use over the last hours. */
+        /** @description The machine and the server process: their current state, and their resource use over the last few hours. */
         Host: {
             /** @description Version of Berth. */
             version: string;
@@ -4871,7 +4871,7 @@ export interface components {
                     egressBytesPerDay: number;
                 };
             };
-            /** @description Limits set by the operator. An absent member has no ceiling. */
+            /** @description Limits set by the operator. A limit that is absent here has no ceiling. */
             ceiling: {
                 browsers: {
                     /**
@@ -4962,7 +4962,7 @@ export interface components {
              */
             egressBytesPerDay: number;
         };
-        /** @description Replaces the configured limits. Omitted members have their defaults. */
+        /** @description Replaces the configured limits. Limits that are omitted get their defaults. */
         ReplaceLimits: {
             browsers?: {
                 /**
@@ -5031,7 +5031,7 @@ export interface components {
                 /** @description Only this revision of the operation. Default: the published revision. */
                 revision?: number;
                 /**
-                 * @description The grant applies only while the operation has this effect, that is, changes nothing.
+                 * @description The grant applies only while the operation has the effect `read`, which means that it changes nothing.
                  * @enum {unknown}
                  */
                 effect?: "read";
@@ -5041,10 +5041,10 @@ export interface components {
                 credentials?: string[];
                 /** @description Maximum number of calls of the operation with this key in a day (UTC). For `*`, the maximum for each operation. */
                 maxCallsPerDay?: number;
-                /** @description Maximum cost of the calls of the operation with this key in a day (UTC), in micro-credits; for `*`, the maximum for each operation. A running call counts with the amount that it holds, and an ended call with its cost. */
+                /** @description Maximum cost of the calls of the operation with this key in a day (UTC), in micro-credits; for `*`, the maximum for each operation. For a running call the held amount is counted, and for an ended call its cost. */
                 maxCostPerDay?: number;
             }[];
-            /** @description Address ranges that the key may be used from. If empty, any address. */
+            /** @description Address ranges that the key may be used from. If the list is empty, the key may be used from any address. */
             cidrAllow: string[];
             /**
              * @description Expired and revoked credentials stay in lists for 90 days.
@@ -5080,7 +5080,7 @@ export interface components {
             /** @description Display name. 1–64 characters after trimming, without control characters. */
             name: string;
             /**
-             * @description Permissions of the key. `browsers:read`: list and read sessions. `browsers:write`: create, change and release sessions. `browsers:connect`: read `connectUrl` and control the browser. `browsers:files`: uploads, downloads and recordings. `operations:discover` and `operations:invoke`: list and call the operations that `grants` name. `invocations:read`: read their invocations and receipts. `actions:prepare` and `actions:execute`: ask people to approve calls, and execute what they approved. The other scopes are reserved. Defaults to the four browser scopes.
+             * @description Permissions of the key. `browsers:read`: list and read sessions. `browsers:write`: create, change and release sessions. `browsers:connect`: read `connectUrl` and control the browser. `browsers:files`: uploads, downloads and recordings. `operations:discover` and `operations:invoke`: list and call the operations that `grants` name. `invocations:read`: read the invocations and receipts of those operations. `actions:prepare` and `actions:execute`: ask people to approve calls, and execute what they approved. The other scopes are reserved. Defaults to the four browser scopes.
              * @default [
              *       "browsers:read",
              *       "browsers:write",
@@ -5096,7 +5096,7 @@ export interface components {
                 /** @description Only this revision of the operation. Default: the published revision. */
                 revision?: number;
                 /**
-                 * @description The grant applies only while the operation has this effect, that is, changes nothing.
+                 * @description The grant applies only while the operation has the effect `read`, which means that it changes nothing.
                  * @enum {unknown}
                  */
                 effect?: "read";
@@ -5106,7 +5106,7 @@ export interface components {
                 credentials?: string[];
                 /** @description Maximum number of calls of the operation with this key in a day (UTC). For `*`, the maximum for each operation. */
                 maxCallsPerDay?: number;
-                /** @description Maximum cost of the calls of the operation with this key in a day (UTC), in micro-credits; for `*`, the maximum for each operation. A running call counts with the amount that it holds, and an ended call with its cost. */
+                /** @description Maximum cost of the calls of the operation with this key in a day (UTC), in micro-credits; for `*`, the maximum for each operation. For a running call the held amount is counted, and for an ended call its cost. */
                 maxCostPerDay?: number;
             }[];
             /**
@@ -5115,7 +5115,7 @@ export interface components {
              */
             expiresAt?: string;
             /**
-             * @description Address ranges that the credential may be used from. If empty, any address.
+             * @description Address ranges that the credential may be used from. If the list is empty, the credential may be used from any address.
              * @default []
              */
             cidrAllow?: string[];
@@ -5131,7 +5131,7 @@ export interface components {
                 /** @description Only this revision of the operation. Default: the published revision. */
                 revision?: number;
                 /**
-                 * @description The grant applies only while the operation has this effect, that is, changes nothing.
+                 * @description The grant applies only while the operation has the effect `read`, which means that it changes nothing.
                  * @enum {unknown}
                  */
                 effect?: "read";
@@ -5141,11 +5141,11 @@ export interface components {
                 credentials?: string[];
                 /** @description Maximum number of calls of the operation with this key in a day (UTC). For `*`, the maximum for each operation. */
                 maxCallsPerDay?: number;
-                /** @description Maximum cost of the calls of the operation with this key in a day (UTC), in micro-credits; for `*`, the maximum for each operation. A running call counts with the amount that it holds, and an ended call with its cost. */
+                /** @description Maximum cost of the calls of the operation with this key in a day (UTC), in micro-credits; for `*`, the maximum for each operation. For a running call the held amount is counted, and for an ended call its cost. */
                 maxCostPerDay?: number;
             }[];
             /**
-             * @description Address ranges that the credential may be used from. If empty, any address.
+             * @description Address ranges that the credential may be used from. If the list is empty, the credential may be used from any address.
              * @default []
              */
             cidrAllow?: string[];
@@ -5179,9 +5179,9 @@ export interface components {
             prefix: string;
             /** @description Permissions of the token, limited by the role of its account. */
             scopes: string[];
-            /** @description Ids of the applications that the token is restricted to. If absent, all applications, including future ones. */
+            /** @description Ids of the applications that the token is restricted to. If absent, the token is valid for all applications, including future ones. */
             applicationIds?: string[];
-            /** @description Address ranges that the token may be used from. If empty, any address. */
+            /** @description Address ranges that the token may be used from. If the list is empty, the token may be used from any address. */
             cidrAllow: string[];
             /**
              * @description Expired and revoked credentials stay in lists for 90 days.
@@ -5224,7 +5224,7 @@ export interface components {
              */
             expiresAt?: string;
             /**
-             * @description Address ranges that the credential may be used from. If empty, any address.
+             * @description Address ranges that the credential may be used from. If the list is empty, the credential may be used from any address.
              * @default []
              */
             cidrAllow?: string[];
@@ -5623,7 +5623,7 @@ export interface operations {
             query?: {
                 /** @description Return only entries of this kind. Separate several with commas: `console,network,page,command`. */
                 type?: string;
-                /** @description Return only entries of this page. -1: those that belong to no page. Ignored for a HAR file. */
+                /** @description Return only entries of the page with this number. Use -1 for entries that belong to no page. Ignored for a HAR file. */
                 pageId?: number;
                 /** @description Return only entries of this time or later. Ignored for a HAR file. ISO 8601, UTC, with milliseconds. */
                 from?: string;
@@ -5735,7 +5735,7 @@ export interface operations {
                             startTimeMs: number;
                             /** @description When the replay ends, in milliseconds after the first page appeared. While the session is running, the end of the part that is already stored. */
                             endTimeMs: number;
-                            /** @description Periods that were not recorded, on the same time scale. */
+                            /** @description Periods that were not recorded, with times on the scale of `startTimeMs` and `endTimeMs`. */
                             gaps?: {
                                 /** @description Start of the gap. */
                                 startTimeMs: number;
@@ -6081,7 +6081,7 @@ export interface operations {
                             createdAt: string;
                             /**
                              * Format: uri
-                             * @description Signed link to the content. Works without a key, for 6 hours and while the download exists.
+                             * @description Signed link to the content. It works without a key, for 6 hours or until the download is deleted, whichever comes first.
                              */
                             downloadUrl: string;
                             /**
@@ -6161,7 +6161,7 @@ export interface operations {
                         createdAt: string;
                         /**
                          * Format: uri
-                         * @description Signed link to the content. Works without a key, for 6 hours and while the download exists.
+                         * @description Signed link to the content. It works without a key, for 6 hours or until the download is deleted, whichever comes first.
                          */
                         downloadUrl: string;
                         /**
@@ -6211,7 +6211,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Deleted. */
+            /** @description The file was deleted. */
             204: {
                 headers: {
                     [name: string]: unknown;
@@ -6367,7 +6367,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Deleted. */
+            /** @description The extension was deleted. */
             204: {
                 headers: {
                     [name: string]: unknown;
@@ -6433,7 +6433,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description The certificates that were read. */
+            /** @description The certificates that the file contains. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -6497,7 +6497,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Deleted. */
+            /** @description The upload was deleted. */
             204: {
                 headers: {
                     [name: string]: unknown;
@@ -6608,7 +6608,7 @@ export interface operations {
                  *     }
                  */
                 "application/json": {
-                    /** @description Must be the agent key's application. Defaults to it. */
+                    /** @description Id of the application. Must be that of the agent key, which is the default. */
                     projectId?: string;
                     /** @description Name of the context. Must be unique within the application, ignoring case. */
                     name?: string;
@@ -6812,7 +6812,7 @@ export interface operations {
                          * @description With `session`, the id of the session.
                          */
                         sessionId?: string;
-                        /** @description Whether only cookies were saved because the session failed. The cookies are from the last copy made while it was running; everything else is as it was when the session started. */
+                        /** @description Whether only cookies were saved because the session failed. The cookies are from the last copy made while the session was running; everything else is as it was when the session started. */
                         partial: boolean;
                         /** @description Unpacked size, in bytes. */
                         sizeBytes: number;
@@ -7193,7 +7193,7 @@ export interface operations {
             query?: {
                 /** @description Seconds for which the addresses are valid. Defaults to the remaining time of the session, at most 21600. */
                 expiresIn?: number;
-                /** @description With `true` the addresses permit watching only, even if they are edited, and `wsUrl` is absent. */
+                /** @description With `true`, the addresses permit watching only, even if somebody edits them, and `wsUrl` is absent. */
                 readOnly?: "true" | "false";
             };
             header?: never;
@@ -7228,7 +7228,7 @@ export interface operations {
                             title: string;
                             /** @description URL of the icon of the page. May be empty. */
                             faviconUrl: string;
-                            /** @description Whether the page responded within half a second. A page that does not, because it is computing or shows a dialog, is hidden from clients that connect until it responds. `Target.closeTarget` with its `id` closes it. */
+                            /** @description Whether the page responded within half a second. A page that is computing or shows a dialog may not respond; until it does, it is hidden from clients that connect. `Target.closeTarget` with its `id` closes it. */
                             isResponsive: boolean;
                             /** @description Live view of this page. */
                             debuggerUrl: string;
@@ -7339,7 +7339,7 @@ export interface operations {
                             /** @description What the person is asked to do. Empty if a viewer took control. */
                             instructions: string;
                             /**
-                             * @description What the page requires.
+                             * @description What the page requires the person to do.
                              * @enum {unknown}
                              */
                             reason: "login" | "otp" | "captcha" | "payment" | "consent" | "review" | "other";
@@ -7352,7 +7352,7 @@ export interface operations {
                              * @enum {unknown}
                              */
                             record: "mask" | "keep" | "pause";
-                            /** @description The page that is shown first. */
+                            /** @description CDP target id of the page that is shown first. */
                             pageId?: string;
                             /** @description Origins of the documents that may be loaded while a person has control. */
                             allowedOrigins?: string[];
@@ -7470,7 +7470,7 @@ export interface operations {
                     /** @description What the person is asked to do, as plain text. The first 280 characters are shown before the person takes control. */
                     instructions: string;
                     /**
-                     * @description What the page requires.
+                     * @description What the page requires the person to do.
                      * @enum {unknown}
                      */
                     reason?: "login" | "otp" | "captcha" | "payment" | "consent" | "review" | "other";
@@ -7512,7 +7512,7 @@ export interface operations {
                     /** @description A name that you choose. It is included in the events of the hand-off, in `Berth.handoffComplete` and in webhooks, so that a program can continue the right work. */
                     callbackEvent?: string;
                     /**
-                     * @description Extend a session that would end first, as far as the limits of the application allow.
+                     * @description Extend the session if it would end before the hand-off expires, as far as the limits of the application allow.
                      * @default false
                      */
                     extendSession?: boolean;
@@ -7555,7 +7555,7 @@ export interface operations {
                         /** @description What the person is asked to do. Empty if a viewer took control. */
                         instructions: string;
                         /**
-                         * @description What the page requires.
+                         * @description What the page requires the person to do.
                          * @enum {unknown}
                          */
                         reason: "login" | "otp" | "captcha" | "payment" | "consent" | "review" | "other";
@@ -7568,7 +7568,7 @@ export interface operations {
                          * @enum {unknown}
                          */
                         record: "mask" | "keep" | "pause";
-                        /** @description The page that is shown first. */
+                        /** @description CDP target id of the page that is shown first. */
                         pageId?: string;
                         /** @description Origins of the documents that may be loaded while a person has control. */
                         allowedOrigins?: string[];
@@ -7703,7 +7703,7 @@ export interface operations {
                         /** @description What the person is asked to do. Empty if a viewer took control. */
                         instructions: string;
                         /**
-                         * @description What the page requires.
+                         * @description What the page requires the person to do.
                          * @enum {unknown}
                          */
                         reason: "login" | "otp" | "captcha" | "payment" | "consent" | "review" | "other";
@@ -7716,7 +7716,7 @@ export interface operations {
                          * @enum {unknown}
                          */
                         record: "mask" | "keep" | "pause";
-                        /** @description The page that is shown first. */
+                        /** @description CDP target id of the page that is shown first. */
                         pageId?: string;
                         /** @description Origins of the documents that may be loaded while a person has control. */
                         allowedOrigins?: string[];
@@ -7834,7 +7834,7 @@ export interface operations {
                          * @description When control ends unless it is renewed. ISO 8601, UTC, with milliseconds.
                          */
                         leaseExpiresAt: string;
-                        /** @description Live view with control. It works while the lease lasts. */
+                        /** @description Address of the live view, with control of the browser. It works until the lease ends. */
                         liveViewUrl: string;
                         /** @description What the person is asked to do. */
                         instructions: string;
@@ -7903,7 +7903,7 @@ export interface operations {
                         /** @description What the person is asked to do. Empty if a viewer took control. */
                         instructions: string;
                         /**
-                         * @description What the page requires.
+                         * @description What the page requires the person to do.
                          * @enum {unknown}
                          */
                         reason: "login" | "otp" | "captcha" | "payment" | "consent" | "review" | "other";
@@ -7916,7 +7916,7 @@ export interface operations {
                          * @enum {unknown}
                          */
                         record: "mask" | "keep" | "pause";
-                        /** @description The page that is shown first. */
+                        /** @description CDP target id of the page that is shown first. */
                         pageId?: string;
                         /** @description Origins of the documents that may be loaded while a person has control. */
                         allowedOrigins?: string[];
@@ -8068,7 +8068,7 @@ export interface operations {
                         /** @description What the person is asked to do. Empty if a viewer took control. */
                         instructions: string;
                         /**
-                         * @description What the page requires.
+                         * @description What the page requires the person to do.
                          * @enum {unknown}
                          */
                         reason: "login" | "otp" | "captcha" | "payment" | "consent" | "review" | "other";
@@ -8081,7 +8081,7 @@ export interface operations {
                          * @enum {unknown}
                          */
                         record: "mask" | "keep" | "pause";
-                        /** @description The page that is shown first. */
+                        /** @description CDP target id of the page that is shown first. */
                         pageId?: string;
                         /** @description Origins of the documents that may be loaded while a person has control. */
                         allowedOrigins?: string[];
@@ -8213,7 +8213,7 @@ export interface operations {
                         /** @description What the person is asked to do. Empty if a viewer took control. */
                         instructions: string;
                         /**
-                         * @description What the page requires.
+                         * @description What the page requires the person to do.
                          * @enum {unknown}
                          */
                         reason: "login" | "otp" | "captcha" | "payment" | "consent" | "review" | "other";
@@ -8226,7 +8226,7 @@ export interface operations {
                          * @enum {unknown}
                          */
                         record: "mask" | "keep" | "pause";
-                        /** @description The page that is shown first. */
+                        /** @description CDP target id of the page that is shown first. */
                         pageId?: string;
                         /** @description Origins of the documents that may be loaded while a person has control. */
                         allowedOrigins?: string[];
@@ -8428,10 +8428,10 @@ export interface operations {
                             description: string;
                             /** @description The revision that a call executes. */
                             revision: number;
-                            /** @description `sha256:` and the digest of the definition, as in receipts. */
+                            /** @description `sha256:` followed by the digest of the definition of the operation, as in receipts. */
                             digest: string;
                             /**
-                             * @description `read`: changes nothing, and is repeated after a failure of the service. `write` and `irreversible`: run at most once.
+                             * @description `read`: the operation changes nothing, and a call is repeated after a failure of the service. `write` and `irreversible`: a call is run at most once.
                              * @enum {unknown}
                              */
                             effect: "read" | "write" | "irreversible";
@@ -8448,7 +8448,7 @@ export interface operations {
                             price: {
                                 /** @description Price of one call. */
                                 microCredits: number;
-                                /** @description The usage for which a call with the default time limit holds credit. The call is charged for its actual usage. Absent if the call has no session of its own. */
+                                /** @description The usage for which credit is held if a call has the default time limit. The call is charged for its actual usage. Absent if the call has no session of its own. */
                                 estimate?: {
                                     browserSeconds: number;
                                     egressBytes: number;
@@ -8472,7 +8472,7 @@ export interface operations {
                                 credentials?: string[];
                                 /** @description Number of calls that the grant still allows until midnight UTC. Absent if there is no limit. */
                                 remainingCallsToday?: number;
-                                /** @description Cost of calls that the grant still allows until midnight UTC, in micro-credits. A call that would hold more is refused. Absent if there is no limit. */
+                                /** @description Cost of calls that the grant still allows until midnight UTC, in micro-credits. A call for which more would have to be held is refused. Absent if there is no limit. */
                                 remainingCostToday?: number;
                             };
                         }[];
@@ -8529,10 +8529,10 @@ export interface operations {
                         description: string;
                         /** @description The revision that a call executes. */
                         revision: number;
-                        /** @description `sha256:` and the digest of the definition, as in receipts. */
+                        /** @description `sha256:` followed by the digest of the definition of the operation, as in receipts. */
                         digest: string;
                         /**
-                         * @description `read`: changes nothing, and is repeated after a failure of the service. `write` and `irreversible`: run at most once.
+                         * @description `read`: the operation changes nothing, and a call is repeated after a failure of the service. `write` and `irreversible`: a call is run at most once.
                          * @enum {unknown}
                          */
                         effect: "read" | "write" | "irreversible";
@@ -8549,7 +8549,7 @@ export interface operations {
                         price: {
                             /** @description Price of one call. */
                             microCredits: number;
-                            /** @description The usage for which a call with the default time limit holds credit. The call is charged for its actual usage. Absent if the call has no session of its own. */
+                            /** @description The usage for which credit is held if a call has the default time limit. The call is charged for its actual usage. Absent if the call has no session of its own. */
                             estimate?: {
                                 browserSeconds: number;
                                 egressBytes: number;
@@ -8573,7 +8573,7 @@ export interface operations {
                             credentials?: string[];
                             /** @description Number of calls that the grant still allows until midnight UTC. Absent if there is no limit. */
                             remainingCallsToday?: number;
-                            /** @description Cost of calls that the grant still allows until midnight UTC, in micro-credits. A call that would hold more is refused. Absent if there is no limit. */
+                            /** @description Cost of calls that the grant still allows until midnight UTC, in micro-credits. A call for which more would have to be held is refused. Absent if there is no limit. */
                             remainingCostToday?: number;
                         };
                     };
@@ -8632,7 +8632,7 @@ export interface operations {
                     input: Record<string, unknown>;
                     /** @description Refuse the call if the operation is at a different revision. */
                     revision?: number;
-                    /** @description Maximum cost of the call, in micro-credits. When the cost reaches it, the call is stopped and fails with `cost_limit`. Defaults to the amount that the call holds for its time limit. */
+                    /** @description Maximum cost of the call, in micro-credits. When the cost reaches this amount, the call is stopped and fails with `cost_limit`. Defaults to the amount that is held for a call with this time limit. */
                     maxCost?: number;
                     /** @description Kept with the invocation. */
                     metadata?: {
@@ -8658,16 +8658,16 @@ export interface operations {
                         operationId: string;
                         operationRevision: number;
                         /**
-                         * @description `read`: changes nothing, and is repeated after a failure of the service. `write` and `irreversible`: run at most once.
+                         * @description `read`: the operation changes nothing, and a call is repeated after a failure of the service. `write` and `irreversible`: a call is run at most once.
                          * @enum {unknown}
                          */
                         effect: "read" | "write" | "irreversible";
                         /**
-                         * @description `ambiguous`: it is unknown whether the effect happened, because the service ended during the call or the upstream service gave no conclusive response. `cancelled`: the invocation ended before it started.
+                         * @description `ambiguous`: it is unknown whether the effect happened, because the service stopped during the call or the upstream service gave no conclusive response. `cancelled`: the invocation ended before it started.
                          * @enum {unknown}
                          */
                         status: "running" | "succeeded" | "failed" | "ambiguous" | "cancelled";
-                        /** @description `sha256:` and the digest of the canonical input (RFC 8785). */
+                        /** @description `sha256:` followed by the digest of the canonical input (RFC 8785). */
                         inputDigest: string;
                         outputDigest?: string;
                         /** @description The input, while it is kept. Returned only when one invocation is read, after it has ended. */
@@ -8687,7 +8687,7 @@ export interface operations {
                             /** @description Whether another call may succeed. */
                             retryable: boolean;
                             /**
-                             * @description `before`: the effect had not started. `during`: it may have happened. `after`: it has happened.
+                             * @description When the call failed. `before`: its effect had not started. `during`: its effect may have happened. `after`: its effect has happened.
                              * @enum {unknown}
                              */
                             phase: "before" | "during" | "after";
@@ -8709,7 +8709,7 @@ export interface operations {
                          * @description When the invocation ended. ISO 8601, UTC, with milliseconds.
                          */
                         endedAt?: string;
-                        /** @description Number of times that the invocation was run. */
+                        /** @description Number of times that the operation was run for this invocation. */
                         attempts: number;
                         /**
                          * Format: uuid
@@ -8729,9 +8729,9 @@ export interface operations {
                             /** @enum {unknown} */
                             unit: "microcredit";
                             meters: {
-                                /** @description Duration of the session that was created for the call, in started seconds. */
+                                /** @description Duration of the session that was created for the call, in seconds, rounded up. */
                                 browserSeconds: number;
-                                /** @description Bytes to and from the network of that session. */
+                                /** @description Number of bytes that this session sent to and received from the network. */
                                 egressBytes: number;
                             };
                         };
@@ -8771,16 +8771,16 @@ export interface operations {
                         operationId: string;
                         operationRevision: number;
                         /**
-                         * @description `read`: changes nothing, and is repeated after a failure of the service. `write` and `irreversible`: run at most once.
+                         * @description `read`: the operation changes nothing, and a call is repeated after a failure of the service. `write` and `irreversible`: a call is run at most once.
                          * @enum {unknown}
                          */
                         effect: "read" | "write" | "irreversible";
                         /**
-                         * @description `ambiguous`: it is unknown whether the effect happened, because the service ended during the call or the upstream service gave no conclusive response. `cancelled`: the invocation ended before it started.
+                         * @description `ambiguous`: it is unknown whether the effect happened, because the service stopped during the call or the upstream service gave no conclusive response. `cancelled`: the invocation ended before it started.
                          * @enum {unknown}
                          */
                         status: "running" | "succeeded" | "failed" | "ambiguous" | "cancelled";
-                        /** @description `sha256:` and the digest of the canonical input (RFC 8785). */
+                        /** @description `sha256:` followed by the digest of the canonical input (RFC 8785). */
                         inputDigest: string;
                         outputDigest?: string;
                         /** @description The input, while it is kept. Returned only when one invocation is read, after it has ended. */
@@ -8800,7 +8800,7 @@ export interface operations {
                             /** @description Whether another call may succeed. */
                             retryable: boolean;
                             /**
-                             * @description `before`: the effect had not started. `during`: it may have happened. `after`: it has happened.
+                             * @description When the call failed. `before`: its effect had not started. `during`: its effect may have happened. `after`: its effect has happened.
                              * @enum {unknown}
                              */
                             phase: "before" | "during" | "after";
@@ -8822,7 +8822,7 @@ export interface operations {
                          * @description When the invocation ended. ISO 8601, UTC, with milliseconds.
                          */
                         endedAt?: string;
-                        /** @description Number of times that the invocation was run. */
+                        /** @description Number of times that the operation was run for this invocation. */
                         attempts: number;
                         /**
                          * Format: uuid
@@ -8842,9 +8842,9 @@ export interface operations {
                             /** @enum {unknown} */
                             unit: "microcredit";
                             meters: {
-                                /** @description Duration of the session that was created for the call, in started seconds. */
+                                /** @description Duration of the session that was created for the call, in seconds, rounded up. */
                                 browserSeconds: number;
-                                /** @description Bytes to and from the network of that session. */
+                                /** @description Number of bytes that this session sent to and received from the network. */
                                 egressBytes: number;
                             };
                         };
@@ -8917,16 +8917,16 @@ export interface operations {
                             operationId: string;
                             operationRevision: number;
                             /**
-                             * @description `read`: changes nothing, and is repeated after a failure of the service. `write` and `irreversible`: run at most once.
+                             * @description `read`: the operation changes nothing, and a call is repeated after a failure of the service. `write` and `irreversible`: a call is run at most once.
                              * @enum {unknown}
                              */
                             effect: "read" | "write" | "irreversible";
                             /**
-                             * @description `ambiguous`: it is unknown whether the effect happened, because the service ended during the call or the upstream service gave no conclusive response. `cancelled`: the invocation ended before it started.
+                             * @description `ambiguous`: it is unknown whether the effect happened, because the service stopped during the call or the upstream service gave no conclusive response. `cancelled`: the invocation ended before it started.
                              * @enum {unknown}
                              */
                             status: "running" | "succeeded" | "failed" | "ambiguous" | "cancelled";
-                            /** @description `sha256:` and the digest of the canonical input (RFC 8785). */
+                            /** @description `sha256:` followed by the digest of the canonical input (RFC 8785). */
                             inputDigest: string;
                             outputDigest?: string;
                             /** @description The input, while it is kept. Returned only when one invocation is read, after it has ended. */
@@ -8946,7 +8946,7 @@ export interface operations {
                                 /** @description Whether another call may succeed. */
                                 retryable: boolean;
                                 /**
-                                 * @description `before`: the effect had not started. `during`: it may have happened. `after`: it has happened.
+                                 * @description When the call failed. `before`: its effect had not started. `during`: its effect may have happened. `after`: its effect has happened.
                                  * @enum {unknown}
                                  */
                                 phase: "before" | "during" | "after";
@@ -8968,7 +8968,7 @@ export interface operations {
                              * @description When the invocation ended. ISO 8601, UTC, with milliseconds.
                              */
                             endedAt?: string;
-                            /** @description Number of times that the invocation was run. */
+                            /** @description Number of times that the operation was run for this invocation. */
                             attempts: number;
                             /**
                              * Format: uuid
@@ -8988,9 +8988,9 @@ export interface operations {
                                 /** @enum {unknown} */
                                 unit: "microcredit";
                                 meters: {
-                                    /** @description Duration of the session that was created for the call, in started seconds. */
+                                    /** @description Duration of the session that was created for the call, in seconds, rounded up. */
                                     browserSeconds: number;
-                                    /** @description Bytes to and from the network of that session. */
+                                    /** @description Number of bytes that this session sent to and received from the network. */
                                     egressBytes: number;
                                 };
                             };
@@ -9031,7 +9031,7 @@ export interface operations {
     readInvocation: {
         parameters: {
             query?: {
-                /** @description Seconds to wait for the end. */
+                /** @description Seconds to wait for the invocation to end. */
                 wait?: number;
             };
             header?: never;
@@ -9061,16 +9061,16 @@ export interface operations {
                         operationId: string;
                         operationRevision: number;
                         /**
-                         * @description `read`: changes nothing, and is repeated after a failure of the service. `write` and `irreversible`: run at most once.
+                         * @description `read`: the operation changes nothing, and a call is repeated after a failure of the service. `write` and `irreversible`: a call is run at most once.
                          * @enum {unknown}
                          */
                         effect: "read" | "write" | "irreversible";
                         /**
-                         * @description `ambiguous`: it is unknown whether the effect happened, because the service ended during the call or the upstream service gave no conclusive response. `cancelled`: the invocation ended before it started.
+                         * @description `ambiguous`: it is unknown whether the effect happened, because the service stopped during the call or the upstream service gave no conclusive response. `cancelled`: the invocation ended before it started.
                          * @enum {unknown}
                          */
                         status: "running" | "succeeded" | "failed" | "ambiguous" | "cancelled";
-                        /** @description `sha256:` and the digest of the canonical input (RFC 8785). */
+                        /** @description `sha256:` followed by the digest of the canonical input (RFC 8785). */
                         inputDigest: string;
                         outputDigest?: string;
                         /** @description The input, while it is kept. Returned only when one invocation is read, after it has ended. */
@@ -9090,7 +9090,7 @@ export interface operations {
                             /** @description Whether another call may succeed. */
                             retryable: boolean;
                             /**
-                             * @description `before`: the effect had not started. `during`: it may have happened. `after`: it has happened.
+                             * @description When the call failed. `before`: its effect had not started. `during`: its effect may have happened. `after`: its effect has happened.
                              * @enum {unknown}
                              */
                             phase: "before" | "during" | "after";
@@ -9112,7 +9112,7 @@ export interface operations {
                          * @description When the invocation ended. ISO 8601, UTC, with milliseconds.
                          */
                         endedAt?: string;
-                        /** @description Number of times that the invocation was run. */
+                        /** @description Number of times that the operation was run for this invocation. */
                         attempts: number;
                         /**
                          * Format: uuid
@@ -9132,9 +9132,9 @@ export interface operations {
                             /** @enum {unknown} */
                             unit: "microcredit";
                             meters: {
-                                /** @description Duration of the session that was created for the call, in started seconds. */
+                                /** @description Duration of the session that was created for the call, in seconds, rounded up. */
                                 browserSeconds: number;
-                                /** @description Bytes to and from the network of that session. */
+                                /** @description Number of bytes that this session sent to and received from the network. */
                                 egressBytes: number;
                             };
                         };
@@ -9202,16 +9202,16 @@ export interface operations {
                         operationId: string;
                         operationRevision: number;
                         /**
-                         * @description `read`: changes nothing, and is repeated after a failure of the service. `write` and `irreversible`: run at most once.
+                         * @description `read`: the operation changes nothing, and a call is repeated after a failure of the service. `write` and `irreversible`: a call is run at most once.
                          * @enum {unknown}
                          */
                         effect: "read" | "write" | "irreversible";
                         /**
-                         * @description `ambiguous`: it is unknown whether the effect happened, because the service ended during the call or the upstream service gave no conclusive response. `cancelled`: the invocation ended before it started.
+                         * @description `ambiguous`: it is unknown whether the effect happened, because the service stopped during the call or the upstream service gave no conclusive response. `cancelled`: the invocation ended before it started.
                          * @enum {unknown}
                          */
                         status: "running" | "succeeded" | "failed" | "ambiguous" | "cancelled";
-                        /** @description `sha256:` and the digest of the canonical input (RFC 8785). */
+                        /** @description `sha256:` followed by the digest of the canonical input (RFC 8785). */
                         inputDigest: string;
                         outputDigest?: string;
                         /** @description The input, while it is kept. Returned only when one invocation is read, after it has ended. */
@@ -9231,7 +9231,7 @@ export interface operations {
                             /** @description Whether another call may succeed. */
                             retryable: boolean;
                             /**
-                             * @description `before`: the effect had not started. `during`: it may have happened. `after`: it has happened.
+                             * @description When the call failed. `before`: its effect had not started. `during`: its effect may have happened. `after`: its effect has happened.
                              * @enum {unknown}
                              */
                             phase: "before" | "during" | "after";
@@ -9253,7 +9253,7 @@ export interface operations {
                          * @description When the invocation ended. ISO 8601, UTC, with milliseconds.
                          */
                         endedAt?: string;
-                        /** @description Number of times that the invocation was run. */
+                        /** @description Number of times that the operation was run for this invocation. */
                         attempts: number;
                         /**
                          * Format: uuid
@@ -9273,9 +9273,9 @@ export interface operations {
                             /** @enum {unknown} */
                             unit: "microcredit";
                             meters: {
-                                /** @description Duration of the session that was created for the call, in started seconds. */
+                                /** @description Duration of the session that was created for the call, in seconds, rounded up. */
                                 browserSeconds: number;
-                                /** @description Bytes to and from the network of that session. */
+                                /** @description Number of bytes that this session sent to and received from the network. */
                                 egressBytes: number;
                             };
                         };
@@ -9354,16 +9354,16 @@ export interface operations {
                             operationId: string;
                             operationRevision: number;
                             /**
-                             * @description `read`: changes nothing, and is repeated after a failure of the service. `write` and `irreversible`: run at most once.
+                             * @description `read`: the operation changes nothing, and a call is repeated after a failure of the service. `write` and `irreversible`: a call is run at most once.
                              * @enum {unknown}
                              */
                             effect: "read" | "write" | "irreversible";
                             /**
-                             * @description `ambiguous`: it is unknown whether the effect happened, because the service ended during the call or the upstream service gave no conclusive response. `cancelled`: the invocation ended before it started.
+                             * @description `ambiguous`: it is unknown whether the effect happened, because the service stopped during the call or the upstream service gave no conclusive response. `cancelled`: the invocation ended before it started.
                              * @enum {unknown}
                              */
                             status: "running" | "succeeded" | "failed" | "ambiguous" | "cancelled";
-                            /** @description `sha256:` and the digest of the canonical input (RFC 8785). */
+                            /** @description `sha256:` followed by the digest of the canonical input (RFC 8785). */
                             inputDigest: string;
                             outputDigest?: string;
                             /** @description The input, while it is kept. Returned only when one invocation is read, after it has ended. */
@@ -9383,7 +9383,7 @@ export interface operations {
                                 /** @description Whether another call may succeed. */
                                 retryable: boolean;
                                 /**
-                                 * @description `before`: the effect had not started. `during`: it may have happened. `after`: it has happened.
+                                 * @description When the call failed. `before`: its effect had not started. `during`: its effect may have happened. `after`: its effect has happened.
                                  * @enum {unknown}
                                  */
                                 phase: "before" | "during" | "after";
@@ -9405,7 +9405,7 @@ export interface operations {
                              * @description When the invocation ended. ISO 8601, UTC, with milliseconds.
                              */
                             endedAt?: string;
-                            /** @description Number of times that the invocation was run. */
+                            /** @description Number of times that the operation was run for this invocation. */
                             attempts: number;
                             /**
                              * Format: uuid
@@ -9425,9 +9425,9 @@ export interface operations {
                                 /** @enum {unknown} */
                                 unit: "microcredit";
                                 meters: {
-                                    /** @description Duration of the session that was created for the call, in started seconds. */
+                                    /** @description Duration of the session that was created for the call, in seconds, rounded up. */
                                     browserSeconds: number;
-                                    /** @description Bytes to and from the network of that session. */
+                                    /** @description Number of bytes that this session sent to and received from the network. */
                                     egressBytes: number;
                                 };
                             };
@@ -9495,16 +9495,16 @@ export interface operations {
                         operationId: string;
                         operationRevision: number;
                         /**
-                         * @description `read`: changes nothing, and is repeated after a failure of the service. `write` and `irreversible`: run at most once.
+                         * @description `read`: the operation changes nothing, and a call is repeated after a failure of the service. `write` and `irreversible`: a call is run at most once.
                          * @enum {unknown}
                          */
                         effect: "read" | "write" | "irreversible";
                         /**
-                         * @description `ambiguous`: it is unknown whether the effect happened, because the service ended during the call or the upstream service gave no conclusive response. `cancelled`: the invocation ended before it started.
+                         * @description `ambiguous`: it is unknown whether the effect happened, because the service stopped during the call or the upstream service gave no conclusive response. `cancelled`: the invocation ended before it started.
                          * @enum {unknown}
                          */
                         status: "running" | "succeeded" | "failed" | "ambiguous" | "cancelled";
-                        /** @description `sha256:` and the digest of the canonical input (RFC 8785). */
+                        /** @description `sha256:` followed by the digest of the canonical input (RFC 8785). */
                         inputDigest: string;
                         outputDigest?: string;
                         /** @description The input, while it is kept. Returned only when one invocation is read, after it has ended. */
@@ -9524,7 +9524,7 @@ export interface operations {
                             /** @description Whether another call may succeed. */
                             retryable: boolean;
                             /**
-                             * @description `before`: the effect had not started. `during`: it may have happened. `after`: it has happened.
+                             * @description When the call failed. `before`: its effect had not started. `during`: its effect may have happened. `after`: its effect has happened.
                              * @enum {unknown}
                              */
                             phase: "before" | "during" | "after";
@@ -9546,7 +9546,7 @@ export interface operations {
                          * @description When the invocation ended. ISO 8601, UTC, with milliseconds.
                          */
                         endedAt?: string;
-                        /** @description Number of times that the invocation was run. */
+                        /** @description Number of times that the operation was run for this invocation. */
                         attempts: number;
                         /**
                          * Format: uuid
@@ -9566,9 +9566,9 @@ export interface operations {
                             /** @enum {unknown} */
                             unit: "microcredit";
                             meters: {
-                                /** @description Duration of the session that was created for the call, in started seconds. */
+                                /** @description Duration of the session that was created for the call, in seconds, rounded up. */
                                 browserSeconds: number;
-                                /** @description Bytes to and from the network of that session. */
+                                /** @description Number of bytes that this session sent to and received from the network. */
                                 egressBytes: number;
                             };
                         };
@@ -9645,7 +9645,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Required. Requests with the same key refer to the same Action for as long as it is kept. A different request with the same key is refused with `idempotency_conflict`. */
+                /** @description Required. Requests with the same key refer to the same Action for as long as that Action is kept. A different request with the same key is refused with `idempotency_conflict`. */
                 "Idempotency-Key"?: string;
             };
             path: {
@@ -9692,7 +9692,7 @@ export interface operations {
                      * @description The Action is not executed before this time. ISO 8601.
                      */
                     notBefore?: string;
-                    /** @description Maximum cost of the execution, in micro-credits. Defaults to the amount that a call would hold now. */
+                    /** @description Maximum cost of the execution, in micro-credits. Defaults to the amount that would be held for the call if it were made now. */
                     maxCost?: number;
                     /** @description The reason for the request, shown as plain text to the person who decides, and attributed to the agent. Not part of the digest. */
                     reason?: string;
@@ -9701,7 +9701,7 @@ export interface operations {
                      * @default false
                      */
                     executeOnApproval?: boolean;
-                    /** @description Kept with the Action and its invocation. */
+                    /** @description Metadata to keep with the Action and its invocation. */
                     metadata?: {
                         [key: string]: string;
                     };
@@ -9756,7 +9756,7 @@ export interface operations {
                             /** @description Id of the operation, for example `browser.screenshot`. */
                             operationId: string;
                             operationRevision: number;
-                            /** @description Digest of the definition of that revision. */
+                            /** @description Digest of the definition of the operation at that revision. */
                             operationDigest: string;
                             /** @description The input. */
                             input: Record<string, unknown>;
@@ -9767,7 +9767,7 @@ export interface operations {
                                 /** @description Id of the end user at that provider. */
                                 subject: string;
                             };
-                            /** @description The parts of the content that are approved in addition to the input. */
+                            /** @description The limits that are approved together with the input. */
                             bounds: {
                                 /** @description Maximum cost of the execution, in micro-credits. */
                                 maxCost: number;
@@ -9784,7 +9784,7 @@ export interface operations {
                                 /** @enum {unknown} */
                                 executions: 1;
                             };
-                            /** @description Random, so that no two Actions have the same digest. */
+                            /** @description Random value that makes the digest of every Action different. */
                             nonce: string;
                         };
                         /** @description The reason that the agent gave. */
@@ -9818,7 +9818,7 @@ export interface operations {
                             by: {
                                 /** @enum {unknown} */
                                 kind: "end_user" | "member" | "owner";
-                                /** @description Id of the account, or a keyed digest for an end user. */
+                                /** @description Id of the account. For an end user, a keyed digest instead of an id. */
                                 id: string;
                             };
                             /**
@@ -9827,7 +9827,7 @@ export interface operations {
                              */
                             method: "passkey" | "session";
                             /**
-                             * @description The strength of the proof of identity.
+                             * @description How strongly the person proved their identity.
                              * @enum {unknown}
                              */
                             acr: "berth:1" | "berth:2" | "phr";
@@ -9841,10 +9841,10 @@ export interface operations {
                              * @description When the decision was made. ISO 8601, UTC, with milliseconds.
                              */
                             at: string;
-                            /** @description What the person wrote when refusing. */
+                            /** @description The message that the person wrote when refusing. */
                             message?: string;
                         };
-                        /** @description Why the Action was cancelled: `caller`, `withdrawn` together with its operation, or `end_user_deleted`. */
+                        /** @description Why the Action was cancelled. `caller`: the agent cancelled it. `withdrawn`: its operation was withdrawn or disabled. `end_user_deleted`: its end user was deleted. */
                         why?: string;
                         /** @description Code of the error that postponed the execution after approval. The execution is retried. */
                         heldBack?: string;
@@ -9933,7 +9933,7 @@ export interface operations {
                             /** @description Id of the operation, for example `browser.screenshot`. */
                             operationId: string;
                             operationRevision: number;
-                            /** @description Digest of the definition of that revision. */
+                            /** @description Digest of the definition of the operation at that revision. */
                             operationDigest: string;
                             /** @description The input. */
                             input: Record<string, unknown>;
@@ -9944,7 +9944,7 @@ export interface operations {
                                 /** @description Id of the end user at that provider. */
                                 subject: string;
                             };
-                            /** @description The parts of the content that are approved in addition to the input. */
+                            /** @description The limits that are approved together with the input. */
                             bounds: {
                                 /** @description Maximum cost of the execution, in micro-credits. */
                                 maxCost: number;
@@ -9961,7 +9961,7 @@ export interface operations {
                                 /** @enum {unknown} */
                                 executions: 1;
                             };
-                            /** @description Random, so that no two Actions have the same digest. */
+                            /** @description Random value that makes the digest of every Action different. */
                             nonce: string;
                         };
                         /** @description The reason that the agent gave. */
@@ -9995,7 +9995,7 @@ export interface operations {
                             by: {
                                 /** @enum {unknown} */
                                 kind: "end_user" | "member" | "owner";
-                                /** @description Id of the account, or a keyed digest for an end user. */
+                                /** @description Id of the account. For an end user, a keyed digest instead of an id. */
                                 id: string;
                             };
                             /**
@@ -10004,7 +10004,7 @@ export interface operations {
                              */
                             method: "passkey" | "session";
                             /**
-                             * @description The strength of the proof of identity.
+                             * @description How strongly the person proved their identity.
                              * @enum {unknown}
                              */
                             acr: "berth:1" | "berth:2" | "phr";
@@ -10018,10 +10018,10 @@ export interface operations {
                              * @description When the decision was made. ISO 8601, UTC, with milliseconds.
                              */
                             at: string;
-                            /** @description What the person wrote when refusing. */
+                            /** @description The message that the person wrote when refusing. */
                             message?: string;
                         };
-                        /** @description Why the Action was cancelled: `caller`, `withdrawn` together with its operation, or `end_user_deleted`. */
+                        /** @description Why the Action was cancelled. `caller`: the agent cancelled it. `withdrawn`: its operation was withdrawn or disabled. `end_user_deleted`: its end user was deleted. */
                         why?: string;
                         /** @description Code of the error that postponed the execution after approval. The execution is retried. */
                         heldBack?: string;
@@ -10091,16 +10091,16 @@ export interface operations {
                         operationId: string;
                         operationRevision: number;
                         /**
-                         * @description `read`: changes nothing, and is repeated after a failure of the service. `write` and `irreversible`: run at most once.
+                         * @description `read`: the operation changes nothing, and a call is repeated after a failure of the service. `write` and `irreversible`: a call is run at most once.
                          * @enum {unknown}
                          */
                         effect: "read" | "write" | "irreversible";
                         /**
-                         * @description `ambiguous`: it is unknown whether the effect happened, because the service ended during the call or the upstream service gave no conclusive response. `cancelled`: the invocation ended before it started.
+                         * @description `ambiguous`: it is unknown whether the effect happened, because the service stopped during the call or the upstream service gave no conclusive response. `cancelled`: the invocation ended before it started.
                          * @enum {unknown}
                          */
                         status: "running" | "succeeded" | "failed" | "ambiguous" | "cancelled";
-                        /** @description `sha256:` and the digest of the canonical input (RFC 8785). */
+                        /** @description `sha256:` followed by the digest of the canonical input (RFC 8785). */
                         inputDigest: string;
                         outputDigest?: string;
                         /** @description The input, while it is kept. Returned only when one invocation is read, after it has ended. */
@@ -10120,7 +10120,7 @@ export interface operations {
                             /** @description Whether another call may succeed. */
                             retryable: boolean;
                             /**
-                             * @description `before`: the effect had not started. `during`: it may have happened. `after`: it has happened.
+                             * @description When the call failed. `before`: its effect had not started. `during`: its effect may have happened. `after`: its effect has happened.
                              * @enum {unknown}
                              */
                             phase: "before" | "during" | "after";
@@ -10142,7 +10142,7 @@ export interface operations {
                          * @description When the invocation ended. ISO 8601, UTC, with milliseconds.
                          */
                         endedAt?: string;
-                        /** @description Number of times that the invocation was run. */
+                        /** @description Number of times that the operation was run for this invocation. */
                         attempts: number;
                         /**
                          * Format: uuid
@@ -10162,9 +10162,9 @@ export interface operations {
                             /** @enum {unknown} */
                             unit: "microcredit";
                             meters: {
-                                /** @description Duration of the session that was created for the call, in started seconds. */
+                                /** @description Duration of the session that was created for the call, in seconds, rounded up. */
                                 browserSeconds: number;
-                                /** @description Bytes to and from the network of that session. */
+                                /** @description Number of bytes that this session sent to and received from the network. */
                                 egressBytes: number;
                             };
                         };
@@ -10204,16 +10204,16 @@ export interface operations {
                         operationId: string;
                         operationRevision: number;
                         /**
-                         * @description `read`: changes nothing, and is repeated after a failure of the service. `write` and `irreversible`: run at most once.
+                         * @description `read`: the operation changes nothing, and a call is repeated after a failure of the service. `write` and `irreversible`: a call is run at most once.
                          * @enum {unknown}
                          */
                         effect: "read" | "write" | "irreversible";
                         /**
-                         * @description `ambiguous`: it is unknown whether the effect happened, because the service ended during the call or the upstream service gave no conclusive response. `cancelled`: the invocation ended before it started.
+                         * @description `ambiguous`: it is unknown whether the effect happened, because the service stopped during the call or the upstream service gave no conclusive response. `cancelled`: the invocation ended before it started.
                          * @enum {unknown}
                          */
                         status: "running" | "succeeded" | "failed" | "ambiguous" | "cancelled";
-                        /** @description `sha256:` and the digest of the canonical input (RFC 8785). */
+                        /** @description `sha256:` followed by the digest of the canonical input (RFC 8785). */
                         inputDigest: string;
                         outputDigest?: string;
                         /** @description The input, while it is kept. Returned only when one invocation is read, after it has ended. */
@@ -10233,7 +10233,7 @@ export interface operations {
                             /** @description Whether another call may succeed. */
                             retryable: boolean;
                             /**
-                             * @description `before`: the effect had not started. `during`: it may have happened. `after`: it has happened.
+                             * @description When the call failed. `before`: its effect had not started. `during`: its effect may have happened. `after`: its effect has happened.
                              * @enum {unknown}
                              */
                             phase: "before" | "during" | "after";
@@ -10255,7 +10255,7 @@ export interface operations {
                          * @description When the invocation ended. ISO 8601, UTC, with milliseconds.
                          */
                         endedAt?: string;
-                        /** @description Number of times that the invocation was run. */
+                        /** @description Number of times that the operation was run for this invocation. */
                         attempts: number;
                         /**
                          * Format: uuid
@@ -10275,9 +10275,9 @@ export interface operations {
                             /** @enum {unknown} */
                             unit: "microcredit";
                             meters: {
-                                /** @description Duration of the session that was created for the call, in started seconds. */
+                                /** @description Duration of the session that was created for the call, in seconds, rounded up. */
                                 browserSeconds: number;
-                                /** @description Bytes to and from the network of that session. */
+                                /** @description Number of bytes that this session sent to and received from the network. */
                                 egressBytes: number;
                             };
                         };
@@ -10376,7 +10376,7 @@ export interface operations {
                             /** @description Id of the operation, for example `browser.screenshot`. */
                             operationId: string;
                             operationRevision: number;
-                            /** @description Digest of the definition of that revision. */
+                            /** @description Digest of the definition of the operation at that revision. */
                             operationDigest: string;
                             /** @description The input. */
                             input: Record<string, unknown>;
@@ -10387,7 +10387,7 @@ export interface operations {
                                 /** @description Id of the end user at that provider. */
                                 subject: string;
                             };
-                            /** @description The parts of the content that are approved in addition to the input. */
+                            /** @description The limits that are approved together with the input. */
                             bounds: {
                                 /** @description Maximum cost of the execution, in micro-credits. */
                                 maxCost: number;
@@ -10404,7 +10404,7 @@ export interface operations {
                                 /** @enum {unknown} */
                                 executions: 1;
                             };
-                            /** @description Random, so that no two Actions have the same digest. */
+                            /** @description Random value that makes the digest of every Action different. */
                             nonce: string;
                         };
                         /** @description The reason that the agent gave. */
@@ -10438,7 +10438,7 @@ export interface operations {
                             by: {
                                 /** @enum {unknown} */
                                 kind: "end_user" | "member" | "owner";
-                                /** @description Id of the account, or a keyed digest for an end user. */
+                                /** @description Id of the account. For an end user, a keyed digest instead of an id. */
                                 id: string;
                             };
                             /**
@@ -10447,7 +10447,7 @@ export interface operations {
                              */
                             method: "passkey" | "session";
                             /**
-                             * @description The strength of the proof of identity.
+                             * @description How strongly the person proved their identity.
                              * @enum {unknown}
                              */
                             acr: "berth:1" | "berth:2" | "phr";
@@ -10461,10 +10461,10 @@ export interface operations {
                              * @description When the decision was made. ISO 8601, UTC, with milliseconds.
                              */
                             at: string;
-                            /** @description What the person wrote when refusing. */
+                            /** @description The message that the person wrote when refusing. */
                             message?: string;
                         };
-                        /** @description Why the Action was cancelled: `caller`, `withdrawn` together with its operation, or `end_user_deleted`. */
+                        /** @description Why the Action was cancelled. `caller`: the agent cancelled it. `withdrawn`: its operation was withdrawn or disabled. `end_user_deleted`: its end user was deleted. */
                         why?: string;
                         /** @description Code of the error that postponed the execution after approval. The execution is retried. */
                         heldBack?: string;
@@ -10490,7 +10490,7 @@ export interface operations {
     listApplicationActions: {
         parameters: {
             query?: {
-                /** @description Only Actions with this status. It can take up to a minute until an expired Action is listed as `expired`. */
+                /** @description Only Actions with this status. It can take up to a minute before an expired Action is listed as `expired`. */
                 status?: "awaiting_approval" | "approved" | "executing" | "succeeded" | "failed" | "ambiguous" | "refused" | "expired" | "cancelled";
                 /** @description Maximum number of entries to return. */
                 limit?: number;
@@ -10555,7 +10555,7 @@ export interface operations {
                                 /** @description Id of the operation, for example `browser.screenshot`. */
                                 operationId: string;
                                 operationRevision: number;
-                                /** @description Digest of the definition of that revision. */
+                                /** @description Digest of the definition of the operation at that revision. */
                                 operationDigest: string;
                                 /** @description The input. */
                                 input: Record<string, unknown>;
@@ -10566,7 +10566,7 @@ export interface operations {
                                     /** @description Id of the end user at that provider. */
                                     subject: string;
                                 };
-                                /** @description The parts of the content that are approved in addition to the input. */
+                                /** @description The limits that are approved together with the input. */
                                 bounds: {
                                     /** @description Maximum cost of the execution, in micro-credits. */
                                     maxCost: number;
@@ -10583,7 +10583,7 @@ export interface operations {
                                     /** @enum {unknown} */
                                     executions: 1;
                                 };
-                                /** @description Random, so that no two Actions have the same digest. */
+                                /** @description Random value that makes the digest of every Action different. */
                                 nonce: string;
                             };
                             /** @description The reason that the agent gave. */
@@ -10617,7 +10617,7 @@ export interface operations {
                                 by: {
                                     /** @enum {unknown} */
                                     kind: "end_user" | "member" | "owner";
-                                    /** @description Id of the account, or a keyed digest for an end user. */
+                                    /** @description Id of the account. For an end user, a keyed digest instead of an id. */
                                     id: string;
                                 };
                                 /**
@@ -10626,7 +10626,7 @@ export interface operations {
                                  */
                                 method: "passkey" | "session";
                                 /**
-                                 * @description The strength of the proof of identity.
+                                 * @description How strongly the person proved their identity.
                                  * @enum {unknown}
                                  */
                                 acr: "berth:1" | "berth:2" | "phr";
@@ -10640,10 +10640,10 @@ export interface operations {
                                  * @description When the decision was made. ISO 8601, UTC, with milliseconds.
                                  */
                                 at: string;
-                                /** @description What the person wrote when refusing. */
+                                /** @description The message that the person wrote when refusing. */
                                 message?: string;
                             };
-                            /** @description Why the Action was cancelled: `caller`, `withdrawn` together with its operation, or `end_user_deleted`. */
+                            /** @description Why the Action was cancelled. `caller`: the agent cancelled it. `withdrawn`: its operation was withdrawn or disabled. `end_user_deleted`: its end user was deleted. */
                             why?: string;
                             /** @description Code of the error that postponed the execution after approval. The execution is retried. */
                             heldBack?: string;
@@ -10665,7 +10665,7 @@ export interface operations {
                             operationTitle: string;
                             /** @description A description of what is approved, made from the content and the `display` of the operation. Plain text: control characters are shown as escapes, and values are truncated to 200 characters. Absent if the caller may not read inputs, or if the content has been deleted. */
                             asksFor?: {
-                                /** @description One sentence. */
+                                /** @description What is approved, in one sentence. */
                                 summary: string;
                                 /** @description The values that the operation selects for display, or the whole input. */
                                 fields: {
@@ -10758,7 +10758,7 @@ export interface operations {
                             /** @description Id of the operation, for example `browser.screenshot`. */
                             operationId: string;
                             operationRevision: number;
-                            /** @description Digest of the definition of that revision. */
+                            /** @description Digest of the definition of the operation at that revision. */
                             operationDigest: string;
                             /** @description The input. */
                             input: Record<string, unknown>;
@@ -10769,7 +10769,7 @@ export interface operations {
                                 /** @description Id of the end user at that provider. */
                                 subject: string;
                             };
-                            /** @description The parts of the content that are approved in addition to the input. */
+                            /** @description The limits that are approved together with the input. */
                             bounds: {
                                 /** @description Maximum cost of the execution, in micro-credits. */
                                 maxCost: number;
@@ -10786,7 +10786,7 @@ export interface operations {
                                 /** @enum {unknown} */
                                 executions: 1;
                             };
-                            /** @description Random, so that no two Actions have the same digest. */
+                            /** @description Random value that makes the digest of every Action different. */
                             nonce: string;
                         };
                         /** @description The reason that the agent gave. */
@@ -10820,7 +10820,7 @@ export interface operations {
                             by: {
                                 /** @enum {unknown} */
                                 kind: "end_user" | "member" | "owner";
-                                /** @description Id of the account, or a keyed digest for an end user. */
+                                /** @description Id of the account. For an end user, a keyed digest instead of an id. */
                                 id: string;
                             };
                             /**
@@ -10829,7 +10829,7 @@ export interface operations {
                              */
                             method: "passkey" | "session";
                             /**
-                             * @description The strength of the proof of identity.
+                             * @description How strongly the person proved their identity.
                              * @enum {unknown}
                              */
                             acr: "berth:1" | "berth:2" | "phr";
@@ -10843,10 +10843,10 @@ export interface operations {
                              * @description When the decision was made. ISO 8601, UTC, with milliseconds.
                              */
                             at: string;
-                            /** @description What the person wrote when refusing. */
+                            /** @description The message that the person wrote when refusing. */
                             message?: string;
                         };
-                        /** @description Why the Action was cancelled: `caller`, `withdrawn` together with its operation, or `end_user_deleted`. */
+                        /** @description Why the Action was cancelled. `caller`: the agent cancelled it. `withdrawn`: its operation was withdrawn or disabled. `end_user_deleted`: its end user was deleted. */
                         why?: string;
                         /** @description Code of the error that postponed the execution after approval. The execution is retried. */
                         heldBack?: string;
@@ -10868,7 +10868,7 @@ export interface operations {
                         operationTitle: string;
                         /** @description A description of what is approved, made from the content and the `display` of the operation. Plain text: control characters are shown as escapes, and values are truncated to 200 characters. Absent if the caller may not read inputs, or if the content has been deleted. */
                         asksFor?: {
-                            /** @description One sentence. */
+                            /** @description What is approved, in one sentence. */
                             summary: string;
                             /** @description The values that the operation selects for display, or the whole input. */
                             fields: {
@@ -10956,7 +10956,7 @@ export interface operations {
                             /** @description Id of the operation, for example `browser.screenshot`. */
                             operationId: string;
                             operationRevision: number;
-                            /** @description Digest of the definition of that revision. */
+                            /** @description Digest of the definition of the operation at that revision. */
                             operationDigest: string;
                             /** @description The input. */
                             input: Record<string, unknown>;
@@ -10967,7 +10967,7 @@ export interface operations {
                                 /** @description Id of the end user at that provider. */
                                 subject: string;
                             };
-                            /** @description The parts of the content that are approved in addition to the input. */
+                            /** @description The limits that are approved together with the input. */
                             bounds: {
                                 /** @description Maximum cost of the execution, in micro-credits. */
                                 maxCost: number;
@@ -10984,7 +10984,7 @@ export interface operations {
                                 /** @enum {unknown} */
                                 executions: 1;
                             };
-                            /** @description Random, so that no two Actions have the same digest. */
+                            /** @description Random value that makes the digest of every Action different. */
                             nonce: string;
                         };
                         /** @description The reason that the agent gave. */
@@ -11018,7 +11018,7 @@ export interface operations {
                             by: {
                                 /** @enum {unknown} */
                                 kind: "end_user" | "member" | "owner";
-                                /** @description Id of the account, or a keyed digest for an end user. */
+                                /** @description Id of the account. For an end user, a keyed digest instead of an id. */
                                 id: string;
                             };
                             /**
@@ -11027,7 +11027,7 @@ export interface operations {
                              */
                             method: "passkey" | "session";
                             /**
-                             * @description The strength of the proof of identity.
+                             * @description How strongly the person proved their identity.
                              * @enum {unknown}
                              */
                             acr: "berth:1" | "berth:2" | "phr";
@@ -11041,10 +11041,10 @@ export interface operations {
                              * @description When the decision was made. ISO 8601, UTC, with milliseconds.
                              */
                             at: string;
-                            /** @description What the person wrote when refusing. */
+                            /** @description The message that the person wrote when refusing. */
                             message?: string;
                         };
-                        /** @description Why the Action was cancelled: `caller`, `withdrawn` together with its operation, or `end_user_deleted`. */
+                        /** @description Why the Action was cancelled. `caller`: the agent cancelled it. `withdrawn`: its operation was withdrawn or disabled. `end_user_deleted`: its end user was deleted. */
                         why?: string;
                         /** @description Code of the error that postponed the execution after approval. The execution is retried. */
                         heldBack?: string;
@@ -11066,7 +11066,7 @@ export interface operations {
                         operationTitle: string;
                         /** @description A description of what is approved, made from the content and the `display` of the operation. Plain text: control characters are shown as escapes, and values are truncated to 200 characters. Absent if the caller may not read inputs, or if the content has been deleted. */
                         asksFor?: {
-                            /** @description One sentence. */
+                            /** @description What is approved, in one sentence. */
                             summary: string;
                             /** @description The values that the operation selects for display, or the whole input. */
                             fields: {
@@ -11165,7 +11165,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Decided. */
+            /** @description The Action has been decided. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -11212,7 +11212,7 @@ export interface operations {
                             /** @description Id of the operation, for example `browser.screenshot`. */
                             operationId: string;
                             operationRevision: number;
-                            /** @description Digest of the definition of that revision. */
+                            /** @description Digest of the definition of the operation at that revision. */
                             operationDigest: string;
                             /** @description The input. */
                             input: Record<string, unknown>;
@@ -11223,7 +11223,7 @@ export interface operations {
                                 /** @description Id of the end user at that provider. */
                                 subject: string;
                             };
-                            /** @description The parts of the content that are approved in addition to the input. */
+                            /** @description The limits that are approved together with the input. */
                             bounds: {
                                 /** @description Maximum cost of the execution, in micro-credits. */
                                 maxCost: number;
@@ -11240,7 +11240,7 @@ export interface operations {
                                 /** @enum {unknown} */
                                 executions: 1;
                             };
-                            /** @description Random, so that no two Actions have the same digest. */
+                            /** @description Random value that makes the digest of every Action different. */
                             nonce: string;
                         };
                         /** @description The reason that the agent gave. */
@@ -11274,7 +11274,7 @@ export interface operations {
                             by: {
                                 /** @enum {unknown} */
                                 kind: "end_user" | "member" | "owner";
-                                /** @description Id of the account, or a keyed digest for an end user. */
+                                /** @description Id of the account. For an end user, a keyed digest instead of an id. */
                                 id: string;
                             };
                             /**
@@ -11283,7 +11283,7 @@ export interface operations {
                              */
                             method: "passkey" | "session";
                             /**
-                             * @description The strength of the proof of identity.
+                             * @description How strongly the person proved their identity.
                              * @enum {unknown}
                              */
                             acr: "berth:1" | "berth:2" | "phr";
@@ -11297,10 +11297,10 @@ export interface operations {
                              * @description When the decision was made. ISO 8601, UTC, with milliseconds.
                              */
                             at: string;
-                            /** @description What the person wrote when refusing. */
+                            /** @description The message that the person wrote when refusing. */
                             message?: string;
                         };
-                        /** @description Why the Action was cancelled: `caller`, `withdrawn` together with its operation, or `end_user_deleted`. */
+                        /** @description Why the Action was cancelled. `caller`: the agent cancelled it. `withdrawn`: its operation was withdrawn or disabled. `end_user_deleted`: its end user was deleted. */
                         why?: string;
                         /** @description Code of the error that postponed the execution after approval. The execution is retried. */
                         heldBack?: string;
@@ -11322,7 +11322,7 @@ export interface operations {
                         operationTitle: string;
                         /** @description A description of what is approved, made from the content and the `display` of the operation. Plain text: control characters are shown as escapes, and values are truncated to 200 characters. Absent if the caller may not read inputs, or if the content has been deleted. */
                         asksFor?: {
-                            /** @description One sentence. */
+                            /** @description What is approved, in one sentence. */
                             summary: string;
                             /** @description The values that the operation selects for display, or the whole input. */
                             fields: {
@@ -11382,7 +11382,7 @@ export interface operations {
                             /** @description Id of the operation, for example `browser.screenshot`. */
                             id: string;
                             /**
-                             * @description `managed`: built in.
+                             * @description `managed`: a built-in operation.
                              * @enum {unknown}
                              */
                             kind: "managed" | "http" | "browser";
@@ -11393,7 +11393,7 @@ export interface operations {
                             status: "draft" | "published" | "withdrawn";
                             /** @description Increases with every change of the content. The `ETag` is this number in double quotes. */
                             revision: number;
-                            /** @description The revision that agents call, or called last. */
+                            /** @description The revision that agents call. If the operation is not published now, the revision that was published last. */
                             publishedRevision?: number;
                             /** @description `sha256:` followed by the digest of everything except `price` and `examples`. */
                             digest: string;
@@ -11402,7 +11402,7 @@ export interface operations {
                             /** @description Description of the operation, for agents. */
                             description: string;
                             /**
-                             * @description `read`: changes nothing, and is repeated after a failure of the service. `write` and `irreversible`: sent at most once, or once more with the same `idempotencyHeader`.
+                             * @description `read`: the operation changes nothing, and a call is repeated after a failure of the service. `write` and `irreversible`: the call is sent at most once, or once more with the same `idempotencyHeader`.
                              * @enum {unknown}
                              */
                             effect: "read" | "write" | "irreversible";
@@ -11423,7 +11423,7 @@ export interface operations {
                             display?: {
                                 /** @description One sentence for the person who approves. `{{input.orderId}}` stands for a member of the input. */
                                 summary: string;
-                                /** @description Members of the input that are shown, by JSON Pointer. */
+                                /** @description JSON Pointers of the members of the input that are shown. */
                                 fields?: {
                                     label: string;
                                     value: string;
@@ -11446,11 +11446,11 @@ export interface operations {
                                 headers?: {
                                     [key: string]: string;
                                 };
-                                /** @description Headers with a fixed value. Secrets belong in a credential. */
+                                /** @description Headers with a fixed value. Do not put secrets here: use a credential. */
                                 fixedHeaders?: {
                                     [key: string]: string;
                                 };
-                                /** @description The JSON body: the part of the input at this JSON Pointer. `/` and the empty string mean the whole input. */
+                                /** @description JSON Pointer of the part of the input that is sent as the JSON body. `/` and the empty string mean the whole input. */
                                 body?: {
                                     from: string;
                                 };
@@ -11528,7 +11528,7 @@ export interface operations {
                                      * @enum {unknown}
                                      */
                                     field?: "username" | "password";
-                                    /** @description For `fill`, without `value`: a credential of the type `login` with a `totpSeed`. Its current one-time code is typed, under the same conditions as `credential`. */
+                                    /** @description For `fill`, without `value`: a credential of the type `login` that has a `totpSeed`. Its current one-time code is typed, under the same conditions as for `credential`. */
                                     totp?: string;
                                     /** @description The options that `select` selects: a list, or `{"from": "/sizes"}` for a member of the input. */
                                     values?: string[] | {
@@ -11594,11 +11594,11 @@ export interface operations {
                                      */
                                     as?: "text" | "html" | "links";
                                     /**
-                                     * @description Longer content is truncated.
+                                     * @description Maximum size of the content in bytes. Longer content is truncated.
                                      * @default 65536
                                      */
                                     maxBytes?: number;
-                                    /** @description What to read. The output uses the same names. */
+                                    /** @description The values to read, each under a name. The output uses the same names. */
                                     fields?: {
                                         [key: string]: {
                                             /** @description CSS selector. */
@@ -11617,7 +11617,7 @@ export interface operations {
                                     /** @description What `handoff` asks a member of the application to do, as plain text. The steps continue when the person has completed the hand-off; the time does not count against `timeoutMs`. */
                                     instructions?: string;
                                     /**
-                                     * @description What the page requires.
+                                     * @description What the page requires the person to do.
                                      * @enum {unknown}
                                      */
                                     reason?: "login" | "otp" | "captcha" | "payment" | "consent" | "review" | "other";
@@ -11696,7 +11696,7 @@ export interface operations {
                                     /** @description `http://host:port`, `https://host:port` or `socks5://host:port`. The proxy resolves host names. Its connection is tested before the browser starts. */
                                     server: string;
                                     username?: string;
-                                    /** @description Never returned, logged or recorded. */
+                                    /** @description Password for the proxy. Never returned, logged or recorded. */
                                     password?: string;
                                     /** @description Regular expression (RE2 syntax) to search for in the host name: `(^|\.)example\.com$` matches a host and its subdomains. Defaults to every host. */
                                     domainPattern?: string;
@@ -11743,13 +11743,13 @@ export interface operations {
                             /** @description How much of the input and the output of a call is kept. */
                             retention?: {
                                 /**
-                                 * @description `full`: the input is kept for `days`, sealed. `digest`: the input is removed when the call ends, and only its digest is kept.
+                                 * @description `full`: the input is kept, sealed, for the number of days in `days`. `digest`: the input is removed when the call ends, and only its digest is kept.
                                  * @default digest
                                  * @enum {unknown}
                                  */
                                 input?: "digest" | "full";
                                 /**
-                                 * @description `full`: the output is kept for `days`. `digest`: the output can be read for ten minutes after the end, then only its digest is kept. `none`: only the response to a call that waits for the end contains the output, and not even its digest is kept.
+                                 * @description `full`: the output is kept for the number of days in `days`. `digest`: the output can be read for ten minutes after the call has ended; after that, only its digest is kept. `none`: only the response to a call that waits for the end contains the output, and not even its digest is kept.
                                  * @default digest
                                  * @enum {unknown}
                                  */
@@ -11760,7 +11760,7 @@ export interface operations {
                                  */
                                 days?: number;
                             };
-                            /** @description Price of a call, in micro-credits, in addition to the cost of its time and traffic. If the operator charges credit, the price is held with the call and captured when the call succeeds. */
+                            /** @description Price of a call, in micro-credits, in addition to the cost of its time and traffic. If the operator charges credit, credit for the price is held when the call starts, and captured when the call succeeds. */
                             price: {
                                 /** @description Price of one call. */
                                 microCredits: number;
@@ -11824,7 +11824,7 @@ export interface operations {
                         /** @description Id of the operation, for example `browser.screenshot`. */
                         id: string;
                         /**
-                         * @description `managed`: built in.
+                         * @description `managed`: a built-in operation.
                          * @enum {unknown}
                          */
                         kind: "managed" | "http" | "browser";
@@ -11835,7 +11835,7 @@ export interface operations {
                         status: "draft" | "published" | "withdrawn";
                         /** @description Increases with every change of the content. The `ETag` is this number in double quotes. */
                         revision: number;
-                        /** @description The revision that agents call, or called last. */
+                        /** @description The revision that agents call. If the operation is not published now, the revision that was published last. */
                         publishedRevision?: number;
                         /** @description `sha256:` followed by the digest of everything except `price` and `examples`. */
                         digest: string;
@@ -11844,7 +11844,7 @@ export interface operations {
                         /** @description Description of the operation, for agents. */
                         description: string;
                         /**
-                         * @description `read`: changes nothing, and is repeated after a failure of the service. `write` and `irreversible`: sent at most once, or once more with the same `idempotencyHeader`.
+                         * @description `read`: the operation changes nothing, and a call is repeated after a failure of the service. `write` and `irreversible`: the call is sent at most once, or once more with the same `idempotencyHeader`.
                          * @enum {unknown}
                          */
                         effect: "read" | "write" | "irreversible";
@@ -11865,7 +11865,7 @@ export interface operations {
                         display?: {
                             /** @description One sentence for the person who approves. `{{input.orderId}}` stands for a member of the input. */
                             summary: string;
-                            /** @description Members of the input that are shown, by JSON Pointer. */
+                            /** @description JSON Pointers of the members of the input that are shown. */
                             fields?: {
                                 label: string;
                                 value: string;
@@ -11888,11 +11888,11 @@ export interface operations {
                             headers?: {
                                 [key: string]: string;
                             };
-                            /** @description Headers with a fixed value. Secrets belong in a credential. */
+                            /** @description Headers with a fixed value. Do not put secrets here: use a credential. */
                             fixedHeaders?: {
                                 [key: string]: string;
                             };
-                            /** @description The JSON body: the part of the input at this JSON Pointer. `/` and the empty string mean the whole input. */
+                            /** @description JSON Pointer of the part of the input that is sent as the JSON body. `/` and the empty string mean the whole input. */
                             body?: {
                                 from: string;
                             };
@@ -11970,7 +11970,7 @@ export interface operations {
                                  * @enum {unknown}
                                  */
                                 field?: "username" | "password";
-                                /** @description For `fill`, without `value`: a credential of the type `login` with a `totpSeed`. Its current one-time code is typed, under the same conditions as `credential`. */
+                                /** @description For `fill`, without `value`: a credential of the type `login` that has a `totpSeed`. Its current one-time code is typed, under the same conditions as for `credential`. */
                                 totp?: string;
                                 /** @description The options that `select` selects: a list, or `{"from": "/sizes"}` for a member of the input. */
                                 values?: string[] | {
@@ -12036,11 +12036,11 @@ export interface operations {
                                  */
                                 as?: "text" | "html" | "links";
                                 /**
-                                 * @description Longer content is truncated.
+                                 * @description Maximum size of the content in bytes. Longer content is truncated.
                                  * @default 65536
                                  */
                                 maxBytes?: number;
-                                /** @description What to read. The output uses the same names. */
+                                /** @description The values to read, each under a name. The output uses the same names. */
                                 fields?: {
                                     [key: string]: {
                                         /** @description CSS selector. */
@@ -12059,7 +12059,7 @@ export interface operations {
                                 /** @description What `handoff` asks a member of the application to do, as plain text. The steps continue when the person has completed the hand-off; the time does not count against `timeoutMs`. */
                                 instructions?: string;
                                 /**
-                                 * @description What the page requires.
+                                 * @description What the page requires the person to do.
                                  * @enum {unknown}
                                  */
                                 reason?: "login" | "otp" | "captcha" | "payment" | "consent" | "review" | "other";
@@ -12138,7 +12138,7 @@ export interface operations {
                                 /** @description `http://host:port`, `https://host:port` or `socks5://host:port`. The proxy resolves host names. Its connection is tested before the browser starts. */
                                 server: string;
                                 username?: string;
-                                /** @description Never returned, logged or recorded. */
+                                /** @description Password for the proxy. Never returned, logged or recorded. */
                                 password?: string;
                                 /** @description Regular expression (RE2 syntax) to search for in the host name: `(^|\.)example\.com$` matches a host and its subdomains. Defaults to every host. */
                                 domainPattern?: string;
@@ -12185,13 +12185,13 @@ export interface operations {
                         /** @description How much of the input and the output of a call is kept. */
                         retention?: {
                             /**
-                             * @description `full`: the input is kept for `days`, sealed. `digest`: the input is removed when the call ends, and only its digest is kept.
+                             * @description `full`: the input is kept, sealed, for the number of days in `days`. `digest`: the input is removed when the call ends, and only its digest is kept.
                              * @default digest
                              * @enum {unknown}
                              */
                             input?: "digest" | "full";
                             /**
-                             * @description `full`: the output is kept for `days`. `digest`: the output can be read for ten minutes after the end, then only its digest is kept. `none`: only the response to a call that waits for the end contains the output, and not even its digest is kept.
+                             * @description `full`: the output is kept for the number of days in `days`. `digest`: the output can be read for ten minutes after the call has ended; after that, only its digest is kept. `none`: only the response to a call that waits for the end contains the output, and not even its digest is kept.
                              * @default digest
                              * @enum {unknown}
                              */
@@ -12202,7 +12202,7 @@ export interface operations {
                              */
                             days?: number;
                         };
-                        /** @description Price of a call, in micro-credits, in addition to the cost of its time and traffic. If the operator charges credit, the price is held with the call and captured when the call succeeds. */
+                        /** @description Price of a call, in micro-credits, in addition to the cost of its time and traffic. If the operator charges credit, credit for the price is held when the call starts, and captured when the call succeeds. */
                         price: {
                             /** @description Price of one call. */
                             microCredits: number;
@@ -12240,7 +12240,7 @@ export interface operations {
         parameters: {
             query?: never;
             header: {
-                /** @description The `ETag` of the version that you read, for example `"3"`. `*` matches any version. A missing header is refused with 428, an outdated value with 412. */
+                /** @description The `ETag` of the version that you read, for example `"3"`. `*` matches any version. A request without the header is refused with 428, and a request with an outdated value with 412. */
                 "If-Match": string;
             };
             path: {
@@ -12294,7 +12294,7 @@ export interface operations {
                      */
                     kind?: "http" | "browser";
                     /**
-                     * @description `read`: changes nothing, and is repeated after a failure of the service. `write` and `irreversible`: sent at most once, or once more with the same `idempotencyHeader`.
+                     * @description `read`: the operation changes nothing, and a call is repeated after a failure of the service. `write` and `irreversible`: the call is sent at most once, or once more with the same `idempotencyHeader`.
                      * @enum {unknown}
                      */
                     effect?: "read" | "write" | "irreversible";
@@ -12313,7 +12313,7 @@ export interface operations {
                     display?: {
                         /** @description One sentence for the person who approves. `{{input.orderId}}` stands for a member of the input. */
                         summary: string;
-                        /** @description Members of the input that are shown, by JSON Pointer. */
+                        /** @description JSON Pointers of the members of the input that are shown. */
                         fields?: {
                             label: string;
                             value: string;
@@ -12336,11 +12336,11 @@ export interface operations {
                         headers?: {
                             [key: string]: string;
                         };
-                        /** @description Headers with a fixed value. Secrets belong in a credential. */
+                        /** @description Headers with a fixed value. Do not put secrets here: use a credential. */
                         fixedHeaders?: {
                             [key: string]: string;
                         };
-                        /** @description The JSON body: the part of the input at this JSON Pointer. `/` and the empty string mean the whole input. */
+                        /** @description JSON Pointer of the part of the input that is sent as the JSON body. `/` and the empty string mean the whole input. */
                         body?: {
                             from: string;
                         };
@@ -12418,7 +12418,7 @@ export interface operations {
                              * @enum {unknown}
                              */
                             field?: "username" | "password";
-                            /** @description For `fill`, without `value`: a credential of the type `login` with a `totpSeed`. Its current one-time code is typed, under the same conditions as `credential`. */
+                            /** @description For `fill`, without `value`: a credential of the type `login` that has a `totpSeed`. Its current one-time code is typed, under the same conditions as for `credential`. */
                             totp?: string;
                             /** @description The options that `select` selects: a list, or `{"from": "/sizes"}` for a member of the input. */
                             values?: string[] | {
@@ -12484,11 +12484,11 @@ export interface operations {
                              */
                             as?: "text" | "html" | "links";
                             /**
-                             * @description Longer content is truncated.
+                             * @description Maximum size of the content in bytes. Longer content is truncated.
                              * @default 65536
                              */
                             maxBytes?: number;
-                            /** @description What to read. The output uses the same names. */
+                            /** @description The values to read, each under a name. The output uses the same names. */
                             fields?: {
                                 [key: string]: {
                                     /** @description CSS selector. */
@@ -12507,7 +12507,7 @@ export interface operations {
                             /** @description What `handoff` asks a member of the application to do, as plain text. The steps continue when the person has completed the hand-off; the time does not count against `timeoutMs`. */
                             instructions?: string;
                             /**
-                             * @description What the page requires.
+                             * @description What the page requires the person to do.
                              * @enum {unknown}
                              */
                             reason?: "login" | "otp" | "captcha" | "payment" | "consent" | "review" | "other";
@@ -12586,7 +12586,7 @@ export interface operations {
                             /** @description `http://host:port`, `https://host:port` or `socks5://host:port`. The proxy resolves host names. Its connection is tested before the browser starts. */
                             server: string;
                             username?: string;
-                            /** @description Never returned, logged or recorded. */
+                            /** @description Password for the proxy. Never returned, logged or recorded. */
                             password?: string;
                             /** @description Regular expression (RE2 syntax) to search for in the host name: `(^|\.)example\.com$` matches a host and its subdomains. Defaults to every host. */
                             domainPattern?: string;
@@ -12636,13 +12636,13 @@ export interface operations {
                     /** @description How much of the input and the output of a call is kept. */
                     retention?: {
                         /**
-                         * @description `full`: the input is kept for `days`, sealed. `digest`: the input is removed when the call ends, and only its digest is kept.
+                         * @description `full`: the input is kept, sealed, for the number of days in `days`. `digest`: the input is removed when the call ends, and only its digest is kept.
                          * @default digest
                          * @enum {unknown}
                          */
                         input?: "digest" | "full";
                         /**
-                         * @description `full`: the output is kept for `days`. `digest`: the output can be read for ten minutes after the end, then only its digest is kept. `none`: only the response to a call that waits for the end contains the output, and not even its digest is kept.
+                         * @description `full`: the output is kept for the number of days in `days`. `digest`: the output can be read for ten minutes after the call has ended; after that, only its digest is kept. `none`: only the response to a call that waits for the end contains the output, and not even its digest is kept.
                          * @default digest
                          * @enum {unknown}
                          */
@@ -12653,7 +12653,7 @@ export interface operations {
                          */
                         days?: number;
                     };
-                    /** @description Price of a call, in micro-credits, in addition to the cost of its time and traffic. If the operator charges credit, the price is held with the call and captured when the call succeeds. */
+                    /** @description Price of a call, in micro-credits, in addition to the cost of its time and traffic. If the operator charges credit, credit for the price is held when the call starts, and captured when the call succeeds. */
                     price?: {
                         /** @description Price of one call. */
                         microCredits: number;
@@ -12679,7 +12679,7 @@ export interface operations {
                         /** @description Id of the operation, for example `browser.screenshot`. */
                         id: string;
                         /**
-                         * @description `managed`: built in.
+                         * @description `managed`: a built-in operation.
                          * @enum {unknown}
                          */
                         kind: "managed" | "http" | "browser";
@@ -12690,7 +12690,7 @@ export interface operations {
                         status: "draft" | "published" | "withdrawn";
                         /** @description Increases with every change of the content. The `ETag` is this number in double quotes. */
                         revision: number;
-                        /** @description The revision that agents call, or called last. */
+                        /** @description The revision that agents call. If the operation is not published now, the revision that was published last. */
                         publishedRevision?: number;
                         /** @description `sha256:` followed by the digest of everything except `price` and `examples`. */
                         digest: string;
@@ -12699,7 +12699,7 @@ export interface operations {
                         /** @description Description of the operation, for agents. */
                         description: string;
                         /**
-                         * @description `read`: changes nothing, and is repeated after a failure of the service. `write` and `irreversible`: sent at most once, or once more with the same `idempotencyHeader`.
+                         * @description `read`: the operation changes nothing, and a call is repeated after a failure of the service. `write` and `irreversible`: the call is sent at most once, or once more with the same `idempotencyHeader`.
                          * @enum {unknown}
                          */
                         effect: "read" | "write" | "irreversible";
@@ -12720,7 +12720,7 @@ export interface operations {
                         display?: {
                             /** @description One sentence for the person who approves. `{{input.orderId}}` stands for a member of the input. */
                             summary: string;
-                            /** @description Members of the input that are shown, by JSON Pointer. */
+                            /** @description JSON Pointers of the members of the input that are shown. */
                             fields?: {
                                 label: string;
                                 value: string;
@@ -12743,11 +12743,11 @@ export interface operations {
                             headers?: {
                                 [key: string]: string;
                             };
-                            /** @description Headers with a fixed value. Secrets belong in a credential. */
+                            /** @description Headers with a fixed value. Do not put secrets here: use a credential. */
                             fixedHeaders?: {
                                 [key: string]: string;
                             };
-                            /** @description The JSON body: the part of the input at this JSON Pointer. `/` and the empty string mean the whole input. */
+                            /** @description JSON Pointer of the part of the input that is sent as the JSON body. `/` and the empty string mean the whole input. */
                             body?: {
                                 from: string;
                             };
@@ -12825,7 +12825,7 @@ export interface operations {
                                  * @enum {unknown}
                                  */
                                 field?: "username" | "password";
-                                /** @description For `fill`, without `value`: a credential of the type `login` with a `totpSeed`. Its current one-time code is typed, under the same conditions as `credential`. */
+                                /** @description For `fill`, without `value`: a credential of the type `login` that has a `totpSeed`. Its current one-time code is typed, under the same conditions as for `credential`. */
                                 totp?: string;
                                 /** @description The options that `select` selects: a list, or `{"from": "/sizes"}` for a member of the input. */
                                 values?: string[] | {
@@ -12891,11 +12891,11 @@ export interface operations {
                                  */
                                 as?: "text" | "html" | "links";
                                 /**
-                                 * @description Longer content is truncated.
+                                 * @description Maximum size of the content in bytes. Longer content is truncated.
                                  * @default 65536
                                  */
                                 maxBytes?: number;
-                                /** @description What to read. The output uses the same names. */
+                                /** @description The values to read, each under a name. The output uses the same names. */
                                 fields?: {
                                     [key: string]: {
                                         /** @description CSS selector. */
@@ -12914,7 +12914,7 @@ export interface operations {
                                 /** @description What `handoff` asks a member of the application to do, as plain text. The steps continue when the person has completed the hand-off; the time does not count against `timeoutMs`. */
                                 instructions?: string;
                                 /**
-                                 * @description What the page requires.
+                                 * @description What the page requires the person to do.
                                  * @enum {unknown}
                                  */
                                 reason?: "login" | "otp" | "captcha" | "payment" | "consent" | "review" | "other";
@@ -12993,7 +12993,7 @@ export interface operations {
                                 /** @description `http://host:port`, `https://host:port` or `socks5://host:port`. The proxy resolves host names. Its connection is tested before the browser starts. */
                                 server: string;
                                 username?: string;
-                                /** @description Never returned, logged or recorded. */
+                                /** @description Password for the proxy. Never returned, logged or recorded. */
                                 password?: string;
                                 /** @description Regular expression (RE2 syntax) to search for in the host name: `(^|\.)example\.com$` matches a host and its subdomains. Defaults to every host. */
                                 domainPattern?: string;
@@ -13040,13 +13040,13 @@ export interface operations {
                         /** @description How much of the input and the output of a call is kept. */
                         retention?: {
                             /**
-                             * @description `full`: the input is kept for `days`, sealed. `digest`: the input is removed when the call ends, and only its digest is kept.
+                             * @description `full`: the input is kept, sealed, for the number of days in `days`. `digest`: the input is removed when the call ends, and only its digest is kept.
                              * @default digest
                              * @enum {unknown}
                              */
                             input?: "digest" | "full";
                             /**
-                             * @description `full`: the output is kept for `days`. `digest`: the output can be read for ten minutes after the end, then only its digest is kept. `none`: only the response to a call that waits for the end contains the output, and not even its digest is kept.
+                             * @description `full`: the output is kept for the number of days in `days`. `digest`: the output can be read for ten minutes after the call has ended; after that, only its digest is kept. `none`: only the response to a call that waits for the end contains the output, and not even its digest is kept.
                              * @default digest
                              * @enum {unknown}
                              */
@@ -13057,7 +13057,7 @@ export interface operations {
                              */
                             days?: number;
                         };
-                        /** @description Price of a call, in micro-credits, in addition to the cost of its time and traffic. If the operator charges credit, the price is held with the call and captured when the call succeeds. */
+                        /** @description Price of a call, in micro-credits, in addition to the cost of its time and traffic. If the operator charges credit, credit for the price is held when the call starts, and captured when the call succeeds. */
                         price: {
                             /** @description Price of one call. */
                             microCredits: number;
@@ -13090,7 +13090,7 @@ export interface operations {
                         /** @description Id of the operation, for example `browser.screenshot`. */
                         id: string;
                         /**
-                         * @description `managed`: built in.
+                         * @description `managed`: a built-in operation.
                          * @enum {unknown}
                          */
                         kind: "managed" | "http" | "browser";
@@ -13101,7 +13101,7 @@ export interface operations {
                         status: "draft" | "published" | "withdrawn";
                         /** @description Increases with every change of the content. The `ETag` is this number in double quotes. */
                         revision: number;
-                        /** @description The revision that agents call, or called last. */
+                        /** @description The revision that agents call. If the operation is not published now, the revision that was published last. */
                         publishedRevision?: number;
                         /** @description `sha256:` followed by the digest of everything except `price` and `examples`. */
                         digest: string;
@@ -13110,7 +13110,7 @@ export interface operations {
                         /** @description Description of the operation, for agents. */
                         description: string;
                         /**
-                         * @description `read`: changes nothing, and is repeated after a failure of the service. `write` and `irreversible`: sent at most once, or once more with the same `idempotencyHeader`.
+                         * @description `read`: the operation changes nothing, and a call is repeated after a failure of the service. `write` and `irreversible`: the call is sent at most once, or once more with the same `idempotencyHeader`.
                          * @enum {unknown}
                          */
                         effect: "read" | "write" | "irreversible";
@@ -13131,7 +13131,7 @@ export interface operations {
                         display?: {
                             /** @description One sentence for the person who approves. `{{input.orderId}}` stands for a member of the input. */
                             summary: string;
-                            /** @description Members of the input that are shown, by JSON Pointer. */
+                            /** @description JSON Pointers of the members of the input that are shown. */
                             fields?: {
                                 label: string;
                                 value: string;
@@ -13154,11 +13154,11 @@ export interface operations {
                             headers?: {
                                 [key: string]: string;
                             };
-                            /** @description Headers with a fixed value. Secrets belong in a credential. */
+                            /** @description Headers with a fixed value. Do not put secrets here: use a credential. */
                             fixedHeaders?: {
                                 [key: string]: string;
                             };
-                            /** @description The JSON body: the part of the input at this JSON Pointer. `/` and the empty string mean the whole input. */
+                            /** @description JSON Pointer of the part of the input that is sent as the JSON body. `/` and the empty string mean the whole input. */
                             body?: {
                                 from: string;
                             };
@@ -13236,7 +13236,7 @@ export interface operations {
                                  * @enum {unknown}
                                  */
                                 field?: "username" | "password";
-                                /** @description For `fill`, without `value`: a credential of the type `login` with a `totpSeed`. Its current one-time code is typed, under the same conditions as `credential`. */
+                                /** @description For `fill`, without `value`: a credential of the type `login` that has a `totpSeed`. Its current one-time code is typed, under the same conditions as for `credential`. */
                                 totp?: string;
                                 /** @description The options that `select` selects: a list, or `{"from": "/sizes"}` for a member of the input. */
                                 values?: string[] | {
@@ -13302,11 +13302,11 @@ export interface operations {
                                  */
                                 as?: "text" | "html" | "links";
                                 /**
-                                 * @description Longer content is truncated.
+                                 * @description Maximum size of the content in bytes. Longer content is truncated.
                                  * @default 65536
                                  */
                                 maxBytes?: number;
-                                /** @description What to read. The output uses the same names. */
+                                /** @description The values to read, each under a name. The output uses the same names. */
                                 fields?: {
                                     [key: string]: {
                                         /** @description CSS selector. */
@@ -13325,7 +13325,7 @@ export interface operations {
                                 /** @description What `handoff` asks a member of the application to do, as plain text. The steps continue when the person has completed the hand-off; the time does not count against `timeoutMs`. */
                                 instructions?: string;
                                 /**
-                                 * @description What the page requires.
+                                 * @description What the page requires the person to do.
                                  * @enum {unknown}
                                  */
                                 reason?: "login" | "otp" | "captcha" | "payment" | "consent" | "review" | "other";
@@ -13404,7 +13404,7 @@ export interface operations {
                                 /** @description `http://host:port`, `https://host:port` or `socks5://host:port`. The proxy resolves host names. Its connection is tested before the browser starts. */
                                 server: string;
                                 username?: string;
-                                /** @description Never returned, logged or recorded. */
+                                /** @description Password for the proxy. Never returned, logged or recorded. */
                                 password?: string;
                                 /** @description Regular expression (RE2 syntax) to search for in the host name: `(^|\.)example\.com$` matches a host and its subdomains. Defaults to every host. */
                                 domainPattern?: string;
@@ -13451,13 +13451,13 @@ export interface operations {
                         /** @description How much of the input and the output of a call is kept. */
                         retention?: {
                             /**
-                             * @description `full`: the input is kept for `days`, sealed. `digest`: the input is removed when the call ends, and only its digest is kept.
+                             * @description `full`: the input is kept, sealed, for the number of days in `days`. `digest`: the input is removed when the call ends, and only its digest is kept.
                              * @default digest
                              * @enum {unknown}
                              */
                             input?: "digest" | "full";
                             /**
-                             * @description `full`: the output is kept for `days`. `digest`: the output can be read for ten minutes after the end, then only its digest is kept. `none`: only the response to a call that waits for the end contains the output, and not even its digest is kept.
+                             * @description `full`: the output is kept for the number of days in `days`. `digest`: the output can be read for ten minutes after the call has ended; after that, only its digest is kept. `none`: only the response to a call that waits for the end contains the output, and not even its digest is kept.
                              * @default digest
                              * @enum {unknown}
                              */
@@ -13468,7 +13468,7 @@ export interface operations {
                              */
                             days?: number;
                         };
-                        /** @description Price of a call, in micro-credits, in addition to the cost of its time and traffic. If the operator charges credit, the price is held with the call and captured when the call succeeds. */
+                        /** @description Price of a call, in micro-credits, in addition to the cost of its time and traffic. If the operator charges credit, credit for the price is held when the call starts, and captured when the call succeeds. */
                         price: {
                             /** @description Price of one call. */
                             microCredits: number;
@@ -13506,7 +13506,7 @@ export interface operations {
         parameters: {
             query?: never;
             header: {
-                /** @description The `ETag` of the version that you read, for example `"3"`. `*` matches any version. A missing header is refused with 428, an outdated value with 412. */
+                /** @description The `ETag` of the version that you read, for example `"3"`. `*` matches any version. A request without the header is refused with 428, and a request with an outdated value with 412. */
                 "If-Match": string;
             };
             path: {
@@ -13519,7 +13519,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Deleted. */
+            /** @description The operation was deleted. */
             204: {
                 headers: {
                     [name: string]: unknown;
@@ -13564,7 +13564,7 @@ export interface operations {
                         /** @description Id of the operation, for example `browser.screenshot`. */
                         id: string;
                         /**
-                         * @description `managed`: built in.
+                         * @description `managed`: a built-in operation.
                          * @enum {unknown}
                          */
                         kind: "managed" | "http" | "browser";
@@ -13575,7 +13575,7 @@ export interface operations {
                         status: "draft" | "published" | "withdrawn";
                         /** @description Increases with every change of the content. The `ETag` is this number in double quotes. */
                         revision: number;
-                        /** @description The revision that agents call, or called last. */
+                        /** @description The revision that agents call. If the operation is not published now, the revision that was published last. */
                         publishedRevision?: number;
                         /** @description `sha256:` followed by the digest of everything except `price` and `examples`. */
                         digest: string;
@@ -13584,7 +13584,7 @@ export interface operations {
                         /** @description Description of the operation, for agents. */
                         description: string;
                         /**
-                         * @description `read`: changes nothing, and is repeated after a failure of the service. `write` and `irreversible`: sent at most once, or once more with the same `idempotencyHeader`.
+                         * @description `read`: the operation changes nothing, and a call is repeated after a failure of the service. `write` and `irreversible`: the call is sent at most once, or once more with the same `idempotencyHeader`.
                          * @enum {unknown}
                          */
                         effect: "read" | "write" | "irreversible";
@@ -13605,7 +13605,7 @@ export interface operations {
                         display?: {
                             /** @description One sentence for the person who approves. `{{input.orderId}}` stands for a member of the input. */
                             summary: string;
-                            /** @description Members of the input that are shown, by JSON Pointer. */
+                            /** @description JSON Pointers of the members of the input that are shown. */
                             fields?: {
                                 label: string;
                                 value: string;
@@ -13628,11 +13628,11 @@ export interface operations {
                             headers?: {
                                 [key: string]: string;
                             };
-                            /** @description Headers with a fixed value. Secrets belong in a credential. */
+                            /** @description Headers with a fixed value. Do not put secrets here: use a credential. */
                             fixedHeaders?: {
                                 [key: string]: string;
                             };
-                            /** @description The JSON body: the part of the input at this JSON Pointer. `/` and the empty string mean the whole input. */
+                            /** @description JSON Pointer of the part of the input that is sent as the JSON body. `/` and the empty string mean the whole input. */
                             body?: {
                                 from: string;
                             };
@@ -13710,7 +13710,7 @@ export interface operations {
                                  * @enum {unknown}
                                  */
                                 field?: "username" | "password";
-                                /** @description For `fill`, without `value`: a credential of the type `login` with a `totpSeed`. Its current one-time code is typed, under the same conditions as `credential`. */
+                                /** @description For `fill`, without `value`: a credential of the type `login` that has a `totpSeed`. Its current one-time code is typed, under the same conditions as for `credential`. */
                                 totp?: string;
                                 /** @description The options that `select` selects: a list, or `{"from": "/sizes"}` for a member of the input. */
                                 values?: string[] | {
@@ -13776,11 +13776,11 @@ export interface operations {
                                  */
                                 as?: "text" | "html" | "links";
                                 /**
-                                 * @description Longer content is truncated.
+                                 * @description Maximum size of the content in bytes. Longer content is truncated.
                                  * @default 65536
                                  */
                                 maxBytes?: number;
-                                /** @description What to read. The output uses the same names. */
+                                /** @description The values to read, each under a name. The output uses the same names. */
                                 fields?: {
                                     [key: string]: {
                                         /** @description CSS selector. */
@@ -13799,7 +13799,7 @@ export interface operations {
                                 /** @description What `handoff` asks a member of the application to do, as plain text. The steps continue when the person has completed the hand-off; the time does not count against `timeoutMs`. */
                                 instructions?: string;
                                 /**
-                                 * @description What the page requires.
+                                 * @description What the page requires the person to do.
                                  * @enum {unknown}
                                  */
                                 reason?: "login" | "otp" | "captcha" | "payment" | "consent" | "review" | "other";
@@ -13878,7 +13878,7 @@ export interface operations {
                                 /** @description `http://host:port`, `https://host:port` or `socks5://host:port`. The proxy resolves host names. Its connection is tested before the browser starts. */
                                 server: string;
                                 username?: string;
-                                /** @description Never returned, logged or recorded. */
+                                /** @description Password for the proxy. Never returned, logged or recorded. */
                                 password?: string;
                                 /** @description Regular expression (RE2 syntax) to search for in the host name: `(^|\.)example\.com$` matches a host and its subdomains. Defaults to every host. */
                                 domainPattern?: string;
@@ -13925,13 +13925,13 @@ export interface operations {
                         /** @description How much of the input and the output of a call is kept. */
                         retention?: {
                             /**
-                             * @description `full`: the input is kept for `days`, sealed. `digest`: the input is removed when the call ends, and only its digest is kept.
+                             * @description `full`: the input is kept, sealed, for the number of days in `days`. `digest`: the input is removed when the call ends, and only its digest is kept.
                              * @default digest
                              * @enum {unknown}
                              */
                             input?: "digest" | "full";
                             /**
-                             * @description `full`: the output is kept for `days`. `digest`: the output can be read for ten minutes after the end, then only its digest is kept. `none`: only the response to a call that waits for the end contains the output, and not even its digest is kept.
+                             * @description `full`: the output is kept for the number of days in `days`. `digest`: the output can be read for ten minutes after the call has ended; after that, only its digest is kept. `none`: only the response to a call that waits for the end contains the output, and not even its digest is kept.
                              * @default digest
                              * @enum {unknown}
                              */
@@ -13942,7 +13942,7 @@ export interface operations {
                              */
                             days?: number;
                         };
-                        /** @description Price of a call, in micro-credits, in addition to the cost of its time and traffic. If the operator charges credit, the price is held with the call and captured when the call succeeds. */
+                        /** @description Price of a call, in micro-credits, in addition to the cost of its time and traffic. If the operator charges credit, credit for the price is held when the call starts, and captured when the call succeeds. */
                         price: {
                             /** @description Price of one call. */
                             microCredits: number;
@@ -14003,7 +14003,7 @@ export interface operations {
                         /** @description Id of the operation, for example `browser.screenshot`. */
                         id: string;
                         /**
-                         * @description `managed`: built in.
+                         * @description `managed`: a built-in operation.
                          * @enum {unknown}
                          */
                         kind: "managed" | "http" | "browser";
@@ -14014,7 +14014,7 @@ export interface operations {
                         status: "draft" | "published" | "withdrawn";
                         /** @description Increases with every change of the content. The `ETag` is this number in double quotes. */
                         revision: number;
-                        /** @description The revision that agents call, or called last. */
+                        /** @description The revision that agents call. If the operation is not published now, the revision that was published last. */
                         publishedRevision?: number;
                         /** @description `sha256:` followed by the digest of everything except `price` and `examples`. */
                         digest: string;
@@ -14023,7 +14023,7 @@ export interface operations {
                         /** @description Description of the operation, for agents. */
                         description: string;
                         /**
-                         * @description `read`: changes nothing, and is repeated after a failure of the service. `write` and `irreversible`: sent at most once, or once more with the same `idempotencyHeader`.
+                         * @description `read`: the operation changes nothing, and a call is repeated after a failure of the service. `write` and `irreversible`: the call is sent at most once, or once more with the same `idempotencyHeader`.
                          * @enum {unknown}
                          */
                         effect: "read" | "write" | "irreversible";
@@ -14044,7 +14044,7 @@ export interface operations {
                         display?: {
                             /** @description One sentence for the person who approves. `{{input.orderId}}` stands for a member of the input. */
                             summary: string;
-                            /** @description Members of the input that are shown, by JSON Pointer. */
+                            /** @description JSON Pointers of the members of the input that are shown. */
                             fields?: {
                                 label: string;
                                 value: string;
@@ -14067,11 +14067,11 @@ export interface operations {
                             headers?: {
                                 [key: string]: string;
                             };
-                            /** @description Headers with a fixed value. Secrets belong in a credential. */
+                            /** @description Headers with a fixed value. Do not put secrets here: use a credential. */
                             fixedHeaders?: {
                                 [key: string]: string;
                             };
-                            /** @description The JSON body: the part of the input at this JSON Pointer. `/` and the empty string mean the whole input. */
+                            /** @description JSON Pointer of the part of the input that is sent as the JSON body. `/` and the empty string mean the whole input. */
                             body?: {
                                 from: string;
                             };
@@ -14149,7 +14149,7 @@ export interface operations {
                                  * @enum {unknown}
                                  */
                                 field?: "username" | "password";
-                                /** @description For `fill`, without `value`: a credential of the type `login` with a `totpSeed`. Its current one-time code is typed, under the same conditions as `credential`. */
+                                /** @description For `fill`, without `value`: a credential of the type `login` that has a `totpSeed`. Its current one-time code is typed, under the same conditions as for `credential`. */
                                 totp?: string;
                                 /** @description The options that `select` selects: a list, or `{"from": "/sizes"}` for a member of the input. */
                                 values?: string[] | {
@@ -14215,11 +14215,11 @@ export interface operations {
                                  */
                                 as?: "text" | "html" | "links";
                                 /**
-                                 * @description Longer content is truncated.
+                                 * @description Maximum size of the content in bytes. Longer content is truncated.
                                  * @default 65536
                                  */
                                 maxBytes?: number;
-                                /** @description What to read. The output uses the same names. */
+                                /** @description The values to read, each under a name. The output uses the same names. */
                                 fields?: {
                                     [key: string]: {
                                         /** @description CSS selector. */
@@ -14238,7 +14238,7 @@ export interface operations {
                                 /** @description What `handoff` asks a member of the application to do, as plain text. The steps continue when the person has completed the hand-off; the time does not count against `timeoutMs`. */
                                 instructions?: string;
                                 /**
-                                 * @description What the page requires.
+                                 * @description What the page requires the person to do.
                                  * @enum {unknown}
                                  */
                                 reason?: "login" | "otp" | "captcha" | "payment" | "consent" | "review" | "other";
@@ -14317,7 +14317,7 @@ export interface operations {
                                 /** @description `http://host:port`, `https://host:port` or `socks5://host:port`. The proxy resolves host names. Its connection is tested before the browser starts. */
                                 server: string;
                                 username?: string;
-                                /** @description Never returned, logged or recorded. */
+                                /** @description Password for the proxy. Never returned, logged or recorded. */
                                 password?: string;
                                 /** @description Regular expression (RE2 syntax) to search for in the host name: `(^|\.)example\.com$` matches a host and its subdomains. Defaults to every host. */
                                 domainPattern?: string;
@@ -14364,13 +14364,13 @@ export interface operations {
                         /** @description How much of the input and the output of a call is kept. */
                         retention?: {
                             /**
-                             * @description `full`: the input is kept for `days`, sealed. `digest`: the input is removed when the call ends, and only its digest is kept.
+                             * @description `full`: the input is kept, sealed, for the number of days in `days`. `digest`: the input is removed when the call ends, and only its digest is kept.
                              * @default digest
                              * @enum {unknown}
                              */
                             input?: "digest" | "full";
                             /**
-                             * @description `full`: the output is kept for `days`. `digest`: the output can be read for ten minutes after the end, then only its digest is kept. `none`: only the response to a call that waits for the end contains the output, and not even its digest is kept.
+                             * @description `full`: the output is kept for the number of days in `days`. `digest`: the output can be read for ten minutes after the call has ended; after that, only its digest is kept. `none`: only the response to a call that waits for the end contains the output, and not even its digest is kept.
                              * @default digest
                              * @enum {unknown}
                              */
@@ -14381,7 +14381,7 @@ export interface operations {
                              */
                             days?: number;
                         };
-                        /** @description Price of a call, in micro-credits, in addition to the cost of its time and traffic. If the operator charges credit, the price is held with the call and captured when the call succeeds. */
+                        /** @description Price of a call, in micro-credits, in addition to the cost of its time and traffic. If the operator charges credit, credit for the price is held when the call starts, and captured when the call succeeds. */
                         price: {
                             /** @description Price of one call. */
                             microCredits: number;
@@ -14589,7 +14589,7 @@ export interface operations {
         parameters: {
             query?: never;
             header: {
-                /** @description The `ETag` of the version that you read, for example `"3"`. `*` matches any version. A missing header is refused with 428, an outdated value with 412. */
+                /** @description The `ETag` of the version that you read, for example `"3"`. `*` matches any version. A request without the header is refused with 428, and a request with an outdated value with 412. */
                 "If-Match": string;
             };
             path: {
@@ -14655,7 +14655,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Rotated. */
+            /** @description The credential was rotated. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -14711,7 +14711,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Written. */
+            /** @description The credential was created. */
             201: {
                 headers: {
                     [name: string]: unknown;
@@ -14785,7 +14785,7 @@ export interface operations {
                 force?: "true" | "false";
             };
             header: {
-                /** @description The `ETag` of the version that you read, for example `"3"`. `*` matches any version. A missing header is refused with 428, an outdated value with 412. */
+                /** @description The `ETag` of the version that you read, for example `"3"`. `*` matches any version. A request without the header is refused with 428, and a request with an outdated value with 412. */
                 "If-Match": string;
             };
             path: {
@@ -14798,7 +14798,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Deleted. */
+            /** @description The credential was deleted. */
             204: {
                 headers: {
                     [name: string]: unknown;
@@ -15016,7 +15016,7 @@ export interface operations {
         parameters: {
             query?: never;
             header: {
-                /** @description The `ETag` of the version that you read, for example `"3"`. `*` matches any version. A missing header is refused with 428, an outdated value with 412. */
+                /** @description The `ETag` of the version that you read, for example `"3"`. `*` matches any version. A request without the header is refused with 428, and a request with an outdated value with 412. */
                 "If-Match": string;
             };
             path: {
@@ -15092,7 +15092,7 @@ export interface operations {
         parameters: {
             query?: never;
             header: {
-                /** @description The `ETag` of the version that you read, for example `"3"`. `*` matches any version. A missing header is refused with 428, an outdated value with 412. */
+                /** @description The `ETag` of the version that you read, for example `"3"`. `*` matches any version. A request without the header is refused with 428, and a request with an outdated value with 412. */
                 "If-Match": string;
             };
             path: {
@@ -15314,7 +15314,7 @@ export interface operations {
                              * @enum {unknown}
                              */
                             type: "fund" | "grant" | "hold" | "extend" | "capture" | "release" | "expire";
-                            /** @description What the entry adds to each book. The legs add up to 0. */
+                            /** @description The amount that the entry adds to each book. The amounts of an entry add up to 0. */
                             legs: {
                                 /** @description Where paid credit comes from. In micro-credits. */
                                 funding: number;
@@ -15891,7 +15891,7 @@ export interface operations {
                      */
                     applicationId: string;
                     enabled: boolean;
-                    /** @description Micro-credits below which credit is bought. */
+                    /** @description Credit is bought when the balance falls below this number of micro-credits. */
                     threshold: number;
                     /** @description Id of the pack. */
                     packId: string;
@@ -15914,7 +15914,7 @@ export interface operations {
                          */
                         applicationId: string;
                         enabled: boolean;
-                        /** @description Micro-credits below which credit is bought. */
+                        /** @description Credit is bought when the balance falls below this number of micro-credits. */
                         threshold: number;
                         /** @description Id of the pack. */
                         packId: string;
@@ -16034,7 +16034,7 @@ export interface operations {
                             name: string;
                             /** @description Where messages are sent. */
                             url: string;
-                            /** @description Types of events that are sent. If empty, all types. */
+                            /** @description Types of events that are sent. If the list is empty, events of all types are sent. */
                             eventTypes: string[];
                             /**
                              * @description `disabled`: nothing is sent, and events from this period are not sent later. Waiting deliveries become `dead`, and can be sent again.
@@ -16042,7 +16042,7 @@ export interface operations {
                              */
                             status: "enabled" | "disabled";
                             /**
-                             * @description `caller`: disabled over the API. `failing`: every attempt failed for three days. `gone`: the endpoint responded with 410.
+                             * @description `caller`: the webhook was disabled over the API. `failing`: every attempt failed for three days. `gone`: the endpoint responded with 410.
                              * @enum {unknown}
                              */
                             disabledReason?: "caller" | "failing" | "gone";
@@ -16119,7 +16119,7 @@ export interface operations {
                     name: string;
                     /** @description Address to which messages are sent with POST. https, without user name and password. Private and internal addresses are refused, both here and at each attempt; http is possible only for an address that the operator has allowed. */
                     url: string;
-                    /** @description Types of events that are sent; `GET /v1/browsers/events` describes them. If empty, all types, including types that are added later. */
+                    /** @description Types of events that are sent; `GET /v1/browsers/events` describes them. If the list is empty, events of all types are sent, including types that are added later. */
                     eventTypes?: ("session.created" | "session.launched" | "session.claimed" | "session.started" | "client.connected" | "client.disconnected" | "client.refused" | "session.updated" | "recording.limited" | "file.uploaded" | "download.completed" | "download.failed" | "session.adopted" | "session.release_requested" | "session.end_decided" | "session.ended" | "session.events_limited" | "session.credit_low" | "credit.low" | "credit.exhausted" | "context.restored" | "context.version_skipped" | "context.saved" | "context.saved_partially" | "context.save_failed" | "context.overtaken" | "network.refused" | "navigation.refused" | "proxy.failed" | "control.taken" | "control.given_back" | "control.expired" | "control.refused" | "handoff.requested" | "handoff.claimed" | "handoff.returned" | "handoff.completed" | "handoff.cancelled" | "handoff.expired" | "devtools.opened" | "devtools.closed" | "live.links_revoked" | "operation.published" | "operation.withdrawn" | "invocation.succeeded" | "invocation.failed" | "invocation.ambiguous" | "invocation.cancelled" | "action.prepared" | "action.approved" | "action.refused" | "action.expired" | "action.executed" | "action.cancelled" | "consumer.session.started" | "consumer.session.ended" | "consumer.session.replayed" | "consumer.deleted" | "consumer.linked" | "memory.written" | "memory.deleted" | "memory.consented" | "memory.consent_revoked")[];
                 };
             };
@@ -16146,7 +16146,7 @@ export interface operations {
                         name: string;
                         /** @description Where messages are sent. */
                         url: string;
-                        /** @description Types of events that are sent. If empty, all types. */
+                        /** @description Types of events that are sent. If the list is empty, events of all types are sent. */
                         eventTypes: string[];
                         /**
                          * @description `disabled`: nothing is sent, and events from this period are not sent later. Waiting deliveries become `dead`, and can be sent again.
@@ -16154,7 +16154,7 @@ export interface operations {
                          */
                         status: "enabled" | "disabled";
                         /**
-                         * @description `caller`: disabled over the API. `failing`: every attempt failed for three days. `gone`: the endpoint responded with 410.
+                         * @description `caller`: the webhook was disabled over the API. `failing`: every attempt failed for three days. `gone`: the endpoint responded with 410.
                          * @enum {unknown}
                          */
                         disabledReason?: "caller" | "failing" | "gone";
@@ -16233,7 +16233,7 @@ export interface operations {
                         name: string;
                         /** @description Where messages are sent. */
                         url: string;
-                        /** @description Types of events that are sent. If empty, all types. */
+                        /** @description Types of events that are sent. If the list is empty, events of all types are sent. */
                         eventTypes: string[];
                         /**
                          * @description `disabled`: nothing is sent, and events from this period are not sent later. Waiting deliveries become `dead`, and can be sent again.
@@ -16241,7 +16241,7 @@ export interface operations {
                          */
                         status: "enabled" | "disabled";
                         /**
-                         * @description `caller`: disabled over the API. `failing`: every attempt failed for three days. `gone`: the endpoint responded with 410.
+                         * @description `caller`: the webhook was disabled over the API. `failing`: every attempt failed for three days. `gone`: the endpoint responded with 410.
                          * @enum {unknown}
                          */
                         disabledReason?: "caller" | "failing" | "gone";
@@ -16299,7 +16299,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Deleted. */
+            /** @description The webhook was deleted. */
             204: {
                 headers: {
                     [name: string]: unknown;
@@ -16321,7 +16321,7 @@ export interface operations {
         parameters: {
             query?: never;
             header: {
-                /** @description The `ETag` of the version that you read, for example `"3"`. `*` matches any version. A missing header is refused with 428, an outdated value with 412. */
+                /** @description The `ETag` of the version that you read, for example `"3"`. `*` matches any version. A request without the header is refused with 428, and a request with an outdated value with 412. */
                 "If-Match": string;
             };
             path: {
@@ -16344,7 +16344,7 @@ export interface operations {
                     name?: string;
                     /** @description Address to which messages are sent with POST. https, without user name and password. Private and internal addresses are refused, both here and at each attempt; http is possible only for an address that the operator has allowed. */
                     url?: string;
-                    /** @description Types of events that are sent; `GET /v1/browsers/events` describes them. If empty, all types, including types that are added later. */
+                    /** @description Types of events that are sent; `GET /v1/browsers/events` describes them. If the list is empty, events of all types are sent, including types that are added later. */
                     eventTypes?: ("session.created" | "session.launched" | "session.claimed" | "session.started" | "client.connected" | "client.disconnected" | "client.refused" | "session.updated" | "recording.limited" | "file.uploaded" | "download.completed" | "download.failed" | "session.adopted" | "session.release_requested" | "session.end_decided" | "session.ended" | "session.events_limited" | "session.credit_low" | "credit.low" | "credit.exhausted" | "context.restored" | "context.version_skipped" | "context.saved" | "context.saved_partially" | "context.save_failed" | "context.overtaken" | "network.refused" | "navigation.refused" | "proxy.failed" | "control.taken" | "control.given_back" | "control.expired" | "control.refused" | "handoff.requested" | "handoff.claimed" | "handoff.returned" | "handoff.completed" | "handoff.cancelled" | "handoff.expired" | "devtools.opened" | "devtools.closed" | "live.links_revoked" | "operation.published" | "operation.withdrawn" | "invocation.succeeded" | "invocation.failed" | "invocation.ambiguous" | "invocation.cancelled" | "action.prepared" | "action.approved" | "action.refused" | "action.expired" | "action.executed" | "action.cancelled" | "consumer.session.started" | "consumer.session.ended" | "consumer.session.replayed" | "consumer.deleted" | "consumer.linked" | "memory.written" | "memory.deleted" | "memory.consented" | "memory.consent_revoked")[];
                     /**
                      * @description `disabled`: nothing is sent, and events from this period are not sent later. Waiting deliveries become `dead`, and can be sent again.
@@ -16376,7 +16376,7 @@ export interface operations {
                         name: string;
                         /** @description Where messages are sent. */
                         url: string;
-                        /** @description Types of events that are sent. If empty, all types. */
+                        /** @description Types of events that are sent. If the list is empty, events of all types are sent. */
                         eventTypes: string[];
                         /**
                          * @description `disabled`: nothing is sent, and events from this period are not sent later. Waiting deliveries become `dead`, and can be sent again.
@@ -16384,7 +16384,7 @@ export interface operations {
                          */
                         status: "enabled" | "disabled";
                         /**
-                         * @description `caller`: disabled over the API. `failing`: every attempt failed for three days. `gone`: the endpoint responded with 410.
+                         * @description `caller`: the webhook was disabled over the API. `failing`: every attempt failed for three days. `gone`: the endpoint responded with 410.
                          * @enum {unknown}
                          */
                         disabledReason?: "caller" | "failing" | "gone";
@@ -16466,7 +16466,7 @@ export interface operations {
                         name: string;
                         /** @description Where messages are sent. */
                         url: string;
-                        /** @description Types of events that are sent. If empty, all types. */
+                        /** @description Types of events that are sent. If the list is empty, events of all types are sent. */
                         eventTypes: string[];
                         /**
                          * @description `disabled`: nothing is sent, and events from this period are not sent later. Waiting deliveries become `dead`, and can be sent again.
@@ -16474,7 +16474,7 @@ export interface operations {
                          */
                         status: "enabled" | "disabled";
                         /**
-                         * @description `caller`: disabled over the API. `failing`: every attempt failed for three days. `gone`: the endpoint responded with 410.
+                         * @description `caller`: the webhook was disabled over the API. `failing`: every attempt failed for three days. `gone`: the endpoint responded with 410.
                          * @enum {unknown}
                          */
                         disabledReason?: "caller" | "failing" | "gone";
@@ -16943,7 +16943,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Removed. */
+            /** @description The member was removed. */
             204: {
                 headers: {
                     [name: string]: unknown;
@@ -17140,7 +17140,7 @@ export interface operations {
                     /** @description E-mail address of the person. Compared without regard to case. */
                     email: string;
                     /**
-                     * @description Role that the person gets. It cannot be higher than your own.
+                     * @description Role that the invited person gets. It cannot be higher than your own role.
                      * @enum {unknown}
                      */
                     role: "viewer" | "developer" | "admin" | "owner";
@@ -17227,7 +17227,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Revoked. */
+            /** @description The invitation was revoked. */
             204: {
                 headers: {
                     [name: string]: unknown;
@@ -17330,7 +17330,7 @@ export interface operations {
                         };
                         /** @description The colour of the buttons on the sign-in pages, for example `#0b6477`. */
                         colour?: string;
-                        /** @description Origins whose pages may send consumer requests and frame pages of hand-offs, for example `https://shop.example`. */
+                        /** @description Origins whose pages may send consumer requests and embed hand-off pages in a frame, for example `https://shop.example`. */
                         origins: string[];
                         /** @description Addresses to which the browser may be redirected after a sign-in. They are compared byte for byte, except that the port of a loopback address may differ. `https`, or `http` on loopback. */
                         redirectUris: string[];
@@ -17362,7 +17362,7 @@ export interface operations {
         parameters: {
             query?: never;
             header: {
-                /** @description The `ETag` of the version that you read, for example `"3"`. `*` matches any version. A missing header is refused with 428, an outdated value with 412. */
+                /** @description The `ETag` of the version that you read, for example `"3"`. `*` matches any version. A request without the header is refused with 428, and a request with an outdated value with 412. */
                 "If-Match": string;
             };
             path: {
@@ -17403,7 +17403,7 @@ export interface operations {
                     };
                     /** @description The colour of the buttons on the sign-in pages, for example `#0b6477`. */
                     colour?: string;
-                    /** @description Origins whose pages may send consumer requests and frame pages of hand-offs, for example `https://shop.example`. */
+                    /** @description Origins whose pages may send consumer requests and embed hand-off pages in a frame, for example `https://shop.example`. */
                     origins?: string[];
                     /** @description Addresses to which the browser may be redirected after a sign-in. They are compared byte for byte, except that the port of a loopback address may differ. `https`, or `http` on loopback. */
                     redirectUris?: string[];
@@ -17436,7 +17436,7 @@ export interface operations {
                         };
                         /** @description The colour of the buttons on the sign-in pages, for example `#0b6477`. */
                         colour?: string;
-                        /** @description Origins whose pages may send consumer requests and frame pages of hand-offs, for example `https://shop.example`. */
+                        /** @description Origins whose pages may send consumer requests and embed hand-off pages in a frame, for example `https://shop.example`. */
                         origins: string[];
                         /** @description Addresses to which the browser may be redirected after a sign-in. They are compared byte for byte, except that the port of a loopback address may differ. `https`, or `http` on loopback. */
                         redirectUris: string[];
@@ -17505,7 +17505,7 @@ export interface operations {
                             enabled: boolean;
                             /** @description Redirect address. Register it at the provider. */
                             redirectUri: string;
-                            /** @description Whether consumers can be signed out at the provider too. */
+                            /** @description Whether consumers can also be signed out at the provider. */
                             canEndSessions: boolean;
                             /** @description Increases with each change. */
                             revision: number;
@@ -17575,7 +17575,7 @@ export interface operations {
                         enabled: boolean;
                         /** @description Redirect address. Register it at the provider. */
                         redirectUri: string;
-                        /** @description Whether consumers can be signed out at the provider too. */
+                        /** @description Whether consumers can also be signed out at the provider. */
                         canEndSessions: boolean;
                         /** @description Increases with each change. */
                         revision: number;
@@ -17607,7 +17607,7 @@ export interface operations {
         parameters: {
             query?: never;
             header: {
-                /** @description The `ETag` of the version that you read, for example `"3"`. `*` matches any version. A missing header is refused with 428, an outdated value with 412. */
+                /** @description The `ETag` of the version that you read, for example `"3"`. `*` matches any version. A request without the header is refused with 428, and a request with an outdated value with 412. */
                 "If-Match": string;
             };
             path: {
@@ -17653,7 +17653,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Replaced. */
+            /** @description The provider was replaced. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -17680,7 +17680,7 @@ export interface operations {
                         enabled: boolean;
                         /** @description Redirect address. Register it at the provider. */
                         redirectUri: string;
-                        /** @description Whether consumers can be signed out at the provider too. */
+                        /** @description Whether consumers can also be signed out at the provider. */
                         canEndSessions: boolean;
                         /** @description Increases with each change. */
                         revision: number;
@@ -17697,7 +17697,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Added. */
+            /** @description The provider was added. */
             201: {
                 headers: {
                     [name: string]: unknown;
@@ -17724,7 +17724,7 @@ export interface operations {
                         enabled: boolean;
                         /** @description Redirect address. Register it at the provider. */
                         redirectUri: string;
-                        /** @description Whether consumers can be signed out at the provider too. */
+                        /** @description Whether consumers can also be signed out at the provider. */
                         canEndSessions: boolean;
                         /** @description Increases with each change. */
                         revision: number;
@@ -17756,7 +17756,7 @@ export interface operations {
         parameters: {
             query?: never;
             header: {
-                /** @description The `ETag` of the version that you read, for example `"3"`. `*` matches any version. A missing header is refused with 428, an outdated value with 412. */
+                /** @description The `ETag` of the version that you read, for example `"3"`. `*` matches any version. A request without the header is refused with 428, and a request with an outdated value with 412. */
                 "If-Match": string;
             };
             path: {
@@ -17769,7 +17769,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Removed. */
+            /** @description The provider was removed. */
             204: {
                 headers: {
                     [name: string]: unknown;
@@ -17813,7 +17813,7 @@ export interface operations {
                     redirectUri: string;
                     /** @description SHA-256 of the code verifier in base64url (PKCE, S256). */
                     codeChallenge: string;
-                    /** @description Returned with the code, unchanged. */
+                    /** @description Any value that you choose. It is returned unchanged, together with the code. */
                     state?: string;
                     /**
                      * @description The `prompt` parameter that is sent to an OpenID provider.
@@ -17833,7 +17833,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Started. */
+            /** @description The sign-in was started. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -17885,7 +17885,7 @@ export interface operations {
                 "application/json": {
                     /** @description The `code` of the redirect, `bxc_…`. */
                     code: string;
-                    /** @description The secret whose SHA-256 was the code challenge. */
+                    /** @description The code verifier, whose SHA-256 was sent as the code challenge. */
                     codeVerifier: string;
                     /** @description A registered address of the application, to which the browser returns. */
                     redirectUri: string;
@@ -17924,7 +17924,7 @@ export interface operations {
                             createdAt: string;
                         };
                         /**
-                         * @description The strength of the proof of identity.
+                         * @description How strongly the person proved their identity.
                          * @enum {unknown}
                          */
                         acr: "berth:1" | "berth:2" | "phr";
@@ -18001,7 +18001,7 @@ export interface operations {
                             createdAt: string;
                         };
                         /**
-                         * @description The strength of the proof of identity.
+                         * @description How strongly the person proved their identity.
                          * @enum {unknown}
                          */
                         acr: "berth:1" | "berth:2" | "phr";
@@ -18060,7 +18060,7 @@ export interface operations {
                             createdAt: string;
                         };
                         /**
-                         * @description The strength of the proof of identity.
+                         * @description How strongly the person proved their identity.
                          * @enum {unknown}
                          */
                         acr: "berth:1" | "berth:2" | "phr";
@@ -18099,19 +18099,19 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The session has ended at this service. */
+            /** @description Signed out of this service. `logoutUrl` signs out of the provider as well. */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": {
-                        /** @description Open this address in the browser to sign out at the provider as well. */
+                        /** @description Open this address in the browser to sign the consumer out at the provider. */
                         logoutUrl: string;
                     };
                 };
             };
-            /** @description Ended. */
+            /** @description Signed out. The provider has no address for signing out. */
             204: {
                 headers: {
                     [name: string]: unknown;
@@ -18143,19 +18143,19 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The session has ended at this service. */
+            /** @description Signed out of this service. `logoutUrl` signs out of the provider as well. */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": {
-                        /** @description Open this address in the browser to sign out at the provider as well. */
+                        /** @description Open this address in the browser to sign the consumer out at the provider. */
                         logoutUrl: string;
                     };
                 };
             };
-            /** @description Ended. */
+            /** @description Signed out. The provider has no address for signing out. */
             204: {
                 headers: {
                     [name: string]: unknown;
@@ -18230,7 +18230,7 @@ export interface operations {
                             createdAt: string;
                         };
                         /**
-                         * @description The strength of the proof of identity.
+                         * @description How strongly the person proved their identity.
                          * @enum {unknown}
                          */
                         acr: "berth:1" | "berth:2" | "phr";
@@ -18359,14 +18359,14 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Signed in. */
+            /** @description The consumer is signed in. */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": {
-                        /** @description Where the browser goes next. Contains the code, which is valid for 60 seconds. */
+                        /** @description Address to open next in the browser. It contains the code, which is valid for 60 seconds. */
                         redirectTo: string;
                     };
                 };
@@ -18414,7 +18414,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Accepted. */
+            /** @description The request was accepted. A code is sent only to an address that can sign in. */
             202: {
                 headers: {
                     [name: string]: unknown;
@@ -18477,7 +18477,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Accepted. */
+            /** @description The request was accepted. A code is sent only to an address that can sign in. */
             202: {
                 headers: {
                     [name: string]: unknown;
@@ -18541,14 +18541,14 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Signed in. */
+            /** @description The consumer is signed in. */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": {
-                        /** @description Where the browser goes next. Contains the code, which is valid for 60 seconds. */
+                        /** @description Address to open next in the browser. It contains the code, which is valid for 60 seconds. */
                         redirectTo: string;
                     };
                 };
@@ -18659,14 +18659,14 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Signed in. */
+            /** @description The consumer is signed in. */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": {
-                        /** @description Where the browser goes next. Contains the code, which is valid for 60 seconds. */
+                        /** @description Address to open next in the browser. It contains the code, which is valid for 60 seconds. */
                         redirectTo: string;
                     };
                 };
@@ -18717,7 +18717,7 @@ export interface operations {
                          * @description When the consumer first signed in. ISO 8601, UTC, with milliseconds.
                          */
                         createdAt: string;
-                        /** @description For the provider `hosted`, the e-mail address in lower case. */
+                        /** @description E-mail address in lower case. Only for the provider `hosted`. */
                         email?: string;
                         /** @description Display name. */
                         displayName?: string;
@@ -18802,7 +18802,7 @@ export interface operations {
                          * @description When the consumer first signed in. ISO 8601, UTC, with milliseconds.
                          */
                         createdAt: string;
-                        /** @description For the provider `hosted`, the e-mail address in lower case. */
+                        /** @description E-mail address in lower case. Only for the provider `hosted`. */
                         email?: string;
                         /** @description Display name. */
                         displayName?: string;
@@ -18847,7 +18847,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Deleted. */
+            /** @description The consumer was deleted. */
             202: {
                 headers: {
                     [name: string]: unknown;
@@ -18912,7 +18912,7 @@ export interface operations {
                          * @description When the consumer first signed in. ISO 8601, UTC, with milliseconds.
                          */
                         createdAt: string;
-                        /** @description For the provider `hosted`, the e-mail address in lower case. */
+                        /** @description E-mail address in lower case. Only for the provider `hosted`. */
                         email?: string;
                         /** @description Display name. */
                         displayName?: string;
@@ -19341,7 +19341,7 @@ export interface operations {
                                 /** @description Id of the operation, for example `browser.screenshot`. */
                                 operationId: string;
                                 operationRevision: number;
-                                /** @description Digest of the definition of that revision. */
+                                /** @description Digest of the definition of the operation at that revision. */
                                 operationDigest: string;
                                 /** @description The input. */
                                 input: Record<string, unknown>;
@@ -19352,7 +19352,7 @@ export interface operations {
                                     /** @description Id of the end user at that provider. */
                                     subject: string;
                                 };
-                                /** @description The parts of the content that are approved in addition to the input. */
+                                /** @description The limits that are approved together with the input. */
                                 bounds: {
                                     /** @description Maximum cost of the execution, in micro-credits. */
                                     maxCost: number;
@@ -19369,7 +19369,7 @@ export interface operations {
                                     /** @enum {unknown} */
                                     executions: 1;
                                 };
-                                /** @description Random, so that no two Actions have the same digest. */
+                                /** @description Random value that makes the digest of every Action different. */
                                 nonce: string;
                             };
                             /** @description The reason that the agent gave. */
@@ -19403,7 +19403,7 @@ export interface operations {
                                 by: {
                                     /** @enum {unknown} */
                                     kind: "end_user" | "member" | "owner";
-                                    /** @description Id of the account, or a keyed digest for an end user. */
+                                    /** @description Id of the account. For an end user, a keyed digest instead of an id. */
                                     id: string;
                                 };
                                 /**
@@ -19412,7 +19412,7 @@ export interface operations {
                                  */
                                 method: "passkey" | "session";
                                 /**
-                                 * @description The strength of the proof of identity.
+                                 * @description How strongly the person proved their identity.
                                  * @enum {unknown}
                                  */
                                 acr: "berth:1" | "berth:2" | "phr";
@@ -19426,10 +19426,10 @@ export interface operations {
                                  * @description When the decision was made. ISO 8601, UTC, with milliseconds.
                                  */
                                 at: string;
-                                /** @description What the person wrote when refusing. */
+                                /** @description The message that the person wrote when refusing. */
                                 message?: string;
                             };
-                            /** @description Why the Action was cancelled: `caller`, `withdrawn` together with its operation, or `end_user_deleted`. */
+                            /** @description Why the Action was cancelled. `caller`: the agent cancelled it. `withdrawn`: its operation was withdrawn or disabled. `end_user_deleted`: its end user was deleted. */
                             why?: string;
                             /** @description Code of the error that postponed the execution after approval. The execution is retried. */
                             heldBack?: string;
@@ -19451,7 +19451,7 @@ export interface operations {
                             operationTitle: string;
                             /** @description A description of what is approved, made from the content and the `display` of the operation. Plain text: control characters are shown as escapes, and values are truncated to 200 characters. Absent if the caller may not read inputs, or if the content has been deleted. */
                             asksFor?: {
-                                /** @description One sentence. */
+                                /** @description What is approved, in one sentence. */
                                 summary: string;
                                 /** @description The values that the operation selects for display, or the whole input. */
                                 fields: {
@@ -19559,7 +19559,7 @@ export interface operations {
                             /** @description Id of the operation, for example `browser.screenshot`. */
                             operationId: string;
                             operationRevision: number;
-                            /** @description Digest of the definition of that revision. */
+                            /** @description Digest of the definition of the operation at that revision. */
                             operationDigest: string;
                             /** @description The input. */
                             input: Record<string, unknown>;
@@ -19570,7 +19570,7 @@ export interface operations {
                                 /** @description Id of the end user at that provider. */
                                 subject: string;
                             };
-                            /** @description The parts of the content that are approved in addition to the input. */
+                            /** @description The limits that are approved together with the input. */
                             bounds: {
                                 /** @description Maximum cost of the execution, in micro-credits. */
                                 maxCost: number;
@@ -19587,7 +19587,7 @@ export interface operations {
                                 /** @enum {unknown} */
                                 executions: 1;
                             };
-                            /** @description Random, so that no two Actions have the same digest. */
+                            /** @description Random value that makes the digest of every Action different. */
                             nonce: string;
                         };
                         /** @description The reason that the agent gave. */
@@ -19621,7 +19621,7 @@ export interface operations {
                             by: {
                                 /** @enum {unknown} */
                                 kind: "end_user" | "member" | "owner";
-                                /** @description Id of the account, or a keyed digest for an end user. */
+                                /** @description Id of the account. For an end user, a keyed digest instead of an id. */
                                 id: string;
                             };
                             /**
@@ -19630,7 +19630,7 @@ export interface operations {
                              */
                             method: "passkey" | "session";
                             /**
-                             * @description The strength of the proof of identity.
+                             * @description How strongly the person proved their identity.
                              * @enum {unknown}
                              */
                             acr: "berth:1" | "berth:2" | "phr";
@@ -19644,10 +19644,10 @@ export interface operations {
                              * @description When the decision was made. ISO 8601, UTC, with milliseconds.
                              */
                             at: string;
-                            /** @description What the person wrote when refusing. */
+                            /** @description The message that the person wrote when refusing. */
                             message?: string;
                         };
-                        /** @description Why the Action was cancelled: `caller`, `withdrawn` together with its operation, or `end_user_deleted`. */
+                        /** @description Why the Action was cancelled. `caller`: the agent cancelled it. `withdrawn`: its operation was withdrawn or disabled. `end_user_deleted`: its end user was deleted. */
                         why?: string;
                         /** @description Code of the error that postponed the execution after approval. The execution is retried. */
                         heldBack?: string;
@@ -19669,7 +19669,7 @@ export interface operations {
                         operationTitle: string;
                         /** @description A description of what is approved, made from the content and the `display` of the operation. Plain text: control characters are shown as escapes, and values are truncated to 200 characters. Absent if the caller may not read inputs, or if the content has been deleted. */
                         asksFor?: {
-                            /** @description One sentence. */
+                            /** @description What is approved, in one sentence. */
                             summary: string;
                             /** @description The values that the operation selects for display, or the whole input. */
                             fields: {
@@ -19831,7 +19831,7 @@ export interface operations {
                             /** @description Id of the operation, for example `browser.screenshot`. */
                             operationId: string;
                             operationRevision: number;
-                            /** @description Digest of the definition of that revision. */
+                            /** @description Digest of the definition of the operation at that revision. */
                             operationDigest: string;
                             /** @description The input. */
                             input: Record<string, unknown>;
@@ -19842,7 +19842,7 @@ export interface operations {
                                 /** @description Id of the end user at that provider. */
                                 subject: string;
                             };
-                            /** @description The parts of the content that are approved in addition to the input. */
+                            /** @description The limits that are approved together with the input. */
                             bounds: {
                                 /** @description Maximum cost of the execution, in micro-credits. */
                                 maxCost: number;
@@ -19859,7 +19859,7 @@ export interface operations {
                                 /** @enum {unknown} */
                                 executions: 1;
                             };
-                            /** @description Random, so that no two Actions have the same digest. */
+                            /** @description Random value that makes the digest of every Action different. */
                             nonce: string;
                         };
                         /** @description The reason that the agent gave. */
@@ -19893,7 +19893,7 @@ export interface operations {
                             by: {
                                 /** @enum {unknown} */
                                 kind: "end_user" | "member" | "owner";
-                                /** @description Id of the account, or a keyed digest for an end user. */
+                                /** @description Id of the account. For an end user, a keyed digest instead of an id. */
                                 id: string;
                             };
                             /**
@@ -19902,7 +19902,7 @@ export interface operations {
                              */
                             method: "passkey" | "session";
                             /**
-                             * @description The strength of the proof of identity.
+                             * @description How strongly the person proved their identity.
                              * @enum {unknown}
                              */
                             acr: "berth:1" | "berth:2" | "phr";
@@ -19916,10 +19916,10 @@ export interface operations {
                              * @description When the decision was made. ISO 8601, UTC, with milliseconds.
                              */
                             at: string;
-                            /** @description What the person wrote when refusing. */
+                            /** @description The message that the person wrote when refusing. */
                             message?: string;
                         };
-                        /** @description Why the Action was cancelled: `caller`, `withdrawn` together with its operation, or `end_user_deleted`. */
+                        /** @description Why the Action was cancelled. `caller`: the agent cancelled it. `withdrawn`: its operation was withdrawn or disabled. `end_user_deleted`: its end user was deleted. */
                         why?: string;
                         /** @description Code of the error that postponed the execution after approval. The execution is retried. */
                         heldBack?: string;
@@ -19941,7 +19941,7 @@ export interface operations {
                         operationTitle: string;
                         /** @description A description of what is approved, made from the content and the `display` of the operation. Plain text: control characters are shown as escapes, and values are truncated to 200 characters. Absent if the caller may not read inputs, or if the content has been deleted. */
                         asksFor?: {
-                            /** @description One sentence. */
+                            /** @description What is approved, in one sentence. */
                             summary: string;
                             /** @description The values that the operation selects for display, or the whole input. */
                             fields: {
@@ -20052,7 +20052,7 @@ export interface operations {
                             /** @description Id of the operation, for example `browser.screenshot`. */
                             operationId: string;
                             operationRevision: number;
-                            /** @description Digest of the definition of that revision. */
+                            /** @description Digest of the definition of the operation at that revision. */
                             operationDigest: string;
                             /** @description The input. */
                             input: Record<string, unknown>;
@@ -20063,7 +20063,7 @@ export interface operations {
                                 /** @description Id of the end user at that provider. */
                                 subject: string;
                             };
-                            /** @description The parts of the content that are approved in addition to the input. */
+                            /** @description The limits that are approved together with the input. */
                             bounds: {
                                 /** @description Maximum cost of the execution, in micro-credits. */
                                 maxCost: number;
@@ -20080,7 +20080,7 @@ export interface operations {
                                 /** @enum {unknown} */
                                 executions: 1;
                             };
-                            /** @description Random, so that no two Actions have the same digest. */
+                            /** @description Random value that makes the digest of every Action different. */
                             nonce: string;
                         };
                         /** @description The reason that the agent gave. */
@@ -20114,7 +20114,7 @@ export interface operations {
                             by: {
                                 /** @enum {unknown} */
                                 kind: "end_user" | "member" | "owner";
-                                /** @description Id of the account, or a keyed digest for an end user. */
+                                /** @description Id of the account. For an end user, a keyed digest instead of an id. */
                                 id: string;
                             };
                             /**
@@ -20123,7 +20123,7 @@ export interface operations {
                              */
                             method: "passkey" | "session";
                             /**
-                             * @description The strength of the proof of identity.
+                             * @description How strongly the person proved their identity.
                              * @enum {unknown}
                              */
                             acr: "berth:1" | "berth:2" | "phr";
@@ -20137,10 +20137,10 @@ export interface operations {
                              * @description When the decision was made. ISO 8601, UTC, with milliseconds.
                              */
                             at: string;
-                            /** @description What the person wrote when refusing. */
+                            /** @description The message that the person wrote when refusing. */
                             message?: string;
                         };
-                        /** @description Why the Action was cancelled: `caller`, `withdrawn` together with its operation, or `end_user_deleted`. */
+                        /** @description Why the Action was cancelled. `caller`: the agent cancelled it. `withdrawn`: its operation was withdrawn or disabled. `end_user_deleted`: its end user was deleted. */
                         why?: string;
                         /** @description Code of the error that postponed the execution after approval. The execution is retried. */
                         heldBack?: string;
@@ -20162,7 +20162,7 @@ export interface operations {
                         operationTitle: string;
                         /** @description A description of what is approved, made from the content and the `display` of the operation. Plain text: control characters are shown as escapes, and values are truncated to 200 characters. Absent if the caller may not read inputs, or if the content has been deleted. */
                         asksFor?: {
-                            /** @description One sentence. */
+                            /** @description What is approved, in one sentence. */
                             summary: string;
                             /** @description The values that the operation selects for display, or the whole input. */
                             fields: {
@@ -20323,7 +20323,7 @@ export interface operations {
                              */
                             id: string;
                         };
-                        /** @description Any JSON, at most 64 KiB. */
+                        /** @description Any JSON value of at most 64 KiB. */
                         value: unknown;
                     };
                 };
@@ -20365,7 +20365,7 @@ export interface operations {
                 "application/json": {
                     /** @description Name of the item, for example `address.home`: lower-case letters, digits, `.`, `_` and `-`. */
                     key: string;
-                    /** @description Any JSON, at most 64 KiB. */
+                    /** @description Any JSON value of at most 64 KiB. */
                     value: unknown;
                     /** @description The version that you have read, or 0 if there is no item yet. If the current version differs, the request is refused and nothing is written. */
                     ifVersion?: number;
@@ -20399,7 +20399,7 @@ export interface operations {
                              */
                             id: string;
                         };
-                        /** @description Any JSON, at most 64 KiB. */
+                        /** @description Any JSON value of at most 64 KiB. */
                         value: unknown;
                     };
                 };
@@ -20443,7 +20443,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Deleted. */
+            /** @description The number of items that were deleted. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -20492,10 +20492,10 @@ export interface operations {
                 "application/json": {
                     /** @description Id of an agent key of the application, or `*` for all of them. */
                     keyId: string | "*";
-                    /** @description The items, for example `address.*`. */
+                    /** @description Keys of the items, or prefixes of keys, for example `address.*`. */
                     keys: string[];
                     /**
-                     * @description `write`: read and write.
+                     * @description `write` allows both reading and writing.
                      * @enum {unknown}
                      */
                     access: "read" | "write";
@@ -20524,10 +20524,10 @@ export interface operations {
                         keyId: string | "*";
                         /** @description Name of the agent key. Absent for `*`. */
                         agent?: string;
-                        /** @description The items, for example `address.*`. */
+                        /** @description Keys of the items, or prefixes of keys, for example `address.*`. */
                         keys: string[];
                         /**
-                         * @description `write`: read and write.
+                         * @description `write` allows both reading and writing.
                          * @enum {unknown}
                          */
                         access: "read" | "write";
@@ -20587,10 +20587,10 @@ export interface operations {
                             keyId: string | "*";
                             /** @description Name of the agent key. Absent for `*`. */
                             agent?: string;
-                            /** @description The items, for example `address.*`. */
+                            /** @description Keys of the items, or prefixes of keys, for example `address.*`. */
                             keys: string[];
                             /**
-                             * @description `write`: read and write.
+                             * @description `write` allows both reading and writing.
                              * @enum {unknown}
                              */
                             access: "read" | "write";
@@ -20666,10 +20666,10 @@ export interface operations {
                             keyId: string | "*";
                             /** @description Name of the agent key. Absent for `*`. */
                             agent?: string;
-                            /** @description The items, for example `address.*`. */
+                            /** @description Keys of the items, or prefixes of keys, for example `address.*`. */
                             keys: string[];
                             /**
-                             * @description `write`: read and write.
+                             * @description `write` allows both reading and writing.
                              * @enum {unknown}
                              */
                             access: "read" | "write";
@@ -20968,9 +20968,9 @@ export interface operations {
                              * @description Id of the session.
                              */
                             id: string;
-                            /** @description Whether this request belongs to the session. */
+                            /** @description Whether this is the session in which the request was sent. */
                             isThis: boolean;
-                            /** @description The provider with which the consumer signed in. */
+                            /** @description How strongly the person proved their identity. */
                             providerId: string;
                             /**
                              * @description The strength of the proof of identity.
@@ -21054,9 +21054,9 @@ export interface operations {
                              * @description Id of the session.
                              */
                             id: string;
-                            /** @description Whether this request belongs to the session. */
+                            /** @description Whether this is the session in which the request was sent. */
                             isThis: boolean;
-                            /** @description The provider with which the consumer signed in. */
+                            /** @description How strongly the person proved their identity. */
                             providerId: string;
                             /**
                              * @description The strength of the proof of identity.
@@ -21153,7 +21153,7 @@ export interface operations {
                              */
                             status: "requested" | "claimed" | "completed" | "declined" | "failed" | "cancelled" | "expired" | "session_ended";
                             /**
-                             * @description What the page requires.
+                             * @description What the page requires the person to do.
                              * @enum {unknown}
                              */
                             reason: "login" | "otp" | "captcha" | "payment" | "consent" | "review" | "other";
@@ -21257,7 +21257,7 @@ export interface operations {
                          */
                         status: "requested" | "claimed" | "completed" | "declined" | "failed" | "cancelled" | "expired" | "session_ended";
                         /**
-                         * @description What the page requires.
+                         * @description What the page requires the person to do.
                          * @enum {unknown}
                          */
                         reason: "login" | "otp" | "captcha" | "payment" | "consent" | "review" | "other";
@@ -21361,7 +21361,7 @@ export interface operations {
                          * @description When control ends unless it is renewed. ISO 8601, UTC, with milliseconds.
                          */
                         leaseExpiresAt: string;
-                        /** @description Live view with control. It works while the lease lasts. */
+                        /** @description Address of the live view, with control of the browser. It works until the lease ends. */
                         liveViewUrl: string;
                         /** @description What the person is asked to do. */
                         instructions: string;
@@ -21488,7 +21488,7 @@ export interface operations {
                             /** @description Only this revision of the operation. Default: the published revision. */
                             revision?: number;
                             /**
-                             * @description The grant applies only while the operation has this effect, that is, changes nothing.
+                             * @description The grant applies only while the operation has the effect `read`, which means that it changes nothing.
                              * @enum {unknown}
                              */
                             effect?: "read";
@@ -21498,10 +21498,10 @@ export interface operations {
                             credentials?: string[];
                             /** @description Maximum number of calls of the operation with this key in a day (UTC). For `*`, the maximum for each operation. */
                             maxCallsPerDay?: number;
-                            /** @description Maximum cost of the calls of the operation with this key in a day (UTC), in micro-credits; for `*`, the maximum for each operation. A running call counts with the amount that it holds, and an ended call with its cost. */
+                            /** @description Maximum cost of the calls of the operation with this key in a day (UTC), in micro-credits; for `*`, the maximum for each operation. For a running call the held amount is counted, and for an ended call its cost. */
                             maxCostPerDay?: number;
                         }[];
-                        /** @description Address ranges that the key may be used from. If empty, any address. */
+                        /** @description Address ranges that the key may be used from. If the list is empty, the key may be used from any address. */
                         cidrAllow: string[];
                         /**
                          * @description Expired and revoked credentials stay in lists for 90 days.
@@ -21599,7 +21599,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Revoked. */
+            /** @description The key was revoked. */
             204: {
                 headers: {
                     [name: string]: unknown;
@@ -21621,7 +21621,7 @@ export interface operations {
         parameters: {
             query?: never;
             header: {
-                /** @description The `ETag` of the version that you read, for example `"3"`. `*` matches any version. A missing header is refused with 428, an outdated value with 412. */
+                /** @description The `ETag` of the version that you read, for example `"3"`. `*` matches any version. A request without the header is refused with 428, and a request with an outdated value with 412. */
                 "If-Match": string;
             };
             path: {
@@ -21718,7 +21718,7 @@ export interface operations {
                             /** @description Only this revision of the operation. Default: the published revision. */
                             revision?: number;
                             /**
-                             * @description The grant applies only while the operation has this effect, that is, changes nothing.
+                             * @description The grant applies only while the operation has the effect `read`, which means that it changes nothing.
                              * @enum {unknown}
                              */
                             effect?: "read";
@@ -21728,10 +21728,10 @@ export interface operations {
                             credentials?: string[];
                             /** @description Maximum number of calls of the operation with this key in a day (UTC). For `*`, the maximum for each operation. */
                             maxCallsPerDay?: number;
-                            /** @description Maximum cost of the calls of the operation with this key in a day (UTC), in micro-credits; for `*`, the maximum for each operation. A running call counts with the amount that it holds, and an ended call with its cost. */
+                            /** @description Maximum cost of the calls of the operation with this key in a day (UTC), in micro-credits; for `*`, the maximum for each operation. For a running call the held amount is counted, and for an ended call its cost. */
                             maxCostPerDay?: number;
                         }[];
-                        /** @description Address ranges that the key may be used from. If empty, any address. */
+                        /** @description Address ranges that the key may be used from. If the list is empty, the key may be used from any address. */
                         cidrAllow: string[];
                         /**
                          * @description Expired and revoked credentials stay in lists for 90 days.
@@ -21808,7 +21808,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Signed in, or a second factor is required. */
+            /** @description The person is signed in, or a second factor is required. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -21875,7 +21875,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Signed in, or a second factor is required. */
+            /** @description The person is signed in, or a second factor is required. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -21937,7 +21937,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Signed in, or a second factor is required. */
+            /** @description The person is signed in, or a second factor is required. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -22008,7 +22008,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Signed in, or a second factor is required. */
+            /** @description The person is signed in, or a second factor is required. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -22067,7 +22067,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Accepted. */
+            /** @description The request was accepted. A code is sent only if the account exists. */
             202: {
                 headers: {
                     [name: string]: unknown;
@@ -22120,7 +22120,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Signed in, or a second factor is required. */
+            /** @description The person is signed in, or a second factor is required. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -22222,7 +22222,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Signed in, or a second factor is required. */
+            /** @description The person is signed in, or a second factor is required. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -22285,7 +22285,7 @@ export interface operations {
                         /** @description E-mail address in lower case. */
                         email?: string;
                         /**
-                         * @description Present for the account that was set up at the first start, which may read the outbox and the host.
+                         * @description Present for the account that was set up at the first start, which may read the e-mails in the outbox and the state of the host.
                          * @constant
                          */
                         isOperator?: true;
@@ -22326,7 +22326,7 @@ export interface operations {
                              */
                             id: string;
                             /**
-                             * @description The strength of the last proof of identity.
+                             * @description How strongly you last proved your identity.
                              * @enum {unknown}
                              */
                             acr: "berth:1" | "berth:2" | "phr";
@@ -22336,7 +22336,7 @@ export interface operations {
                              */
                             authTime: string;
                             /**
-                             * @description The strongest proof that the account is able to give.
+                             * @description The strongest proof of identity that the account is able to give.
                              * @enum {unknown}
                              */
                             strongestAcr: "berth:1" | "berth:2" | "phr";
@@ -22392,7 +22392,7 @@ export interface operations {
                         /** @description E-mail address in lower case. */
                         email?: string;
                         /**
-                         * @description Present for the account that was set up at the first start, which may read the outbox and the host.
+                         * @description Present for the account that was set up at the first start, which may read the e-mails in the outbox and the state of the host.
                          * @constant
                          */
                         isOperator?: true;
@@ -22433,7 +22433,7 @@ export interface operations {
                              */
                             id: string;
                             /**
-                             * @description The strength of the last proof of identity.
+                             * @description How strongly you last proved your identity.
                              * @enum {unknown}
                              */
                             acr: "berth:1" | "berth:2" | "phr";
@@ -22443,7 +22443,7 @@ export interface operations {
                              */
                             authTime: string;
                             /**
-                             * @description The strongest proof that the account is able to give.
+                             * @description The strongest proof of identity that the account is able to give.
                              * @enum {unknown}
                              */
                             strongestAcr: "berth:1" | "berth:2" | "phr";
@@ -22471,7 +22471,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Signed out. */
+            /** @description The session has ended. */
             204: {
                 headers: {
                     [name: string]: unknown;
@@ -22512,7 +22512,7 @@ export interface operations {
                              * @description Id of the session.
                              */
                             id: string;
-                            /** @description Whether this request belongs to the session. */
+                            /** @description Whether this is the session in which the request was sent. */
                             isCurrent: boolean;
                             /** @enum {unknown} */
                             acr: "berth:1" | "berth:2" | "phr";
@@ -22559,7 +22559,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Ended. */
+            /** @description The other sessions have ended. */
             204: {
                 headers: {
                     [name: string]: unknown;
@@ -22589,7 +22589,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Ended. */
+            /** @description The session has ended. */
             204: {
                 headers: {
                     [name: string]: unknown;
@@ -22659,7 +22659,7 @@ export interface operations {
                         /** @description E-mail address in lower case. */
                         email?: string;
                         /**
-                         * @description Present for the account that was set up at the first start, which may read the outbox and the host.
+                         * @description Present for the account that was set up at the first start, which may read the e-mails in the outbox and the state of the host.
                          * @constant
                          */
                         isOperator?: true;
@@ -22700,7 +22700,7 @@ export interface operations {
                              */
                             id: string;
                             /**
-                             * @description The strength of the last proof of identity.
+                             * @description How strongly you last proved your identity.
                              * @enum {unknown}
                              */
                             acr: "berth:1" | "berth:2" | "phr";
@@ -22710,7 +22710,7 @@ export interface operations {
                              */
                             authTime: string;
                             /**
-                             * @description The strongest proof that the account is able to give.
+                             * @description The strongest proof of identity that the account is able to give.
                              * @enum {unknown}
                              */
                             strongestAcr: "berth:1" | "berth:2" | "phr";
@@ -22803,7 +22803,7 @@ export interface operations {
                         /** @description E-mail address in lower case. */
                         email?: string;
                         /**
-                         * @description Present for the account that was set up at the first start, which may read the outbox and the host.
+                         * @description Present for the account that was set up at the first start, which may read the e-mails in the outbox and the state of the host.
                          * @constant
                          */
                         isOperator?: true;
@@ -22844,7 +22844,7 @@ export interface operations {
                              */
                             id: string;
                             /**
-                             * @description The strength of the last proof of identity.
+                             * @description How strongly you last proved your identity.
                              * @enum {unknown}
                              */
                             acr: "berth:1" | "berth:2" | "phr";
@@ -22854,7 +22854,7 @@ export interface operations {
                              */
                             authTime: string;
                             /**
-                             * @description The strongest proof that the account is able to give.
+                             * @description The strongest proof of identity that the account is able to give.
                              * @enum {unknown}
                              */
                             strongestAcr: "berth:1" | "berth:2" | "phr";
@@ -22956,7 +22956,7 @@ export interface operations {
                         /** @description E-mail address in lower case. */
                         email?: string;
                         /**
-                         * @description Present for the account that was set up at the first start, which may read the outbox and the host.
+                         * @description Present for the account that was set up at the first start, which may read the e-mails in the outbox and the state of the host.
                          * @constant
                          */
                         isOperator?: true;
@@ -22997,7 +22997,7 @@ export interface operations {
                              */
                             id: string;
                             /**
-                             * @description The strength of the last proof of identity.
+                             * @description How strongly you last proved your identity.
                              * @enum {unknown}
                              */
                             acr: "berth:1" | "berth:2" | "phr";
@@ -23007,7 +23007,7 @@ export interface operations {
                              */
                             authTime: string;
                             /**
-                             * @description The strongest proof that the account is able to give.
+                             * @description The strongest proof of identity that the account is able to give.
                              * @enum {unknown}
                              */
                             strongestAcr: "berth:1" | "berth:2" | "phr";
@@ -23038,7 +23038,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Removed. */
+            /** @description The passkey was removed. */
             204: {
                 headers: {
                     [name: string]: unknown;
@@ -23099,7 +23099,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Removed. */
+            /** @description The seed and the recovery codes were removed. */
             204: {
                 headers: {
                     [name: string]: unknown;
@@ -23202,7 +23202,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Accepted. */
+            /** @description The e-mail with the code is queued. */
             202: {
                 headers: {
                     [name: string]: unknown;
@@ -23271,7 +23271,7 @@ export interface operations {
                         /** @description E-mail address in lower case. */
                         email?: string;
                         /**
-                         * @description Present for the account that was set up at the first start, which may read the outbox and the host.
+                         * @description Present for the account that was set up at the first start, which may read the e-mails in the outbox and the state of the host.
                          * @constant
                          */
                         isOperator?: true;
@@ -23312,7 +23312,7 @@ export interface operations {
                              */
                             id: string;
                             /**
-                             * @description The strength of the last proof of identity.
+                             * @description How strongly you last proved your identity.
                              * @enum {unknown}
                              */
                             acr: "berth:1" | "berth:2" | "phr";
@@ -23322,7 +23322,7 @@ export interface operations {
                              */
                             authTime: string;
                             /**
-                             * @description The strongest proof that the account is able to give.
+                             * @description The strongest proof of identity that the account is able to give.
                              * @enum {unknown}
                              */
                             strongestAcr: "berth:1" | "berth:2" | "phr";
@@ -23344,9 +23344,9 @@ export interface operations {
     readInbox: {
         parameters: {
             query?: {
-                /** @description Seconds to wait for the state to change. */
+                /** @description Seconds to wait for `state` to change. */
                 wait?: number;
-                /** @description With `wait`, the last state that you know. Defaults to the current state. */
+                /** @description With `wait`, the last `state` that you know. Defaults to the current one. */
                 since?: string;
             };
             header?: never;
@@ -23446,7 +23446,7 @@ export interface operations {
                 "application/json": {
                     /** @description If false, no e-mails are sent. */
                     mails?: boolean;
-                    /** @description Replaces the list. */
+                    /** @description The new list, which replaces the current one. */
                     mutedApplications?: string[];
                 };
             };
@@ -23565,9 +23565,9 @@ export interface operations {
                         prefix: string;
                         /** @description Permissions of the token, limited by the role of its account. */
                         scopes: string[];
-                        /** @description Ids of the applications that the token is restricted to. If absent, all applications, including future ones. */
+                        /** @description Ids of the applications that the token is restricted to. If absent, the token is valid for all applications, including future ones. */
                         applicationIds?: string[];
-                        /** @description Address ranges that the token may be used from. If empty, any address. */
+                        /** @description Address ranges that the token may be used from. If the list is empty, the token may be used from any address. */
                         cidrAllow: string[];
                         /**
                          * @description Expired and revoked credentials stay in lists for 90 days.
@@ -23653,7 +23653,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Revoked. */
+            /** @description The token was revoked. */
             204: {
                 headers: {
                     [name: string]: unknown;
@@ -23836,7 +23836,7 @@ export interface operations {
                             /** @description Who did it. */
                             actor: {
                                 /**
-                                 * @description `operator`: a command on the machine of the service. `anonymous`: a caller without a valid credential, or with a link. `service`: Berth itself, because a time limit was reached.
+                                 * @description `operator`: a command on the machine of the service. `anonymous`: a caller who has no valid credential, or only a link. `service`: Berth itself, because a time limit was reached.
                                  * @enum {unknown}
                                  */
                                 kind: "account" | "agent_key" | "consumer" | "operator" | "anonymous" | "service";
@@ -23915,7 +23915,7 @@ export interface operations {
                          */
                         id: string;
                         /**
-                         * @description `pending`: nobody has opened the request. `claimed`: a person has opened it, and nobody else can. `approved`: the token can be collected. `redeemed`: the token was collected. `denied` and `expired` are final too.
+                         * @description `pending`: nobody has opened the request. `claimed`: a person has opened it, and nobody else can open it. `approved`: the token can be collected. `redeemed`: the token was collected. `redeemed`, `denied` and `expired` are final.
                          * @enum {unknown}
                          */
                         status: "pending" | "claimed" | "approved" | "redeemed" | "denied" | "expired";
@@ -24057,7 +24057,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Started. */
+            /** @description The authorization was started. */
             201: {
                 headers: {
                     [name: string]: unknown;
@@ -24112,7 +24112,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The state. */
+            /** @description The state of the authorization. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -24125,7 +24125,7 @@ export interface operations {
                          */
                         id: string;
                         /**
-                         * @description `pending`: nobody has opened the request. `claimed`: a person has opened it, and nobody else can. `approved`: the token can be collected. `redeemed`: the token was collected. `denied` and `expired` are final too.
+                         * @description `pending`: nobody has opened the request. `claimed`: a person has opened it, and nobody else can open it. `approved`: the token can be collected. `redeemed`: the token was collected. `redeemed`, `denied` and `expired` are final.
                          * @enum {unknown}
                          */
                         status: "pending" | "claimed" | "approved" | "redeemed" | "denied" | "expired";
@@ -24181,7 +24181,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Decided. */
+            /** @description The request was approved or denied. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -24553,7 +24553,7 @@ export interface operations {
                             version?: string;
                             /** @description Address at which the other hosts reach this host. */
                             url?: string;
-                            /** @description Maximum number of concurrent sessions on the host. With 0, it only passes requests on. */
+                            /** @description Maximum number of concurrent sessions on the host. If 0, the host only passes requests on to other hosts. */
                             slots: number;
                             /** @description Sessions on the host that have not ended. */
                             used: number;
@@ -24695,7 +24695,7 @@ export interface operations {
                         version?: string;
                         /** @description Address at which the other hosts reach this host. */
                         url?: string;
-                        /** @description Maximum number of concurrent sessions on the host. With 0, it only passes requests on. */
+                        /** @description Maximum number of concurrent sessions on the host. If 0, the host only passes requests on to other hosts. */
                         slots: number;
                         /** @description Sessions on the host that have not ended. */
                         used: number;

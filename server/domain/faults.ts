@@ -10,15 +10,14 @@ import type { ApplicationId } from '../kit/ids.ts';
 export const fault = (code: ErrorCode, message: string, options?: FaultOptions): Fault<ErrorCode> =>
   new Fault<ErrorCode>(code, message, options);
 
-export const notFound = (noun: string, id: string): Fault<ErrorCode> =>
-  fault('not_found', `${noun} ${shortened(id)} does not exist, or is not yours.`, {
+export const notFound = (objectName: string, id: string): Fault<ErrorCode> =>
+  fault('not_found', `${objectName} ${shorten(id)} does not exist, or is not yours.`, {
     advice: 'Check the id, and check that the credential belongs to the right application.',
   });
 
 const ID_CHARACTERS_SHOWN = 64;
 
-const shortened = (id: string): string =>
-  id.length > ID_CHARACTERS_SHOWN ? `${id.slice(0, ID_CHARACTERS_SHOWN)}…` : id;
+const shorten = (id: string): string => (id.length > ID_CHARACTERS_SHOWN ? `${id.slice(0, ID_CHARACTERS_SHOWN)}…` : id);
 
 export const invalidRequest = (issues: readonly Issue[]): Fault<ErrorCode> =>
   fault('invalid_request', issues.map(({ path, message }) => (path ? `${path} ${message}` : message)).join('; '), {
@@ -48,10 +47,10 @@ export const scopeMissing = (scopes: readonly string[]): Fault<ErrorCode> =>
     details: { scopes },
   });
 
-export const roleMissing = (needed: string): Fault<ErrorCode> =>
-  fault('permission_denied', `This operation requires the role ${needed} in the application.`, {
+export const roleMissing = (requiredRight: string): Fault<ErrorCode> =>
+  fault('permission_denied', `This operation requires the role ${requiredRight} in the application.`, {
     advice: 'Ask an owner of the application for the role.',
-    details: { role: needed },
+    details: { role: requiredRight },
   });
 
 export const capacity = (slots: number, used: number): Fault<ErrorCode> =>
@@ -85,8 +84,8 @@ export function diskFull({ freeBytes, leastBytes, freeFiles, leastFiles }: DiskR
 
 const megabytes = (bytes: number): string => `${Math.floor(bytes / 1024 ** 2)} MiB`;
 
-export const limitReached = (noun: string, limit: number): Fault<ErrorCode> =>
-  fault('limit_reached', `There are already ${limit} ${noun}, which is the limit.`, {
+export const limitReached = (objectName: string, limit: number): Fault<ErrorCode> =>
+  fault('limit_reached', `There are already ${limit} ${objectName}, which is the limit.`, {
     advice: 'Remove one that is no longer needed.',
     details: { limit },
   });

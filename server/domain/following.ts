@@ -17,7 +17,7 @@ export interface FollowingParts {
 }
 
 /** What a request waits for. */
-export interface Followed<T> {
+export interface FollowedValue<T> {
   /** Whether a notification with this text concerns the value. */
   readonly concerns: (notification: string) => boolean;
   /** The caller, if the waiting requests of each caller are limited. */
@@ -30,15 +30,15 @@ export interface Followed<T> {
   readonly lookMs?: number;
 }
 
-interface Waiting {
+interface WaitingRequest {
   readonly caller: string | undefined;
   readonly concerns: (notification: string) => boolean;
   readonly wake: () => void;
 }
 
-export class Following implements Closeable {
+export class ChangeFollower implements Closeable {
   readonly #clock: Clock;
-  readonly #waiting = new Set<Waiting>();
+  readonly #waiters = new Set<WaitingRequest>();
   readonly #closing = new AbortController();
   #listening: Closeable | undefined;
 
@@ -46,8 +46,8 @@ export class Following implements Closeable {
     this.#clock = clock;
   }
 
-  static async open(channel: Channel, { store, clock }: FollowingParts): Promise<Following> {
-    const following = new Following(clock);
+  static async open(channel: Channel, { store, clock }: FollowingParts): Promise<ChangeFollower> {
+    const following = new ChangeFollower(clock);
     following.#listening = await store.listen(
       channel,
       notification => following.#wake(notification),
@@ -65,14 +65,14 @@ export class Following implements Closeable {
   /**
    * Returns the value once it has changed, or the current value when the time is over or the caller has disconnected.
    */
-  async changed<T>(first: T, followed: Followed<T>, waitSeconds: number, signal: AbortSignal): Promise<T> {
-    const { concerns, caller, read, isChanged, changesAt, lookMs = LOOK_MS } = followed;
-    if (waitSeconds === 0 || isChanged(first) || this.#isFullFor(caller)) return first;
+  async changed<T>(firstValue: T, options: FollowedValue<T>, waitSeconds: number, signal: AbortSignal): Promise<T> {
+    const { concerns, caller, read, isChanged, changesAt, lookMs = LOOK_MS } = options;
+    if (waitSeconds === 0 || isChanged(firstValue) || this.#isFullFor(caller)) return firstValue;
     const clock = this.#clock;
     const deadlineMs = clock.monotonicMs() + waitSeconds * 1000;
     const woken = new Notices(clock);
-    const waiting: Waiting = { caller, concerns, wake: () => woken.wake() };
-    this.#waiting.add(waiting);
+    const waiting: WaitingRequest = { caller, concerns, wake: () => woken.wake() };
+    this.#waiters.add(waiting);
     signal.addEventListener('abort', waiting.wake, { once: true });
     try {
       for (;;) {
@@ -84,22 +84,22 @@ export class Following implements Closeable {
         await woken.next(Math.min(leftMs, lookMs, untilMs > 0 ? untilMs : lookMs));
       }
     } finally {
-      this.#waiting.delete(waiting);
+      this.#waiters.delete(waiting);
       signal.removeEventListener('abort', waiting.wake);
     }
   }
 
   /** Whether the maximum number of requests are waiting. Every other request then gets a response at once. */
   get isFull(): boolean {
-    return this.#waiting.size >= WAITING_MAX;
+    return this.#waiters.size >= WAITING_MAX;
   }
 
   #isFullFor(caller: string | undefined): boolean {
     if (this.isFull || caller === undefined) return this.isFull;
-    return [...this.#waiting].filter(other => other.caller === caller).length >= WAITING_PER_CALLER_MAX;
+    return [...this.#waiters].filter(other => other.caller === caller).length >= WAITING_PER_CALLER_MAX;
   }
 
   #wake(notification: string | undefined): void {
-    for (const { concerns, wake } of this.#waiting) if (notification === undefined || concerns(notification)) wake();
+    for (const { concerns, wake } of this.#waiters) if (notification === undefined || concerns(notification)) wake();
   }
 }

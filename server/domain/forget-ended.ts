@@ -1,6 +1,6 @@
 // Deletes the data of sessions that ended a month ago, in batches. The rows show what is due, so the task may run at
 // any time.
-import { type Clock, plus } from '../kit/clock.ts';
+import { addMs, type Clock } from '../kit/clock.ts';
 
 export const KEPT_MS = 31 * 24 * 60 * 60_000;
 
@@ -17,7 +17,7 @@ export async function forgetEnded(
   clock: Clock,
   { forget, batch, batchesMax }: ForgetOptions,
 ): Promise<{ forgotten: number }> {
-  const endedBefore = plus(clock.now(), -KEPT_MS);
+  const endedBefore = addMs(clock.now(), -KEPT_MS);
   let forgotten = 0;
   for (let run = 0; run < batchesMax; run++) {
     const count = await forget(endedBefore, batch);

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { TestClock } from '../../tests/harness/test-clock.ts';
-import { callAt, plus } from './clock.ts';
+import { addMs, callAt } from './clock.ts';
 
 const MINUTE_MS = 60_000;
 const turn = (): Promise<void> => new Promise(resolve => setImmediate(resolve));
@@ -9,7 +9,7 @@ const turn = (): Promise<void> => new Promise(resolve => setImmediate(resolve));
 test('callAt calls the function at the given time, not earlier', async () => {
   const clock = new TestClock();
   let calls = 0;
-  const call = callAt(clock, plus(clock.now(), MINUTE_MS), () => calls++);
+  const call = callAt(clock, addMs(clock.now(), MINUTE_MS), () => calls++);
   clock.advance(MINUTE_MS / 2);
   await turn();
   assert.equal(calls, 0);
@@ -22,7 +22,7 @@ test('callAt calls the function at the given time, not earlier', async () => {
 test('callAt does not call the function after it is closed', async () => {
   const clock = new TestClock();
   let calls = 0;
-  callAt(clock, plus(clock.now(), MINUTE_MS), () => calls++).close();
+  callAt(clock, addMs(clock.now(), MINUTE_MS), () => calls++).close();
   clock.advance(2 * MINUTE_MS);
   await turn();
   assert.equal(calls, 0);

@@ -27,11 +27,11 @@ export const systemClock: Clock = {
 /**
  * Calls `act` when the clock reaches this time, or at once if the time has passed. Closing the result cancels the call.
  */
-export function callAt(clock: Clock, time: Date, act: () => void): { close(): void } {
+export function callAt(clock: Clock, time: Date, callback: () => void): { close(): void } {
   const closing = new AbortController();
   const untilThen = clock.sleep(Math.max(0, time.getTime() - clock.now().getTime()), closing.signal);
-  untilThen.then(act, () => {}); // The sleep rejects when it is closed.
+  untilThen.then(callback, () => {}); // The sleep rejects when it is closed.
   return { close: () => closing.abort() };
 }
 
-export const plus = (time: Date, ms: number): Date => new Date(time.getTime() + ms);
+export const addMs = (time: Date, ms: number): Date => new Date(time.getTime() + ms);

@@ -36,5 +36,5 @@ function packOf(value: unknown): Pack | undefined {
   return isWhole(price, 0, Number.MAX_SAFE_INTEGER) ? { id, credits, bonus, price, currency } : undefined;
 }
 
-const isWhole = (value: unknown, least: number, most: number): value is number =>
-  Number.isSafeInteger(value) && Number(value) >= least && Number(value) <= most;
+const isWhole = (value: unknown, min: number, max: number): value is number =>
+  Number.isSafeInteger(value) && Number(value) >= min && Number(value) <= max;

@@ -24,7 +24,7 @@ const complaint = (name: string, value: string, expected: string): string =>
 
 export class Environment {
   readonly #variables: Variables;
-  readonly #asked = new Set<string>();
+  readonly #readNames = new Set<string>();
   readonly #complaints: string[] = [];
 
   constructor(variables: Variables) {
@@ -33,7 +33,7 @@ export class Environment {
 
   /** The value without surrounding spaces; an empty value counts as absent. */
   text(name: string): string | undefined {
-    this.#asked.add(name);
+    this.#readNames.add(name);
     return this.#variables[name]?.trim() || undefined;
   }
 
@@ -45,12 +45,12 @@ export class Environment {
       .filter(item => item !== '');
   }
 
-  whole(name: string, fallback: number, least: number, most: number): number {
+  whole(name: string, fallback: number, min: number, max: number): number {
     const text = this.text(name);
     if (text === undefined) return fallback;
     const number = Number(text);
-    if (/^\d+$/.test(text) && number >= least && number <= most) return number;
-    this.refuse(name, text, `a whole number from ${least} to ${most}`);
+    if (/^\d+$/.test(text) && number >= min && number <= max) return number;
+    this.refuse(name, text, `a whole number from ${min} to ${max}`);
     return fallback;
   }
 
@@ -72,9 +72,9 @@ export class Environment {
 
   /** @throws BadConfig when a value was refused, or a variable that begins with BERTH_ is not a setting. */
   assertValid(): void {
-    const known = [...this.#asked];
+    const known = [...this.#readNames];
     const unknown = Object.keys(this.#variables)
-      .filter(name => name.startsWith(PREFIX) && !this.#asked.has(name) && !CLIENT_VARIABLES.has(name))
+      .filter(name => name.startsWith(PREFIX) && !this.#readNames.has(name) && !CLIENT_VARIABLES.has(name))
       .map(
         name =>
           `${name} is not a setting; did you mean ${nearest(name, known)}? Correct the name, or unset the variable.`,

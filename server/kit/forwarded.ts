@@ -11,10 +11,10 @@ export interface ForwardedFrom {
   readonly port?: number;
 }
 
-const noted = new WeakMap<IncomingHttpHeaders, ForwardedFrom>();
+const forwardedRequests = new WeakMap<IncomingHttpHeaders, ForwardedFrom>();
 
 export const noteForwarded = ({ headers }: Pick<IncomingMessage, 'headers'>, from: ForwardedFrom): void =>
-  void noted.set(headers, from);
+  void forwardedRequests.set(headers, from);
 
 export const forwardedFrom = ({ headers }: Pick<IncomingMessage, 'headers'>): ForwardedFrom | undefined =>
-  noted.get(headers);
+  forwardedRequests.get(headers);

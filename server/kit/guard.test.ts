@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { guarded } from './guard.ts';
+import { guardListener } from './guard.ts';
 
 test('passes errors of a listener to the error handler', async () => {
   const failures: unknown[] = [];
   const heard: string[] = [];
-  const listen = guarded(
+  const listen = guardListener(
     (error, [word]) => failures.push(`${word}: ${error}`),
     (word: string) => {
       heard.push(word);

@@ -8,16 +8,16 @@ export type OnFailure = (error: unknown) => void;
  * Wraps a listener so that it never throws and leaves no unhandled rejection. `failed` gets the error and the
  * arguments.
  */
-export function guarded<Said extends readonly unknown[]>(
-  failed: (error: unknown, said: Said) => void,
-  listener: (...said: Said) => unknown,
-): (...said: Said) => void {
-  return (...said) => {
+export function guardListener<Said extends readonly unknown[]>(
+  onError: (error: unknown, args: Said) => void,
+  listener: (...args: Said) => unknown,
+): (...args: Said) => void {
+  return (...args) => {
     try {
-      const outcome = listener(...said);
-      if (outcome instanceof Promise) outcome.catch(error => failed(error, said));
+      const outcome = listener(...args);
+      if (outcome instanceof Promise) outcome.catch(error => onError(error, args));
     } catch (error) {
-      failed(error, said);
+      onError(error, args);
     }
   };
 }

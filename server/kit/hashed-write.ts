@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import type { FileHandle } from 'node:fs/promises';
 
 /** The size and the digest of the bytes that were written. */
-export interface Stored {
+export interface HashedFile {
   readonly size: number;
   /** SHA-256 in lower-case hex. */
   readonly checksum: string;
@@ -16,7 +16,7 @@ export async function writeHashed(
   file: FileHandle,
   body: AsyncIterable<Uint8Array>,
   signal?: AbortSignal,
-): Promise<Stored> {
+): Promise<HashedFile> {
   const hash = createHash('sha256');
   let size = 0;
   let gathered: Uint8Array[] = [];
@@ -48,13 +48,13 @@ async function writeAll(file: FileHandle, chunks: readonly Uint8Array[]): Promis
   let left = chunks;
   while (left.length > 0) {
     const { bytesWritten } = await file.writev([...left]);
-    left = behind(left, bytesWritten);
+    left = remainingAfter(left, bytesWritten);
   }
 }
 
 /** The chunks that remain after an incomplete write. */
-function behind(chunks: readonly Uint8Array[], written: number): readonly Uint8Array[] {
-  let bytes = written;
+function remainingAfter(chunks: readonly Uint8Array[], count: number): readonly Uint8Array[] {
+  let bytes = count;
   const at = chunks.findIndex(chunk => {
     if (bytes < chunk.length) return true;
     bytes -= chunk.length;

@@ -52,15 +52,15 @@ async function assertPlainFile(file: FileHandle, uid: number | undefined): Promi
   if (found.uid !== (uid ?? process.getuid?.())) throw new NotAPlainFile('it belongs to another user');
 }
 
-/** Returns the names in a folder, at most `most`. None if the path is not a folder. */
-export async function listHostileFolder(folder: string, name: string, most: number): Promise<readonly string[]> {
+/** Returns the names in a folder, at most `max`. None if the path is not a folder. */
+export async function listHostileFolder(folder: string, name: string, max: number): Promise<readonly string[]> {
   let at: FileHandle | undefined;
   try {
     at = await step(await open(folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW), name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
     const names: string[] = [];
     for await (const entry of await opendir(`/proc/self/fd/${at.fd}`)) {
       names.push(entry.name);
-      if (names.length >= most) break;
+      if (names.length >= max) break;
     }
     return names;
   } catch (error) {

@@ -1,14 +1,14 @@
 // A function that must be passed on before its target exists, for circular dependencies that no order of construction
 // resolves.
 
-export interface Late<Params extends readonly unknown[], Result> {
+export interface LateFunction<Params extends readonly unknown[], Result> {
   readonly call: (...params: Params) => Result;
   /** Called once, before anything is served. */
   bind(target: (...params: Params) => Result): void;
 }
 
 /** `name` appears in the error for a call before `bind`, which is a bug. */
-export function late<Params extends readonly unknown[], Result>(name: string): Late<Params, Result> {
+export function lateFunction<Params extends readonly unknown[], Result>(name: string): LateFunction<Params, Result> {
   let bound: ((...params: Params) => Result) | undefined;
   return {
     call: (...params) => {

@@ -35,7 +35,7 @@ export interface LoopListener {
 
 /** A process has one event loop, so there is one instance of this class. */
 class LoopWatch {
-  #ran: Work | undefined;
+  #runningWork: Work | undefined;
   #beganMs = 0;
   /** The time since the last tick that has already been reported. */
   #reportedMs = 0;
@@ -46,14 +46,14 @@ class LoopWatch {
 
   /** Begins work that ends with `leave` in the same turn. */
   enter(work: Work): void {
-    this.#ran = work;
+    this.#runningWork = work;
     this.#beganMs = systemClock.monotonicMs();
   }
 
   leave(): void {
     const ms = systemClock.monotonicMs() - this.#beganMs;
-    if (ms > LONG_TURN_MS) this.#tell(ms, this.#ran);
-    this.#ran = undefined;
+    if (ms > LONG_TURN_MS) this.#notify(ms, this.#runningWork);
+    this.#runningWork = undefined;
   }
 
   /** Begins work over many turns; the returned function ends it. */
@@ -70,7 +70,7 @@ class LoopWatch {
       const lateMs = Math.max(0, nowMs - seenMs - TICK_MS);
       listener.delayed(lateMs);
       const unreportedMs = lateMs - this.#reportedMs;
-      if (unreportedMs > LONG_TURN_MS) this.#tell(unreportedMs, undefined);
+      if (unreportedMs > LONG_TURN_MS) this.#notify(unreportedMs, undefined);
       this.#reportedMs = 0;
       this.#reportedCpuMs = 0;
       [seenMs, cpuMs] = [nowMs, nowCpuMs];
@@ -84,12 +84,12 @@ class LoopWatch {
     };
   }
 
-  #tell(ms: number, ran: Work | undefined): void {
+  #notify(ms: number, runningWork: Work | undefined): void {
     const cpuMs = this.#cpuSinceTick() - this.#reportedCpuMs;
     this.#reportedMs += ms;
     this.#reportedCpuMs += cpuMs;
     const underWay = [...this.#underWay].slice(0, UNDER_WAY_MAX);
-    this.#listener?.longTurn({ ms, cpuMs, ran, underWay });
+    this.#listener?.longTurn({ ms, cpuMs, ran: runningWork, underWay });
   }
 }
 

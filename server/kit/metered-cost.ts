@@ -6,7 +6,7 @@ export interface CreditRates {
   readonly egressMegabyte: number;
 }
 
-export interface Metered {
+export interface MeteredUse {
   /** Started seconds from RUNNING to the end. */
   readonly seconds: number;
   /** Bytes to and from the network. */
@@ -23,7 +23,7 @@ export const startedSeconds = (from: Date | undefined, to: Date): number =>
   from === undefined ? 0 : Math.max(0, Math.ceil((to.getTime() - from.getTime()) / 1000));
 
 /** Rounded up to a whole micro-credit; at most 2^53 - 1. */
-export function meteredCost(rates: CreditRates, { seconds, bytes }: Metered): number {
+export function meteredCost(rates: CreditRates, { seconds, bytes }: MeteredUse): number {
   const time = BigInt(seconds) * BigInt(rates.browserSecond);
   const traffic = (BigInt(bytes) * BigInt(rates.egressMegabyte) + MEGABYTE - 1n) / MEGABYTE;
   const cost = time + traffic;

@@ -4,15 +4,15 @@
 const LETTERS_PER_MISTAKE = 4;
 
 /** Returns the most similar word; of several equally similar ones, the first. Undefined if there are no words. */
-export const nearest = (word: string, words: readonly string[]): string | undefined => measured(word, words)?.one;
+export const nearest = (word: string, words: readonly string[]): string | undefined => closestWord(word, words)?.one;
 
 /** The word that was probably meant: case, `_` and `-` do not matter, and one letter in four may be wrong. */
 export function correctionFor(word: string, words: readonly string[]): string | undefined {
-  const found = measured(word.replaceAll(/[_-]/g, ''), words);
+  const found = closestWord(word.replaceAll(/[_-]/g, ''), words);
   return found && found.distance <= Math.floor(found.one.length / LETTERS_PER_MISTAKE) ? found.one : undefined;
 }
 
-function measured(word: string, words: readonly string[]) {
+function closestWord(word: string, words: readonly string[]) {
   const all = words.map(one => ({ one, distance: distanceOf(word.toLowerCase(), one.toLowerCase()) }));
   return all.toSorted((a, b) => a.distance - b.distance)[0];
 }

@@ -1,7 +1,7 @@
 // Limits concurrent work of one kind, per session, per application and for the process. Work beyond the limits waits in
 // a queue of bounded length, for a bounded time.
 import { type Bounds, type Owner, type Share, Totals } from './totals.ts';
-import { WaitExpired, within } from './wait.ts';
+import { WaitExpired, withTimeout } from './wait.ts';
 
 export interface PlacesLimits {
   /** Used in errors, such as "unpack an extension". */
@@ -13,8 +13,8 @@ export interface PlacesLimits {
 
 export class PlacesFull extends Error {
   override readonly name = 'PlacesFull';
-  constructor(what: string, why: string) {
-    super(`no place is free to ${what}: ${why}`);
+  constructor(resource: string, why: string) {
+    super(`no place is free to ${resource}: ${why}`);
   }
 }
 
@@ -22,7 +22,7 @@ export class Places {
   readonly #limits: PlacesLimits;
   readonly #totals: Totals;
   /** In order of arrival. */
-  readonly #waiting = new Map<Share, () => void>();
+  readonly #waiters = new Map<Share, () => void>();
 
   constructor(limits: PlacesLimits) {
     this.#limits = limits;
@@ -37,29 +37,29 @@ export class Places {
       return await work();
     } finally {
       share.close();
-      this.#fill();
+      this.#admitWaiting();
     }
   }
 
   async #wait(share: Share, signal: AbortSignal | undefined): Promise<void> {
     const { name, waiting, withinMs } = this.#limits;
-    if (this.#waiting.size >= waiting) throw new PlacesFull(name, `${waiting} operations are already waiting`);
+    if (this.#waiters.size >= waiting) throw new PlacesFull(name, `${waiting} operations are already waiting`);
     const free = Promise.withResolvers<void>();
-    this.#waiting.set(share, free.resolve);
+    this.#waiters.set(share, free.resolve);
     try {
-      await within(withinMs, `a place to ${name}`, () => free.promise, signal);
+      await withTimeout(withinMs, `a place to ${name}`, () => free.promise, signal);
     } catch (error) {
       throw error instanceof WaitExpired ? new PlacesFull(name, `no place became free within ${withinMs} ms`) : error;
     } finally {
-      this.#waiting.delete(share);
+      this.#waiters.delete(share);
     }
   }
 
   /** Starts waiting work; skips work whose session or application has no free place. */
-  #fill(): void {
-    for (const [share, begin] of this.#waiting) {
+  #admitWaiting(): void {
+    for (const [share, begin] of this.#waiters) {
       if (share.take(1)) continue;
-      this.#waiting.delete(share);
+      this.#waiters.delete(share);
       begin();
     }
   }

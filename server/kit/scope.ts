@@ -8,9 +8,9 @@ export class Scope implements Closeable {
   readonly #undo: Array<() => Promise<void> | void> = [];
   #closing: Promise<void> | undefined;
 
-  own<T extends Closeable>(thing: T): T {
-    this.defer(() => thing.close());
-    return thing;
+  own<T extends Closeable>(resource: T): T {
+    this.defer(() => resource.close());
+    return resource;
   }
 
   defer(undo: () => Promise<void> | void): void {
@@ -20,11 +20,11 @@ export class Scope implements Closeable {
 
   /** Closes everything, last opened first. Every step is attempted; failures are collected in one error. */
   close(): Promise<void> {
-    this.#closing ??= this.#unwind();
+    this.#closing ??= this.#closeAll();
     return this.#closing;
   }
 
-  async #unwind(): Promise<void> {
+  async #closeAll(): Promise<void> {
     const failures: unknown[] = [];
     for (let undo = this.#undo.pop(); undo; undo = this.#undo.pop()) {
       try {

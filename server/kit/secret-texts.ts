@@ -47,16 +47,16 @@ export class SecretTexts {
    * no secrets.
    */
   cleanAll<Value extends object>(value: Value): Value {
-    return this.isEmpty ? value : (this.#cleaned(value as Json, DEPTH_MAX) as Value); // Only texts change.
+    return this.isEmpty ? value : (this.#cleanValue(value as Json, DEPTH_MAX) as Value); // Only texts change.
   }
 
-  #cleaned(value: Json, depth: number): Json {
+  #cleanValue(value: Json, depth: number): Json {
     if (typeof value === 'string') return this.clean(value);
     if (typeof value !== 'object' || value === null) return value;
     if (depth === 0) return TOO_DEEP;
-    if (Array.isArray(value)) return value.map(each => this.#cleaned(each, depth - 1));
+    if (Array.isArray(value)) return value.map(item => this.#cleanValue(item, depth - 1));
     const members = Object.entries(value);
-    return Object.fromEntries(members.map(([name, each]) => [this.clean(name), this.#cleaned(each, depth - 1)]));
+    return Object.fromEntries(members.map(([name, member]) => [this.clean(name), this.#cleanValue(member, depth - 1)]));
   }
 
   toJSON(): string {

@@ -92,11 +92,11 @@ export class Share {
    * single share in a level may exceed the bound, so that nothing is refused forever. `room` lowers the bounds of
    * levels for this call.
    */
-  take(more: number, room: Partial<Bounds> = {}): Level | undefined {
+  take(addedAmount: number, room: Partial<Bounds> = {}): Level | undefined {
     const full = this.levels.find(
-      ({ sum, max, bound }) => sum > this.#amount && sum + more > Math.min(max, room[bound] ?? max),
+      ({ sum, max, bound }) => sum > this.#amount && sum + addedAmount > Math.min(max, room[bound] ?? max),
     );
-    if (!full) this.set(this.#amount + more);
+    if (!full) this.set(this.#amount + addedAmount);
     return full;
   }
 

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { Turns } from './turns.ts';
+import { TurnQueue } from './turns.ts';
 
 test('runs work with the same key sequentially, even after a failure, and work with different keys concurrently', async () => {
-  const turns = new Turns<string>();
+  const turns = new TurnQueue<string>();
   const done: string[] = [];
   const gate = Promise.withResolvers<void>();
   const first = turns.take('a', async () => {

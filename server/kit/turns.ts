@@ -1,6 +1,6 @@
 // Work with the same key runs one after the other, in order of arrival. Other keys do not wait for it.
 
-export class Turns<Key> {
+export class TurnQueue<Key> {
   readonly #last = new Map<Key, Promise<unknown>>();
 
   async take<T>(key: Key, work: () => Promise<T>): Promise<T> {

@@ -2,71 +2,71 @@
 import { setTimeout as timer } from 'node:timers/promises';
 
 export class WaitExpired extends Error {
-  constructor(what: string, ms: number) {
-    super(`gave up after ${ms} ms waiting for ${what}`);
+  constructor(description: string, ms: number) {
+    super(`gave up after ${ms} ms waiting for ${description}`);
     this.name = 'WaitExpired';
   }
 }
 
 /** Runs `work` with a signal that fires after `ms` real milliseconds or with `outer`, whichever is first. */
-export async function within<T>(
+export async function withTimeout<T>(
   ms: number,
-  what: string,
+  description: string,
   work: (signal: AbortSignal) => Promise<T>,
-  outer?: AbortSignal,
+  outerSignal?: AbortSignal,
 ): Promise<T> {
-  outer?.throwIfAborted();
+  outerSignal?.throwIfAborted();
   const control = new AbortController();
   const expired = Promise.withResolvers<never>();
   const fail = (error: unknown): void => {
     expired.reject(error);
     control.abort(error);
   };
-  const handle = setTimeout(() => fail(new WaitExpired(what, ms)), ms);
-  const onOuterAbort = (): void => fail(outer?.reason);
-  outer?.addEventListener('abort', onOuterAbort, { once: true });
+  const handle = setTimeout(() => fail(new WaitExpired(description, ms)), ms);
+  const onOuterAbort = (): void => fail(outerSignal?.reason);
+  outerSignal?.addEventListener('abort', onOuterAbort, { once: true });
   expired.promise.catch(() => {});
   try {
     return await Promise.race([work(control.signal), expired.promise]);
   } finally {
     clearTimeout(handle);
-    outer?.removeEventListener('abort', onOuterAbort);
+    outerSignal?.removeEventListener('abort', onOuterAbort);
   }
 }
 
 /** Polls `look` until it returns something other than undefined. */
-export async function until<T>(
+export async function pollUntil<T>(
   ms: number,
-  what: string,
-  look: () => Promise<T | undefined> | T | undefined,
+  description: string,
+  poll: () => Promise<T | undefined> | T | undefined,
   everyMs = 25,
-  outer?: AbortSignal,
+  outerSignal?: AbortSignal,
 ): Promise<T> {
-  return within(
+  return withTimeout(
     ms,
-    what,
+    description,
     async signal => {
       for (;;) {
-        const seen = await look();
+        const seen = await poll();
         if (seen !== undefined) return seen;
         signal.throwIfAborted();
         await timer(everyMs);
       }
     },
-    outer,
+    outerSignal,
   );
 }
 
 /** Like `within`, for work that observes the signal and cleans up: returns only when the work has settled. */
 export async function withDeadline<T>(
   ms: number,
-  what: string,
+  description: string,
   work: (signal: AbortSignal) => Promise<T>,
-  outer?: AbortSignal,
+  outerSignal?: AbortSignal,
 ): Promise<T> {
   const control = new AbortController();
-  const handle = setTimeout(() => control.abort(new WaitExpired(what, ms)), ms);
-  const signal = outer ? AbortSignal.any([outer, control.signal]) : control.signal;
+  const handle = setTimeout(() => control.abort(new WaitExpired(description, ms)), ms);
+  const signal = outerSignal ? AbortSignal.any([outerSignal, control.signal]) : control.signal;
   try {
     signal.throwIfAborted();
     return await work(signal);

@@ -11,7 +11,7 @@ const CHARACTERS_MIN = 4;
 export function withoutSecrets(secrets: readonly string[]): (text: string, isCut?: boolean) => string {
   const longestFirst = formsOfAll(secrets);
   return (text, isCut = false) => {
-    const cleaned = longestFirst.reduce((left, form) => left.replaceAll(form, STARS), text);
+    const cleaned = longestFirst.reduce((remaining, form) => remaining.replaceAll(form, STARS), text);
     return isCut ? longestFirst.reduce(withoutBeginning, cleaned) : cleaned;
   };
 }
@@ -50,11 +50,11 @@ function formsOf(secret: string): string[] {
  * group, without the characters that also encode neighbouring bytes.
  */
 function base64Forms(bytes: Buffer): string[] {
-  return [0, 1, 2].flatMap(before => {
-    const text = Buffer.concat([Buffer.alloc(before), bytes])
+  return [0, 1, 2].flatMap(offset => {
+    const text = Buffer.concat([Buffer.alloc(offset), bytes])
       .toString('base64')
       .replace(/=+$/, '');
-    const inner = text.slice(before === 0 ? 0 : before + 1, bytes.length % 3 === (3 - before) % 3 ? undefined : -1);
+    const inner = text.slice(offset === 0 ? 0 : offset + 1, bytes.length % 3 === (3 - offset) % 3 ? undefined : -1);
     if (inner.length < 8) return [];
     const urlEncoded = encodeURIComponent(inner);
     return [

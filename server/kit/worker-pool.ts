@@ -4,7 +4,7 @@
 import { readFileSync } from 'node:fs';
 import { Worker } from 'node:worker_threads';
 import type { Closeable } from './scope.ts';
-import type { Begun, Order, Outcome, Started } from './worker-thread.ts';
+import type { JobBegun, Order, Outcome, ThreadStarted } from './worker-thread.ts';
 
 interface JobFacts {
   /** Used in logs and errors, such as "mask a picture". */
@@ -82,18 +82,18 @@ export interface Workers {
   run<Input, Output>(job: Job<Input, Output>, input: Input, options: JobOptions): Promise<Output>;
 }
 
-interface Waiting {
+interface WaitingJob {
   readonly job: JobFacts;
   readonly input: unknown;
   readonly options: JobOptions;
-  readonly answer: PromiseWithResolvers<unknown>;
+  readonly response: PromiseWithResolvers<unknown>;
 }
 
 interface Thread {
   readonly worker: Worker;
   /** The thread id of the kernel, once the thread has started. */
   id: number | undefined;
-  current: Waiting | undefined;
+  current: WaitingJob | undefined;
   timer: NodeJS.Timeout | undefined;
 }
 
@@ -101,7 +101,7 @@ export class WorkerPool implements Workers, Closeable {
   readonly #limits: WorkerPoolLimits;
   readonly #threads = new Set<Thread>();
   /** Waiting jobs by session or application. The session or application whose job was taken last is at the end. */
-  readonly #waiting = new Map<string, Waiting[]>();
+  readonly #waitingJobs = new Map<string, WaitingJob[]>();
   #waitingCount = 0;
   #nextId = 0;
   #isClosed = false;
@@ -121,33 +121,34 @@ export class WorkerPool implements Workers, Closeable {
   }
 
   run<Input, Output>(job: Job<Input, Output>, input: Input, options: JobOptions): Promise<Output> {
-    const answer = Promise.withResolvers<unknown>();
+    const response = Promise.withResolvers<unknown>();
     const refused = this.#refusal(job.name, options.of);
-    if (refused) answer.reject(refused);
+    if (refused) response.reject(refused);
     else {
-      const mine = this.#waiting.get(options.of) ?? [];
-      this.#waiting.set(options.of, mine);
-      mine.push({ job, input, options, answer });
+      const mine = this.#waitingJobs.get(options.of) ?? [];
+      this.#waitingJobs.set(options.of, mine);
+      mine.push({ job, input, options, response });
       this.#waitingCount++;
       this.#assign();
     }
     // The job declares the types of its own module.
-    return answer.promise as Promise<Output>;
+    return response.promise as Promise<Output>;
   }
 
   async close(): Promise<void> {
     this.#isClosed = true;
     const all = [...this.#threads];
-    for (const waiting of [...this.#waiting.values()].flat()) waiting.answer.reject(closedFor(waiting.job.name));
-    this.#waiting.clear();
+    for (const waiting of [...this.#waitingJobs.values()].flat()) waiting.response.reject(closedFor(waiting.job.name));
+    this.#waitingJobs.clear();
     this.#waitingCount = 0;
     await Promise.all(all.map(thread => this.#end(thread, name => closedFor(name))));
   }
 
-  #refusal(name: string, of: string): WorkFailed | undefined {
+  #refusal(name: string, jobOwner: string): WorkFailed | undefined {
     const { waiting, waitingPerOwner } = this.#limits;
     if (this.#isClosed) return closedFor(name);
-    if (this.#waitingCount < waiting && (this.#waiting.get(of)?.length ?? 0) < waitingPerOwner) return undefined;
+    if (this.#waitingCount < waiting && (this.#waitingJobs.get(jobOwner)?.length ?? 0) < waitingPerOwner)
+      return undefined;
     return new WorkFailed(
       name,
       'too_many',
@@ -165,16 +166,16 @@ export class WorkerPool implements Workers, Closeable {
     }
   }
 
-  #next(): Waiting | undefined {
+  #next(): WaitingJob | undefined {
     const longJobs = [...this.#threads].filter(({ current }) => current?.job.isLong).length;
     const mayBeLong = longJobs < Math.max(1, this.#limits.threads - 1);
-    for (const [of, mine] of this.#waiting) {
+    for (const [of, mine] of this.#waitingJobs) {
       const hasSolo = [...this.#threads].some(({ current }) => current?.job.isSolo && current.options.of === of);
       const index = mine.findIndex(({ job }) => (mayBeLong || !job.isLong) && !(hasSolo && job.isSolo));
       const [next] = index < 0 ? [] : mine.splice(index, 1);
       if (!next) continue;
-      this.#waiting.delete(of);
-      if (mine.length > 0) this.#waiting.set(of, mine);
+      this.#waitingJobs.delete(of);
+      if (mine.length > 0) this.#waitingJobs.set(of, mine);
       this.#waitingCount--;
       return next;
     }
@@ -192,10 +193,10 @@ export class WorkerPool implements Workers, Closeable {
     });
     const thread: Thread = { worker, id: undefined, current: undefined, timer: undefined };
     this.#threads.add(thread);
-    worker.on('message', (said: Outcome | Started | Begun) => {
-      if ('thread' in said) thread.id = said.thread;
-      else if ('begun' in said) this.#limit(thread);
-      else this.#settle(thread, said);
+    worker.on('message', (threadMessage: Outcome | ThreadStarted | JobBegun) => {
+      if ('thread' in threadMessage) thread.id = threadMessage.thread;
+      else if ('begun' in threadMessage) this.#limit(thread);
+      else this.#settle(thread, threadMessage);
     });
     worker.on(
       'error',
@@ -206,12 +207,12 @@ export class WorkerPool implements Workers, Closeable {
     return thread;
   }
 
-  #begin(thread: Thread, waiting: Waiting): void {
-    const { job, input, options } = waiting;
-    thread.current = waiting;
+  #begin(thread: Thread, waitingJob: WaitingJob): void {
+    const { job, input, options } = waitingJob;
+    thread.current = waitingJob;
     thread.worker.ref();
     clearTimeout(thread.timer);
-    thread.timer = setTimeout(() => void this.#end(thread, late(job)), LOADING_MS_MAX);
+    thread.timer = setTimeout(() => void this.#end(thread, timeoutMessage(job)), LOADING_MS_MAX);
     const order: Order = { id: ++this.#nextId, module: job.module, input };
     thread.worker.postMessage(order, [...(options.moved ?? [])]);
   }
@@ -228,7 +229,7 @@ export class WorkerPool implements Workers, Closeable {
       const wait = Math.max(left, RECHECK_MS_MIN);
       if (left > 0 && waitedMs < ELAPSED_FACTOR_MAX * job.limitMs)
         return this.#watch(thread, job, before, wait, waitedMs + wait);
-      void this.#end(thread, late(job));
+      void this.#end(thread, timeoutMessage(job));
     }, waitMs);
   }
 
@@ -238,8 +239,8 @@ export class WorkerPool implements Workers, Closeable {
     clearTimeout(thread.timer);
     thread.worker.unref();
     thread.timer = setTimeout(() => void this.#end(thread, closedFor), this.#limits.idleMs).unref();
-    if ('output' in outcome) done?.answer.resolve(outcome.output);
-    else done?.answer.reject(new WorkFailed(done.job.name, 'failed', `failed: ${outcome.failed}`));
+    if ('output' in outcome) done?.response.resolve(outcome.output);
+    else done?.response.reject(new WorkFailed(done.job.name, 'failed', `failed: ${outcome.failed}`));
     this.#assign();
   }
 
@@ -249,14 +250,14 @@ export class WorkerPool implements Workers, Closeable {
     clearTimeout(thread.timer);
     const { current } = thread;
     thread.current = undefined;
-    current?.answer.reject(failure(current.job.name));
+    current?.response.reject(failure(current.job.name));
     const ended = thread.worker.terminate();
     if (!this.#isClosed) this.#assign();
     await ended;
   }
 }
 
-const late =
+const timeoutMessage =
   ({ limitMs }: JobFacts) =>
   (name: string): WorkFailed =>
     new WorkFailed(name, 'too_long', `took longer than ${limitMs} ms and was stopped`);

@@ -14,13 +14,13 @@ export interface Order {
 }
 
 /** The first message of a thread. */
-export interface Started {
+export interface ThreadStarted {
   /** The thread id of the kernel, as in /proc/self/task. */
   readonly thread: number;
 }
 
 /** Sent when the module of the job has been loaded and its work begins. */
-export interface Begun {
+export interface JobBegun {
   readonly begun: number;
 }
 
@@ -34,7 +34,7 @@ if (!port) throw new Error('this file can run only as a worker thread');
  * of its own.
  */
 const NICENESS = 10;
-const started: Started = { thread: Number(basename(readlinkSync('/proc/thread-self'))) };
+const started: ThreadStarted = { thread: Number(basename(readlinkSync('/proc/thread-self'))) };
 setPriority(started.thread, NICENESS);
 port.postMessage(started);
 
@@ -53,7 +53,7 @@ port.on('message', ({ id, module, input }: Order) => {
 
 async function perform(id: number, module: string, input: unknown): Promise<unknown> {
   const loaded: { work(input: unknown): unknown } = await import(module);
-  const begun: Begun = { begun: id };
+  const begun: JobBegun = { begun: id };
   port?.postMessage(begun);
   return loaded.work(input);
 }

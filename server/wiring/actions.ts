@@ -9,7 +9,7 @@ import { Decisions } from '../domain/actions/decisions.ts';
 import { SealedContent } from '../domain/actions/sealed-content.ts';
 import { actionTasks } from '../domain/actions/tasks.ts';
 import { fromSession } from '../domain/device/from-session.ts';
-import { Following } from '../domain/following.ts';
+import { ChangeFollower } from '../domain/following.ts';
 import type { Applications } from '../domain/identity/applications.ts';
 import { Cursors } from '../domain/identity/cursors.ts';
 import type { Mail } from '../domain/mail/mail.ts';
@@ -38,17 +38,17 @@ export async function openActions(
   { invocations, applications, mail, endUsers }: ActionsDeps,
 ) {
   const { clock } = runtime;
-  const { store, vault, secret, config, prompt, departures, tallies } = foundation;
+  const { store, vault, secret, config, prompt, departures: outboundEndpoints, tallies } = foundation;
   const audit = new ActionAudit(foundation.audit);
   const content = new SealedContent(vault);
-  const following = await Following.open('action_changed', { store, clock });
+  const changeFollower = await ChangeFollower.open('action_changed', { store, clock });
   const proofs = new ApprovalProofs({
     webauthn: { signingChallenge, verifyAuthentication, readAuthentication, passkeyJwk },
   });
   const common = { store, content, audit, clock, secret, publicUrl: config.publicUrl };
   const isThisMachine = machineAddresses(clock);
   const isFromSession = fromSession({
-    hasOutgoingConnection: (address, port) => departures.has(address, port),
+    hasOutgoingConnection: (address, port) => outboundEndpoints.has(address, port),
     isThisMachine,
   });
   const decisions = new Decisions({
@@ -56,7 +56,7 @@ export async function openActions(
     ...{ proofs, isFromSession, prompt },
   });
   const agent = new AgentActions({
-    ...{ ...common, following, invocations: invocations.service },
+    ...{ ...common, following: changeFollower, invocations: invocations.service },
     ...(endUsers ? { endUsers } : {}),
   });
   const cursors = new Cursors(secret, clock);
@@ -68,7 +68,7 @@ export async function openActions(
     inbox: inbox.service,
     tasks: [...actionTasks({ ...runtime, store, keys: store.keys, agent, audit }), ...inbox.tasks],
     close: async () => {
-      await following.close();
+      await changeFollower.close();
       await inbox.close();
     },
   };

@@ -7,7 +7,7 @@ import type { Applications } from '../domain/identity/applications.ts';
 import { Cursors } from '../domain/identity/cursors.ts';
 import type { CallCredentials } from '../domain/stored-credentials/call-credentials.ts';
 import type { TypedCredentials } from '../domain/stored-credentials/typed-credentials.ts';
-import { COMPILE, READ_ANSWER } from '../engines/schemas/jobs.ts';
+import { COMPILE, READ_RESPONSE } from '../engines/schemas/jobs.ts';
 import type { Runtime } from '../kit/runtime.ts';
 import { WorkFailed } from '../kit/worker-pool.ts';
 import type { Foundation } from './foundation.ts';
@@ -24,9 +24,9 @@ export function openConfiguredOperations(
   { store, audit, secret, workers, outbound, signingKeys }: Foundation,
   { applications, credentials, typed }: ConfiguredOperationsDeps,
 ) {
-  const compile = async (schemas: Readonly<Record<string, object>>, of: string) => {
+  const compile = async (schemas: Readonly<Record<string, object>>, jobOwner: string) => {
     try {
-      const { path, message } = await workers.run(COMPILE, { schemas }, { of });
+      const { path, message } = await workers.run(COMPILE, { schemas }, { of: jobOwner });
       return path === undefined ? undefined : { path, message };
     } catch (error) {
       if (!(error instanceof WorkFailed)) throw error;
@@ -43,7 +43,7 @@ export function openConfiguredOperations(
     catalogue: new Catalogue(store.configuredOperations),
     http: new HttpOperations({
       ...{ outbound, credentials, clock, log },
-      readResponse: (input, of) => workers.run(READ_ANSWER, input, { of }),
+      readResponse: (input, jobOwner) => workers.run(READ_RESPONSE, input, { of: jobOwner }),
       signer: () => signingKeys.messageSigner(),
     }),
     tasks: [],

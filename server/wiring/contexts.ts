@@ -23,15 +23,15 @@ export function openContexts({ host, clock, log }: Runtime, foundation: Foundati
   const keys = contextKeys(vault, secret);
   const profiles = new Profiles({ root: join(config.dataDir, 'contexts'), keys, folders: slots });
   const addresses = { archiveKey: contextVersionKey, cookiesKey: contextCookiesKey };
-  const stored = new StoredVersions({ artifacts, profiles, ...addresses });
-  const loading = new Loading({ rows, uses, events, stored, profiles, clock, log });
-  const saver = new Saver({ rows, uses, sessions, stored, profiles, host, clock, log });
+  const storedVersions = new StoredVersions({ artifacts, profiles, ...addresses });
+  const loading = new Loading({ rows, uses, events, stored: storedVersions, profiles, clock, log });
+  const saver = new Saver({ rows, uses, sessions, stored: storedVersions, profiles, host, clock, log });
   const prompt = (): void => foundation.prompt(CONTEXTS);
   const folder = join(config.dataDir, 'exports');
-  const exports = new Exports({ stored, profiles, workers, job: STORAGE_STATE, folder, clock });
+  const exports = new Exports({ stored: storedVersions, profiles, workers, job: STORAGE_STATE, folder, clock });
   return {
-    service: new Contexts({ rows, stored, profiles, exports, clock, prompt }),
-    watcher: new ContextWatcher({ rows, uses, loading, stored, profiles, host, clock, log, prompt }),
+    service: new Contexts({ rows, stored: storedVersions, profiles, exports, clock, prompt }),
+    watcher: new ContextWatcher({ rows, uses, loading, stored: storedVersions, profiles, host, clock, log, prompt }),
     tasks: [{ name: CONTEXTS, everyMs: SAVE_INTERVAL_MS, restMs: REST_MS, run: () => saver.tend() }],
     recover: () => saver.recover(),
     close: () => saver.close(),

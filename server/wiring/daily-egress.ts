@@ -3,7 +3,7 @@
 import { utcDay } from '../domain/limits/utc-day.ts';
 import { DailyEgress, type DailyEgressParts, EGRESS_COUNT_MS } from '../domain/network/daily-egress.ts';
 import { closedPolicy } from '../engines/egress/policy.ts';
-import { plus } from '../kit/clock.ts';
+import { addMs } from '../kit/clock.ts';
 import type { Runtime } from '../kit/runtime.ts';
 import type { Foundation } from './foundation.ts';
 
@@ -13,7 +13,7 @@ const KEPT_MS = 31 * 24 * HOUR_MS;
 export function openDailyEgress({ clock, log }: Runtime, { store }: Foundation, end: DailyEgressParts['end']) {
   const { egressDays: rows } = store;
   const watcher = new DailyEgress({ rows, usedUpPolicy: closedPolicy('egress_limit'), end, clock, log });
-  const forget = async () => ({ removed: await rows.forget(utcDay(plus(clock.now(), -KEPT_MS))) });
+  const forget = async () => ({ removed: await rows.forget(utcDay(addMs(clock.now(), -KEPT_MS))) });
   return {
     watcher,
     tasks: [

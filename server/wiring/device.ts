@@ -7,9 +7,9 @@ import type { Runtime } from '../kit/runtime.ts';
 import type { Foundation } from './foundation.ts';
 
 export function openDevice({ clock }: Runtime, foundation: Foundation, identity: Identity) {
-  const { store, secret, config, departures, audit, tallies } = foundation;
+  const { store, secret, config, departures: outboundEndpoints, audit, tallies } = foundation;
   const isThisMachine = machineAddresses(clock);
-  const hasOutgoingConnection = (address: string, port: number): boolean => departures.has(address, port);
+  const hasOutgoingConnection = (address: string, port: number): boolean => outboundEndpoints.has(address, port);
   return open({
     ...{ store, clock, secret, audit, tallies, publicUrl: config.publicUrl },
     applications: identity.applications,

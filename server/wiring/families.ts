@@ -39,13 +39,13 @@ import { openWebhooks } from './webhooks.ts';
 export interface FamiliesDeps extends Pick<NetworkDeps, 'endSession'> {
   readonly identity: Identity;
   readonly admission: Admission;
-  readonly lives: LiveSessions;
+  readonly liveSessions: LiveSessions;
 }
 
 export type Families = Awaited<ReturnType<typeof openFamilies>>;
 
 export async function openFamilies(runtime: Runtime, foundation: Foundation, deps: FamiliesDeps) {
-  const { identity, admission, lives, endSession } = deps;
+  const { identity, admission, liveSessions, endSession } = deps;
   const { config, store } = foundation;
   const { clock, log } = runtime;
   const pages = new PageNumbers({ rows: store.pages, clock, log });
@@ -56,7 +56,8 @@ export async function openFamilies(runtime: Runtime, foundation: Foundation, dep
     ...{ [RECORDING_OBJECT]: recordings.addresses.find, [INVOCATION_OBJECT]: invocationFiles.find },
   });
   const live = openLive(runtime, foundation, {
-    ...{ lives, keyUses: identity.keyUses, pictures: recordings.pictures, waiting: admission.waiting },
+    ...{ liveSessions, keyUses: identity.keyUses, waiting: admission.waiting },
+    liveFrames: recordings.liveFrames,
     linkTo: download => downloads.linkTo(download),
   });
   const mail = openMail(runtime, foundation);
@@ -85,10 +86,10 @@ export async function openFamilies(runtime: Runtime, foundation: Foundation, dep
     }),
     logs,
     files: await openFiles(runtime, foundation, {
-      ...{ lives, limits: admission.limits, downloads },
+      ...{ liveSessions, limits: admission.limits, downloads },
       downloaded: (download, frame) => void live.service.offer(download, frame),
     }),
-    handoffs: await openHandoffs(runtime, foundation, { applications, admission, live: live.service, lives }),
+    handoffs: await openHandoffs(runtime, foundation, { applications, admission, live: live.service, liveSessions }),
     events: await openEvents(runtime, foundation),
     webhooks: await openWebhooks(runtime, foundation, applications),
     audit: openAudit(runtime, foundation, applications),

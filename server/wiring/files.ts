@@ -33,7 +33,7 @@ export const openDownloads = (
   });
 
 export interface FilesDeps {
-  readonly lives: LiveSessions;
+  readonly liveSessions: LiveSessions;
   readonly limits: Pick<Limits, 'effective'>;
   readonly downloads: Downloads;
   /** Called when a download of a running session has been stored. */
@@ -43,7 +43,7 @@ export interface FilesDeps {
 export async function openFiles(runtime: Runtime, foundation: Foundation, deps: FilesDeps) {
   const { host, clock, log } = runtime;
   const { config, store, staging, outbox, prompt } = foundation;
-  const { lives, limits, downloads, downloaded } = deps;
+  const { liveSessions, limits, downloads, downloaded } = deps;
   const salvage = await openSalvage(config);
   const { downloadBytes, uploadBytes } = config.sessionFiles;
   const keeper = new Keeper({
@@ -53,7 +53,7 @@ export async function openFiles(runtime: Runtime, foundation: Foundation, deps: 
   });
   const uploads = new Uploads({
     ...{ rows: store.uploads, stored: store.storedBytes, sessions: store.sessions, events: store.events },
-    ...{ lives, limits, clock, sessionBytesMax: uploadBytes },
+    ...{ liveSessions, limits, clock, sessionBytesMax: uploadBytes },
   });
   const collectLeftBehind = () => takeLeftBehindFiles({ keeper, salvage, sessions: store.sessions });
   const retention = retentionOf(runtime, foundation);

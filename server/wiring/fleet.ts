@@ -31,7 +31,7 @@ export async function openFleet(
 ): Promise<Fleet> {
   const { clock, host } = runtime;
   const row = { region: config.regions[0], slots: config.slots, startedAt: clock.now() };
-  const own = {
+  const ownHost = {
     ...row,
     url: addressOf(config),
     labels: config.hostLabels,
@@ -39,7 +39,7 @@ export async function openFleet(
     secretMark: markOf(secret),
   };
   const fleet = scope.own(
-    new Fleet({ ...runtime, rows: store.hosts, storage: storageOf(artifacts), own, lease: config.lease }),
+    new Fleet({ ...runtime, rows: store.hosts, storage: storageOf(artifacts), own: ownHost, lease: config.lease }),
   );
   if (!config.databaseUrl) {
     await store.hosts.announce({ id: host, ...row });
@@ -82,7 +82,7 @@ function storageOf(artifacts: Artifacts): FileStorage {
     kind: artifacts.kind,
     mark: read,
     setMark: async () => {
-      await artifacts.put(storageMarkKey, once(Buffer.from(randomUUID())));
+      await artifacts.put(storageMarkKey, singleChunk(Buffer.from(randomUUID())));
       const mark = await read();
       if (mark === undefined) throw new Error('the file storage did not return the value that was stored in it');
       return mark;
@@ -90,6 +90,6 @@ function storageOf(artifacts: Artifacts): FileStorage {
   };
 }
 
-async function* once(bytes: Buffer): AsyncGenerator<Buffer> {
+async function* singleChunk(bytes: Buffer): AsyncGenerator<Buffer> {
   yield bytes;
 }

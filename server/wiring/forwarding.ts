@@ -5,7 +5,7 @@ import { endSessionsOfLostHosts, HOST_LOST, LOST_CHECK_MS } from '../domain/flee
 import { Owners } from '../domain/fleet/owners.ts';
 import type { Endings } from '../domain/sessions/endings.ts';
 import type { LiveSessions } from '../domain/sessions/live.ts';
-import type { Starting } from '../domain/sessions/starting.ts';
+import type { StartingSessions } from '../domain/sessions/starting.ts';
 import { Forwarder } from '../entry/forward/forwarder.ts';
 import type { SessionId } from '../kit/ids.ts';
 import type { Runtime } from '../kit/runtime.ts';
@@ -14,7 +14,7 @@ import type { Admission } from './admission.ts';
 import type { Foundation } from './foundation.ts';
 
 export interface ForwardingDeps {
-  readonly lives: LiveSessions;
+  readonly liveSessions: LiveSessions;
   readonly isStarting: (session: SessionId) => boolean;
   readonly admission: Pick<Admission, 'limits' | 'line'>;
   readonly refused: Forwarding['refused'];
@@ -23,11 +23,11 @@ export interface ForwardingDeps {
 export function openForwarding(
   { host, clock, log }: Runtime,
   { config, secret, scope, store, fleet, peerTls }: Foundation,
-  { lives, isStarting, admission, refused }: ForwardingDeps,
+  { liveSessions, isStarting, admission, refused }: ForwardingDeps,
 ): Forwarding {
   if (!fleet.hasLease) return noForwarding(host);
   const tokens = new HostTokens(secret, host, clock);
-  const isHere = (session: SessionId): boolean => lives.get(session) !== undefined || isStarting(session);
+  const isHere = (session: SessionId): boolean => liveSessions.get(session) !== undefined || isStarting(session);
   const owners = new Owners({ fleet, host, rows: store.hosts, isHere });
   const forwarder = new Forwarder({
     ...{ tokens, trustedProxies: config.trustedProxies, clock, log },
@@ -43,8 +43,8 @@ export function openForwarding(
     host,
     admit: request => admitForwarded(tokens, request),
     elsewhere: (kind, id, application) => owners.elsewhere(kind, id, application),
-    place: (region, tried) => {
-      const chosen = fleet.choose(region, tried);
+    place: (region, triedHosts) => {
+      const chosen = fleet.choose(region, triedHosts);
       return chosen === host ? 'here' : chosen && fleet.peer(chosen);
     },
     regionFor: region => (region !== undefined && fleet.roomByRegion.has(region) ? region : undefined),
@@ -60,8 +60,8 @@ export function openForwarding(
 
 export interface FleetTaskDeps {
   readonly endings: Endings;
-  readonly lives: LiveSessions;
-  readonly starting: Starting;
+  readonly liveSessions: LiveSessions;
+  readonly starting: StartingSessions;
   readonly warm: () => number;
 }
 
@@ -69,11 +69,11 @@ export interface FleetTaskDeps {
 export function watchLeases(
   { clock, log, host }: Runtime,
   { fleet, store }: Foundation,
-  { endings, lives, starting, warm }: FleetTaskDeps,
+  { endings, liveSessions, starting, warm }: FleetTaskDeps,
 ): readonly Task[] {
   if (!fleet.hasLease) return [];
   const fence = async (): Promise<void> => {
-    const live = lives.all;
+    const live = liveSessions.all;
     const killed = Promise.allSettled(live.map(({ box }) => box.end()));
     const ids = [...starting.ids];
     await Promise.allSettled([killed, ...ids.map(id => starting.cancel(id))]);

@@ -6,7 +6,7 @@ import { Links } from '../domain/files/links.ts';
 import type { Fleet } from '../domain/fleet/fleet.ts';
 import { SharedTallies } from '../domain/limits/shared-tally.ts';
 import type { SigningKeys } from '../domain/signing/signing-keys.ts';
-import { Departures } from '../engines/egress/departures.ts';
+import { OutboundEndpoints } from '../engines/egress/departures.ts';
 import type { OutboundCalls } from '../engines/egress/outbound-calls/outbound-calls.ts';
 import { openSlots } from '../engines/slots/open-slots.ts';
 import type { Slots } from '../engines/slots/slots.ts';
@@ -51,7 +51,7 @@ export interface Foundation extends Basics, KeptFiles {
   readonly slots: Slots;
   readonly workers: WorkerPool;
   /** The local ends of the network connections of all sessions. */
-  readonly departures: Departures;
+  readonly departures: OutboundEndpoints;
   /** Requests to user-supplied addresses. */
   readonly outbound: OutboundCalls;
   /** Signed links to files. */
@@ -94,6 +94,6 @@ export async function openFoundation(runtime: Runtime, basics: Basics): Promise<
     workers,
     links,
     outbound,
-    departures: new Departures(),
+    departures: new OutboundEndpoints(),
   };
 }

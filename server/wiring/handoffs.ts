@@ -2,7 +2,7 @@
 import { HANDOFF_DAYS, HandoffTerms } from '../../contract/handoffs.ts';
 import { CdpHandoffs } from '../domain/handoffs/cdp-handoffs.ts';
 import { withdrawFromConsumers } from '../domain/handoffs/consumers-gone.ts';
-import { FollowedHandoffs } from '../domain/handoffs/following.ts';
+import { HandoffFollower } from '../domain/handoffs/following.ts';
 import { Handoffs } from '../domain/handoffs/handoffs.ts';
 import { HandoffRequests } from '../domain/handoffs/requests.ts';
 import type { Applications } from '../domain/identity/applications.ts';
@@ -11,7 +11,7 @@ import type { Limits } from '../domain/limits/limits.ts';
 import type { LiveView } from '../domain/live/live-view.ts';
 import type { LiveSessions } from '../domain/sessions/live.ts';
 import { validatorOf } from '../entry/http/validate.ts';
-import { plus } from '../kit/clock.ts';
+import { addMs } from '../kit/clock.ts';
 import type { Runtime } from '../kit/runtime.ts';
 import type { Foundation } from './foundation.ts';
 
@@ -27,7 +27,7 @@ export interface HandoffDeps {
   readonly applications: Pick<Applications, 'require'>;
   readonly admission: { readonly limits: Pick<Limits, 'effective'> };
   readonly live: LiveView;
-  readonly lives: LiveSessions;
+  readonly liveSessions: LiveSessions;
 }
 
 export async function openHandoffs(
@@ -35,7 +35,7 @@ export async function openHandoffs(
   { store, config, secret, prompt }: Foundation,
   deps: HandoffDeps,
 ) {
-  const { applications, live, lives } = deps;
+  const { applications, live, liveSessions } = deps;
   const { limits } = deps.admission;
   const leaseOf: LiveView['leaseOf'] = session => live.leaseOf(session);
   const { publicUrl } = config;
@@ -43,16 +43,16 @@ export async function openHandoffs(
     ...{ store, leaseOf, publicUrl, clock },
     extend: async ({ id, applicationId, createdAt, expiresAt }, until) => {
       const { maxTimeout } = await limits.effective(applicationId);
-      const latest = plus(createdAt, 1000 * maxTimeout);
+      const latest = addMs(createdAt, 1000 * maxTimeout);
       const wanted = until < latest ? until : latest;
       if (wanted <= expiresAt) return expiresAt;
       const changed = await store.sessions.change(applicationId, id, { expiresAt: wanted }, clock.now());
       return changed?.expiresAt ?? expiresAt;
     },
   });
-  const following = new FollowedHandoffs({ rows: store.handoffs, leaseOf, clock });
+  const handoffFollower = new HandoffFollower({ rows: store.handoffs, leaseOf, clock });
   const service = new Handoffs({
-    ...{ store, requests, following, applications, leaseOf, lives, clock },
+    ...{ store, requests, following: handoffFollower, applications, leaseOf, liveSessions, clock },
     leaseUrl: (row, until) => live.leasedUrl(row, until),
     cursors: new Cursors(secret, clock),
   });
@@ -69,12 +69,12 @@ export async function openHandoffs(
   };
   const listening = await store.listen('credential_revoked', promptWithdrawing, promptWithdrawing);
   const forget = async () => ({
-    removed: await store.handoffs.forget(plus(clock.now(), -HANDOFF_DAYS * DAY_MS), FORGET_BATCH),
+    removed: await store.handoffs.forget(addMs(clock.now(), -HANDOFF_DAYS * DAY_MS), FORGET_BATCH),
   });
   return {
     service,
     requests,
-    following,
+    following: handoffFollower,
     cdp: new CdpHandoffs({ requests, issuesOf: validatorOf(HandoffTerms) }),
     tasks: [
       { name: 'expire_handoffs', everyMs: EXPIRE_EVERY_MS, run: expire },

@@ -17,10 +17,10 @@ import { slotOptions } from './slots.ts';
 export interface HostDeps {
   readonly admission: Pick<Admission, 'queue' | 'line'>;
   readonly sessions: Pick<OpenedSessions, 'pool'>;
-  readonly lives: LiveSessions;
+  readonly liveSessions: LiveSessions;
 }
 
-export function openHost(runtime: Runtime, foundation: Foundation, { admission, sessions, lives }: HostDeps) {
+export function openHost(runtime: Runtime, foundation: Foundation, { admission, sessions, liveSessions }: HostDeps) {
   const { config, store, slots } = foundation;
   const { memoryBytes } = thisMachine();
   const cpuShare = processorShare();
@@ -37,10 +37,10 @@ export function openHost(runtime: Runtime, foundation: Foundation, { admission, 
       memoryUsedBytes: Math.max(0, memoryBytes - process.availableMemory()),
       serverBytes: process.memoryUsage.rss(),
       slotsUsed: slots.taken,
-      sessions: lives.all.length,
+      sessions: liveSessions.all.length,
       warm: sessions.pool.size,
       waiting: admission.queue.size + admission.line.size,
-      clients: lives.all.reduce((sum, { clients }) => sum + clients, 0),
+      clients: liveSessions.all.reduce((sum, { clients }) => sum + clients, 0),
       diskFreeBytes: (await slots.diskRoom()).freeBytes,
     }),
     ready: async () => ({ checks: [...(await readiness(foundation, sessions.pool)).checks] }),

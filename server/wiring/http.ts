@@ -107,7 +107,7 @@ export async function openWeb(runtime: Runtime, foundation: Foundation, deps: We
       ...{ outbox: families.mail.outbox, inbox: actions.inbox },
       signingKeys,
       idempotency: families.idempotency.service,
-      discover: (id, presented) => sessions.connect.discover(id, presented),
+      discover: (id, credentials) => sessions.connect.discover(id, credentials),
       forwarding: sessions.forwarding,
       linkedObject: token => readLinkedObject(links, token),
       metrics: metrics.registry,
@@ -125,7 +125,7 @@ async function withPeerListener({ config, scope, peerTls }: Foundation, http: Ht
   const at = peerAddress(config, shown !== undefined);
   if (!at) return http;
   const listener = scope.own(await listenForPeers(http.server, at, 'port' in at ? shown : undefined));
-  peerTls.onRenewed(renewed => listener.renew(renewed));
+  peerTls.onRenewed(certificate => listener.renew(certificate));
   return http;
 }
 

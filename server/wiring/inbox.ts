@@ -1,5 +1,5 @@
 // The wiring of the inbox: the items that wait for members, and the e-mails that notify them.
-import { Following } from '../domain/following.ts';
+import { ChangeFollower } from '../domain/following.ts';
 import { Inbox } from '../domain/inbox/inbox.ts';
 import { InboxMails } from '../domain/inbox/mails.ts';
 import type { Mail } from '../domain/mail/mail.ts';
@@ -12,13 +12,13 @@ export interface InboxDeps {
 
 export async function openInbox(runtime: Runtime, { store, config }: Foundation, { mail }: InboxDeps) {
   const { clock } = runtime;
-  const following = await Following.open('inbox_changed', { store, clock });
+  const changeFollower = await ChangeFollower.open('inbox_changed', { store, clock });
   const mails = new InboxMails({
     ...{ ...runtime, store, mail, publicUrl: config.publicUrl },
   });
   return {
-    service: new Inbox({ store, following, clock }),
+    service: new Inbox({ store, following: changeFollower, clock }),
     tasks: mails.tasks,
-    close: () => following.close(),
+    close: () => changeFollower.close(),
   };
 }

@@ -24,7 +24,7 @@ import { TO_MARKDOWN } from '../engines/driver/to-markdown.ts';
 import type { InvocationRow } from '../engines/store/rows/invocations.ts';
 import type { Place, Vault } from '../engines/vault/vault.ts';
 import { normaliseCreate } from '../entry/http/normalise-create.ts';
-import { plus } from '../kit/clock.ts';
+import { addMs } from '../kit/clock.ts';
 import { parseJson } from '../kit/foreign.ts';
 import { isObject, type JsonObject } from '../kit/json.ts';
 import type { Runtime } from '../kit/runtime.ts';
@@ -55,7 +55,7 @@ export interface InvocationsDeps {
   readonly driving: Driving;
   readonly sessions: Sessions;
   readonly files: InvocationFiles;
-  readonly lives: Pick<LiveSessions, 'get'>;
+  readonly liveSessions: Pick<LiveSessions, 'get'>;
   readonly applications: Pick<Applications, 'require'>;
   readonly operations: Pick<ReturnType<typeof openConfiguredOperations>, 'catalogue' | 'http'>;
   readonly credentials: Pick<ReturnType<typeof openStoredCredentials>, 'calls' | 'typed'>;
@@ -65,7 +65,7 @@ export interface InvocationsDeps {
 }
 
 export function openInvocations(runtime: Runtime, foundation: Foundation, deps: InvocationsDeps) {
-  const { driving, sessions, files, lives, applications, operations, credentials, handoffs, memory } = deps;
+  const { driving, sessions, files, liveSessions, applications, operations, credentials, handoffs, memory } = deps;
   const { catalogue, http } = operations;
   const { clock, host } = runtime;
   const { config, store, secret, signingKeys, vault, workers } = foundation;
@@ -82,7 +82,7 @@ export function openInvocations(runtime: Runtime, foundation: Foundation, deps: 
       return row !== undefined && isExclusive(row);
     },
     requestOf: (body: CreateSession) => normaliseCreate(body, { mount: 'native', ...offered }),
-    toMarkdown: (page, of) => workers.run(TO_MARKDOWN, page, { of }),
+    toMarkdown: (page, jobOwner) => workers.run(TO_MARKDOWN, page, { of: jobOwner }),
   });
   const validate = validateIn(workers);
   const browser = new BrowserOperations({ managed, validate, typed: credentials.typed, clock });
@@ -95,7 +95,7 @@ export function openInvocations(runtime: Runtime, foundation: Foundation, deps: 
     receiptOf: (action, application) => actionReceipt({ rows: store.actions, secret }, application, action),
     endUserOf: row => endUserReceipt({ rows: store.consumers, secret }, row),
     rates,
-    bytesOf: session => bytesOf(lives.get(session)),
+    bytesOf: session => bytesOf(liveSessions.get(session)),
   });
   const cursors = new Cursors(secret, clock);
   const service = new Invocations({
@@ -109,7 +109,7 @@ export function openInvocations(runtime: Runtime, foundation: Foundation, deps: 
   const forget = async () => ({
     outputs: await files.forgetOld(clock.now(), FORGET_BATCH),
     inputs: await rows.forgetInputs(clock.now(), FORGET_BATCH),
-    forgotten: await rows.forget(plus(clock.now(), -INVOCATION_DAYS * DAY_MS), FORGET_BATCH),
+    forgotten: await rows.forget(addMs(clock.now(), -INVOCATION_DAYS * DAY_MS), FORGET_BATCH),
   });
   return {
     service,
@@ -126,18 +126,19 @@ export function openInvocations(runtime: Runtime, foundation: Foundation, deps: 
 const openTyping = (
   { log }: Runtime,
   { workers }: Pick<Foundation, 'workers'>,
-  { credentials, lives, typedPage }: InvocationsDeps,
+  { credentials, liveSessions, typedPage }: InvocationsDeps,
 ): PageTyping =>
   new PageTyping({
     ...{ credentials: credentials.typed, uses: credentials.calls, pageOf: typedPage, log },
-    secretsOf: session => lives.get(session)?.secrets,
+    secretsOf: session => liveSessions.get(session)?.secrets,
     failure: (why, message, details = {}) => new DriveFailed(why, message, details),
-    clean: (stepped, secrets, of) => workers.run(CLEAN_STEPS, { stepsOutcome: stepped, secrets }, { of }),
+    clean: (outcome, secrets, jobOwner) =>
+      workers.run(CLEAN_STEPS, { stepsOutcome: outcome, secrets }, { of: jobOwner }),
   });
 
-function bytesOf(live: LiveSession | undefined): number | undefined {
-  if (!live) return undefined;
-  const { bytesUp, bytesDown } = live.egress.counters();
+function bytesOf(liveSession: LiveSession | undefined): number | undefined {
+  if (!liveSession) return undefined;
+  const { bytesUp, bytesDown } = liveSession.egress.counters();
   return bytesUp + bytesDown;
 }
 

@@ -5,25 +5,25 @@ import { LiveLinks } from '../domain/live/links.ts';
 import { LiveView, type LiveViewParts } from '../domain/live/live-view.ts';
 import type { WatchPage } from '../domain/live/viewing.ts';
 import type { LiveSessions } from '../domain/sessions/live.ts';
-import type { Pictures } from '../engines/recorder/pictures.ts';
+import type { LiveFrames } from '../engines/recorder/live-frames.ts';
 import { LiveEntry } from '../entry/live/live-entry.ts';
 import type { Runtime } from '../kit/runtime.ts';
 import type { Foundation } from './foundation.ts';
 
 export interface LiveDeps {
-  readonly lives: LiveSessions;
+  readonly liveSessions: LiveSessions;
   readonly keyUses: KeyUses;
-  readonly pictures: Pictures;
+  readonly liveFrames: LiveFrames;
   readonly linkTo: LiveViewParts['linkTo'];
   readonly waiting: WaitingBytes;
 }
 
 export function openLive({ clock, log }: Runtime, { config, store, secret, audit }: Foundation, deps: LiveDeps) {
-  const { lives, keyUses, pictures, linkTo, waiting } = deps;
+  const { liveSessions, keyUses, liveFrames, linkTo, waiting } = deps;
   const { controls, handoffs, sessions, events } = store;
   const links = new LiveLinks(secret, clock);
   const { publicUrl } = config;
-  const watchPage: WatchPage = (...wanted) => pictures.watch(...wanted);
+  const watchPage: WatchPage = (...args) => liveFrames.watch(...args);
   const view = new LiveView({
     ...{
       rows: controls,
@@ -31,13 +31,13 @@ export function openLive({ clock, log }: Runtime, { config, store, secret, audit
       leases: { store, events, audit, clock, log },
       sessions,
       events,
-      lives,
+      liveSessions,
       links,
       keyUses,
       publicUrl,
       watchPage,
       linkTo,
-      coverPictures: (session, on) => pictures.cover(session, on),
+      coverFrames: (session, on) => liveFrames.cover(session, on),
       clock,
       log,
     },

@@ -24,10 +24,10 @@ export function openMcp(foundation: Foundation, deps: McpDeps) {
   const { publicUrl } = foundation.config;
   const rows = foundation.store.handoffs;
   const offered = offeredBy(foundation);
-  const { requests, following, service } = handoffs;
+  const { requests, following: handoffFollower, service } = handoffs;
   const tools = new BrowserTools({
     ...{ sessions, live, uploads, ...driving },
-    handOvers: new HandOvers({ requests, following, handoffs: service, rows, publicUrl }),
+    handOvers: new HandOvers({ requests, following: handoffFollower, handoffs: service, rows, publicUrl }),
     requestOf: ({ contextId, persist = false, timeout, width, height }, metadata) =>
       normaliseCreate(
         {

@@ -3,7 +3,7 @@
 import { Network, type NetworkEngine, type NetworkParts } from '../domain/network/network.ts';
 import type { StoredProxy } from '../domain/network/pools.ts';
 import { type AdHosts, readAdHosts } from '../engines/egress/ad-hosts.ts';
-import { ProxyFailed, Refused } from '../engines/egress/failure.ts';
+import { ProxyFailed, RefusedError } from '../engines/egress/failure.ts';
 import { hostMatcher } from '../engines/egress/host-rules.ts';
 import { EGRESS_LIMITS } from '../engines/egress/limits.ts';
 import { closedPolicy, type EgressPolicy, egressPolicy } from '../engines/egress/policy.ts';
@@ -55,36 +55,37 @@ async function openNetworkEngine({ clock, log }: Runtime, { config, slots }: Fou
     blocksAds: ads !== undefined,
     jailed: slots.form !== 'process',
     patternError,
-    probe: (by, signal) => probe(by, policy, createResolver({ hosts: config.egressHosts, clock }), signal),
+    probe: (storedProxy, signal) =>
+      probe(storedProxy, policy, createResolver({ hosts: config.egressHosts, clock }), signal),
   };
 }
 
 async function probe(
-  by: StoredProxy,
+  storedProxy: StoredProxy,
   policy: EgressPolicy,
   resolve: ReturnType<typeof createResolver>,
   signal: AbortSignal,
 ): ReturnType<NetworkEngine['probe']> {
-  const upstream = upstreamOf(by);
+  const upstream = upstreamOf(storedProxy);
   if (upstream === 'direct') return undefined;
   const check = (...[address, port]: Parameters<EgressPolicy['checkAddress']>) => {
     const verdict = policy.checkAddress(address, port);
-    if (!verdict.allowed) throw new Refused(verdict.rule);
+    if (!verdict.allowed) throw new RefusedError(verdict.rule);
   };
   try {
     await probeUpstream(upstream, { resolve, check, limits: EGRESS_LIMITS }, signal);
     return undefined;
   } catch (error) {
     if (error instanceof ProxyFailed) return { trouble: error.trouble, words: error.message };
-    if (!(error instanceof Refused)) throw error;
+    if (!(error instanceof RefusedError)) throw error;
     const words = `sessions may not reach its address (${error.rule}). The operator can allow it with BERTH_EGRESS_ALLOW.`;
     return { trouble: 'address_refused', words };
   }
 }
 
-function upstreamOf(by: StoredProxy | 'direct'): Upstream | 'direct' {
-  if (by === 'direct') return by;
-  const { username, password, ...rest } = by;
+function upstreamOf(storedProxy: StoredProxy | 'direct'): Upstream | 'direct' {
+  if (storedProxy === 'direct') return storedProxy;
+  const { username, password, ...rest } = storedProxy;
   if (username === undefined && password === undefined) return rest;
   return { ...rest, credentials: { username: username ?? '', password: new Secret(password ?? '') } };
 }

@@ -1,8 +1,11 @@
 // The choices that a create request offers: the configured regions, and the engines that passed the probe.
-import type { Offered } from '../entry/http/normalise-create.ts';
+import type { OfferedChoices } from '../entry/http/normalise-create.ts';
 import type { Foundation } from './foundation.ts';
 
-export const offeredBy = ({ config: { regions, engine }, slots }: Pick<Foundation, 'config' | 'slots'>): Offered => ({
+export const offeredBy = ({
+  config: { regions, engine },
+  slots,
+}: Pick<Foundation, 'config' | 'slots'>): OfferedChoices => ({
   regions,
   engines: [engine, ...[...slots.engines.keys()].filter(other => other !== engine)],
 });

@@ -19,9 +19,9 @@ export interface ShownCertificate {
 export class PeerTls {
   readonly #config: Config['peerTls'];
   readonly #log: Log;
-  #shown: ShownCertificate | undefined;
+  #currentCertificate: ShownCertificate | undefined;
   #authorities: string | undefined;
-  #onRenewed: (shown: ShownCertificate) => void = () => {};
+  #onRenewed: (current: ShownCertificate) => void = () => {};
   readonly tasks: readonly Task[];
 
   /** Throws BadConfig for a file that cannot be used. */
@@ -35,7 +35,7 @@ export class PeerTls {
 
   /** Undefined if this host does not accept TLS connections itself. */
   get shown(): ShownCertificate | undefined {
-    return this.#shown;
+    return this.#currentCertificate;
   }
 
   /** Undefined if the authorities are those that Node trusts by default. */
@@ -43,20 +43,24 @@ export class PeerTls {
     return this.#authorities;
   }
 
-  onRenewed(listener: (shown: ShownCertificate) => void): void {
+  onRenewed(listener: (current: ShownCertificate) => void): void {
     this.#onRenewed = listener;
   }
 
   #renew(): { renewed: number } {
-    const before = this.#shown;
+    const before = this.#currentCertificate;
     try {
       this.#read();
     } catch (error) {
       this.#log.warn('fleet.certificate_unusable', { reason: reason(error) });
       return { renewed: 0 };
     }
-    if (!this.#shown || (before?.cert === this.#shown.cert && before.key === this.#shown.key)) return { renewed: 0 };
-    this.#onRenewed(this.#shown);
+    if (
+      !this.#currentCertificate ||
+      (before?.cert === this.#currentCertificate.cert && before.key === this.#currentCertificate.key)
+    )
+      return { renewed: 0 };
+    this.#onRenewed(this.#currentCertificate);
     return { renewed: 1 };
   }
 
@@ -74,7 +78,7 @@ export class PeerTls {
         : undefined;
     if (shown) assertUsable(() => createSecureContext(shown), 'BERTH_TLS_PEER_CERT', certFile, EXPECTED_CERTIFICATE);
     this.#authorities = authorities;
-    this.#shown = shown;
+    this.#currentCertificate = shown;
   }
 }
 
@@ -88,9 +92,9 @@ function readAll(pem: string): void {
   for (const one of found) new X509Certificate(one);
 }
 
-function assertUsable(use: () => unknown, name: string, file = '', expected: string): void {
+function assertUsable(tryUse: () => unknown, name: string, file = '', expected: string): void {
   try {
-    use();
+    tryUse();
   } catch {
     throw badValue(name, file, expected);
   }

@@ -1,5 +1,5 @@
 // Messages between the processes of one machine and their supervisor.
-import { guarded } from '../kit/guard.ts';
+import { guardListener } from '../kit/guard.ts';
 import { parseAddresses, type ServerAddresses } from '../server-record.ts';
 
 /** Tells the supervisor that this process is serving. Does nothing in a server without a supervisor. */
@@ -18,13 +18,13 @@ export const restartMessage = (number: number, endedAt: Date) => ({
 
 /** Calls `act` when the supervisor says that a process is being restarted. */
 export function onRestarts(
-  act: (number: number, endedAt: Date) => void,
-  failed: (error: unknown) => void,
+  onRestart: (number: number, endedAt: Date) => void,
+  onFailure: (error: unknown) => void,
 ): { close(): void } {
-  const heard = guarded(failed, (message: unknown) => {
+  const heard = guardListener(onFailure, (message: unknown) => {
     const { berthRestarts: number, endedAtMs }: { readonly berthRestarts?: unknown; readonly endedAtMs?: unknown } =
       Object(message);
-    if (typeof number === 'number' && typeof endedAtMs === 'number') act(number, new Date(endedAtMs));
+    if (typeof number === 'number' && typeof endedAtMs === 'number') onRestart(number, new Date(endedAtMs));
   });
   process.on('message', heard);
   return { close: () => void process.off('message', heard) };

@@ -37,7 +37,7 @@ const Pools = Type.Object(
 );
 
 export function readProxyPools(file: string): readonly ProxyPool[] {
-  const bad = (place: string, expected: string): BadConfig =>
+  const invalidPool = (place: string, expected: string): BadConfig =>
     badValue('BERTH_PROXY_POOLS', file, `${expected} (at ${place === '' ? 'the top' : place})`);
   let parsed: unknown;
   try {
@@ -47,21 +47,22 @@ export function readProxyPools(file: string): readonly ProxyPool[] {
   }
   if (!Value.Check(Pools, parsed)) {
     const [first] = Value.Errors(Pools, parsed);
-    throw bad(
+    throw invalidPool(
       first?.instancePath ?? '',
       `{"pools": [{"name", "country", "proxies": [{"server"}]}]}; it ${first?.message}`,
     );
   }
   return parsed.pools.map(({ proxies, ...pool }, index) => {
     const place = `/pools/${index}`;
-    if (pool.timeZone !== undefined && !isTimeZone(pool.timeZone)) throw bad(`${place}/timeZone`, 'an IANA time zone');
+    if (pool.timeZone !== undefined && !isTimeZone(pool.timeZone))
+      throw invalidPool(`${place}/timeZone`, 'an IANA time zone');
     const members = proxies.map(({ server, ...user }, number): StoredProxy => {
       const read = parseProxyAddress(server);
-      if (typeof read === 'string') throw bad(`${place}/proxies/${number}/server`, `an address: it ${read}`);
+      if (typeof read === 'string') throw invalidPool(`${place}/proxies/${number}/server`, `an address: it ${read}`);
       return { name: pool.name, ...read, ...user, trusted: true };
     });
     const [first, ...others] = members;
-    if (!first) throw bad(place, 'at least one proxy');
+    if (!first) throw invalidPool(place, 'at least one proxy');
     return { ...pool, proxies: [first, ...others] };
   });
 }

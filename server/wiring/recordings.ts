@@ -17,9 +17,9 @@ import {
   recordingSegmentKey,
 } from '../engines/artifacts/keys.ts';
 import { ENCODER_BOUNDS } from '../engines/recorder/ffmpeg.ts';
+import { LiveFrames } from '../engines/recorder/live-frames.ts';
 import { mp4Head } from '../engines/recorder/mp4.ts';
 import { SEGMENT_MS } from '../engines/recorder/page-journal.ts';
-import { Pictures } from '../engines/recorder/pictures.ts';
 import { Recorder } from '../engines/recorder/recorder.ts';
 import type { Store } from '../engines/store/store.ts';
 import { reason } from '../kit/fault.ts';
@@ -27,7 +27,7 @@ import type { SessionId } from '../kit/ids.ts';
 import { processorShare } from '../kit/processor-share.ts';
 import type { Runtime } from '../kit/runtime.ts';
 import { REST_MS } from '../kit/task.ts';
-import { within } from '../kit/wait.ts';
+import { withTimeout } from '../kit/wait.ts';
 import type { Foundation } from './foundation.ts';
 
 const ASSEMBLE = 'assemble';
@@ -51,7 +51,7 @@ export async function openRecordings(runtime: Runtime, foundation: Foundation, p
   const addresses = new Addresses({ artifacts, keys, links });
   const storage = new RecordingStorage({ rows, retention, artifacts, keys, clock });
   const recorder = await openRecorder(runtime, foundation, storage);
-  const pictures = new Pictures(recorder, clock, foundation.workers);
+  const liveFrames = new LiveFrames(recorder, clock, foundation.workers);
   const { ffmpeg } = recorder;
   const assembler = new Assembler({ rows, artifacts, keys, storage, ffmpeg, mp4Head, host, clock, log });
   return {
@@ -59,7 +59,7 @@ export async function openRecordings(runtime: Runtime, foundation: Foundation, p
       ...{ rows, sessions, artifacts, pictureKey, addresses, host, clock, tallies },
       markWatched: session => recorder.markWatched(session),
       settled: session => recorder.settled(session),
-      newestPicture: session => pictures.newestOf(session),
+      newestPicture: session => liveFrames.newestOf(session),
       prompt: () => foundation.prompt(ASSEMBLE),
       segmentMs: SEGMENT_MS,
       keptMs: config.kept.filesMs,
@@ -72,13 +72,13 @@ export async function openRecordings(runtime: Runtime, foundation: Foundation, p
      * folder.
      */
     storeAll: () =>
-      within(STORED_MS, 'the recordings to be stored', () => recorder.whenAllSettled()).catch(error =>
+      withTimeout(STORED_MS, 'the recordings to be stored', () => recorder.whenAllSettled()).catch(error =>
         log.warn('recording.not_stored_at_drain', { reason: reason(error) }),
       ),
     recover: async () => {
       for (const session of await recorder.leftovers()) await recorder.finish(session as SessionId);
     },
-    pictures,
+    liveFrames,
     addresses,
     typedPage: (session: SessionId) => recorder.sessionOf(session),
   };

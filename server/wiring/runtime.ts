@@ -11,7 +11,7 @@ import type { Scope } from '../kit/scope.ts';
 import { noTracer, Tracer } from '../kit/trace.ts';
 import { version } from '../version.ts';
 
-export interface Opened extends Pick<Installation, 'secret'> {
+export interface OpenedInstallation extends Pick<Installation, 'secret'> {
   readonly runtime: Runtime;
 }
 
@@ -20,12 +20,12 @@ export function commandRuntime(
   config: Pick<Config, 'dataDir' | 'sharedDir' | 'secret'>,
   clock: Clock,
   log: Log,
-): Opened {
+): OpenedInstallation {
   const { host, secret } = readInstallation(config, clock);
   return { runtime: { clock, log, host, trace: noTracer }, secret };
 }
 
-export async function serverRuntime(config: Config, clock: Clock, log: Log, scope: Scope): Promise<Opened> {
+export async function serverRuntime(config: Config, clock: Clock, log: Log, scope: Scope): Promise<OpenedInstallation> {
   const { runtime, secret } = commandRuntime(config, clock, log);
   return { runtime: { ...runtime, trace: await openTracer(config, runtime, scope) }, secret };
 }

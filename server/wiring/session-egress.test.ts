@@ -5,7 +5,7 @@ import { createServer, request } from 'node:http';
 import { type AddressInfo, createServer as createNetServer, type Server } from 'node:net';
 import { type TestContext, test } from 'node:test';
 import { readConfig } from '../config.ts';
-import { Departures } from '../engines/egress/departures.ts';
+import { OutboundEndpoints } from '../engines/egress/departures.ts';
 import { egressPolicy } from '../engines/egress/policy.ts';
 import { thisMachine } from '../engines/egress/this-machine.ts';
 import type { Box } from '../engines/slots/slots.ts';
@@ -24,10 +24,10 @@ async function listen(t: TestContext, server: Server): Promise<number> {
 async function statusOf(proxyPort: number, method: string, path: string): Promise<number | undefined> {
   const asked = request({ host: '127.0.0.1', port: proxyPort, method, path, agent: false });
   asked.end();
-  const [answer, socket] = await Promise.race([once(asked, 'response'), once(asked, 'connect')]);
-  answer.resume();
+  const [reply, socket] = await Promise.race([once(asked, 'response'), once(asked, 'connect')]);
+  reply.resume();
   socket?.destroy();
-  return answer.statusCode;
+  return reply.statusCode;
 }
 
 test('a warm browser cannot reach any address, even an address that the operator allows, until its session opens the network', async t => {
@@ -41,7 +41,7 @@ test('a warm browser cannot reach any address, even an address that the operator
   const proxyPort = await listen(t, box);
   const config = readConfig({ BERTH_EGRESS_ALLOW: `127.0.0.1/32:${port}` });
   const runtime = { clock: systemClock, log: silentLog };
-  const { openEgress } = openSessionEgress(runtime, config, new Departures(), { serve: () => {} });
+  const { openEgress } = openSessionEgress(runtime, config, new OutboundEndpoints(), { serve: () => {} });
   const egress = openEgress({ egress: box, session: 'warm' } as Box);
   t.after(() => egress.close());
   const asked = [

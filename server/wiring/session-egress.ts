@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { Config } from '../config.ts';
 import type { BrowserHost } from '../domain/sessions/browser-host.ts';
-import type { Departures } from '../engines/egress/departures.ts';
+import type { OutboundEndpoints } from '../engines/egress/departures.ts';
 import { openEgress } from '../engines/egress/egress.ts';
 import { closedPolicy } from '../engines/egress/policy.ts';
 import { createResolver } from '../engines/egress/resolve.ts';
@@ -18,7 +18,7 @@ const PORTS: Readonly<Record<string, number>> = { 'http:': 80, 'https:': 443 };
 export function openSessionEgress(
   { clock, log }: Pick<Runtime, 'clock' | 'log'>,
   config: Config,
-  departures: Departures,
+  outboundEndpoints: OutboundEndpoints,
   cdp: Pick<CdpEntry, 'serve'>,
 ): Pick<BrowserHost, 'openEgress'> {
   const ownRoute = ownRouteTo(cdp, config);
@@ -30,7 +30,7 @@ export function openSessionEgress(
       resolve: createResolver({ hosts: config.egressHosts, clock }),
       log: log.with({ box: box.session }),
       clock,
-      departures,
+      departures: outboundEndpoints,
       ...ownRoute(() => owner),
     });
     return {

@@ -19,7 +19,7 @@ import { RecentClaims } from '../domain/sessions/recent-claims.ts';
 import { SessionService } from '../domain/sessions/sessions.ts';
 import { defaultLaunch } from '../domain/sessions/settings.ts';
 import { Signing } from '../domain/sessions/signing.ts';
-import { Starting } from '../domain/sessions/starting.ts';
+import { StartingSessions } from '../domain/sessions/starting.ts';
 import { WarmPool } from '../domain/sessions/warm-pool.ts';
 import { Watchers } from '../domain/sessions/watchers.ts';
 import type { CdpEntry } from '../entry/cdp/upgrade.ts';
@@ -51,13 +51,13 @@ export interface SessionsDeps {
   readonly identity: Identity;
   readonly admission: Admission;
   readonly families: Families;
-  readonly lives: LiveSessions;
+  readonly liveSessions: LiveSessions;
   readonly metrics: Metrics;
 }
 
 /** The parts that all sessions share. */
 interface SharedParts extends SessionsDeps {
-  readonly starting: Starting;
+  readonly starting: StartingSessions;
   readonly signing: Signing;
   readonly watchers: Watchers;
   readonly endings: Endings;
@@ -82,14 +82,19 @@ export interface OpenedSessions extends Family, Closeable {
 export function openSessions(runtime: Runtime, foundation: Foundation, deps: SessionsDeps): OpenedSessions {
   const { clock, log, host } = runtime;
   const { config, store, prompt } = foundation;
-  const { lives, identity, metrics, admission, families } = deps;
+  const { liveSessions, identity, metrics, admission, families } = deps;
   const rows = store.sessions;
   const claims = new RecentClaims(clock);
   const shared = openShared(runtime, foundation, deps, claims);
   const { starting, endings, signing, connect } = shared;
   const { waiting } = admission;
   const isStarting = (id: SessionId): boolean => starting.ids.includes(id);
-  const forwarding = openForwarding(runtime, foundation, { lives, isStarting, admission, refused: metrics.refused });
+  const forwarding = openForwarding(runtime, foundation, {
+    liveSessions,
+    isStarting,
+    admission,
+    refused: metrics.refused,
+  });
   const cdp = openCdp(runtime, foundation, { connect, endings, identity, waiting, ...families, forwarding });
   const browserHost = openBrowserHost(runtime, foundation, cdp);
   const pool = new WarmPool({
@@ -105,10 +110,15 @@ export function openSessions(runtime: Runtime, foundation: Foundation, deps: Ses
   return {
     ...{ service, connect, endings, signing, cdp, browserHost, pool, forwarding },
     tasks: [
-      ...watchLeases(runtime, foundation, { endings, lives, starting, warm: () => pool.size }),
+      ...watchLeases(runtime, foundation, { endings, liveSessions, starting, warm: () => pool.size }),
       {
-        ...{ name: EXPIRE, everyMs: EXPIRE_MS, restMs: REST_MS, isAtRest: () => lives.isEmpty && !endings.hasOwedEnds },
-        run: () => expireSessions({ rows, lives, endings, host, clock }),
+        ...{
+          name: EXPIRE,
+          everyMs: EXPIRE_MS,
+          restMs: REST_MS,
+          isAtRest: () => liveSessions.isEmpty && !endings.hasOwedEnds,
+        },
+        run: () => expireSessions({ rows, liveSessions, endings, host, clock }),
       },
       { name: WARM, everyMs: WARM_MS, run: () => pool.tend() },
     ],
@@ -125,10 +135,10 @@ function openShared(
   claims: RecentClaims,
 ): SharedParts {
   const { log } = runtime;
-  const { lives, identity, metrics, admission, families } = deps;
+  const { liveSessions, identity, metrics, admission, families } = deps;
   const { sessions: rows, events } = store;
   const { keyUses, callers } = identity;
-  const starting = new Starting(() => prompt(WARM, claims.areContinuous ? 0 : REFILL_AFTER_MS));
+  const starting = new StartingSessions(() => prompt(WARM, claims.areContinuous ? 0 : REFILL_AFTER_MS));
   const signing = new Signing(secret, config.hostUrl ?? config.publicUrl);
   const all: readonly Family[] = Object.values(families);
   const watchers = new Watchers(
@@ -136,7 +146,7 @@ function openShared(
     log,
   );
   const endings = new Endings({
-    ...{ ...runtime, rows, watchers, lives, starting, dueTimes: dueTimesOf(config) },
+    ...{ ...runtime, rows, watchers, liveSessions, starting, dueTimes: dueTimesOf(config) },
     isElsewhere: row => row.hostId !== runtime.host && fleet.isLiving(row.hostId),
     onEnd: row => {
       metrics.ended(row);
@@ -144,22 +154,34 @@ function openShared(
       admission.line.moved();
     },
   });
-  const connect = new Connect({ ...runtime, rows, events, lives, starting, signing, keyUses, callers });
+  const connect = new Connect({ ...runtime, rows, events, liveSessions, starting, signing, keyUses, callers });
   return { ...deps, starting, signing, watchers, endings, connect };
 }
 
 function openService(
   runtime: Runtime,
   { config, store, fleet }: Foundation,
-  shared: SharedParts,
+  sharedParts: SharedParts,
   bringUp: BringUp,
   deliveries: Deliveries,
 ): SessionService {
   const rows = store.sessions;
-  const { lives, starting, endings, signing, watchers, metrics } = shared;
-  const { limits, queue, line } = shared.admission;
+  const { liveSessions, starting, endings, signing, watchers, metrics } = sharedParts;
+  const { limits, queue, line } = sharedParts.admission;
   const creates = new Creates({
-    ...{ ...runtime, rows, limits, queue, lives, starting, bringUp, endings, deliveries, signing, watchers },
+    ...{
+      ...runtime,
+      rows,
+      limits,
+      queue,
+      liveSessions,
+      starting,
+      bringUp,
+      endings,
+      deliveries,
+      signing,
+      watchers,
+    },
     hasRoomElsewhere: () => fleet.hasRoomElsewhere,
     isInFleet: () => !fleet.isAlone,
     onLeftLine: () => line.moved(),
@@ -168,7 +190,16 @@ function openService(
     started: metrics.started,
     refused: metrics.refused,
   });
-  return new SessionService({ rows, lives, creates, endings, limits, signing, watchers, clock: runtime.clock });
+  return new SessionService({
+    rows,
+    liveSessions,
+    creates,
+    endings,
+    limits,
+    signing,
+    watchers,
+    clock: runtime.clock,
+  });
 }
 
 async function adopt(

@@ -50,7 +50,7 @@ const asBuffer = ({ buffer, byteOffset, byteLength }: Uint8Array): Buffer =>
 
 class TextFile {
   readonly #descriptor: number;
-  #waiting: string[] = [];
+  #waitingLines: string[] = [];
   #chars = 0;
   #bytes = 0;
 
@@ -59,7 +59,7 @@ class TextFile {
   }
 
   put(text: string): void {
-    this.#waiting.push(text);
+    this.#waitingLines.push(text);
     this.#chars += text.length;
     if (this.#chars > PIECE_CHARS) this.#write();
   }
@@ -71,8 +71,8 @@ class TextFile {
   }
 
   #write(): void {
-    let left = Buffer.from(this.#waiting.join(''));
-    this.#waiting = [];
+    let left = Buffer.from(this.#waitingLines.join(''));
+    this.#waitingLines = [];
     this.#chars = 0;
     while (left.length > 0) {
       const written = writeSync(this.#descriptor, left, 0, left.length, this.#bytes);

@@ -4,7 +4,7 @@
 import cluster from 'node:cluster';
 import type { Config } from '../config.ts';
 import { lockDataFolder } from '../engines/store/data-folder.ts';
-import type { SocketAddress } from '../engines/store/embedded/answers.ts';
+import type { SocketAddress } from '../engines/store/embedded/is-responding.ts';
 import { openTarget } from '../engines/store/open-store.ts';
 import { readInstallation } from '../installation.ts';
 import type { Clock } from '../kit/clock.ts';
@@ -12,7 +12,7 @@ import type { Log } from '../kit/log.ts';
 import { Scope } from '../kit/scope.ts';
 import { removeServerRecord, writeServerRecord } from '../server-record.ts';
 import { makeFolders } from './process-folders.ts';
-import { type StopSignal, Supervised } from './supervised.ts';
+import { type StopSignal, SupervisedProcess } from './supervised.ts';
 
 const FOLDER_WAIT_MS = 10_000;
 
@@ -24,7 +24,7 @@ export interface SuperviseParts {
 }
 
 /** Runs until it is told to stop, or until a process fails to start. Returns the exit code. */
-export async function supervise({ config, clock, log, stopRequested }: SuperviseParts): Promise<number> {
+export async function runProcesses({ config, clock, log, stopRequested }: SuperviseParts): Promise<number> {
   // Each process accepts connections from the common socket itself. A connection that the supervisor handed over in a
   // message would be lost if the process were killed before it read the message.
   cluster.schedulingPolicy = cluster.SCHED_NONE;
@@ -32,12 +32,12 @@ export async function supervise({ config, clock, log, stopRequested }: Supervise
   try {
     const env = await openShared(config, clock, log, scope);
     const of = config.processes;
-    const ended = (number: number): void => {
+    const onRestart = (number: number): void => {
       for (const one of all) one.sendRestart(number, clock.now());
     };
     const numbers = Array.from({ length: of }, (_, at) => at + 1);
-    const all: readonly Supervised[] = numbers.map(
-      number => new Supervised({ numbered: { number, of }, env, clock, log, ended }),
+    const all: readonly SupervisedProcess[] = numbers.map(
+      number => new SupervisedProcess({ numbered: { number, of }, env, clock, log, ended: onRestart }),
     );
     const stop = (signal: StopSignal): void => {
       for (const one of all) one.stop(signal);

@@ -3,7 +3,7 @@ import cluster, { type Worker } from 'node:cluster';
 import { PROCESS_VARIABLE, type ProcessPosition } from '../config.ts';
 import type { Clock } from '../kit/clock.ts';
 import { reason } from '../kit/fault.ts';
-import { guarded } from '../kit/guard.ts';
+import { guardListener } from '../kit/guard.ts';
 import type { Log } from '../kit/log.ts';
 import type { ServerAddresses } from '../server-record.ts';
 import { parseReady, restartMessage } from './process-messages.ts';
@@ -26,10 +26,10 @@ export interface SupervisedParts {
   readonly ended: (number: number) => void;
 }
 
-export class Supervised {
+export class SupervisedProcess {
   readonly #parts: SupervisedParts;
   readonly #ready = Promise.withResolvers<ServerAddresses | undefined>();
-  readonly #ended = Promise.withResolvers<number>();
+  readonly #exitCode = Promise.withResolvers<number>();
   readonly #stopping = new AbortController();
   #worker: Worker | undefined;
   #signal: StopSignal | undefined;
@@ -51,7 +51,7 @@ export class Supervised {
 
   /** Resolves to the exit code when the process has stopped for good. */
   get ended(): Promise<number> {
-    return this.#ended.promise;
+    return this.#exitCode.promise;
   }
 
   stop(signal: StopSignal): void {
@@ -71,18 +71,18 @@ export class Supervised {
       log.warn('processes.message_refused', { ...numbered, reason: reason(error) });
     worker.on(
       'message',
-      guarded(failed, (message: unknown) => this.#heard(message)),
+      guardListener(failed, (message: unknown) => this.#onMessage(message)),
     );
     worker.on('error', error =>
       this.#parts.log.warn('processes.channel_failed', { ...numbered, reason: error.message }),
     );
     worker.once('exit', (code, signal) => {
       this.#worker = undefined;
-      void this.#after({ code: code ?? FAILED, signal, ranMs: clock.monotonicMs() - sinceMs });
+      void this.#restart({ code: code ?? FAILED, signal, ranMs: clock.monotonicMs() - sinceMs });
     });
   }
 
-  #heard(message: unknown): void {
+  #onMessage(message: unknown): void {
     const addresses = parseReady(message);
     if (!addresses) return;
     this.#hasServed = true;
@@ -98,7 +98,7 @@ export class Supervised {
    * Restarts the process after it has ended. A process that never served is not restarted: its settings or its machine
    * do not allow it to run.
    */
-  async #after({ code, signal, ranMs }: { code: number; signal: string | null; ranMs: number }): Promise<void> {
+  async #restart({ code, signal, ranMs }: { code: number; signal: string | null; ranMs: number }): Promise<void> {
     const { numbered, clock, log } = this.#parts;
     if (this.#signal) return this.#end(code);
     if (!this.#hasServed) return this.#end(code || FAILED);
@@ -111,7 +111,7 @@ export class Supervised {
   }
 
   #end(code: number): void {
-    this.#ended.resolve(code);
+    this.#exitCode.resolve(code);
     this.#ready.resolve(undefined);
   }
 }

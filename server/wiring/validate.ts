@@ -6,13 +6,13 @@ import type { Workers } from '../kit/worker-pool.ts';
 export type Validate = (
   value: unknown,
   schemas: readonly object[],
-  of: string,
+  jobOwner: string,
 ) => Promise<readonly (readonly SchemaIssue[])[]>;
 
 export const validateIn =
   (workers: Workers): Validate =>
-  async (value, schemas, of) => {
-    const validated = await workers.run(VALIDATE, { value, schemas }, { of });
+  async (value, schemas, jobOwner) => {
+    const validated = await workers.run(VALIDATE, { value, schemas }, { of: jobOwner });
     if ('unusable' in validated) throw new Error(`a schema cannot be used: ${validated.unusable}`);
     return validated.issues;
   };

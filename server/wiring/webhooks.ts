@@ -7,7 +7,7 @@ import { DeliverySender } from '../domain/webhooks/sending.ts';
 import { Webhooks } from '../domain/webhooks/webhooks.ts';
 import { DeliveryWriter, SEND_TASK, WRITE_TASK } from '../domain/webhooks/writing.ts';
 import { newWebhookKey, webhookSignature } from '../engines/vault/webhook-keys.ts';
-import { plus } from '../kit/clock.ts';
+import { addMs } from '../kit/clock.ts';
 import type { Runtime } from '../kit/runtime.ts';
 import { REST_MS } from '../kit/task.ts';
 import { version } from '../version.ts';
@@ -46,7 +46,7 @@ export async function openWebhooks(
   };
   const listening = await store.listen('session_event', promptWriting, promptWriting);
   const forget = async () => ({
-    removed: await store.webhooks.forget(plus(clock.now(), -DELIVERIES_KEPT_DAYS * DAY_MS), FORGET_BATCH),
+    removed: await store.webhooks.forget(addMs(clock.now(), -DELIVERIES_KEPT_DAYS * DAY_MS), FORGET_BATCH),
   });
   return {
     service,

@@ -16,7 +16,7 @@ import { startServer } from '../harness/server.ts';
 import { openUpstream, sendJson } from '../harness/upstream.ts';
 
 const upstream = await openUpstream();
-upstream.answer('/orders/', (_, response) => sendJson(response, 200, { state: 'cancelled' }));
+upstream.respondTo('/orders/', (_, response) => sendJson(response, 200, { state: 'cancelled' }));
 const server = await startServer({ clock: 'test', env: { ...upstream.settings, BERTH_WARM: '0' } });
 await liftLimits(server);
 const configure = await Owner.of(server);
@@ -128,8 +128,8 @@ test('a refused, expired, cancelled or withdrawn Action is not executed', async 
     assert.equal((await agent.read(action.jobId)).body.status, status);
   };
   const refused = await agent.prepared('orders.cancel', { input: { orderId: 'A-4' } });
-  const answer = await decide(server, admin, refused, { decision: 'refuse', message: 'Ask them\u202e first.' });
-  assert.deepEqual([answer.status, answer.body.decision?.message], [200, 'Ask them first.'], answer.text);
+  const result = await decide(server, admin, refused, { decision: 'refuse', message: 'Ask them\u202e first.' });
+  assert.deepEqual([result.status, result.body.decision?.message], [200, 'Ask them first.'], result.text);
   await over(refused, 'refused');
   const cancelled = await agent.prepared('orders.cancel', { input: { orderId: 'A-4' } });
   assert.equal((await agent.cancel(cancelled.jobId)).body.why, 'caller');

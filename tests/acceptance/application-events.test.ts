@@ -36,9 +36,9 @@ test('records publishing and completed calls as events without a session, in ord
     eventTypes: ['operation.published', 'operation.withdrawn', 'invocation.succeeded', 'invocation.ambiguous'],
   });
   await owner.publish('orders.cancel', cancelOrder(upstream));
-  upstream.answer('/orders/good/', (_, response) => sendJson(response, 200, { state: 'cancelled' }));
-  upstream.answer('/orders/bad/', (_, response) => sendJson(response, 404, {}));
-  upstream.answer('/orders/odd/', (_, response) => sendJson(response, 503, {}));
+  upstream.respondTo('/orders/good/', (_, response) => sendJson(response, 200, { state: 'cancelled' }));
+  upstream.respondTo('/orders/bad/', (_, response) => sendJson(response, 404, {}));
+  upstream.respondTo('/orders/odd/', (_, response) => sendJson(response, 503, {}));
   const session = await server.createSession();
   await server.release(session.id);
   const ended = [];

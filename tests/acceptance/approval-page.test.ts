@@ -12,7 +12,7 @@ import { openUpstream, sendJson } from '../harness/upstream.ts';
 
 await consoleIsBuilt();
 const upstream = await openUpstream();
-upstream.answer('/orders/', (_, response) => sendJson(response, 200, { state: 'cancelled' }));
+upstream.respondTo('/orders/', (_, response) => sendJson(response, 200, { state: 'cancelled' }));
 const server = await startServer({ env: { ...upstream.settings, BERTH_WARM: '0' } });
 await liftLimits(server);
 const configure = await Owner.of(server);
@@ -89,13 +89,13 @@ test('shows markup, links and reordered text from an agent as plain text, and hi
 
 test('the page cannot be framed, sends no requests to other origins, and reveals nothing before the sign-in', async () => {
   const action = await agent.prepared('orders.cancel', { input: { orderId: 'A-3' } });
-  const answer = await fetch(`${ORIGIN}/approve/${action.jobId}`);
-  const policy = answer.headers.get('content-security-policy') ?? '';
+  const reply = await fetch(`${ORIGIN}/approve/${action.jobId}`);
+  const policy = reply.headers.get('content-security-policy') ?? '';
   assert.match(policy, /default-src 'none'/);
   assert.match(policy, /frame-ancestors 'none'/);
   assert.match(policy, /connect-src 'self'(;|$)/);
-  assert.equal(answer.headers.get('x-frame-options'), 'DENY');
-  assert.doesNotMatch(await answer.text(), /A-3|Cancel/);
+  assert.equal(reply.headers.get('x-frame-options'), 'DENY');
+  assert.doesNotMatch(await reply.text(), /A-3|Cancel/);
   await visit(ORIGIN, NARROW, `/approve/${action.jobId}`, async (page, watched) => {
     await page.getByRole('heading', { name: 'Sign in to decide' }).waitFor();
     await watched.assertSound();

@@ -72,8 +72,8 @@ async function take(how: string, to: string): Promise<void> {
   const options = { expression: act, awaitPromise: true, userGesture: true, returnByValue: true };
   const acted = async (): Promise<unknown> => {
     const asked = client.ask('Runtime.evaluate', options, page);
-    const answered = how === 'form' ? soon('the page to act', asked, ACT_MS).catch(() => undefined) : asked;
-    return Object((await answered)?.result?.result).value;
+    const evaluating = how === 'form' ? soon('the page to act', asked, ACT_MS).catch(() => undefined) : asked;
+    return Object((await evaluating)?.result?.result).value;
   };
   if (CLICKED.has(how)) await eventually('the page to be clicked on', acted, done => done === true);
   else await acted();

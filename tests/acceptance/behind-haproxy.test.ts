@@ -20,9 +20,9 @@ await startHaproxy({ port, ...certificate, servers: [gone, new URL(server.url).h
 
 const asAgent = { authorization: `Bearer ${server.key}`, 'content-type': 'application/json' };
 const post = async <Body>(path: string, body: object): Promise<Body> => {
-  const answer = await fetch(url + path, { method: 'POST', headers: asAgent, body: JSON.stringify(body) });
-  assert.ok(answer.ok, `${path}: ${answer.status}`);
-  return (await answer.json()) as Body;
+  const response = await fetch(url + path, { method: 'POST', headers: asAgent, body: JSON.stringify(body) });
+  assert.ok(response.ok, `${path}: ${response.status}`);
+  return (await response.json()) as Body;
 };
 
 test('a session can be created, driven and released through the proxy while one backend server does not respond', async () => {

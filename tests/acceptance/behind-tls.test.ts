@@ -27,9 +27,9 @@ await startNginx(port, certificate, { '127.0.0.1:8080': new URL(server.url).host
 const asAgent = { authorization: `Bearer ${server.key}`, 'content-type': 'application/json' };
 const ask = async <Body>(method: string, path: string, body?: object): Promise<Body> => {
   const text = body === undefined ? {} : { body: JSON.stringify(body) };
-  const answer = await fetch(url + path, { method, headers: asAgent, ...text });
-  assert.ok(answer.ok, `${path}: ${answer.status}`);
-  return (await answer.json()) as Body;
+  const response = await fetch(url + path, { method, headers: asAgent, ...text });
+  assert.ok(response.ok, `${path}: ${response.status}`);
+  return (await response.json()) as Body;
 };
 
 test('a session can be created, driven, watched and released through the proxy', async () => {

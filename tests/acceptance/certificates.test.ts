@@ -31,9 +31,9 @@ const server = await startServer({
 });
 
 async function uploaded(pem: string, key = server.key): Promise<Certificate> {
-  const answer = await server.api<Certificate>('POST', CERTIFICATES, { ...(await upload('ca.pem', pem)), key });
-  assert.equal(answer.status, 200, answer.text);
-  return answer.body;
+  const response = await server.api<Certificate>('POST', CERTIFICATES, { ...(await upload('ca.pem', pem)), key });
+  assert.equal(response.status, 200, response.text);
+  return response.body;
 }
 
 const trusting = (...ids: readonly string[]) => ({ proxySettings: { caCertificates: ids }, keepAlive: true });
@@ -82,11 +82,11 @@ test('describes uploaded certificates without returning them', async () => {
 });
 
 test('accepts a certificate in DER format as well as in PEM format', async () => {
-  const answer = await server.api<Certificate>('POST', CERTIFICATES, await upload('ca.der', another.der));
-  assert.equal(answer.status, 200, answer.text);
+  const response = await server.api<Certificate>('POST', CERTIFICATES, await upload('ca.der', another.der));
+  assert.equal(response.status, 200, response.text);
   const inPem = await uploaded(another.pem);
-  assert.deepEqual(answer.body.fingerprints, inPem.fingerprints);
-  for (const { id } of [answer.body, inPem]) await server.api('DELETE', `${CERTIFICATES}/${id}`);
+  assert.deepEqual(response.body.fingerprints, inPem.fingerprints);
+  for (const { id } of [response.body, inPem]) await server.api('DELETE', `${CERTIFICATES}/${id}`);
 });
 
 test('accepts an expired certificate and a certificate that is not an authority, with a warning', async () => {

@@ -75,7 +75,7 @@ test('adds a credential after an API error, and does not keep its value in the p
   }));
 
 test('a developer rotates a credential that an operation uses, and calls send the new value', async () => {
-  upstream.answer('/orders', (_, response) => void response.writeHead(200).end('{}'));
+  upstream.respondTo('/orders', (_, response) => void response.writeHead(200).end('{}'));
   await owner.publish(
     'orders.read',
     cancelOrder(upstream, { effect: 'read', binding: { auth: { credentialId: 'shop-api', as: 'bearer' } } }),

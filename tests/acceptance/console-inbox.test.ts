@@ -35,7 +35,7 @@ import { openUpstream, sendJson } from '../harness/upstream.ts';
 
 await consoleIsBuilt();
 const upstream = await openUpstream();
-upstream.answer('/orders/', (_, response) => sendJson(response, 200, { state: 'cancelled' }));
+upstream.respondTo('/orders/', (_, response) => sendJson(response, 200, { state: 'cancelled' }));
 const pages = await openPages({ '/code': '<!doctype html><title>Code</title><input id="code" aria-label="Code">' });
 const server = await startServer({
   ...{ clock: 'test', pages },
@@ -66,9 +66,9 @@ before(async () => {
 });
 
 async function inboxOf(person: Person, query = ''): Promise<Inbox> {
-  const answer = await person.get<Inbox>(`/v1/account/inbox${query}`);
-  assert.equal(answer.status, 200, answer.text);
-  return answer.body;
+  const result = await person.get<Inbox>(`/v1/account/inbox${query}`);
+  assert.equal(result.status, 200, result.text);
+  return result.body;
 }
 
 /** Number of approvals and hand-offs in the inbox for the first application. */

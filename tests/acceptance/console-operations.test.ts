@@ -19,7 +19,7 @@ const VIEWER = 'vic@example.com';
 
 await consoleIsBuilt();
 const upstream = await openUpstream();
-upstream.answer('/orders', (_, response) => sendJson(response, 200, { state: 'shipped' }));
+upstream.respondTo('/orders', (_, response) => sendJson(response, 200, { state: 'shipped' }));
 const server = await startServer({ env: upstream.settings });
 const person = await Person.owner(server, OWNER);
 await join(server, person, VIEWER, 'viewer');

@@ -30,7 +30,7 @@ const pages = await openPages({
     input{top:40px}button{top:140px}</style><input id="name"><button onclick="opener.document.title = 'Hello ' + document.querySelector('input').value; window.close()">Allow</button>`,
 });
 const upstream = await openUpstream();
-upstream.answer('/orders', (_, response) => sendJson(response, 200, { state: 'shipped' }));
+upstream.respondTo('/orders', (_, response) => sendJson(response, 200, { state: 'shipped' }));
 // Sessions and operations must still be able to reach the pages and the upstream server.
 const allowed = [new URL(pages.url).host, upstream.host].map(host => `127.0.0.1/32:${host.split(':')[1]}`);
 const server = await startServer({ pages, env: { BERTH_SLOTS: '8', BERTH_EGRESS_ALLOW: allowed.join(',') } });

@@ -48,7 +48,7 @@ test('creates a webhook, sends a test event, shows its delivery, and sends it ag
 });
 
 test('the page shows why a delivery failed, and that a webhook is disabled', async () => {
-  receiver.answer('/console', response => void response.writeHead(503).end());
+  receiver.respondTo('/console', response => void response.writeHead(503).end());
   await visit(server.url, PHONE_DARK, webhooks, async (page, watched) => {
     await signInByHand(page, OWNER, PASSWORD);
     await page.getByRole('button', { name: 'Send a test to billing' }).click();

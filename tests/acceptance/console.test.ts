@@ -65,9 +65,9 @@ test('a first visit downloads less than the size limit', async () => {
   const files = [...text.matchAll(/(?:src|href)="(\/console\/assets\/[^"]+)"/g)].map(match => match[1]);
   let bytes = 0;
   for (const file of files) {
-    const answer = await fetch(`${server.url}${file}`, { headers: { 'accept-encoding': 'gzip' } });
-    await answer.arrayBuffer();
-    bytes += Number(answer.headers.get('content-length'));
+    const response = await fetch(`${server.url}${file}`, { headers: { 'accept-encoding': 'gzip' } });
+    await response.arrayBuffer();
+    bytes += Number(response.headers.get('content-length'));
   }
   assert.ok(bytes > 0 && bytes <= BUNDLE_BYTES_MAX, `${bytes} bytes gzipped`);
 });
@@ -433,13 +433,13 @@ test('lists an active key even if there are many inactive keys', () =>
 test('the list stays live after a restart of the service, and shows why the service refused a request', () =>
   signedIn(server, link, DESK, async ({ page }) => {
     // A service that is shutting down also responds with 204 to a request for a new stream.
-    let answered = 0;
+    let requestCount = 0;
     await page.route('**/v1/browsers/events*', route => {
-      answered += 1;
-      return answered > 1 ? route.continue() : route.fulfill({ status: 204 });
+      requestCount += 1;
+      return requestCount > 1 ? route.continue() : route.fulfill({ status: 204 });
     });
     await page.reload();
-    await eventually('the stream to be asked for again', () => answered > 1);
+    await eventually('the stream to be asked for again', () => requestCount > 1);
     await page.getByText('Live', { exact: true }).waitFor();
     const unknown = '01900000-0000-7000-8000-000000000000';
     await page.goto(`${server.url}/console/a/${unknown}/sessions`);

@@ -18,7 +18,7 @@ const SMALL: Look = { width: 360, height: 740, colours: 'light' };
 
 await consoleIsBuilt();
 const upstream = await openUpstream();
-upstream.answer('/orders/', (_, response) => sendJson(response, 200, { state: 'cancelled' }));
+upstream.respondTo('/orders/', (_, response) => sendJson(response, 200, { state: 'cancelled' }));
 const server = await startServer({ env: { ...upstream.settings, BERTH_WARM: '0' } });
 await liftLimits(server);
 const configure = await Owner.of(server);

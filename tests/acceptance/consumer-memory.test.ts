@@ -120,9 +120,9 @@ for (const [what, given] of [
 test('the memory of a consumer is limited to 4 MiB and 1,000 items', async () => {
   const full = await lab.signIn('full@example.com');
   const value = 'x'.repeat(65_000);
-  const answers = await Promise.all(Array.from({ length: 66 }, (_, n) => put(full, `large.${n}`, value)));
+  const responses = await Promise.all(Array.from({ length: 66 }, (_, n) => put(full, `large.${n}`, value)));
   assert.deepEqual(
-    [200, 409].map(wanted => answers.filter(({ status }) => status === wanted).length),
+    [200, 409].map(wanted => responses.filter(({ status }) => status === wanted).length),
     [64, 2],
   );
   await send(full, 'memory.delete', { prefix: '' });
@@ -269,10 +269,10 @@ test('lists sessions with the current session marked, and can end another sessio
 async function exported(who: Kim): Promise<Map<string, string>> {
   const path = `/v1/consumer/applications/${lab.appId}/providers/hosted/profile.export`;
   const headers = { authorization: `Bearer ${who.accessToken}`, 'content-type': 'application/json' };
-  const answer = await fetch(server.url + path, { method: 'POST', headers, body: '{}' });
-  assert.equal(answer.status, 200);
-  assert.equal(answer.headers.get('content-type'), 'application/zip');
-  const zip = await yauzl.fromBufferPromise(Buffer.from(await answer.arrayBuffer()));
+  const reply = await fetch(server.url + path, { method: 'POST', headers, body: '{}' });
+  assert.equal(reply.status, 200);
+  assert.equal(reply.headers.get('content-type'), 'application/zip');
+  const zip = await yauzl.fromBufferPromise(Buffer.from(await reply.arrayBuffer()));
   const files = new Map<string, string>();
   for await (const entry of zip.eachEntry()) {
     const chunks: Buffer[] = [];

@@ -137,7 +137,7 @@ test('operations send a credential in the configured form, and cannot use a form
 test('a call that is running during a rotation uses the old value, and the next call uses the new value', async () => {
   await owner.publish('orders.cancel', bound({ credentialId: 'shop-api', as: 'bearer' }));
   const held: Array<() => void> = [];
-  upstream.answer('/orders/held', (_, response) => void held.push(() => sendJson(response, 200, {})));
+  upstream.respondTo('/orders/held', (_, response) => void held.push(() => sendJson(response, 200, {})));
   const running = call('held');
   await eventually(
     'the call to arrive',

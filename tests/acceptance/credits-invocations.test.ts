@@ -59,12 +59,12 @@ test('a call without credit is refused with 402 and not started, and its idempot
 test('admits only three of six concurrent calls if the credit covers three', async () => {
   await grant(3 * HOLD - (await credits()).available);
   const headers = { prefer: 'respond-async' };
-  const answers = await Promise.all(
+  const responses = await Promise.all(
     Array.from({ length: 6 }, () => invoke(server, key, 'browser.content', slow, { headers })),
   );
-  const statuses = answers.map(({ status }) => status).sort();
+  const statuses = responses.map(({ status }) => status).sort();
   assert.deepEqual(statuses, [202, 202, 202, 402, 402, 402]);
-  for (const { status, body } of answers)
+  for (const { status, body } of responses)
     if (status === 202)
       await server.api<Invocation>('POST', agentPath(server, `invocations/${body.id}/cancel`), { key });
   const { available } = await eventually('nothing to be held', credits, ({ reserved }) => reserved === 0);
@@ -122,8 +122,8 @@ for (const [maxCost, status] of [
   [2 ** 53, 400],
 ] as const)
   test(`a maxCost of ${JSON.stringify(maxCost)} is refused`, async () => {
-    const answer = await invoke(server, key, 'browser.content', input, { more: { maxCost } });
-    assert.deepEqual([answer.status, answer.body.code], [status, 'invalid_request'], answer.text);
+    const result = await invoke(server, key, 'browser.content', input, { more: { maxCost } });
+    assert.deepEqual([result.status, result.body.code], [status, 'invalid_request'], result.text);
   });
 
 test('a call that is refused after admission releases its hold', async () => {

@@ -66,7 +66,7 @@ await owner.publish('orders.read', {
 });
 await owner.publish('orders.gone', cancelOrder(closed, priced));
 for (const path of ['/orders/refused', '/orders/broken'])
-  upstream.answer(path, (_, response) => sendJson(response, path.endsWith('refused') ? 409 : 500, {}));
+  upstream.respondTo(path, (_, response) => sendJson(response, path.endsWith('refused') ? 409 : 500, {}));
 
 const released = () => eventually('nothing to be held', credits, ({ reserved }) => reserved === 0);
 
@@ -115,9 +115,9 @@ test('the daily cost limit of a key counts the holds of running calls and the ac
     ],
   });
   const reads = Array.from({ length: 5 }, () => invoke(server, limited.key, 'orders.read', { orderId: 'A-1' }));
-  const answers = await Promise.all(reads);
-  assert.deepEqual(answers.map(({ status }) => status).sort(), [200, 200, 429, 429, 429]);
-  const refused = answers.find(({ status }) => status === 429) ?? assert.fail();
+  const responses = await Promise.all(reads);
+  assert.deepEqual(responses.map(({ status }) => status).sort(), [200, 200, 429, 429, 429]);
+  const refused = responses.find(({ status }) => status === 429) ?? assert.fail();
   assert.equal(refused.body.code, 'spend_limit');
   const { limit, used, required } = Object(Object(refused.body).details);
   assert.deepEqual([limit, used, required], [3 * PRICE - 1, 2 * PRICE, PRICE]);

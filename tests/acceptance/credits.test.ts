@@ -95,7 +95,10 @@ test('use is captured and the hold is extended each minute, and network traffic 
   const browser = await chromium.connectOverCDP(connectUrl);
   const page = browser.contexts()[0]?.pages()[0];
   await page?.goto(`${pages.a}/plain`);
-  await page?.evaluate(url => fetch(url, { cache: 'no-store' }).then(answer => answer.arrayBuffer()), `${pages.a}/big`);
+  await page?.evaluate(
+    url => fetch(url, { cache: 'no-store' }).then(response => response.arrayBuffer()),
+    `${pages.a}/big`,
+  );
   await browser.close();
   await server.advance(MINUTE_MS + 6_000);
   const held = await eventually('the minute to be captured', credits, ({ reservations }) => {
@@ -220,8 +223,8 @@ test('only members of the application can read its credit, and agent keys cannot
     [`${CREDITS}/usage?from=2026-01-02T00:00:00.000Z&to=2026-01-01T00:00:00.000Z`, token, 400],
     [`${CREDITS}/usage?by=year`, token, 400],
   ] as const) {
-    const answer = await server.api('GET', path, { key });
-    assert.equal(answer.status, status, `${path} ${answer.text}`);
+    const response = await server.api('GET', path, { key });
+    assert.equal(response.status, status, `${path} ${response.text}`);
   }
   const stranger = await otherPerson(server, 'eve@example.com');
   for (const path of [CREDITS, `${CREDITS}/entries`, `${CREDITS}/usage`])

@@ -25,8 +25,8 @@ const laterUsed = async (): Promise<number> => {
   await server.advance(COUNT_MS);
   return used();
 };
-const counted = (least: number): Promise<number> =>
-  eventually('the bytes to be counted', laterUsed, bytes => bytes >= least);
+const counted = (minBytes: number): Promise<number> =>
+  eventually('the bytes to be counted', laterUsed, bytes => bytes >= minBytes);
 
 async function download(session: CreatedSession): Promise<void> {
   const browser = await chromium.connectOverCDP(session.connectUrl);
@@ -34,7 +34,7 @@ async function download(session: CreatedSession): Promise<void> {
   const page = browser.contexts()[0]?.pages()[0];
   await page?.goto(`${pages.a}/plain`);
   await page
-    ?.evaluate(url => fetch(url, { cache: 'no-store' }).then(answer => answer.arrayBuffer()), `${pages.a}/big`)
+    ?.evaluate(url => fetch(url, { cache: 'no-store' }).then(response => response.arrayBuffer()), `${pages.a}/big`)
     .catch(() => {});
 }
 

@@ -184,10 +184,10 @@ test('OAuth errors have the fields of RFC 6749 and the fields of other API error
     [DEVICE_TOKENS, 'invalid_request', { grant_type: DEVICE_GRANT, client_id: 'my-agent' }],
   ];
   for (const [path, error, body] of asked) {
-    const answer = await devices.openly(path, body);
-    assert.deepEqual([answer.status, answer.body.error, answer.body.code], [400, error, error], answer.text);
-    assert.match(answer.body.error_description, /^[\x20-\x21\x23-\x5b\x5d-\x7e]+$/);
-    assert.equal(answer.body.requestId, answer.headers['x-request-id']);
+    const response = await devices.openly(path, body);
+    assert.deepEqual([response.status, response.body.error, response.body.code], [400, error, error], response.text);
+    assert.match(response.body.error_description, /^[\x20-\x21\x23-\x5b\x5d-\x7e]+$/);
+    assert.equal(response.body.requestId, response.headers['x-request-id']);
   }
 });
 

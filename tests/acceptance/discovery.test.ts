@@ -61,8 +61,8 @@ test('list pages contain each operation once, and a cursor from another search o
   assert.deepEqual(seen, ALL);
   const { nextCursor } = (await find('?limit=1')).body;
   const { key: other } = await keyWith(server);
-  for (const answer of [await find(`?q=order&cursor=${nextCursor}`), await find(`?cursor=${nextCursor}`, other)])
-    assert.deepEqual([answer.status, answer.body.code], [400, 'invalid_request']);
+  for (const result of [await find(`?q=order&cursor=${nextCursor}`), await find(`?cursor=${nextCursor}`, other)])
+    assert.deepEqual([result.status, result.body.code], [400, 'invalid_request']);
 });
 
 for (const query of ['?kind=none', '?effect=none', '?q=', '?limit=0', `?q=${'x'.repeat(201)}`])

@@ -24,9 +24,9 @@ for (const [document, blocks] of examples())
 // ---- the site --------------------------------------------------------------------------------------------------------
 
 async function text(path: string): Promise<string> {
-  const answer = await fetch(`${server.url}${path}`);
-  assert.equal(answer.status, 200, path);
-  return answer.text();
+  const response = await fetch(`${server.url}${path}`);
+  assert.equal(response.status, 200, path);
+  return response.text();
 }
 
 const linksOf = (page: string): string[] => [...page.matchAll(/<a [^>]*href="([^"]+)"/g)].map(match => match[1] ?? '');

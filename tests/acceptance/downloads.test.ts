@@ -78,9 +78,9 @@ const server = await startServer({ pages, env: { BERTH_SESSION_DOWNLOADS: '50000
 const PDF = Buffer.concat([Buffer.from('%PDF-1.7\n'), REPORT]);
 
 const list = async (session: string, query = ''): Promise<DownloadPage> => {
-  const answer = await server.api<DownloadPage>('GET', `/v1/browsers/downloads?sessionId=${session}${query}`);
-  assert.equal(answer.status, 200, answer.text);
-  return answer.body;
+  const result = await server.api<DownloadPage>('GET', `/v1/browsers/downloads?sessionId=${session}${query}`);
+  assert.equal(result.status, 200, result.text);
+  return result.body;
 };
 /** Waits for this many downloads. They must be listed within two seconds of the browser's last event. */
 const listed = async (session: string, count: number, query = ''): Promise<readonly Download[]> =>
@@ -92,9 +92,9 @@ const listed = async (session: string, count: number, query = ''): Promise<reado
     )
   ).downloads;
 const bytesOf = async (url: string, headers: Record<string, string> = {}): Promise<Buffer> => {
-  const answer = await fetch(url, { headers });
-  assert.ok(answer.ok, `${answer.status}`);
-  return Buffer.from(await answer.arrayBuffer());
+  const reply = await fetch(url, { headers });
+  assert.ok(reply.ok, `${reply.status}`);
+  return Buffer.from(await reply.arrayBuffer());
 };
 
 async function withPage(
@@ -403,9 +403,9 @@ describe('a download', () => {
   it('serves a download to anyone with its link, and refuses an altered link', async () => {
     const { downloadUrl } = download;
     if (store) return servedByTheStore(downloadUrl);
-    const answer = await fetch(downloadUrl, { headers: { origin: 'https://elsewhere.test' } });
-    assert.equal(answer.headers.get('access-control-allow-origin'), '*');
-    assert.ok(Buffer.from(await answer.arrayBuffer()).equals(PDF));
+    const reply = await fetch(downloadUrl, { headers: { origin: 'https://elsewhere.test' } });
+    assert.equal(reply.headers.get('access-control-allow-origin'), '*');
+    assert.ok(Buffer.from(await reply.arrayBuffer()).equals(PDF));
     const head = await fetch(downloadUrl, { method: 'HEAD' });
     assert.deepEqual([head.status, head.headers.get('content-length')], [200, String(PDF.length)]);
     const part = await fetch(downloadUrl, { headers: { range: 'bytes=-5' } });

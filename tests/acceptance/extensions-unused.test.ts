@@ -22,9 +22,9 @@ const AT_ONCE_MAX = 16;
 const server = await startServer({ clock: 'test', env: { BERTH_EXTENSION_DAYS: '30', BERTH_SLOTS: '2' } });
 
 async function uploaded(bytes: Buffer): Promise<Extension> {
-  const answer = await server.api<Extension>('POST', EXTENSIONS, await upload('e.zip', bytes));
-  assert.equal(answer.status, 200, answer.text);
-  return answer.body;
+  const result = await server.api<Extension>('POST', EXTENSIONS, await upload('e.zip', bytes));
+  assert.equal(result.status, 200, result.text);
+  return result.body;
 }
 
 const storedFiles = (): string[] => filesUnder(join(server.dataDir, 'artifacts', 'objects'));
@@ -104,22 +104,22 @@ test('refuses uploads above the limit of concurrent uploads, and accepts an uplo
   assert.deepEqual([refused.status, refused.body.code], [429, 'rate_limited']);
   assert.deepEqual([refused.body.details?.limit, refused.headers['x-should-retry']], [AT_ONCE_MAX, 'true']);
   for (const { finish } of slow) finish();
-  for (const { answered } of slow) assert.equal(await answered, 200);
+  for (const { responded } of slow) assert.equal(await responded, 200);
   assert.equal((await server.api('POST', EXTENSIONS, ask)).status, 200);
 });
 
 /** Starts an upload whose last byte is sent when `finish` is called. */
-function slowUpload({ body, headers }: ApiOptions): { finish: () => void; answered: Promise<number | undefined> } {
+function slowUpload({ body, headers }: ApiOptions): { finish: () => void; responded: Promise<number | undefined> } {
   const bytes = Buffer.isBuffer(body) ? body : Buffer.alloc(0);
   const sent = request(`${server.url}${EXTENSIONS}`, {
     method: 'POST',
     headers: { ...headers, authorization: `Bearer ${server.key}`, 'content-length': bytes.length },
     agent: false,
   });
-  const answered = new Promise<number | undefined>((resolve, reject) => {
+  const responded = new Promise<number | undefined>((resolve, reject) => {
     sent.once('response', response => resolve(response.resume().statusCode));
     sent.once('error', reject);
   });
   sent.write(bytes.subarray(0, -1));
-  return { finish: () => void sent.end(bytes.subarray(-1)), answered };
+  return { finish: () => void sent.end(bytes.subarray(-1)), responded };
 }

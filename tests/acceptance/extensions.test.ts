@@ -21,9 +21,9 @@ const pages = await openPages({ '/refused': 'refused', '/open': 'open' });
 const server = await startServer({ pages, env: { BERTH_WARM: '1' } });
 
 async function uploaded(bytes: Buffer, name = 'extension.zip', key = server.key): Promise<Extension> {
-  const answer = await server.api<Extension>('POST', EXTENSIONS, { ...(await upload(name, bytes)), key });
-  assert.equal(answer.status, 200, answer.text);
-  return answer.body;
+  const response = await server.api<Extension>('POST', EXTENSIONS, { ...(await upload(name, bytes)), key });
+  assert.equal(response.status, 200, response.text);
+  return response.body;
 }
 
 async function connected(session: { connectUrl: string }): Promise<{ browser: Browser; page: Page }> {
@@ -109,7 +109,7 @@ test('content scripts run in the first page, and can send messages to their work
     page.evaluate(
       one =>
         fetch(one)
-          .then(answer => answer.text())
+          .then(response => response.text())
           .catch(() => 'blocked'),
       path,
     );

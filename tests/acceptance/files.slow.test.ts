@@ -67,7 +67,7 @@ async function sendLarge(session: string, count: number): Promise<UploadResponse
       'content-length': head.length + count * MIB + tail.length,
     },
   });
-  const answered = new Promise<UploadResponse>((resolve, reject) => {
+  const uploading = new Promise<UploadResponse>((resolve, reject) => {
     sent.once('response', response => json(response).then(body => resolve(Object(body)), reject));
     sent.once('error', reject);
   });
@@ -77,14 +77,14 @@ async function sendLarge(session: string, count: number): Promise<UploadResponse
     yield tail;
   };
   await pipeline(body, sent);
-  return answered;
+  return uploading;
 }
 
 test('uploads and attaches a file of 1 GiB with little memory', async t => {
   const session = await server.createSession({ keepAlive: true });
   const growth = await growthOf(async () => {
-    const answer = await sendLarge(session.id, 1024);
-    assert.deepEqual([answer.size, answer.checksum], [GIB, checksumOf(1024)]);
+    const result = await sendLarge(session.id, 1024);
+    assert.deepEqual([result.size, result.checksum], [GIB, checksumOf(1024)]);
   });
   t.diagnostic(`memory grew by ${Math.round(growth / MIB)} MiB`);
   assert.ok(growth < GROWTH_MAX, `${growth / MIB} MiB`);
@@ -121,8 +121,8 @@ test('downloads, stores and serves a file of 2 GiB with little memory', async t 
     const download = await eventually('the download', look, Boolean, DOWNLOAD_MS);
     assert.deepEqual([download?.size, download?.checksum], [2 * GIB, checksum]);
     const hash = createHash('sha256');
-    const answer = await fetch(String(download?.downloadUrl));
-    for await (const chunk of answer.body ?? []) hash.update(chunk);
+    const reply = await fetch(String(download?.downloadUrl));
+    for await (const chunk of reply.body ?? []) hash.update(chunk);
     assert.equal(hash.digest('hex'), checksum);
   });
   t.diagnostic(`memory grew by ${Math.round(growth / MIB)} MiB`);

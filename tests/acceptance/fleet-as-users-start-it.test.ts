@@ -16,7 +16,7 @@ import type { Replay } from '../../contract/recordings.ts';
 import type { Session } from '../../contract/sessions.ts';
 import { CdpClient } from '../harness/cdp.ts';
 import { freePort } from '../harness/free-port.ts';
-import { ask, type HttpAnswer } from '../harness/http.ts';
+import { ask, type HttpResult } from '../harness/http.ts';
 import { LiveViewer } from '../harness/live-viewer.ts';
 import { eventually } from '../harness/until.ts';
 import { upload } from '../harness/upload.ts';
@@ -79,7 +79,7 @@ interface Options {
   readonly headers?: OutgoingHttpHeaders;
 }
 
-function api<Body>(method: string, path: string, { body, headers }: Options = {}): Promise<HttpAnswer<Body>> {
+function api<Body>(method: string, path: string, { body, headers }: Options = {}): Promise<HttpResult<Body>> {
   const bytes = Buffer.isBuffer(body) ? body : undefined;
   const isJson = body !== undefined && !bytes;
   return ask<Body>(fleet.url + path, {
@@ -94,9 +94,9 @@ function api<Body>(method: string, path: string, { body, headers }: Options = {}
 }
 
 async function got<Body>(status: number, ...[method, path, options]: Parameters<typeof api>): Promise<Body> {
-  const answer = await api<Body>(method, path, options);
-  assert.equal(answer.status, status, `${method} ${path}: ${answer.text}`);
-  return answer.body;
+  const response = await api<Body>(method, path, options);
+  assert.equal(response.status, status, `${method} ${path}: ${response.text}`);
+  return response.body;
 }
 
 const create = (body: object = {}): Promise<CreatedSession> =>

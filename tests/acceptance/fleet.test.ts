@@ -54,7 +54,7 @@ const pages = await openPages({
   },
 });
 const shop = await openUpstream();
-shop.answer('/orders/', (_, response) => sendJson(response, 200, { state: 'cancelled' }));
+shop.respondTo('/orders/', (_, response) => sendJson(response, 200, { state: 'cancelled' }));
 /** Addresses that sessions and operations may reach. */
 const allowed = [pages, shop].map(({ settings }) => settings.BERTH_EGRESS_ALLOW).join(',');
 /** The second host uses TLS between the hosts. The first host and the front do not. */
@@ -120,9 +120,12 @@ describe('a session is created through any host', () => {
     // The requests have no body: the front passes them on unchanged.
     const create = (host: TestServer) =>
       host.api<CreatedSession>('POST', SESSIONS, { headers: { 'idempotency-key': key } });
-    const answers = await Promise.all([create(one), create(two), create(front)]);
-    const ids = new Set(answers.map(({ body }) => body.id));
-    assert.deepEqual([...new Set(answers.map(({ status, text }) => (status === 201 ? 'created' : text)))], ['created']);
+    const responses = await Promise.all([create(one), create(two), create(front)]);
+    const ids = new Set(responses.map(({ body }) => body.id));
+    assert.deepEqual(
+      [...new Set(responses.map(({ status, text }) => (status === 201 ? 'created' : text)))],
+      ['created'],
+    );
     assert.equal(ids.size, 1);
     for (const id of ids) await front.release(id);
   });
@@ -139,9 +142,9 @@ describe('waiting creates', () => {
     const order: string[] = [];
     const all: Array<Promise<unknown>> = [];
     const come = async (name: string, host: TestServer) => {
-      const answered = wait(host);
+      const pending = wait(host);
       const admitted = async (): Promise<void> => {
-        const { status, body } = await answered;
+        const { status, body } = await pending;
         order.push(`${name} ${status}`);
         running.push(body);
       };

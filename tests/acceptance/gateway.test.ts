@@ -86,9 +86,9 @@ for (const [what, raw] of [
   ['only a word', 'Browser.crash'],
 ] as const)
   test(`a message with ${what} returns an error and has no effect`, async () => {
-    const answer = client.next(what, ({ error, id }) => error !== undefined && (id === undefined || id === 9001));
+    const response = client.next(what, ({ error, id }) => error !== undefined && (id === undefined || id === 9001));
     client.say(raw);
-    assert.ok((await answer).error?.message);
+    assert.ok((await response).error?.message);
     await assertUnharmed();
   });
 
@@ -102,9 +102,9 @@ for (const [what, raw, expected] of [
   ['only an id', '{"id":9001}', { code: -32600, id: 9001 }],
 ] as const)
   test(`a message with ${what} returns the error ${expected.code}, as in Chromium`, async () => {
-    const answer = client.next(what, ({ error, result }) => error !== undefined || result !== undefined);
+    const response = client.next(what, ({ error, result }) => error !== undefined || result !== undefined);
     client.say(raw);
-    const { error, id } = await answer;
+    const { error, id } = await response;
     assert.deepEqual({ code: error?.code, id }, { id: undefined, ...expected });
   });
 
@@ -118,9 +118,9 @@ test('a page opened with a javascript: URL is empty, and the URL is not executed
 
 test('a message with excessive nesting returns an error', async () => {
   const deep = `${'{"a":'.repeat(100_000)}1${'}'.repeat(100_000)}`;
-  const answer = client.next('the error', ({ error }) => error !== undefined);
+  const response = client.next('the error', ({ error }) => error !== undefined);
   client.say(`{"id":9001,"method":"Browser.getVersion","params":${deep}}`);
-  assert.ok((await answer).error);
+  assert.ok((await response).error);
   await assertUnharmed();
 });
 

@@ -130,8 +130,8 @@ for (const look of SIZES)
     });
     const watched = await openWatched(look, base);
     const { page } = watched;
-    const answer = await page.goto(`${base}${path(claimUrl)}`);
-    assert.match(answer?.headers()['content-security-policy'] ?? '', /frame-ancestors 'none'/);
+    const reply = await page.goto(`${base}${path(claimUrl)}`);
+    assert.match(reply?.headers()['content-security-policy'] ?? '', /frame-ancestors 'none'/);
     await page.getByRole('heading', { name: 'Enter a code' }).waitFor();
     assert.ok(!page.url().includes('bhc_'), 'the secret is not in the address');
     const said = (await page.locator('section', { hasText: 'The agent says' }).textContent()) ?? '';

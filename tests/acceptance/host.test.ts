@@ -24,9 +24,9 @@ const link = consoleLink(server);
 test('the operator can read the current and recent load of the machine and the server', async () => {
   const { id } = await server.createSession({ keepAlive: true });
   const read = async (): Promise<Host> => {
-    const answer = await server.api<Host>('GET', PATH, { key: token });
-    assert.equal(answer.status, 200, answer.text);
-    return answer.body;
+    const response = await server.api<Host>('GET', PATH, { key: token });
+    assert.equal(response.status, 200, response.text);
+    return response.body;
   };
   const before = (await read()).samples.length;
   const later = async (): Promise<Host> => {
@@ -92,11 +92,11 @@ test('refuses another account and a token that is restricted to an application',
     ['GET', HOSTS],
     ['GET', `${HOSTS}/${server.applicationId}/sessions`],
   ] as const) {
-    const answers = [
+    const responses = [
       await server.api<ErrorBody>(method, path, { key: restricted.body.token }),
       await other.send<ErrorBody>(method, path),
     ];
-    for (const { status, body } of answers) assert.deepEqual([status, body.code], [403, 'permission_denied']);
+    for (const { status, body } of responses) assert.deepEqual([status, body.code], [403, 'permission_denied']);
     assert.equal((await server.api(method, path, { key: server.key })).status, 401);
   }
 });

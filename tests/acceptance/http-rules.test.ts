@@ -98,9 +98,9 @@ test('responds to malformed HTTP with the error body, and continues to run', asy
   const socket = connect(Number(new URL(server.url).port), '127.0.0.1');
   await once(socket, 'connect');
   socket.end('THIS IS NOT HTTP\r\n\r\n');
-  const answer = await text(socket);
-  assert.match(answer, /^HTTP\/1\.1 400 /);
-  const body: ErrorBody = JSON.parse(answer.slice(answer.indexOf('\r\n\r\n')));
+  const reply = await text(socket);
+  assert.match(reply, /^HTTP\/1\.1 400 /);
+  const body: ErrorBody = JSON.parse(reply.slice(reply.indexOf('\r\n\r\n')));
   assert.equal(body.code, 'invalid_request');
   assert.equal((await server.api('GET', '/healthz')).status, 200);
 });
@@ -359,9 +359,9 @@ for (const [what, path, headers, status] of EARLY)
           const used = first.socket;
           await text(response);
           const next = request(`${server.url}/healthz`, { agent });
-          const answered = once(next, 'response');
+          const responding = once(next, 'response');
           next.end();
-          const [healthy]: IncomingMessage[] = await answered;
+          const [healthy]: IncomingMessage[] = await responding;
           assert.equal(healthy?.statusCode, 200);
           await text(healthy);
           assert.ok(next.socket === used || response.headers.connection === 'close', 'closed without a word');
@@ -493,10 +493,10 @@ for (const { method, path } of OF_KEYS)
     const body = validBody(method, path);
     if (/^\/v1\/(topups\/)?applications\/\{appId\}/.test(path) && !path.includes('{keyId}'))
       return assertForeignApplication(method, path, other);
-    const answer = await server.api(method, url, { key, headers: { 'if-match': '"1"' }, ...(body ? { body } : {}) });
-    if (path.endsWith('/connect')) return assert.equal(answer.body.code, 'upgrade_required');
-    assert.equal(answer.status, 404, answer.text);
-    assert.equal(answer.body.code, 'not_found');
+    const result = await server.api(method, url, { key, headers: { 'if-match': '"1"' }, ...(body ? { body } : {}) });
+    if (path.endsWith('/connect')) return assert.equal(result.body.code, 'upgrade_required');
+    assert.equal(result.status, 404, result.text);
+    assert.equal(result.body.code, 'not_found');
   });
 
 let agentKeyMade: Promise<string> | undefined;
@@ -619,9 +619,9 @@ test("the operator's listener serves readiness and metrics, and nothing else", a
     ['/metrics', 'POST', 405],
     ['/metrics', 'HEAD', 200],
   ] as const) {
-    const answer = await fetch(server.operatorUrl + path, { method });
-    assert.equal(answer.status, code, `${method} ${path}`);
-    if (method === 'HEAD') assert.equal(await answer.text(), '');
+    const reply = await fetch(server.operatorUrl + path, { method });
+    assert.equal(reply.status, code, `${method} ${path}`);
+    if (method === 'HEAD') assert.equal(await reply.text(), '');
   }
 });
 

@@ -8,7 +8,7 @@ import Browserbase from '@browserbasehq/sdk';
 import type { IssuedAgentKey } from '../../contract/agent-keys.ts';
 import type { ErrorBody } from '../../contract/common.ts';
 import type { Session } from '../../contract/sessions.ts';
-import type { HttpAnswer } from '../harness/http.ts';
+import type { HttpResult } from '../harness/http.ts';
 import { ownerToken, setLimits } from '../harness/limits.ts';
 import { moodyChromium } from '../harness/moody-chromium.ts';
 import { type ApiOptions, startServer } from '../harness/server.ts';
@@ -24,14 +24,15 @@ const server = await startServer({
 });
 const token = await ownerToken(server);
 
-type Answered = HttpAnswer<ErrorBody & Session>;
+type ApiResult = HttpResult<ErrorBody & Session>;
 
-const post = (path: string, key: string, body: unknown, more: ApiOptions = {}): Promise<Answered> =>
+const post = (path: string, key: string, body: unknown, more: ApiOptions = {}): Promise<ApiResult> =>
   server.api('POST', path, { body, ...more, headers: { 'idempotency-key': key, ...more.headers } });
 
-const create = (key: string, body: object = {}): Promise<Answered> => post(SESSIONS, key, { keepAlive: true, ...body });
+const create = (key: string, body: object = {}): Promise<ApiResult> =>
+  post(SESSIONS, key, { keepAlive: true, ...body });
 
-const isReplay = ({ headers }: Answered): boolean => headers['idempotency-replayed'] === 'true';
+const isReplay = ({ headers }: ApiResult): boolean => headers['idempotency-replayed'] === 'true';
 
 const sessions = async (status = 'PENDING,RUNNING'): Promise<Session[]> =>
   (await server.api<Session[]>('GET', `${SESSIONS}?status=${status}`)).body;
@@ -56,11 +57,11 @@ function cutOff(headers: Record<string, string>, body = '{"keepAlive":true}'): {
 
 test('fifty concurrent creates with the same key return one session in identical responses', async () => {
   const key = randomUUID();
-  const answers = await Promise.all(Array.from({ length: 50 }, () => create(key, { viewprot: 1 })));
-  assert.equal(new Set(answers.map(({ text }) => text)).size, 1, 'all bodies are the same');
-  assert.deepEqual([...new Set(answers.map(({ status }) => status))], [201]);
-  assert.equal(answers.filter(isReplay).length, 49);
-  const [{ body, headers } = assert.fail()] = answers;
+  const results = await Promise.all(Array.from({ length: 50 }, () => create(key, { viewprot: 1 })));
+  assert.equal(new Set(results.map(({ text }) => text)).size, 1, 'all bodies are the same');
+  assert.deepEqual([...new Set(results.map(({ status }) => status))], [201]);
+  assert.equal(results.filter(isReplay).length, 49);
+  const [{ body, headers } = assert.fail()] = results;
   assert.deepEqual(
     (await sessions()).map(({ id }) => id),
     [body.id],
@@ -219,7 +220,7 @@ test('an idempotency key is still known after the server crashed during the requ
 
 // ---- without a key -------------------------------------------------------------------------------------------------
 
-const resend = (count: number, body: object = { keepAlive: true }, key = server.key): Promise<Answered> =>
+const resend = (count: number, body: object = { keepAlive: true }, key = server.key): Promise<ApiResult> =>
   server.api('POST', SESSIONS, { key, body, headers: { 'x-stainless-retry-count': String(count) } });
 
 test("the official client's example creates only one session, even if its request times out while the browser starts", async () => {

@@ -278,9 +278,9 @@ test('calls with the same idempotency key start one invocation, and a different 
   const url = `${pages.url}/shop`;
   const before = pages.hits('/shop');
   const calls = Array.from({ length: 20 }, () => invoke(server, key, 'browser.content', { url }, { headers }));
-  const answers = await Promise.all(calls);
-  assert.equal(new Set(answers.map(({ body }) => body.id)).size, 1);
-  assert.equal(answers.filter(({ headers: given }) => given['idempotency-replayed'] === 'true').length, 19);
+  const responses = await Promise.all(calls);
+  assert.equal(new Set(responses.map(({ body }) => body.id)).size, 1);
+  assert.equal(responses.filter(({ headers: given }) => given['idempotency-replayed'] === 'true').length, 19);
   assert.equal(pages.hits('/shop') - before, 1);
   const other = await invoke(server, key, 'browser.content', { url, as: 'text' }, { headers });
   assert.deepEqual([other.status, other.body.code], [409, 'idempotency_conflict']);

@@ -16,7 +16,7 @@ const GRACE_MS = 20 * SECOND;
 const PING_MS = 20 * SECOND;
 
 /** More than the buffers at both ends of a connection can hold. */
-const LONG_ANSWER_BYTES = 16 * 1024 ** 2;
+const LONG_RESPONSE_BYTES = 16 * 1024 ** 2;
 
 const server = await startServer({
   clock: 'test',
@@ -220,9 +220,9 @@ test('a client that does not respond to pings is disconnected within a minute, u
     events => events.length > 0,
   );
   assert.deepEqual(left?.detail, { clients: 2, why: 'the client sent nothing for 60 seconds' });
-  const answer = sending.next('the answer to a command of two minutes', message => message.id === 1);
+  const reply = sending.next('the answer to a command of two minutes', message => message.id === 1);
   sending.say('}');
-  assert.ok((await answer).result);
+  assert.ok((await reply).result);
   assert.ok(talking.isOpen);
   await Promise.all([talking.close(), sending.close()]);
   await server.release(id);
@@ -232,7 +232,7 @@ test('a client that reads slowly is not disconnected while a long response delay
   const { id, connectUrl } = await server.createSession({ keepAlive: true });
   const slow = await CdpClient.connect(connectUrl);
   const page = await slow.attachToPage();
-  const answer = slow.evaluate(`'x'.repeat(${LONG_ANSWER_BYTES})`, page);
+  const reply = slow.evaluate(`'x'.repeat(${LONG_RESPONSE_BYTES})`, page);
   slow.stall();
   const watching = await CdpClient.connect(connectUrl);
   // The page responds in order, so the long response has already been written.
@@ -242,7 +242,7 @@ test('a client that reads slowly is not disconnected while a long response delay
     await server.advance(PING_MS);
   }
   slow.resume();
-  assert.equal(String(await answer).length, LONG_ANSWER_BYTES);
+  assert.equal(String(await reply).length, LONG_RESPONSE_BYTES);
   for (const client of [slow, watching]) await client.close();
   await server.release(id);
 });
@@ -289,14 +289,14 @@ test('a server that is shutting down refuses creates, and marks the refusal as r
   const { connectUrl } = await server.createSession({ keepAlive: true });
   const client = await CdpClient.connect(connectUrl);
   const stopping = server.kill('SIGINT');
-  const answer = await eventually(
+  const reply = await eventually(
     'a refusal',
     () => server.api('POST', '/v1/browsers/sessions', { body: {} }).catch(() => undefined),
-    answer => answer === undefined || answer.status === 503,
+    reply => reply === undefined || reply.status === 503,
   );
-  if (answer) {
-    assert.equal(answer.body.code, 'capacity');
-    assert.equal(answer.headers['x-should-retry'], 'true');
+  if (reply) {
+    assert.equal(reply.body.code, 'capacity');
+    assert.equal(reply.headers['x-should-retry'], 'true');
   }
   assert.equal(await stopping, 0);
   await client.closed();

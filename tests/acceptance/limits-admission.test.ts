@@ -7,7 +7,7 @@ import type { ErrorBody } from '../../contract/common.ts';
 import type { Limits } from '../../contract/limits.ts';
 import type { Session } from '../../contract/sessions.ts';
 import { LIGHT_ENGINE } from '../harness/engine.ts';
-import type { HttpAnswer } from '../harness/http.ts';
+import type { HttpResult } from '../harness/http.ts';
 import { ownerToken, readLimits, setLimits } from '../harness/limits.ts';
 import { agentPath, invoke, keyWith } from '../harness/operations.ts';
 import { openPages } from '../harness/pages.ts';
@@ -19,7 +19,7 @@ const LINE = 5;
 const MINUTE_MS = 60_000;
 const SESSIONS = '/v1/browsers/sessions';
 
-type Created = HttpAnswer<ErrorBody & Session>;
+type Created = HttpResult<ErrorBody & Session>;
 
 const pages = await openPages({
   '/slow': () => {}, // never answers
@@ -34,9 +34,9 @@ const create = (name: string, waitSeconds?: number, key = server.key): Promise<C
     headers: waitSeconds === undefined ? {} : { prefer: `wait=${waitSeconds}` },
   });
 
-function tally(answers: readonly Created[]): Record<string, number> {
+function tally(responses: readonly Created[]): Record<string, number> {
   const counts: Record<string, number> = {};
-  for (const { status, body } of answers) {
+  for (const { status, body } of responses) {
     const outcome = status === 201 ? '201' : `${status} ${body.code}`;
     counts[outcome] = (counts[outcome] ?? 0) + 1;
   }
@@ -69,9 +69,9 @@ async function leaver(waitSeconds: number): Promise<{ hangUp: () => void }> {
 test('ten of a hundred concurrent creates start, and the other ninety are refused with the details of the limit', async () => {
   await setLimits(server, token, { maxConcurrent: SEATS, maxWaiting: LINE });
   const beganMs = performance.now();
-  const answers = await Promise.all(Array.from({ length: 100 }, (_, index) => create(`crowd ${index}`)));
-  assert.deepEqual(tally(answers), { 201: SEATS, '429 concurrency_limit': 90 });
-  const begun = answers.filter(({ status }) => status === 201);
+  const responses = await Promise.all(Array.from({ length: 100 }, (_, index) => create(`crowd ${index}`)));
+  assert.deepEqual(tally(responses), { 201: SEATS, '429 concurrency_limit': 90 });
+  const begun = responses.filter(({ status }) => status === 201);
   for (const { headers } of begun) {
     assert.equal(headers['x-ratelimit-limit'], String(SEATS));
     assert.ok(Number(headers['x-ratelimit-remaining']) < SEATS);
@@ -81,7 +81,7 @@ test('ten of a hundred concurrent creates start, and the other ninety are refuse
     SEATS,
     'each took one seat',
   );
-  for (const { status, headers, body } of answers.filter(answer => answer.status !== 201)) {
+  for (const { status, headers, body } of responses.filter(result => result.status !== 201)) {
     assert.deepEqual([status, body.code], [429, 'concurrency_limit']);
     assert.match(body.message, /max concurrent sessions limit \(limit 10, currently 10\)/);
     assert.deepEqual(body.details, { limit: SEATS, used: SEATS, scope: 'application', retryAfterSeconds: 5 });
@@ -94,8 +94,8 @@ test('ten of a hundred concurrent creates start, and the other ninety are refuse
   const { maxCreatesPerMinute, egressBytesPerDay, ...others } = usage.browsers;
   assert.deepEqual(others, { maxConcurrent: SEATS, maxWaiting: 0, maxStoredBytes: 0 });
   // If starting ten browsers took a minute, the first creates are no longer in the window of one minute.
-  const leastCreates = performance.now() - beganMs < MINUTE_MS ? SEATS : 0;
-  assert.ok(maxCreatesPerMinute >= leastCreates && maxCreatesPerMinute <= SEATS, `${maxCreatesPerMinute} creates`);
+  const minCreates = performance.now() - beganMs < MINUTE_MS ? SEATS : 0;
+  assert.ok(maxCreatesPerMinute >= minCreates && maxCreatesPerMinute <= SEATS, `${maxCreatesPerMinute} creates`);
 });
 
 test('while ten sessions are running, five creates wait, five are refused, and the queue keeps its order when a caller disconnects', async () => {
@@ -134,10 +134,10 @@ test('while ten sessions are running, five creates wait, five are refused, and t
     order.push(nameOf(await eventually('the next in line', async () => (await running()).at(SEATS - 1), Boolean)));
   }
   assert.deepEqual(order, ['one', 'two', 'four', 'five']);
-  for (const answer of await Promise.all(callers)) {
-    assert.equal(answer.status, 201, answer.text);
-    assert.equal(answer.headers['preference-applied'], 'wait=55');
-    assert.ok(Number(answer.headers['x-berth-waited']) > 0);
+  for (const result of await Promise.all(callers)) {
+    assert.equal(result.status, 201, result.text);
+    assert.equal(result.headers['preference-applied'], 'wait=55');
+    assert.ok(Number(result.headers['x-berth-waited']) > 0);
   }
   await Promise.all((await running()).map(({ id }) => server.release(id)));
   await server.settles();

@@ -71,9 +71,9 @@ test('refuses null, unknown fields and numbers out of range, and names the field
     [{ operations: {} }, 'unknown_field', 'operations'],
   ];
   for (const [body, code, field] of refused) {
-    const answer = await replace(body, await ifMatch());
-    assert.deepEqual([answer.status, answer.body.code], [400, code], JSON.stringify(body));
-    assert.ok(answer.body.message.includes(field), answer.body.message);
+    const response = await replace(body, await ifMatch());
+    assert.deepEqual([response.status, response.body.code], [400, code], JSON.stringify(body));
+    assert.ok(response.body.message.includes(field), response.body.message);
   }
   assert.equal((await readLimits(server, token)).revision, revision);
 });

@@ -59,8 +59,8 @@ test('passes 50 MB to the browser and a larger message to the client, each as on
     const page = await client.attachToPage();
     const sent = 'x'.repeat(50 * MIB);
     assert.equal(await client.evaluate(`${JSON.stringify(sent)}.length`, page), sent.length);
-    const answer = await client.evaluate(`'0123456789'.repeat(${10 * MIB})`, page);
-    assert.ok(answer === '0123456789'.repeat(10 * MIB), 'the answer is what the page made');
+    const response = await client.evaluate(`'0123456789'.repeat(${10 * MIB})`, page);
+    assert.ok(response === '0123456789'.repeat(10 * MIB), 'the answer is what the page made');
     await client.close();
   }));
 

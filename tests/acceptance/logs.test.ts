@@ -210,10 +210,10 @@ test('filters the log by kind, cursor and limit', async () => {
   const pieces: SessionLog[] = [];
   let after = '0';
   for (let more = true; more; ) {
-    const answer = await logsOf(id, `?after=${after}&limit=7`);
-    pieces.push(...answer.body);
-    after = String(answer.headers['x-next-after']);
-    more = answer.body.length > 0;
+    const reply = await logsOf(id, `?after=${after}&limit=7`);
+    pieces.push(...reply.body);
+    after = String(reply.headers['x-next-after']);
+    more = reply.body.length > 0;
   }
   assert.deepEqual(pieces.slice(0, log.length), log);
   assert.deepEqual((await logsOf(id, `?after=${after}`)).body, []);
@@ -345,9 +345,9 @@ test('streams the log until the session ends, and continues after a given entry'
 });
 
 test('serves the log at the address that official clients use', async () => {
-  const answer = await server.api<SessionLog[]>('GET', `/v1/sessions/${world.session.id}/logs`);
-  assert.equal(answer.status, 200);
-  assert.ok(answer.body.length >= log.length);
+  const reply = await server.api<SessionLog[]>('GET', `/v1/sessions/${world.session.id}/logs`);
+  assert.equal(reply.status, 200);
+  assert.ok(reply.body.length >= log.length);
 });
 
 test('a session with logging disabled has no entries, and the response states that logging is disabled', async () => {
@@ -356,9 +356,9 @@ test('a session with logging disabled has no entries, and the response states th
   const page = await client.attachToPage();
   await client.evaluate('console.log("nobody hears this")', page);
   for (const look of ['running', 'ended']) {
-    const answer = await logsOf(session.id);
-    assert.ok(!answer.headers['x-next-after'], 'nothing is stored');
-    assert.deepEqual([answer.body, answer.headers['x-logging'], answer.status], [[], 'disabled', 200], look);
+    const reply = await logsOf(session.id);
+    assert.ok(!reply.headers['x-next-after'], 'nothing is stored');
+    assert.deepEqual([reply.body, reply.headers['x-logging'], reply.status], [[], 'disabled', 200], look);
     if (look === 'running') await server.release(session.id);
   }
 });
@@ -388,11 +388,11 @@ test('the log is deleted a month after the session ends, and the response states
   await server.advance(30 * DAY_MS);
   assert.ok((await listed(session.id)).length > 0, 'after thirty days it is there');
   await server.advance(2 * DAY_MS);
-  const answer = await server.hourly(
+  const reply = await server.hourly(
     'the log to be forgotten',
     () => logsOf(session.id),
     ({ body }) => body.length === 0,
   );
-  assert.deepEqual([answer.status, answer.headers['x-logging']], [200, 'expired']);
+  assert.deepEqual([reply.status, reply.headers['x-logging']], [200, 'expired']);
   await client.closed();
 });

@@ -37,7 +37,7 @@ await owner.publish('test_simple_text', { title: 'Say a text', description: 'Say
 const broken = { ...said, binding: { method: 'GET', url: `${upstream.url}/broken` } };
 await owner.publish('test_error_handling', { title: 'Fail', description: 'Fails.', ...broken });
 await owner.publish('orders.cancel', cancelOrder(upstream));
-upstream.answer('/broken', (_, response) => sendJson(response, 500, {}));
+upstream.respondTo('/broken', (_, response) => sendJson(response, 500, {}));
 
 const { key } = await keyWith(server, {
   scopes: ['browsers:connect', 'operations:discover', 'operations:invoke'],

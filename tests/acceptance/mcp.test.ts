@@ -388,7 +388,7 @@ test('refuses a request state that was changed or belongs to another key', async
       _meta: meta,
       ...more,
     };
-    const answer = await fetch(endpoint, {
+    const reply = await fetch(endpoint, {
       method: 'POST',
       headers: {
         ...{ authorization: `Bearer ${key}`, 'content-type': 'application/json' },
@@ -397,7 +397,7 @@ test('refuses a request state that was changed or belongs to another key', async
       },
       body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params }),
     });
-    return Object(await answer.json());
+    return Object(await reply.json());
   };
   const { result } = await send({});
   assert.equal(result.resultType, 'input_required', JSON.stringify(result));

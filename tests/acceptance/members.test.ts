@@ -23,7 +23,7 @@ before(async () => {
   ada = await Person.owner(server);
 });
 
-const codeOf = (answer: { readonly body: unknown }): string => (answer.body as ErrorBody).code;
+const codeOf = (result: { readonly body: unknown }): string => (result.body as ErrorBody).code;
 
 const listed = async (): Promise<readonly Invitation[]> =>
   (await ada.get<InvitationPage>(`${INVITATIONS}?limit=100`)).body.data;
@@ -68,8 +68,8 @@ test('an invitation that is accepted in two tabs concurrently is accepted only o
   const invited = await invite(server, ada, email, 'viewer');
   const person = await register(server, invited, email);
   await verifyEmail(server, person, email);
-  const answers = await Promise.all([accept(person, invited), accept(person, invited)]);
-  assert.deepEqual(answers.map(({ status }) => status).sort(), [200, 404]);
+  const responses = await Promise.all([accept(person, invited), accept(person, invited)]);
+  assert.deepEqual(responses.map(({ status }) => status).sort(), [200, 404]);
   const { data } = (await ada.get<MemberPage>(MEMBERS)).body;
   assert.equal(data.filter(member => member.email === email).length, 1);
   const left = await person.send('DELETE', `${MEMBERS}/${data[0]?.accountId}`);

@@ -71,7 +71,7 @@ async function withSession(
 
 const status = async (page: Page, url: string): Promise<number | undefined> =>
   page.goto(url).then(
-    answer => answer?.status(),
+    result => result?.status(),
     () => undefined,
   );
 
@@ -87,12 +87,17 @@ test('with the default deny, only the listed hosts and their subdomains are allo
       'TypeError: Failed to fetch',
     );
     assert.equal(pages.hits('/plain'), before);
-    for (const [host, least] of [
+    for (const [host, minTotal] of [
       ['127.0.0.1', 1],
       ['nota.test', 1],
       ['b.test', 2],
     ] as const)
-      await toldOf(server, id, 'network.refused', ({ hostname, total }) => hostname === host && Number(total) >= least);
+      await toldOf(
+        server,
+        id,
+        'network.refused',
+        ({ hostname, total }) => hostname === host && Number(total) >= minTotal,
+      );
     const told = await eventsOf(server, id, 'network.refused');
     assert.deepEqual([...new Set(told.map(({ detail }) => `${detail.hostname} ${detail.rule}`))].sort(), [
       '127.0.0.1 network_policy',
@@ -139,14 +144,14 @@ test('a failed plain HTTP request causes the same network error as without a pro
       [talkingNonsense, /net::ERR_INVALID_HTTP_RESPONSE/],
     ] as const)
       for (const before of [[], ['/plain', '/next']]) {
-        for (const path of before) await page.evaluate(path => fetch(path).then(answer => answer.text()), path);
+        for (const path of before) await page.evaluate(path => fetch(path).then(reply => reply.text()), path);
         heard.length = 0;
         const url = `http://a.test:${port}/page`;
         const failing = await browser.contexts()[0]?.newPage();
         assert.ok(failing);
         const [request, said] = await Promise.all([
           failing.waitForEvent('requestfailed', request => request.url() === url),
-          failing.goto(url).then(answer => `status ${answer?.status()}`, String),
+          failing.goto(url).then(reply => `status ${reply?.status()}`, String),
         ]);
         assert.match(said, error);
         assert.match(String(request.failure()?.errorText), error);
@@ -154,7 +159,7 @@ test('a failed plain HTTP request causes the same network error as without a pro
         await failing.close();
         assert.deepEqual(heard, port === nobody ? [] : ['GET /page'], String(error));
         heard.length = 0;
-        for (const path of before) await page.evaluate(path => fetch(path).then(answer => answer.text()), path);
+        for (const path of before) await page.evaluate(path => fetch(path).then(reply => reply.text()), path);
         const post = (to: string) => fetch(to, { method: 'POST', body: 'x', mode: 'no-cors' }).then(String, String);
         assert.equal(await page.evaluate(post, url), 'TypeError: Failed to fetch');
         assert.deepEqual(heard, port === nobody ? [] : ['POST /page'], String(error));
@@ -182,11 +187,11 @@ test('a session that has used up its byte budget ends with egress_limit', async 
   const session = await server.createSession({ keepAlive: true, browserSettings: { egressBytes: budget } });
   const browser = await chromium.connectOverCDP(session.connectUrl);
   const page = browser.contexts()[0]?.pages()[0];
-  assert.equal(await page?.goto(at('a.test')).then(answer => answer?.status()), 200);
+  assert.equal(await page?.goto(at('a.test')).then(reply => reply?.status()), 200);
   void page
     ?.evaluate(
       async url => {
-        for (;;) await fetch(url).then(answer => answer.arrayBuffer());
+        for (;;) await fetch(url).then(reply => reply.arrayBuffer());
       },
       at('a.test', '/big'),
     )

@@ -50,13 +50,13 @@ test('every call of the official SDK is offered, or is listed as not offered', (
 
 for (const { method, path } of LISTED)
   test(`${method} ${path} responds as documented`, async () => {
-    const answer = await server.api<ErrorBody & { value?: { error: string } }>(method, path.replaceAll('{id}', ID), {
+    const result = await server.api<ErrorBody & { value?: { error: string } }>(method, path.replaceAll('{id}', ID), {
       ...(method === 'POST' ? { body: {} } : {}),
     });
     if (path.includes('webdriver'))
-      assert.deepEqual([answer.status, answer.body.value?.error], [501, 'unsupported operation']);
-    else if (method === 'PUT') assert.deepEqual([answer.status, answer.body.code], [405, 'method_not_allowed']);
-    else assert.deepEqual([answer.status, answer.body.code], [404, 'route_not_found']);
+      assert.deepEqual([result.status, result.body.value?.error], [501, 'unsupported operation']);
+    else if (method === 'PUT') assert.deepEqual([result.status, result.body.code], [405, 'method_not_allowed']);
+    else assert.deepEqual([result.status, result.body.code], [404, 'route_not_found']);
   });
 
 test('settings that are not offered cause a warning or a refusal, as documented', async () => {

@@ -39,7 +39,7 @@ test('an operation can be configured, published, called, changed and withdrawn',
 
   const published = await owner.send<ConfiguredOperation>('POST', 'operations/orders.cancel/publish');
   assert.deepEqual([published.status, published.body.status, published.body.publishedRevision], [200, 'published', 1]);
-  upstream.answer('/orders/A-1/cancel', (_, response) => sendJson(response, 200, { state: 'cancelled' }));
+  upstream.respondTo('/orders/A-1/cancel', (_, response) => sendJson(response, 200, { state: 'cancelled' }));
   const done = await call('orders.cancel', { orderId: 'A-1', reason: 'late' });
   assert.equal(done.status, 200, done.text);
   assert.deepEqual([done.body.status, done.body.output], ['succeeded', { state: 'cancelled' }]);
@@ -143,9 +143,9 @@ test('a built-in operation can be disabled, and its approval and price can be se
 
 test('refuses invalid or unsafe operations, and names the field', async () => {
   const refused = async (body: object, code: string, path: string, status = 400): Promise<void> => {
-    const answer = await owner.configure('orders.wrong', body);
-    assert.deepEqual([answer.status, answer.body.code], [status, code], answer.text);
-    if (path !== '') assert.ok(answer.text.includes(`"${path}`), `${path}: ${answer.text}`);
+    const result = await owner.configure('orders.wrong', body);
+    assert.deepEqual([result.status, result.body.code], [status, code], result.text);
+    if (path !== '') assert.ok(result.text.includes(`"${path}`), `${path}: ${result.text}`);
   };
   const binding = (changed: object) => cancelOrder(upstream, { binding: changed });
   await refused({ ...cancelOrder(upstream), inputShema: {} }, 'unknown_field', 'inputShema');
@@ -261,7 +261,7 @@ test('reports failed if a request had no effect, and ambiguous if the effect is 
   await owner.publish('orders.cancel', cancelOrder(upstream, { timeoutMs: 1000 }));
   await owner.publish('orders.read', readOrder({ timeoutMs: 1000 }));
   const cases: ReadonlyArray<
-    readonly [name: string, answering: Parameters<typeof upstream.answer>[1], write: string, read: string]
+    readonly [name: string, answering: Parameters<typeof upstream.respondTo>[1], write: string, read: string]
   > = [
     [
       '404',
@@ -307,8 +307,8 @@ test('reports failed if a request had no effect, and ambiguous if the effect is 
     ['list', (_, response) => sendJson(response, 200, [1]), 'succeeded', 'succeeded'],
     ['empty', (_, response) => void response.writeHead(204).end(), 'succeeded', 'succeeded'],
   ];
-  for (const [name, answering, write, read] of cases) {
-    upstream.answer(`/orders/${name}`, answering);
+  for (const [name, handler, write, read] of cases) {
+    upstream.respondTo(`/orders/${name}`, handler);
     for (const [id, expected] of [
       ['orders.cancel', write],
       ['orders.read', read],
@@ -367,7 +367,7 @@ test('keeps an input only if the operation is configured to keep it, and shows i
 
 test('an output that is not kept is returned only by the call itself, and its digest is not stored', async () => {
   await owner.publish('orders.list', readOrder({ retention: { output: 'none' } }));
-  upstream.answer('/orders/A-9', (_, response) => sendJson(response, 200, { state: 'private' }));
+  upstream.respondTo('/orders/A-9', (_, response) => sendJson(response, 200, { state: 'private' }));
   const { body, text } = await call('orders.list', { orderId: 'A-9' }, { 'idempotency-key': 'not kept' });
   assert.deepEqual([body.status, body.output], ['succeeded', { state: 'private' }], text);
   const { body: later, text: said } = await server.api<Invocation>('GET', agentPath(server, `invocations/${body.id}`), {

@@ -68,9 +68,9 @@ function call(operation: string, input: object, by = key) {
 const downloadsOf = ({ output }: Invocation): readonly Download[] => Object(output).downloads;
 
 async function contentOf({ downloadUrl, size, checksum }: Download): Promise<Buffer> {
-  const answer = await fetch(downloadUrl);
-  assert.equal(answer.status, 200);
-  const bytes = Buffer.from(await answer.arrayBuffer());
+  const reply = await fetch(downloadUrl);
+  assert.equal(reply.status, 200);
+  const bytes = Buffer.from(await reply.arrayBuffer());
   assert.deepEqual([bytes.length, createHash('sha256').update(bytes).digest('hex')], [size, checksum]);
   return bytes;
 }

@@ -280,10 +280,10 @@ test('calls in a session that a person controls wait for the person, and are ref
     call('browser.screenshot', { sessionId }),
     call('browser.steps', { sessionId, steps: [{ do: 'press', key: 'x' }] }),
   ];
-  const answers = Promise.all(late);
-  let isAnswered = false;
-  void answers.finally(() => {
-    isAnswered = true;
+  const responses = Promise.all(late);
+  let isSettled = false;
+  void responses.finally(() => {
+    isSettled = true;
   });
   // The clock is advanced several times, because a call that arrives after one advance waits until the next one. The
   // lease is longer than all of them together.
@@ -291,10 +291,10 @@ test('calls in a session that a person controls wait for the person, and are ref
   const refused = async (): Promise<boolean> => {
     if (advanced < 20) await server.advance(31_000);
     advanced += 1;
-    return isAnswered;
+    return isSettled;
   };
   await eventually('the calls to be refused', refused, Boolean, undefined, 100);
-  for (const { status, body, text } of await answers) {
+  for (const { status, body, text } of await responses) {
     assert.deepEqual([status, body.code], [409, 'handoff_claimed'], text);
     assert.equal(Object(body).details.handoffId, handoff.id);
   }

@@ -11,7 +11,7 @@ import type { Operation } from '../../contract/operation.ts';
 import { OPERATION_IDS, type OperationId, operation, pathsOf } from '../../contract/operations.ts';
 import { ConsumerLab } from '../harness/consumers.ts';
 import { LIGHT_ENGINE } from '../harness/engine.ts';
-import type { HttpAnswer } from '../harness/http.ts';
+import type { HttpResult } from '../harness/http.ts';
 import { ownerToken } from '../harness/limits.ts';
 import { keyWith } from '../harness/operations.ts';
 import { Person } from '../harness/person.ts';
@@ -50,7 +50,7 @@ function keyFor({ credential, ownPageOnly }: Operation): string | null {
 }
 
 /** Sends a request to the native path of the operation, or to its only path, with ids that do not exist. */
-function send(id: OperationId, { path = pathOf(id), query, headers = {}, body }: Sent): Promise<HttpAnswer<ErrorBody>> {
+function send(id: OperationId, { path = pathOf(id), query, headers = {}, body }: Sent): Promise<HttpResult<ErrorBody>> {
   const { method, credential, ownPageOnly } = operation(id);
   return server.api(method, query === undefined ? path : `${path}?${query}`, {
     key: keyFor(operation(id)),
@@ -78,13 +78,13 @@ const pathOf = (id: OperationId, names: Readonly<Record<string, string>> = {}): 
 /** Returns a line for each unexpected response. */
 async function complaintsOf(
   cases: ReadonlyArray<
-    readonly [what: string, sent: Promise<HttpAnswer<ErrorBody>>, ok: (answer: HttpAnswer<ErrorBody>) => boolean]
+    readonly [what: string, sent: Promise<HttpResult<ErrorBody>>, ok: (result: HttpResult<ErrorBody>) => boolean]
   >,
 ): Promise<string[]> {
   const lines: string[] = [];
   for (const [what, sent, isRight] of cases) {
-    const answer = await sent;
-    if (!isRight(answer)) lines.push(`${what}: ${answer.status} ${answer.text.slice(0, 300)}`);
+    const result = await sent;
+    if (!isRight(result)) lines.push(`${what}: ${result.status} ${result.text.slice(0, 300)}`);
   }
   return lines;
 }
@@ -95,7 +95,7 @@ async function complaintsOf(
  */
 const names =
   (path: string, code = 'invalid_request') =>
-  ({ status, body }: HttpAnswer<ErrorBody>): boolean => {
+  ({ status, body }: HttpResult<ErrorBody>): boolean => {
     const issues: ReadonlyArray<{ path: string; message: string }> = Object(body.details).issues ?? [];
     const field = issues.find(
       issue => path === issue.path || path.startsWith(issue.path) || issue.path.startsWith(path),
@@ -105,8 +105,8 @@ const names =
 
 const is =
   (status: number, ...codes: readonly string[]) =>
-  (answer: HttpAnswer<ErrorBody>): boolean =>
-    answer.status === status && codes.includes(answer.body.code);
+  (result: HttpResult<ErrorBody>): boolean =>
+    result.status === status && codes.includes(result.body.code);
 
 const AT_ONCE = 8;
 
@@ -197,9 +197,9 @@ for (const id of OPERATION_IDS.filter(one => operation(one).tag !== 'Service' &&
     const right = Object.entries(Object(rightValue(operation(id).query ?? Type.Object({})))).map(
       ([name, value]) => `${name}=${value}`,
     );
-    const answer = await send(id, { query: [...right, 'noSuchParameter=1'].join('&') });
-    assert.deepEqual([answer.status, answer.body.code], [400, 'invalid_query'], answer.text);
-    assert.match(answer.body.message, /noSuchParameter/);
+    const result = await send(id, { query: [...right, 'noSuchParameter=1'].join('&') });
+    assert.deepEqual([result.status, result.body.code], [400, 'invalid_query'], result.text);
+    assert.match(result.body.message, /noSuchParameter/);
   });
 
 for (const id of OPERATION_IDS.filter(one => operation(one).params !== undefined && one !== 'readLinkedFile'))
@@ -212,7 +212,7 @@ for (const id of OPERATION_IDS.filter(one => operation(one).params !== undefined
           send(id, { path: pathOf(id, { [name]: bad }), ...rightBody(id) }),
           'format' in property
             ? is(404, 'not_found')
-            : answer => is(400, 'invalid_request')(answer) || is(404, 'not_found')(answer),
+            : result => is(400, 'invalid_request')(result) || is(404, 'not_found')(result),
         ]),
       ),
     );

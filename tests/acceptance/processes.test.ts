@@ -43,7 +43,7 @@ function pidOf(number: number): number {
   return Number(readdirSync('/proc').find(name => /^\d+$/.test(name) && isIt(name)) ?? assert.fail('no such process'));
 }
 
-const answers = async ({ connectUrl }: Pick<CreatedSession, 'connectUrl'>): Promise<boolean> => {
+const isResponsive = async ({ connectUrl }: Pick<CreatedSession, 'connectUrl'>): Promise<boolean> => {
   const client = await CdpClient.connect(connectUrl);
   const { product } = await client.send('Browser.getVersion');
   await client.close();
@@ -85,7 +85,7 @@ test('each session can be reached through every process at the same address', as
   const bytes = randomBytes(50_000);
   for (let round = 0; round < 2 * COUNT; round += 1)
     for (const { id, connectUrl } of both) {
-      assert.ok(await answers({ connectUrl }));
+      assert.ok(await isResponsive({ connectUrl }));
       const path = `${SESSIONS}/${id}`;
       const sent = await server.api<UploadResponse>('POST', `${path}/uploads`, await upload(`${round}.bin`, bytes));
       assert.equal(sent.status, 200, sent.text);
@@ -98,8 +98,8 @@ test('a killed process is restarted and continues its sessions, and the sessions
   const killed = pidOf(2);
   process.kill(killed, 'SIGKILL');
   assert.ok(await isRunning(first));
-  await eventually('the session of the other to answer', () => answers(first).catch(() => false), Boolean);
-  await eventually('its session to answer again', () => answers(second).catch(() => false), Boolean);
+  await eventually('the session of the other to answer', () => isResponsive(first).catch(() => false), Boolean);
+  await eventually('its session to answer again', () => isResponsive(second).catch(() => false), Boolean);
   assert.notEqual(pidOf(2), killed);
   for (const session of both) assert.ok(await isRunning(session));
 });
@@ -107,7 +107,7 @@ test('a killed process is restarted and continues its sessions, and the sessions
 test('all sessions continue after a SIGTERM and a restart', async () => {
   assert.equal(await server.kill('SIGTERM'), 0);
   await server.start();
-  for (const session of [first, second]) assert.ok(await answers(session));
+  for (const session of [first, second]) assert.ok(await isResponsive(session));
   assert.equal((await server.release(second.id)).status, 'COMPLETED');
   await server.settles([first.id, server.boxOf(first.id) ?? '']);
 });
@@ -120,6 +120,6 @@ test('after a start with fewer processes, the sessions of the removed process ha
   const ended = await server.ended(again.id);
   assert.equal(ended.endReason, 'service_restart');
   assert.deepEqual(sessionLeftovers(folderOf(2)), []);
-  assert.ok(await answers(first));
+  assert.ok(await isResponsive(first));
   await server.release(first.id);
 });

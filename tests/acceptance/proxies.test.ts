@@ -134,7 +134,7 @@ const patient = await server.createSession({ keepAlive: true, proxies: [external
 const patientBrowser = await chromium.connectOverCDP(patient.connectUrl);
 const patientPage = patientBrowser.contexts()[0]?.pages()[0];
 // A rejection becomes a text, so that it is not reported as unhandled.
-const neverAnswered = patientPage
+const stalledNavigation = patientPage
   ?.goto(`https://${NEVER}/`, { timeout: GIVEN_UP_MS })
   .then(() => 'it was there', String);
 
@@ -144,7 +144,7 @@ const bytesOf = new Map<string, number>();
 /** Sends requests of every kind: pages, fetches, a worker, a WebSocket, a large body and a download. */
 async function everyKind(page: Page): Promise<void> {
   assert.equal((await page.goto(hidden))?.status(), 200);
-  assert.equal(await page.evaluate(() => fetch('/next').then(answer => answer.status)), 200);
+  assert.equal(await page.evaluate(() => fetch('/next').then(reply => reply.status)), 200);
   const worker = `new Promise(done => { new Worker('/worker.js').onmessage = event => done(event.data) })`;
   assert.equal(await page.evaluate(worker), 200);
   const big = `fetch('/big').then(answer => answer.arrayBuffer()).then(body => body.byteLength)`;
@@ -348,7 +348,7 @@ test('waits for a slow proxy when creating a session, loading a page and opening
 });
 
 test('when a proxy never responds for a host, only that request fails and the session continues', async () => {
-  assert.match(String(await neverAnswered), /ERR_TUNNEL_CONNECTION_FAILED/);
+  assert.match(String(await stalledNavigation), /ERR_TUNNEL_CONNECTION_FAILED/);
   const [told] = await toldOf(server, patient.id, 'proxy.failed');
   assert.deepEqual([told?.detail.proxy, told?.detail.reason], ['proxies.0', 'proxy_timed_out']);
   assert.equal((await patientPage?.goto(hidden))?.status(), 200);

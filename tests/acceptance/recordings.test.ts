@@ -52,8 +52,8 @@ const paintedBy = (client: CdpClient, page: string): Promise<readonly number[]> 
 /** Waits until the newest picture of the session has the colour. */
 const isRecordedIn = (id: string, colour: readonly number[]): Promise<unknown> =>
   eventually(`a picture in ${colour}`, async () => {
-    const answer = await fetched(`/v1/browsers/sessions/${id}/picture`);
-    return answer.status === 200 && isColour(colourOf(Buffer.from(await answer.arrayBuffer())), colour);
+    const response = await fetched(`/v1/browsers/sessions/${id}/picture`);
+    return response.status === 200 && isColour(colourOf(Buffer.from(await response.arrayBuffer())), colour);
   });
 
 /** Waits until the recording of the page has begun, which is when the page is painted. */
@@ -103,8 +103,8 @@ test('a session can be watched while it is running, and its complete recording i
   const film = await fetchFilm(whole);
   const seconds = parsed.segments.reduce((sum, { duration }) => sum + duration, 0);
   // The page was opened during the create and closed during the release, at unknown times.
-  const [least, most] = [(releasing - navigated) / 1000, (Date.parse(endedAt ?? '') - asked) / 1000];
-  assert.ok(seconds > least - 1 && seconds < most + 1, `${seconds} of ${least} to ${most}`);
+  const [min, max] = [(releasing - navigated) / 1000, (Date.parse(endedAt ?? '') - asked) / 1000];
+  assert.ok(seconds > min - 1 && seconds < max + 1, `${seconds} of ${min} to ${max}`);
   assertSteps(film, painted);
   await assertFile(id, seconds, painted);
 });
@@ -122,10 +122,10 @@ async function assertFile(id: string, seconds: number, painted: readonly number[
     ([one]) => one?.status === 'COMPLETED',
     60_000,
   );
-  const answer = await fetch(file?.downloadUrl ?? '');
-  assert.equal(answer.headers.get('content-length'), String(file?.size));
-  assert.match(answer.headers.get('content-disposition') ?? '', new RegExp(`^attachment; filename="${id}-0.mp4"`));
-  const film = Buffer.from(await answer.arrayBuffer());
+  const response = await fetch(file?.downloadUrl ?? '');
+  assert.equal(response.headers.get('content-length'), String(file?.size));
+  assert.match(response.headers.get('content-disposition') ?? '', new RegExp(`^attachment; filename="${id}-0.mp4"`));
+  const film = Buffer.from(await response.arrayBuffer());
   assert.equal(film.toString('latin1', 36, 40), 'moov', 'the index comes first');
   assert.equal(durationOf(film).toFixed(3), seconds.toFixed(3));
   assertSteps(film, painted);
@@ -165,14 +165,14 @@ test('right after a release, replays and files include all pages', async () => {
   const asked = await eventually(
     'files to be made',
     async () => {
-      const answer = await askForFiles(server, id);
-      if (answer.status !== 202)
+      const response = await askForFiles(server, id);
+      if (response.status !== 202)
         assert.deepEqual(
-          [answer.status, answer.headers['x-should-retry'], answer.headers['retry-after']],
+          [response.status, response.headers['x-should-retry'], response.headers['retry-after']],
           [409, 'true', '2'],
-          answer.text,
+          response.text,
         );
-      return answer;
+      return response;
     },
     ({ status }) => status === 202,
   );

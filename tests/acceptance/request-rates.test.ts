@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { ErrorBody } from '../../contract/common.ts';
 import { LIGHT_ENGINE } from '../harness/engine.ts';
-import type { HttpAnswer } from '../harness/http.ts';
+import type { HttpResult } from '../harness/http.ts';
 import { startServer } from '../harness/server.ts';
 
 const MINUTE_MS = 60_000;
@@ -26,13 +26,13 @@ const write = () =>
 
 /** Sends until the first 429. Returns that refusal and the number of requests that were accepted. */
 async function untilRefused(
-  send: () => Promise<HttpAnswer<ErrorBody>>,
-): Promise<{ readonly accepted: number; readonly refusal: HttpAnswer<ErrorBody> }> {
+  send: () => Promise<HttpResult<ErrorBody>>,
+): Promise<{ readonly accepted: number; readonly refusal: HttpResult<ErrorBody> }> {
   let accepted = 0;
   for (;;) {
-    const answers = await Promise.all(Array.from({ length: AT_ONCE }, send));
-    const refusal = answers.find(({ status }) => status === 429);
-    accepted += answers.filter(({ status }) => status !== 429).length;
+    const responses = await Promise.all(Array.from({ length: AT_ONCE }, send));
+    const refusal = responses.find(({ status }) => status === 429);
+    accepted += responses.filter(({ status }) => status !== 429).length;
     if (refusal) return { accepted, refusal };
   }
 }

@@ -29,9 +29,9 @@ const socketInPage = (url: string): Promise<unknown> =>
   })`);
 
 test('a page can use the connect address of its own session', async () => {
-  const answer: { id?: number; result?: { product?: string } } = Object(await socketInPage(session.connectUrl));
-  assert.equal(answer.id, 1);
-  assert.match(String(answer.result?.product), /^Chrome\//);
+  const reply: { id?: number; result?: { product?: string } } = Object(await socketInPage(session.connectUrl));
+  assert.equal(reply.id, 1);
+  assert.match(String(reply.result?.product), /^Chrome\//);
 });
 
 test('a page also needs the signing key to connect', async () => {

@@ -486,9 +486,9 @@ test('refuses a second release because the session is not running, except on the
 
 test('ten concurrent release requests end a session once', async () => {
   const { id } = await server.createSession();
-  const answers = await Promise.all(Array.from({ length: 10 }, () => update(id, { status: 'REQUEST_RELEASE' })));
-  for (const { status, body } of answers) assert.ok(status === 409 || body.status === 'COMPLETED', `${status}`);
-  const ends = new Set(answers.filter(({ status }) => status === 200).map(({ body }) => body.endedAt));
+  const responses = await Promise.all(Array.from({ length: 10 }, () => update(id, { status: 'REQUEST_RELEASE' })));
+  for (const { status, body } of responses) assert.ok(status === 409 || body.status === 'COMPLETED', `${status}`);
+  const ends = new Set(responses.filter(({ status }) => status === 200).map(({ body }) => body.endedAt));
   assert.equal(ends.size, 1);
 });
 

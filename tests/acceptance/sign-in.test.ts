@@ -31,12 +31,12 @@ before(async () => {
 });
 
 const read = async (person: Person): Promise<CurrentAccount> => {
-  const answer = await person.get<CurrentAccount>('/v1/account');
-  assert.equal(answer.status, 200, answer.text);
-  return answer.body;
+  const result = await person.get<CurrentAccount>('/v1/account');
+  assert.equal(result.status, 200, result.text);
+  return result.body;
 };
 
-const codeOf = (answer: { readonly body: unknown }): string => (answer.body as ErrorBody).code;
+const codeOf = (result: { readonly body: unknown }): string => (result.body as ErrorBody).code;
 
 /** Passkeys are bound to a host name, so these requests come from a page at localhost. */
 const fromLocalhost = { origin: server.url.replace('127.0.0.1', 'localhost') };
@@ -156,10 +156,10 @@ test('with an authenticator app, each sign-in requires a code; no code works twi
   const [recovery = ''] = confirmed.body.recoveryCodes;
   for (const expected of ['signed_in', 'sign_in_failed']) {
     const next = (await person.signIn(EMAIL)).body.ticket;
-    const answer = await person.post<SignInResult>('/v1/sign-in/second-factor', {
+    const result = await person.post<SignInResult>('/v1/sign-in/second-factor', {
       ...{ ticket: next, method: 'recovery_code', code: recovery.toUpperCase() },
     });
-    assert.equal(answer.body.status ?? codeOf(answer), expected);
+    assert.equal(result.body.status ?? codeOf(result), expected);
   }
   assert.equal((await read(person)).recoveryCodesLeft, 9);
   assert.equal((await person.send('DELETE', '/v1/account/totp')).status, 204);

@@ -61,8 +61,8 @@ async function opened(fields: object = {}): Promise<Checkout> {
 const available = async (): Promise<number> =>
   (await ada.get<Credits>(`/v1/applications/${applicationId}/credits`)).body.available;
 
-const refused = (answer: { status: number; body: unknown; text: string }, status: number, code: string): void =>
-  assert.deepEqual([answer.status, (answer.body as ErrorBody).code], [status, code], answer.text);
+const refused = (response: { status: number; body: unknown; text: string }, status: number, code: string): void =>
+  assert.deepEqual([response.status, (response.body as ErrorBody).code], [status, code], response.text);
 
 test('a quote contains the packs of the operator, and reports whether the caller may buy', async () => {
   const read = await quote();
@@ -192,10 +192,10 @@ test('automatic top-up is refused, because it is not available for manual paymen
 });
 
 test('an application can have at most 20 open checkouts', async () => {
-  const answers = [];
-  for (let at = 0; at < 21; at += 1) answers.push(await open());
-  assert.equal(answers.filter(({ status }) => status === 201).length, 20);
-  refused(answers.at(-1) ?? assert.fail(), 409, 'limit_reached');
+  const responses = [];
+  for (let at = 0; at < 21; at += 1) responses.push(await open());
+  assert.equal(responses.filter(({ status }) => status === 201).length, 20);
+  refused(responses.at(-1) ?? assert.fail(), 409, 'limit_reached');
 });
 
 test('the catalog is public, lists the built-in operations, and has an ETag of its content', async () => {

@@ -65,9 +65,9 @@ async function attach(page: Page, files: readonly string[]): Promise<string[]> {
 describe('an upload', () => {
   it('is acknowledged with its checksum, listed on the session, and can be read by the page at its path', () =>
     withSession(async session => {
-      const answer = await send(session.id, 'Grüße ☂.txt', 'hello');
-      assert.equal(answer.status, 200, answer.text);
-      assert.deepEqual(answer.body, {
+      const result = await send(session.id, 'Grüße ☂.txt', 'hello');
+      assert.equal(result.status, 200, result.text);
+      assert.deepEqual(result.body, {
         ...{ message: 'File uploaded', fileName: 'Grüße ☂.txt', filePath: '/tmp/.uploads/Grüße ☂.txt' },
         ...{ size: 5, checksum: sha256('hello') },
       });
@@ -75,7 +75,7 @@ describe('an upload', () => {
       assert.deepEqual(more, []);
       assert.deepEqual([listed?.fileName, listed?.size, listed?.checksum], ['Grüße ☂.txt', 5, sha256('hello')]);
       await withForm(session, async page => {
-        assert.deepEqual(await attach(page, [answer.body.filePath]), ['Grüße ☂.txt:hello']);
+        assert.deepEqual(await attach(page, [result.body.filePath]), ['Grüße ☂.txt:hello']);
       });
       const [told] = await eventsOf(server, session.id, 'file.uploaded');
       assert.deepEqual([told?.actor.kind, told?.detail.checksum], ['agentKey', sha256('hello')]);
@@ -112,8 +112,8 @@ describe('an upload', () => {
   for (const name of ['../escape', '/etc/passwd', 'a/b', '..', '.', 'a\\b', 'x'.repeat(300), '☂'.repeat(86)])
     it(`is refused with the name ${JSON.stringify(name.slice(0, 16))}`, () =>
       withSession(async session => {
-        const answer = await send(session.id, name, 'x');
-        assert.deepEqual([answer.status, answer.body.code], [400, 'invalid_file'], answer.text);
+        const result = await send(session.id, name, 'x');
+        assert.deepEqual([result.status, result.body.code], [400, 'invalid_file'], result.text);
         assert.deepEqual(await uploadsOf(session.id), []);
       }));
 
@@ -130,8 +130,8 @@ describe('an upload', () => {
     withSession(async session => {
       const path = `/v1/browsers/sessions/${session.id}/uploads`;
       const code = async (options: object): Promise<unknown[]> => {
-        const answer = await server.api('POST', path, options);
-        return [answer.status, answer.body.code];
+        const result = await server.api('POST', path, options);
+        return [result.status, result.body.code];
       };
       assert.deepEqual(await code(await upload('a', 'x', 'other')), [400, 'missing_file']);
       assert.deepEqual(await code({ body: {} }), [415, 'unsupported_media_type']);
@@ -198,11 +198,11 @@ describe('an upload', () => {
       // Reads the session `lead` times before the release, so that the upload has got further by then.
       for (let read = 0; read < lead; read += 1) await server.read(id);
       await server.release(id);
-      const answer = await sent;
+      const result = await sent;
       const listed = (await uploadsOf(id)).map(({ fileName, checksum }) => [fileName, checksum]);
-      if (answer.status === 200) assert.deepEqual(listed, [['raced.bin', sha256(bytes)]]);
+      if (result.status === 200) assert.deepEqual(listed, [['raced.bin', sha256(bytes)]]);
       else {
-        assert.deepEqual([answer.status, answer.body.code], [409, 'session_not_running'], answer.text);
+        assert.deepEqual([result.status, result.body.code], [409, 'session_not_running'], result.text);
         assert.deepEqual(listed, []);
       }
     }
@@ -232,8 +232,8 @@ describe('an upload', () => {
         "Object.assign(document.createElement('a'), { href: URL.createObjectURL(new Blob(['evil'])), download: 'a.txt' }).click()",
       );
       await eventually('the download elsewhere', async () => {
-        const answer = await server.api<{ total: number }>('GET', `/v1/browsers/downloads?sessionId=${session.id}`);
-        return answer.body.total === 1;
+        const result = await server.api<{ total: number }>('GET', `/v1/browsers/downloads?sessionId=${session.id}`);
+        return result.body.total === 1;
       });
       assert.deepEqual(await attach(page, ['/tmp/.uploads/a.txt']), ['a.txt:kept']);
     });

@@ -27,7 +27,10 @@ async function download(session: CreatedSession): Promise<void> {
   const browser = await chromium.connectOverCDP(session.connectUrl);
   const page = browser.contexts()[0]?.pages()[0];
   await page?.goto(`${pages.a}/plain`);
-  await page?.evaluate(url => fetch(url, { cache: 'no-store' }).then(answer => answer.arrayBuffer()), `${pages.a}/big`);
+  await page?.evaluate(
+    url => fetch(url, { cache: 'no-store' }).then(response => response.arrayBuffer()),
+    `${pages.a}/big`,
+  );
   await browser.close();
 }
 

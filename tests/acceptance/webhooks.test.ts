@@ -120,7 +120,7 @@ test('sends only the chosen types, and only events after the webhook was created
 });
 
 test('retries a message at increasing intervals for three days, then gives up and disables the webhook', async () => {
-  receiver.answer('/broken', response => void response.writeHead(500).end('no'));
+  receiver.respondTo('/broken', response => void response.writeHead(500).end('no'));
   const webhook = await createWebhook(server, token, { url: receiver.url('/broken') });
   const sent = await testWebhook(server, token, webhook.id);
   for (const [at, pauseMs] of PAUSES_MS.entries()) {
@@ -155,7 +155,7 @@ test('retries a message at increasing intervals for three days, then gives up an
   const path = webhooksPath(server, `/${webhook.id}/deliveries/${sent.id}/redeliver`);
   const refused = await server.api('POST', path, { key: token });
   assert.deepEqual([refused.status, refused.body.code], [409, 'not_ready']);
-  receiver.answer('/broken', response => void response.writeHead(200).end());
+  receiver.respondTo('/broken', response => void response.writeHead(200).end());
   const enabled = await change(webhook, { status: 'enabled' });
   assert.deepEqual([enabled.body.disabledReason, enabled.body.failingSince], [undefined, undefined]);
   const again = await server.api<WebhookDelivery>('POST', path, { key: token });
@@ -165,7 +165,7 @@ test('retries a message at increasing intervals for three days, then gives up an
 });
 
 test('a webhook whose endpoint returns 410 is disabled immediately, and pending messages are given up', async () => {
-  receiver.answer('/gone', response => void response.writeHead(410).end());
+  receiver.respondTo('/gone', response => void response.writeHead(410).end());
   const webhook = await createWebhook(server, token, { url: receiver.url('/gone') });
   const sent = await testWebhook(server, token, webhook.id);
   const dead = await deliveryWhen(server, token, sent, ({ status }) => status === 'dead');

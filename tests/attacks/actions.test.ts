@@ -16,7 +16,7 @@ import { startServer } from '../harness/server.ts';
 import { openUpstream, sendJson } from '../harness/upstream.ts';
 
 const upstream = await openUpstream();
-upstream.answer('/orders/', (_, response) => sendJson(response, 200, { state: 'cancelled' }));
+upstream.respondTo('/orders/', (_, response) => sendJson(response, 200, { state: 'cancelled' }));
 const port = await freePort();
 const env = { ...openToSessions(port, upstream.port), BERTH_WARM: '0', BERTH_REGISTRATION: 'open' };
 const server = await startServer({ clock: 'test', port, env });
@@ -123,9 +123,9 @@ test('only one of several concurrent decisions takes effect, and a hundred concu
   for (const { status, body } of decisions) if (status !== 200) assert.equal(body.code, 'already_decided');
   const { status } = (await agent.read(action.jobId)).body;
   const decided = status === 'approved' ? action : await approved();
-  const answers = await Promise.all(Array.from({ length: 100 }, () => agent.execute(decided)));
-  for (const { status: code, text } of answers) assert.ok(code === 200 || code === 202, text);
-  assert.equal(new Set(answers.map(({ body }) => body.id)).size, 1);
+  const responses = await Promise.all(Array.from({ length: 100 }, () => agent.execute(decided)));
+  for (const { status: code, text } of responses) assert.ok(code === 200 || code === 202, text);
+  assert.equal(new Set(responses.map(({ body }) => body.id)).size, 1);
   assert.equal((await agent.execute(decided)).body.status, 'succeeded');
   assert.equal(hits(), 1);
 });
@@ -171,7 +171,7 @@ test('another key can execute an Action only with a grant that allows its input,
 
 test('an approved Action is executed once after a SIGKILL', async () => {
   const action = await agent.prepared('orders.cancel', { input: { orderId: `B-${++made}` }, executeOnApproval: true });
-  upstream.answer(`/orders/B-${made}/`, (_, response) => sendJson(response, 200, { state: 'cancelled' }));
+  upstream.respondTo(`/orders/B-${made}/`, (_, response) => sendJson(response, 200, { state: 'cancelled' }));
   await decide(server, owner, action, { proof: await signed(server, owner, passkey, action) });
   await server.kill();
   await server.start();

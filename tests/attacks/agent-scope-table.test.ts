@@ -19,8 +19,8 @@ const TABLE = OPERATION_IDS.filter(id => {
 const OPERATION = 'orders.look';
 
 const upstream = await openUpstream();
-upstream.answer('/orders/slow', () => {}); // Never answers.
-upstream.answer('/orders/quick', (_, response) => void response.end('{}'));
+upstream.respondTo('/orders/slow', () => {}); // Never answers.
+upstream.respondTo('/orders/quick', (_, response) => void response.end('{}'));
 const server = await startServer({ env: upstream.settings });
 await liftLimits(server);
 const token = await ownerToken(server);

@@ -47,13 +47,13 @@ const navigate = ({ client, page }: Attempt, url: string): Promise<unknown> =>
 /** Intercepts the requests of the page with the given command, until the client is closed. */
 async function intercept(
   { client, page }: Attempt,
-  answer: (paused: string, url: string) => [string, object],
+  commandFor: (paused: string, url: string) => [string, object],
 ): Promise<void> {
   await client.send('Fetch.enable', { patterns: [{ urlPattern: '*' }] }, page);
   client.onMessage((message: CdpMessage) => {
     if (message.method !== 'Fetch.requestPaused' || message.sessionId !== page) return;
     const [paused, { url }] = [String(message.params?.requestId), Object(message.params?.request)];
-    const [method, params] = answer(paused, url);
+    const [method, params] = commandFor(paused, url);
     void client.ask(method, { requestId: paused, ...params }, page);
   });
 }
@@ -285,7 +285,7 @@ test('Playwright gets ERR_BLOCKED_BY_CLIENT for a refused navigation, and routes
   landed.clear();
   const frame = `new Promise(done => { const frame = document.createElement('iframe'); frame.onload = () => done(1); frame.src = '${landing('x0.b.test')}'; document.body.append(frame) })`;
   await page.evaluate(frame);
-  assert.equal(await page.evaluate(url => fetch(url).then(answer => answer.status), landing('x1.b.test')), 200);
+  assert.equal(await page.evaluate(url => fetch(url).then(reply => reply.status), landing('x1.b.test')), 200);
   assert.deepEqual([...landed].sort(), ['x0.b.test', 'x1.b.test']);
   assert.deepEqual([...new Set(routed)].sort(), ['www.a.test', 'x0.b.test', 'x1.b.test']);
   for (const url of ['about:blank', 'data:text/html,<title>data</title>']) await page.goto(url);
@@ -309,8 +309,8 @@ test('allowedDomains still applies after another server has adopted the session'
 test('refuses an invalid host name and reports its position', async () => {
   for (const entry of ['https://a.test', 'a.test:80', 'a.test/x', 'a*.test']) {
     const body = { allowedDomains: ['b.test', entry] };
-    const answer = await server.api<ErrorBody>('POST', '/v1/browsers/sessions', { body });
-    assert.deepEqual([answer.status, answer.body.code], [400, 'invalid_request']);
-    assert.match(answer.body.message, /allowedDomains\.1 is /);
+    const reply = await server.api<ErrorBody>('POST', '/v1/browsers/sessions', { body });
+    assert.deepEqual([reply.status, reply.body.code], [400, 'invalid_request']);
+    assert.match(reply.body.message, /allowedDomains\.1 is /);
   }
 });

@@ -6,7 +6,7 @@ import { test } from 'node:test';
 import pg from 'pg';
 import type { IssuedAgentKey } from '../../contract/agent-keys.ts';
 import type { Application } from '../../contract/applications.ts';
-import { socketLogin } from '../../server/engines/store/embedded/answers.ts';
+import { socketLogin } from '../../server/engines/store/embedded/is-responding.ts';
 import { find } from '../../server/engines/store/embedded/postmaster.ts';
 import { sign } from '../../server/engines/vault/signing.ts';
 import { Secret } from '../../server/kit/secret.ts';

@@ -41,10 +41,10 @@ test('a refresh token that is sent a second time ends the whole session', async 
 
 test('at most one of twenty concurrent refreshes gets tokens, and those tokens are revoked', async () => {
   const { refreshToken } = await lab.signIn('race@example.com');
-  const answers = await Promise.all(
+  const responses = await Promise.all(
     Array.from({ length: 20 }, () => lab.send<{ accessToken: string }>('session.refresh', { refreshToken })),
   );
-  const won = answers.filter(({ status }) => status === 200);
+  const won = responses.filter(({ status }) => status === 200);
   assert.ok(won.length <= 1, String(won.length));
   for (const { body } of won) assert.equal((await lab.send('session.get', {}, body.accessToken)).status, 401);
 });
@@ -112,8 +112,8 @@ test('a token does not work for another application, another provider or another
   assert.deepEqual([elsewhere.status, elsewhere.body.code], [404, 'not_found'], elsewhere.text);
   assert.equal((await lab.send('session.get', {}, accessToken, { provider: 'acme' })).status, 404);
   for (const path of ['/v1/account', '/v1/browsers/sessions', `/v1/applications/${lab.appId}`]) {
-    const answer = await server.api<ErrorBody>('GET', path, { key: accessToken });
-    assert.deepEqual([answer.status, answer.body.code], [401, 'invalid_credentials'], path);
+    const result = await server.api<ErrorBody>('GET', path, { key: accessToken });
+    assert.deepEqual([result.status, result.body.code], [401, 'invalid_credentials'], path);
   }
 });
 
@@ -263,12 +263,12 @@ test('after fifty wrong passwords from one address, for any accounts, the right 
 test('the sign-in pages cannot be framed and load nothing from other origins', async () => {
   const { started } = await lab.begin();
   const url = started.authorizationUrl.replace('127.0.0.1', 'localhost');
-  const answer = await fetch(url);
-  assert.equal(answer.headers.get('x-frame-options'), 'DENY');
-  const policy = answer.headers.get('content-security-policy') ?? '';
+  const reply = await fetch(url);
+  assert.equal(reply.headers.get('x-frame-options'), 'DENY');
+  const policy = reply.headers.get('content-security-policy') ?? '';
   assert.match(policy, /default-src 'none'/);
   assert.match(policy, /frame-ancestors 'none'/);
-  assert.doesNotMatch(await answer.text(), /https?:\/\//);
+  assert.doesNotMatch(await reply.text(), /https?:\/\//);
 });
 
 /** Adds a passkey to a consumer on one of our pages. */

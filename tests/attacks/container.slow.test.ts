@@ -79,9 +79,9 @@ const inside = (...command: readonly string[]): string => podman('exec', '--inte
 async function api<Body>(method: string, path: string, body?: object): Promise<Body> {
   const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' };
   const text = body === undefined ? {} : { body: JSON.stringify(body) };
-  const answer = await ask<Body>(url + path, { method, headers, ...text });
-  assert.ok(answer.status < 300, `${path}: ${answer.status} ${answer.text}`);
-  return answer.body;
+  const response = await ask<Body>(url + path, { method, headers, ...text });
+  assert.ok(response.status < 300, `${path}: ${response.status} ${response.text}`);
+  return response.body;
 }
 
 const create = (): Promise<CreatedSession> => api('POST', '/v1/browsers/sessions', { keepAlive: true });

@@ -77,7 +77,7 @@ for (const id of OPERATION_IDS.filter(one => TAKES[operation(one).credential].le
   test(`${id} refuses every other kind of credential`, async () => {
     const { method, credential } = operation(id);
     const wrong = [...sent].filter(([kind]) => !TAKES[credential].includes(kind));
-    const answers = await Promise.all(
+    const responses = await Promise.all(
       wrong.map(async ([kind, headers]) => {
         const { status, body } = await server.api<ErrorBody>(method, pathOf(id), { key: null, headers });
         return `${kind}: ${status} ${body.code}`;
@@ -85,7 +85,7 @@ for (const id of OPERATION_IDS.filter(one => TAKES[operation(one).credential].le
     );
     const expected = wrong.map(([kind]) => `${kind}: 401 ${kind === 'none' ? 'missing' : 'invalid'}_credentials`);
     // For an operation for programs, a cookie is not a credential, so the request counts as one without a credential.
-    const asNone = answers.map(answer => answer.replace('cookie: 401 missing', 'cookie: 401 invalid'));
+    const asNone = responses.map(response => response.replace('cookie: 401 missing', 'cookie: 401 invalid'));
     assert.deepEqual(asNone, expected);
   });
 

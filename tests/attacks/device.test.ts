@@ -9,7 +9,7 @@ import type { OAuthError } from '../../contract/oauth.ts';
 import type { TokenPage } from '../../contract/tokens.ts';
 import { APPROVALS, CLIENT, DEVICE_TOKENS, Devices, START } from '../harness/device.ts';
 import { freePort } from '../harness/free-port.ts';
-import type { HttpAnswer } from '../harness/http.ts';
+import type { HttpResult } from '../harness/http.ts';
 import { ownerToken } from '../harness/limits.ts';
 import { databaseText, machineAddress, otherPerson } from '../harness/other-person.ts';
 import { openToSessions, PageInSession } from '../harness/page-in-session.ts';
@@ -34,7 +34,7 @@ const ATTEMPTS = 50;
 
 const statusWith = async (key: string): Promise<number> =>
   (await server.api('GET', '/v1/applications', { key })).status;
-const codeOf = ({ status, body }: HttpAnswer<{ code?: string } | ErrorBody>): string => `${status} ${body.code}`;
+const codeOf = ({ status, body }: HttpResult<{ code?: string } | ErrorBody>): string => `${status} ${body.code}`;
 
 /** The header with which a reverse proxy reports another address. */
 const from = (ip: string) => ({ 'x-forwarded-for': ip });
@@ -45,12 +45,12 @@ const from = (ip: string) => ({ 'x-forwarded-for': ip });
 test('only one of fifty concurrent requests gets the token, and the others are refused with slow_down', async () => {
   const started = await devices.start({ device_name: 'fifty' });
   await devices.approve(started);
-  const answers = await Promise.all(
+  const responses = await Promise.all(
     Array.from({ length: ATTEMPTS }, () => devices.collect<Partial<CollectedToken & OAuthError>>(started)),
   );
-  const tokens = answers.flatMap(({ body }) => body.access_token ?? []);
+  const tokens = responses.flatMap(({ body }) => body.access_token ?? []);
   assert.equal(tokens.length, 1);
-  assert.deepEqual([...new Set(answers.flatMap(({ body }) => body.error ?? []))], ['slow_down']);
+  assert.deepEqual([...new Set(responses.flatMap(({ body }) => body.error ?? []))], ['slow_down']);
   const { body } = await server.api<TokenPage>('GET', '/v1/account/tokens?limit=100', { key: token });
   assert.equal(body.data.filter(({ name }) => name === 'fifty').length, 1);
   assert.equal(await statusWith(tokens[0] ?? ''), 200);
@@ -133,9 +133,9 @@ test('only the person who first read a code can read it again or decide on it', 
   const unknown = await stranger.get<ErrorBody>(`${START}?user_code=BBBB-BBBB`);
   const read = await stranger.get<ErrorBody>(`${START}?user_code=${started.user_code}`);
   const denied = await devices.decide<ErrorBody>(stranger, started.user_code, { decision: 'deny' });
-  for (const answer of [read, denied]) {
-    assert.equal(codeOf(answer), '404 not_found');
-    assert.equal(answer.body.message, unknown.body.message);
+  for (const response of [read, denied]) {
+    assert.equal(codeOf(response), '404 not_found');
+    assert.equal(response.body.message, unknown.body.message);
   }
   const decided = await devices.decide(devices.owner, started.user_code, devices.approval);
   assert.equal(decided.status, 200, decided.text);
@@ -181,13 +181,13 @@ test('only one of several concurrent decisions takes effect', async () => {
   await server.advance(WINDOW_MS); // The wrong codes of other tests no longer count.
   const started = await devices.start();
   await devices.read(await devices.freshOwner(), started.user_code);
-  const answers = await Promise.all(
+  const responses = await Promise.all(
     Array.from({ length: 8 }, (_, index) =>
       devices.decide(devices.owner, started.user_code, index % 2 === 0 ? devices.approval : { decision: 'deny' }),
     ),
   );
-  assert.equal(answers.filter(({ status }) => status === 200).length, 1);
-  assert.ok(answers.every(({ status }) => status === 200 || status === 409));
+  assert.equal(responses.filter(({ status }) => status === 200).length, 1);
+  assert.ok(responses.every(({ status }) => status === 200 || status === 409));
 });
 
 test('a page of another site can neither claim nor approve an authorization', async () => {
@@ -240,14 +240,14 @@ test('refuses a person or an address after ten wrong codes within ten minutes, e
   const started = await devices.start();
   const guess = (code: string, ip: string) =>
     guesser.send<ErrorBody>('GET', `${START}?user_code=${code}`, undefined, from(ip));
-  const answers = await Promise.all(
+  const responses = await Promise.all(
     Array.from({ length: ATTEMPTS }, (_, index) => guess(`BBBB-BBB${index}`, `198.51.100.${index}`)),
   );
-  const codes = answers.map(codeOf);
+  const codes = responses.map(codeOf);
   assert.equal(codes.filter(code => code === '404 not_found').length, 10);
   assert.equal(codes.filter(code => code === '429 rate_limited').length, ATTEMPTS - 10);
   assert.equal(codeOf(await guess(started.user_code, '198.51.100.99')), '429 rate_limited', 'a right code too');
-  assert.ok(Number(answers.find(({ status }) => status === 429)?.headers['retry-after']) > 500);
+  assert.ok(Number(responses.find(({ status }) => status === 429)?.headers['retry-after']) > 500);
 
   const other = await otherPerson(server, 'other@example.com');
   const ip = '198.51.100.200';
@@ -272,9 +272,9 @@ test('does not count correct codes towards the limit', async () => {
 test('limits how many authorizations an address can start', async () => {
   const ip = '198.51.100.77';
   const begin = () => devices.openly<StartedDevice & OAuthError>(START, { client_id: CLIENT }, from(ip));
-  const answers = await Promise.all(Array.from({ length: ATTEMPTS }, begin));
-  assert.equal(answers.filter(({ status }) => status === 201).length, 30);
-  const refused = answers.find(({ status }) => status === 429);
+  const responses = await Promise.all(Array.from({ length: ATTEMPTS }, begin));
+  assert.equal(responses.filter(({ status }) => status === 201).length, 30);
+  const refused = responses.find(({ status }) => status === 429);
   assert.deepEqual([refused?.body.code, refused?.body.error], ['rate_limited', 'temporarily_unavailable']);
 });
 

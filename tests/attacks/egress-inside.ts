@@ -12,7 +12,7 @@ import { createResolver } from '../../server/engines/egress/resolve.ts';
 import { thisMachine } from '../../server/engines/egress/this-machine.ts';
 import { systemClock } from '../../server/kit/clock.ts';
 import { silentLog } from '../../server/kit/log.ts';
-import { within } from '../../server/kit/wait.ts';
+import { withTimeout } from '../../server/kit/wait.ts';
 import { openNameServer, PATIENT, type Question } from '../engines/egress-dns.ts';
 import { carriers, FORBIDDEN_4, FORBIDDEN_6, type Spelling, spellings4, spellings6 } from './egress-spellings.ts';
 
@@ -52,7 +52,7 @@ const OWN_PORT = 8080;
 const OTHER_PORT = 9200;
 const LATE_4 = '93.184.218.1';
 const CARRIERLESS_4 = '93.184.219.1';
-const ANSWER_MS = 30_000;
+const RESPONSE_MS = 30_000;
 /** Longer than a machine may be suspended, but shorter than the timeout of a response. */
 const PATIENT_MS = 25_000;
 
@@ -112,7 +112,7 @@ async function raw(proxyPort: number, via: Via, host: string, port: number): Pro
     socket.write(get('/'));
   });
   socket.write(via === 'http' ? get(`http://${host}:${port}/`) : `CONNECT ${host}:${port} HTTP/1.1\r\nHost: x\r\n\r\n`);
-  await within(ANSWER_MS, `an answer about ${host}`, () => ended.promise).finally(() => socket.destroy());
+  await withTimeout(RESPONSE_MS, `an answer about ${host}`, () => ended.promise).finally(() => socket.destroy());
   return outcome(text);
 }
 
@@ -130,7 +130,7 @@ function curled(proxyPort: number, via: Via, host: string, port: number): Promis
     '--proxy',
     `http://127.0.0.1:${proxyPort}`,
   ];
-  return within(ANSWER_MS, `curl to ask for ${host}`, async () => {
+  return withTimeout(RESPONSE_MS, `curl to ask for ${host}`, async () => {
     const { promise, resolve } = Promise.withResolvers<string>();
     execFile('curl', [...args, ...how, `http://${host}:${port}/`], (_error, stdout) => resolve(stdout));
     return outcome((await promise).replace(/^HTTP\/1.1 200 Connection Established\r\n\r\n/, ''));

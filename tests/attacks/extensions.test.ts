@@ -22,9 +22,9 @@ const secret = await openPages({ '/': 'secret' }); // On loopback, which session
 const server = await startServer({ pages });
 
 async function uploaded(bytes: Buffer, key = server.key): Promise<Extension> {
-  const answer = await server.api<Extension>('POST', EXTENSIONS, { ...(await upload('e.zip', bytes)), key });
-  assert.equal(answer.status, 200, answer.text);
-  return answer.body;
+  const response = await server.api<Extension>('POST', EXTENSIONS, { ...(await upload('e.zip', bytes)), key });
+  assert.equal(response.status, 200, response.text);
+  return response.body;
 }
 
 const spy = await uploaded(

@@ -137,10 +137,10 @@ const byTool = async (sessionId: string, name: string, more: object = {}): Promi
   const headers = { accept: 'application/json, text/event-stream' };
   return (await server.api('POST', agentPath(server, 'mcp'), { key, body, headers })).text;
 };
-const pictureIn = async (answer: string): Promise<Buffer | undefined> => {
-  const [, inline] = /"type":"image","data":"([^"]+)"/.exec(answer) ?? [];
+const pictureIn = async (resultText: string): Promise<Buffer | undefined> => {
+  const [, inline] = /"type":"image","data":"([^"]+)"/.exec(resultText) ?? [];
   if (inline) return Buffer.from(inline, 'base64');
-  const [, link] = /"downloadUrl":"([^"]+)"/.exec(answer) ?? [];
+  const [, link] = /"downloadUrl":"([^"]+)"/.exec(resultText) ?? [];
   return link === undefined ? undefined : Buffer.from(await (await fetch(link)).arrayBuffer());
 };
 
@@ -263,9 +263,9 @@ test('text typed in a masked hand-off does not appear in any response, event, pi
   await withLease(server, claimed, 'complete', { outcome: 'completed' });
   await Promise.allSettled(reads.map(async read => keep('a read that waited', JSON.stringify(await read) ?? '')));
   await page.waitForSelector('#done');
-  for (const [number, answer] of (await Promise.all(calls)).entries()) {
-    keep(`call ${number}`, answer);
-    const picture = await pictureIn(answer);
+  for (const [number, result] of (await Promise.all(calls)).entries()) {
+    keep(`call ${number}`, result);
+    const picture = await pictureIn(result);
     if (picture) assert.equal(magenta(picture, 'png'), 0, `call ${number}`);
   }
   assert.deepEqual(
@@ -360,12 +360,12 @@ test('refuses to return request bodies of a masked hand-off to a client that obs
     method === 'Network.requestWillBeSent' ? [String(params?.requestId)] : [],
   );
   assert.ok(ids.length >= 2);
-  const answers: CdpMessage[] = [];
+  const responses: CdpMessage[] = [];
   for (const requestId of ids)
     for (const method of ['Network.getRequestPostData', 'Network.getResponseBody'])
-      answers.push(await client.ask(method, { requestId }, channel));
-  assert.equal(formIn(JSON.stringify(answers)), undefined);
-  for (const { error } of answers) assert.match(error?.message ?? '', /a masked hand-off/);
+      responses.push(await client.ask(method, { requestId }, channel));
+  assert.equal(formIn(JSON.stringify(responses)), undefined);
+  for (const { error } of responses) assert.match(error?.message ?? '', /a masked hand-off/);
   await viewer.close();
   await client.close();
   await browser.close();
@@ -790,9 +790,9 @@ test('a consumer who is deleted or whose session is ended loses control', async 
   const { id, browser, page } = await onOtpPage();
   const handoff = await requestHandoff(server, key, id, { claimableBy: { endUser: nameOf(phone) } });
   const claim = async ({ accessToken }: { accessToken: string }): Promise<ClaimedHandoff> => {
-    const answer = await lab.send<ClaimedHandoff>('handoffs.claim', { id: handoff.id }, accessToken);
-    assert.equal(answer.status, 200, answer.text);
-    return answer.body;
+    const result = await lab.send<ClaimedHandoff>('handoffs.claim', { id: handoff.id }, accessToken);
+    assert.equal(result.status, 200, result.text);
+    return result.body;
   };
   const stolen = await claim(laptop);
   const viewer = await LiveViewer.open(stolen.liveViewUrl);

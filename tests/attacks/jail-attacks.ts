@@ -13,7 +13,7 @@ import { join } from 'node:path';
 import { type CdpObject, CdpPipe } from '../../server/engines/slots/cdp-pipe.ts';
 import type { Box, Form } from '../../server/engines/slots/slots.ts';
 import { isObject } from '../../server/kit/json.ts';
-import { until, WaitExpired, within } from '../../server/kit/wait.ts';
+import { pollUntil, WaitExpired, withTimeout } from '../../server/kit/wait.ts';
 import {
   chromium,
   makeDataDir,
@@ -87,7 +87,7 @@ class Attacker {
     const { errorText } = await this.call('Page.navigate', { url }, channel);
     if (typeof errorText === 'string') return errorText;
     const look = async () => String(await this.evaluate(PAGE_TEXT, channel)) || undefined;
-    const text = await until(NAVIGATED_WITHIN_MS, `the text of ${url}`, look).catch(String);
+    const text = await pollUntil(NAVIGATED_WITHIN_MS, `the text of ${url}`, look).catch(String);
     return text.slice(0, PAGE_TEXT_MAX);
   }
 
@@ -131,7 +131,7 @@ const reaches =
     const before = hits().length;
     const page = await attacker.page({ direct: true });
     const navigated = attacker.read(`http://${host}:${port}/`, page);
-    const seen = await within(NAVIGATED_WITHIN_MS, host, () => navigated).catch(error => String(error));
+    const seen = await withTimeout(NAVIGATED_WITHIN_MS, host, () => navigated).catch(error => String(error));
     return { succeeded: hits().length > before, seen };
   };
 
@@ -190,7 +190,7 @@ export const ATTACKS = {
         .seen('Browser.downloadProgress')
         .map(({ state }) => state)
         .find(state => state !== 'inProgress');
-    const seen = await until(NAVIGATED_WITHIN_MS, 'the download', state).catch(String);
+    const seen = await pollUntil(NAVIGATED_WITHIN_MS, 'the download', state).catch(String);
     return { succeeded: readdirSync(downloadPath).length > 0, seen: String(seen) };
   },
   'load an extension from another session': async ({ attacker, other }) => {
@@ -205,7 +205,7 @@ export const ATTACKS = {
   'learn addresses by WebRTC around the proxy': candidates(true),
   'send a datagram around the proxy': async ({ attacker, datagrams, stunPort }) => {
     await attacker.evaluate(stun(stunPort), await attacker.page({ direct: true }));
-    const sent = until(DATAGRAM_WITHIN_MS, 'a datagram', () => datagrams() || undefined);
+    const sent = pollUntil(DATAGRAM_WITHIN_MS, 'a datagram', () => datagrams() || undefined);
     const seen = await sent.then(count => `${count} datagrams`, String);
     return { succeeded: datagrams() > 0, seen };
   },

@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { before, describe, test } from 'node:test';
 import type { Form } from '../../server/engines/slots/slots.ts';
-import { within } from '../../server/kit/wait.ts';
+import { withTimeout } from '../../server/kit/wait.ts';
 import { asOrdinaryUser } from '../engines/slots-user.ts';
 import { TEST_ENGINE } from '../harness/engine.ts';
 import { ATTACKS, type Outcome, OWN_NETWORK } from './jail-attacks.ts';
@@ -62,7 +62,7 @@ function attack(
   env: Readonly<Record<string, string>>,
 ): Promise<Outcomes> {
   const args = ['--net', '--', 'sh', '-c', OWN_NETWORK, 'sh', ...prefix, node, join(folder, 'jail-attacks.ts'), form];
-  return within(ATTACKED_WITHIN_MS, `the attacks on form ${form}`, async signal => {
+  return withTimeout(ATTACKED_WITHIN_MS, `the attacks on form ${form}`, async signal => {
     const child = spawn('unshare', args, { env, cwd: '/', stdio: ['ignore', 'pipe', 'inherit'], signal });
     const [output, [code]] = await Promise.all([text(child.stdout), once(child, 'exit')]);
     assert.equal(code, 0, output);

@@ -26,7 +26,7 @@ const SEEDS = {
   socketQuery: 'seed-Socket-d7714f',
   socketMessage: 'seed-Message-4a8be0',
   body: 'seed-Body-19c6d8',
-  answerBody: 'seed-Answer-e2b750',
+  responseBody: 'seed-Answer-e2b750',
   filled: 'seed-Filled-0b6f92!',
   typed: 'seed-Typed-a4e81d',
   inserted: 'seed-Inserted-77d03c',
@@ -75,7 +75,7 @@ const pages = await openPages({
       'set-cookie': `api=${SEEDS.cookie}`,
       location: `/x?token=${SEEDS.query}`,
     };
-    response.writeHead(200, headers).end(SEEDS.answerBody);
+    response.writeHead(200, headers).end(SEEDS.responseBody);
   },
   '/landed': '<!doctype html><title>Landed</title>',
   '/flood': FLOOD,
@@ -84,9 +84,9 @@ const server = await startServer({ pages, env: { BERTH_SLOTS: '4' } });
 
 const logPath = (id: string): string => `/v1/browsers/sessions/${id}/logs`;
 async function logOf(id: string): Promise<SessionLog[]> {
-  const answer = await server.api<SessionLog[]>('GET', logPath(id));
-  assert.equal(answer.status, 200, answer.text);
-  return answer.body;
+  const reply = await server.api<SessionLog[]>('GET', logPath(id));
+  assert.equal(reply.status, 200, reply.text);
+  return reply.body;
 }
 const paramsOf = (entry: SessionLog): Record<string, unknown> => Object(entry.request?.params);
 
@@ -143,10 +143,10 @@ test('limits the log of a page with a hundred thousand entries, and records how 
   await server.release(session.id);
   const log: SessionLog[] = [];
   for (let after = '0'; ; ) {
-    const answer = await server.api<SessionLog[]>('GET', `${logPath(session.id)}?after=${after}`);
-    log.push(...answer.body);
-    if (answer.body.length === 0) break;
-    after = String(answer.headers['x-next-after']);
+    const reply = await server.api<SessionLog[]>('GET', `${logPath(session.id)}?after=${after}`);
+    log.push(...reply.body);
+    if (reply.body.length === 0) break;
+    after = String(reply.headers['x-next-after']);
   }
   const kept = log.filter(entry => entry.method === 'Runtime.consoleAPICalled').length;
   const markers = log

@@ -41,16 +41,16 @@ const stateOf = (context: string): string => `${CONTEXTS}/${context}/storage-sta
 /** Starts a request, and returns the response without reading its body. */
 async function unread(path: string): Promise<IncomingMessage> {
   const sent = get(`${server.url}${path}`, { agent: false, headers: { authorization: `Bearer ${server.key}` } });
-  const [answer]: IncomingMessage[] = await once(sent, 'response');
-  assert.equal(answer?.statusCode, 200);
-  answer.on('error', () => {}); // this test destroyed it
-  return answer;
+  const [reply]: IncomingMessage[] = await once(sent, 'response');
+  assert.equal(reply?.statusCode, 200);
+  reply.on('error', () => {}); // this test destroyed it
+  return reply;
 }
 
 interface Observed<T> {
   readonly result: T;
   /** The number of responses that another session got while the work was running. */
-  readonly answers: number;
+  readonly responseCount: number;
   readonly longestCpuMs: number;
 }
 
@@ -62,8 +62,8 @@ async function besideNeighbour<T>(work: () => Promise<T>): Promise<Observed<T>> 
     isOver = true;
   });
   working.catch(() => {});
-  let answers = 0;
-  for (; !isOver; answers++) {
+  let responseCount = 0;
+  for (; !isOver; responseCount++) {
     await client.evaluate('1 + 1', page);
     await timer(5);
   }
@@ -74,7 +74,7 @@ async function besideNeighbour<T>(work: () => Promise<T>): Promise<Observed<T>> 
     .slice(before)
     .filter(line => line.includes('"loop.long_turn"'));
   const cpuMs = told.map(line => Number(/"cpuMs":(\d+)/.exec(line)?.[1]));
-  return { result, answers, longestCpuMs: Math.max(0, ...cpuMs) };
+  return { result, responseCount, longestCpuMs: Math.max(0, ...cpuMs) };
 }
 
 const { id: large } = await createContext(server);
@@ -89,7 +89,7 @@ test('exports the storage of a large context without delaying other sessions', a
     }
   });
   await reachesVersion(server, large, 1);
-  const { result, answers, longestCpuMs } = await besideNeighbour(() =>
+  const { result, responseCount, longestCpuMs } = await besideNeighbour(() =>
     server.api<StorageState>('GET', stateOf(large)),
   );
   assert.equal(result.status, 200, result.text.slice(0, 500));
@@ -97,7 +97,7 @@ test('exports the storage of a large context without delaying other sessions', a
   assert.deepEqual(stored.sort(), sites.map(site => [site, STORED_CHARS]).sort());
   assert.equal(result.headers['content-length'], String(Buffer.byteLength(result.text)));
   assert.ok(longestCpuMs < TURN_CPU_MS, `a turn of ${longestCpuMs} ms`);
-  assert.ok(answers > 5, `${answers} answers meanwhile`);
+  assert.ok(responseCount > 5, `${responseCount} answers meanwhile`);
 });
 
 test('counts unread exports against the limit of their application, and still serves other applications', async () => {
@@ -109,7 +109,7 @@ test('counts unread exports against the limit of their application, and still se
   const own = await server.api<Context>('POST', CONTEXTS, { key, body: {} });
   const empty = await server.api('GET', stateOf(own.body.id), { key });
   assert.deepEqual(empty.body, { cookies: [], origins: [] });
-  for (const answer of opened) answer.destroy();
+  for (const reply of opened) reply.destroy();
   await eventually(
     'the places to be free',
     () => server.api('HEAD', stateOf(large)),
@@ -169,7 +169,7 @@ test('drops console messages and icons of tens of megabytes without delaying oth
   const { text } = await eventually(
     'the message after it to be logged',
     () => read('logs?type=console'),
-    answer => answer.text.includes('after it'),
+    reply => reply.text.includes('after it'),
   );
   assert.match(text, /\[\d{8} bytes were logged at once, which is too long for the log\]/);
   assert.ok(longestCpuMs < TURN_CPU_MS, `a turn of ${longestCpuMs} ms`);

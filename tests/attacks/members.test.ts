@@ -30,17 +30,17 @@ before(async () => {
   developer = await join(server, ada, 'developer@example.com', 'developer');
 });
 
-const codeOf = (answer: { readonly body: unknown }): string => (answer.body as ErrorBody).code;
-const outcome = (answer: { readonly status: number; readonly body: unknown }): [number, string] => [
-  answer.status,
-  codeOf(answer),
+const codeOf = (response: { readonly body: unknown }): string => (response.body as ErrorBody).code;
+const outcome = (response: { readonly status: number; readonly body: unknown }): [number, string] => [
+  response.status,
+  codeOf(response),
 ];
 const give = (by: Person, accountId: string, role: Role) => by.send('PATCH', `${MEMBERS}/${accountId}`, { role });
 const ownersIn = (roles: ReadonlyMap<string, Role>): string[] =>
   [...roles].flatMap(([account, role]) => (role === 'owner' ? [account] : []));
 const ownerIds = async (): Promise<string[]> => ownersIn(await rolesOf(server, ada));
 
-const messageOf = (answer: { readonly body: unknown }): string => (answer.body as ErrorBody).message;
+const messageOf = (response: { readonly body: unknown }): string => (response.body as ErrorBody).message;
 
 // ---- roles ---------------------------------------------------------------------------------------------------------
 
@@ -57,14 +57,14 @@ test('an admin cannot create, change or remove an owner, even with a recent step
 });
 
 test('a developer cannot change, remove or invite a member', async () => {
-  for (const answer of [
+  for (const response of [
     await give(developer.person, developer.accountId, 'admin'),
     await give(developer.person, admin.accountId, 'viewer'),
     await developer.person.send('DELETE', `${MEMBERS}/${admin.accountId}`),
     await developer.person.post(INVITATIONS, { email: 'friend@example.com', role: 'viewer' }),
     await developer.person.get(INVITATIONS),
   ])
-    assert.deepEqual(outcome(answer), [403, 'permission_denied']);
+    assert.deepEqual(outcome(response), [403, 'permission_denied']);
 });
 
 test('tokens cannot change members or perform a step-up', async () => {
@@ -84,8 +84,8 @@ test('nobody can be made an owner without a recent step-up, by a role change or 
   await stepUp(ada);
   await server.advance(STEP_UP_ENDS_MS);
   const invited = await ada.post(INVITATIONS, { email: 'friend@example.com', role: 'owner' });
-  for (const answer of [await give(ada, developer.accountId, 'owner'), invited])
-    assert.deepEqual(outcome(answer), [401, 'insufficient_user_authentication']);
+  for (const response of [await give(ada, developer.accountId, 'owner'), invited])
+    assert.deepEqual(outcome(response), [401, 'insufficient_user_authentication']);
 });
 
 test('one owner remains if owners demote or remove each other, or leave, at the same time', async () => {
@@ -195,8 +195,8 @@ test('an invitation can be accepted only once, even with concurrent requests or 
   const invited = await invite(server, ada, email, 'viewer');
   const person = await register(server, invited, email);
   await verifyEmail(server, person, email);
-  const answers = await Promise.all(Array.from({ length: 15 }, () => accept(person, invited)));
-  assert.equal(answers.filter(({ status }) => status === 200).length, 1);
+  const responses = await Promise.all(Array.from({ length: 15 }, () => accept(person, invited)));
+  assert.equal(responses.filter(({ status }) => status === 200).length, 1);
   const { id } = (await person.get<{ id: string }>('/v1/account')).body;
   assert.equal((await person.send('DELETE', `${MEMBERS}/${id}`)).status, 204);
   assert.deepEqual(outcome(await accept(person, invited)), [404, 'not_found']);
@@ -236,8 +236,8 @@ test('limits the number of wrong invitation secrets that a person can send', asy
 test('only twenty of twenty-five concurrent invitations are created', async () => {
   await server.advance(HOUR_MS);
   const body = (n: number) => ada.post(INVITATIONS, { email: `many${n}@example.com`, role: 'viewer' });
-  const answers = await Promise.all(Array.from({ length: 25 }, (_, n) => body(n)));
-  assert.equal(answers.filter(({ status }) => status === 201).length, 20);
+  const responses = await Promise.all(Array.from({ length: 25 }, (_, n) => body(n)));
+  assert.equal(responses.filter(({ status }) => status === 201).length, 20);
 });
 
 test('refuses an address that contains a mail header, and unknown fields', async () => {

@@ -150,7 +150,7 @@ test('a redirect is not followed, so that no secret is sent to another address',
     'http://169.254.169.254/latest/meta-data',
     `${server.url}/v1/config`,
   ]) {
-    upstream.answer('/orders/away/', (_, response) => void response.writeHead(307, { location }).end());
+    upstream.respondTo('/orders/away/', (_, response) => void response.writeHead(307, { location }).end());
     const { body } = await call('shop.call', 'away');
     assert.deepEqual([body.status, body.error?.code], ['ambiguous', 'upstream_ambiguous']);
   }
@@ -164,7 +164,7 @@ test('an output that looks like a stored file is not treated as a file, and does
   assert.equal(typeof before, 'number');
   for (const size of [9_000_000_000_000_000, 'x', 1]) {
     const artifact = { mimeType: 'image/png', size, checksum: 'x' };
-    upstream.answer('/orders/file/', (_, response) => sendJson(response, 200, { artifact }));
+    upstream.respondTo('/orders/file/', (_, response) => sendJson(response, 200, { artifact }));
     const { body, text } = await call('shop.call', 'file');
     assert.deepEqual([body.status, body.output], ['succeeded', { artifact }], text);
     const read = await server.api<Invocation>('GET', agentPath(server, `invocations/${body.id}`), { key });
@@ -188,7 +188,7 @@ test('a secret that the service echoes is masked in the response', async () => {
     [500, 'shop.call'],
   ] as const)
     for (const echo of echoes) {
-      upstream.answer('/orders/echo/', ({ headers }, response) =>
+      upstream.respondTo('/orders/echo/', ({ headers }, response) =>
         sendJson(response, status, { echo, [echo]: [headers.authorization], nested: { text: `before ${echo} after` } }),
       );
       const { body, text } = await call(id, 'echo');
@@ -196,7 +196,7 @@ test('a secret that the service echoes is masked in the response', async () => {
       assert.ok(!text.includes(JSON.stringify(echo).slice(1, -1)), text);
       assert.match(text, /\*\*\*/);
     }
-  upstream.answer(
+  upstream.respondTo(
     '/orders/echo/',
     (_, response) => void response.writeHead(401, { 'content-type': 'text/html' }).end(`<p>Wrong: ${SECRET}</p>`),
   );
@@ -207,7 +207,7 @@ test('a secret that the service echoes is masked in the response', async () => {
     'shop.read',
     cancelOrder(upstream, { effect: 'read', binding: { auth: { credentialId: 'shop-login', as: 'basic' } } }),
   );
-  upstream.answer('/orders/basic/', ({ headers }, response) =>
+  upstream.respondTo('/orders/basic/', ({ headers }, response) =>
     sendJson(response, 200, { got: headers.authorization, state: 'x' }),
   );
   const done = await call('shop.read', 'basic');
@@ -217,14 +217,14 @@ test('a secret that the service echoes is masked in the response', async () => {
 
 test('a slow or endless response ends at the time limit, and a compressed one is not unpacked', async () => {
   await owner.publish('shop.read', cancelOrder(upstream, { effect: 'read', timeoutMs: 1500 }));
-  upstream.answer('/orders/drip/', (_, response) => {
+  upstream.respondTo('/orders/drip/', (_, response) => {
     response.writeHead(200, { 'content-type': 'application/json' });
     const drip = setInterval(() => response.write(' '), 100);
     response.on('close', () => clearInterval(drip));
   });
   const drip = await call('shop.read', 'drip');
   assert.deepEqual([drip.body.status, drip.body.error?.code], ['failed', 'timeout'], drip.text);
-  upstream.answer(
+  upstream.respondTo(
     '/orders/bomb/',
     (_, response) =>
       void response

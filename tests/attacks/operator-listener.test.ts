@@ -43,9 +43,9 @@ for (const path of [...PATHS, `http://127.0.0.1:${operatorPort}/metrics`])
   test(`the public address returns 404 for ${path.replace(String(operatorPort), 'PORT')}`, async () => {
     const host = `X-Forwarded-Host: 127.0.0.1:${operatorPort}`;
     for (const headers of [[], [`Authorization: Bearer ${server.key}`], [`Authorization: Bearer ${token}`], [host]]) {
-      const answer = await raw(path, headers);
-      assert.match(answer, /^HTTP\/1\.1 404 /, answer);
-      assert.doesNotMatch(answer, TOLD);
+      const response = await raw(path, headers);
+      assert.match(response, /^HTTP\/1\.1 404 /, response);
+      assert.doesNotMatch(response, TOLD);
     }
   });
 

@@ -102,7 +102,7 @@ async function trap(t: TestContext) {
   return { port: await listen(t, server), hits: () => hits };
 }
 
-function answered(result: CallResult): CallResponse {
+function expectResponse(result: CallResult): CallResponse {
   if (result.kind !== 'answered') assert.fail(JSON.stringify(result));
   return result;
 }
@@ -124,11 +124,11 @@ test('sends a request to the checked address, with the host name in SNI and in t
   });
   const outside = await open(t, { ports: [port] });
   const body = Buffer.from('{"a":1}');
-  const answer = answered(
+  const reply = expectResponse(
     await outside.send(`${url}/p?q=1`, { body, headers: { 'content-type': 'application/json' } }),
   );
-  assert.deepEqual([answer.status, answer.body.toString(), answer.headers.get('x-one')], [201, '{"a":1}', 'a']);
-  assert.deepEqual(answer.connected, { address: '127.0.0.1', port, isEncrypted: true });
+  assert.deepEqual([reply.status, reply.body.toString(), reply.headers.get('x-one')], [201, '{"a":1}', 'a']);
+  assert.deepEqual(reply.connected, { address: '127.0.0.1', port, isEncrypted: true });
   const [request] = seen;
   assert.deepEqual([request?.url, request?.headers.host], ['/p?q=1', `${HOST}:${port}`]);
   assert.equal(request?.socket instanceof TLSSocket && request.socket.servername, HOST);
@@ -144,9 +144,9 @@ test('returns a redirect to the metadata address and does not follow it', async 
     response.writeHead(request.url === '/keep' ? 308 : 302, { location }).end();
   });
   const outside = await open(t, { ports: [target.port, bait.port] });
-  assert.equal(answered(await outside.send(`${target.url}/`)).status, 302);
-  assert.equal(answered(await outside.send(`${target.url}/keep`)).status, 308);
-  assert.equal(answered(await outside.send(`${target.url}/own`)).status, 302);
+  assert.equal(expectResponse(await outside.send(`${target.url}/`)).status, 302);
+  assert.equal(expectResponse(await outside.send(`${target.url}/keep`)).status, 308);
+  assert.equal(expectResponse(await outside.send(`${target.url}/own`)).status, 302);
   assert.deepEqual([target.seen.length, bait.hits()], [3, 0]);
 });
 
@@ -227,7 +227,7 @@ test('a call is refused if the address of the name has become private since the 
   const url = `https://${HOST}:${port}/`;
   assert.equal(await outside.check(url), undefined);
   assert.equal(summary(await outside.send(url)), 'refused address_not_allowed private');
-  assert.equal(answered(await outside.send(url)).status, 200);
+  assert.equal(expectResponse(await outside.send(url)).status, 200);
   assert.deepEqual([outside.asked(HOST), seen.length], [3, 1]);
 });
 
@@ -264,7 +264,7 @@ test('allows http only to an address that the operator opened', async t => {
   const server = createHttpServer((_, response) => response.end('plain'));
   const port = await listen(t, server);
   const outside = await open(t, { ports: [port], hosts: { [HOST]: '127.0.0.1', 'public.test': '93.184.216.34' } });
-  assert.equal(answered(await outside.send(`http://${HOST}:${port}/`)).body.toString(), 'plain');
+  assert.equal(expectResponse(await outside.send(`http://${HOST}:${port}/`)).body.toString(), 'plain');
   assert.equal(summary(await outside.send(`http://public.test:${port}/`)), 'refused not_https');
   assert.equal(summary(await outside.check('http://public.test/')), 'refused not_https');
 });
@@ -426,7 +426,7 @@ test('does not use a proxy from the environment', async t => {
   });
   for (const name of names) process.env[name] = name === 'NODE_USE_ENV_PROXY' ? '1' : `http://127.0.0.1:${bait.port}`;
   const outside = await open(t, { ports: [port] });
-  assert.equal(answered(await outside.send(url)).body.toString(), 'direct');
+  assert.equal(expectResponse(await outside.send(url)).body.toString(), 'direct');
   assert.equal(bait.hits(), 0);
 });
 

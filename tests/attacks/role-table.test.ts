@@ -33,7 +33,7 @@ const PERMITTED: Partial<Record<OperationId, number>> = { replaceAutoTopUp: 422 
 
 const upstream = await openUpstream();
 const PROVIDER = { title: 'Acme', issuer: upstream.url, clientId: 'shop' };
-upstream.answer('/.well-known/openid-configuration', (_, response) =>
+upstream.respondTo('/.well-known/openid-configuration', (_, response) =>
   sendJson(response, 200, {
     issuer: upstream.url,
     authorization_endpoint: `${upstream.url}/authorize`,
@@ -126,9 +126,9 @@ const SUBJECTS: Readonly<Record<string, (id: OperationId) => Promise<Subject>>> 
   [`${CHECKOUTS}/{`]: async () => {
     const body = await order();
     const key = { 'idempotency-key': `order ${++made}` };
-    const answer = await personOf('owner').send<Checkout>('POST', CHECKOUTS, body, key);
-    assert.equal(answer.status, 201, answer.text);
-    return { id: answer.body.id };
+    const result = await personOf('owner').send<Checkout>('POST', CHECKOUTS, body, key);
+    assert.equal(result.status, 201, result.text);
+    return { id: result.body.id };
   },
 };
 
@@ -217,10 +217,10 @@ const permitted = (id: OperationId, status: number): boolean =>
 
 for (const id of TABLE)
   test(`${id}: requests with each role, with each scope and from outside the application get the response that the contract specifies`, async () => {
-    const least = roleOf(id);
+    const minRole = roleOf(id);
     const untouched = await subjectOf(id);
     for (const who of [...ROLES, 'no member'] as const) {
-      const may = who !== 'no member' && isAtLeast(who, least);
+      const may = who !== 'no member' && isAtLeast(who, minRole);
       const refusal = who === 'no member' ? 404 : 403;
       const byCookie = await ask(id, personOf(who), may ? await subjectOf(id) : untouched);
       assert.ok(may ? permitted(id, byCookie) : byCookie === refusal, `${who} with a cookie: ${byCookie}`);

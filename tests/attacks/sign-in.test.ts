@@ -23,7 +23,7 @@ before(async () => {
   ada = await Person.owner(server, EMAIL);
 });
 
-const codeOf = (answer: { readonly body: unknown }): string => (answer.body as ErrorBody).code;
+const codeOf = (result: { readonly body: unknown }): string => (result.body as ErrorBody).code;
 const localhost = { origin: server.url.replace('127.0.0.1', 'localhost') };
 
 for (const [what, headers] of [
@@ -62,8 +62,8 @@ test('the cookie does not work as a bearer credential, and tokens cannot use ope
     ['PUT', '/v1/account/password'],
     ['POST', '/v1/account/passkeys/options'],
   ] as const) {
-    const answer = await server.api(method, path, { key: token, body: method === 'GET' ? undefined : {} });
-    assert.deepEqual([answer.status, codeOf(answer)], [401, 'invalid_credentials'], `${method} ${path}`);
+    const result = await server.api(method, path, { key: token, body: method === 'GET' ? undefined : {} });
+    assert.deepEqual([result.status, codeOf(result)], [401, 'invalid_credentials'], `${method} ${path}`);
   }
   const browsers = await ada.get('/v1/browsers/sessions');
   assert.equal(browsers.status, 401);
@@ -172,10 +172,10 @@ test('fifty concurrent sign-ins with the same e-mailed code create a single sess
   };
   const code = await mailedCode(server, EMAIL);
   const people = Array.from({ length: 50 }, () => new Person(server));
-  const answers = await Promise.all(
+  const results = await Promise.all(
     people.map(person => person.post('/v1/sign-in/email-code/verify', { ticket, code })),
   );
-  assert.equal(answers.filter(({ status }) => status === 200).length, 1);
+  assert.equal(results.filter(({ status }) => status === 200).length, 1);
   await server.advance(10 * MINUTE_MS);
 });
 
@@ -186,11 +186,11 @@ test('counts each of a hundred concurrent guesses', async () => {
   };
   const code = await mailedCode(server, EMAIL);
   const guesses = Array.from({ length: 100 }, (_, guess) => String(guess).padStart(6, '0')).filter(one => one !== code);
-  const answers = await Promise.all(
+  const results = await Promise.all(
     guesses.map(guess => new Person(server).post('/v1/sign-in/email-code/verify', { ticket, code: guess })),
   );
-  assert.equal(answers.filter(({ status }) => status === 401).length, 10);
-  assert.equal(answers.filter(({ status }) => status === 429).length, guesses.length - 10);
+  assert.equal(results.filter(({ status }) => status === 401).length, 10);
+  assert.equal(results.filter(({ status }) => status === 429).length, guesses.length - 10);
   await server.advance(10 * MINUTE_MS);
   assert.equal(
     codeOf(await new Person(server).post('/v1/sign-in/email-code/verify', { ticket, code })),
@@ -221,11 +221,11 @@ test('a password attempt that was refused because the queue was full does not co
 test('refuses to register without an invitation', async () => {
   const given = { name: 'Eve', email: 'eve@evil.example', password: PASSWORD };
   for (const invitation of [undefined, 'biv_guess']) {
-    const answer = await new Person(server).post('/v1/sign-in/register', {
+    const result = await new Person(server).post('/v1/sign-in/register', {
       ...given,
       ...(invitation ? { invitation } : {}),
     });
-    assert.deepEqual([answer.status, codeOf(answer)], [403, 'permission_denied']);
+    assert.deepEqual([result.status, codeOf(result)], [403, 'permission_denied']);
   }
 });
 

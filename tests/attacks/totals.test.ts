@@ -28,7 +28,7 @@ async function withSession(work: (session: CreatedSession) => Promise<void>): Pr
 
 describe('clients that do not read their responses', () => {
   /** The unread bytes per client, below the limit for a single client. */
-  const ANSWER_BYTES = 60 * MIB;
+  const RESPONSE_BYTES = 60 * MIB;
   const CLIENTS = 6;
   /** The value of UNREAD_BYTES_MAX. */
   const SESSION_BYTES_MAX = 320 * MIB;
@@ -48,16 +48,16 @@ describe('clients that do not read their responses', () => {
           JSON.stringify({
             id: 999,
             method: 'Runtime.evaluate',
-            params: { expression: `'x'.repeat(${ANSWER_BYTES})`, returnByValue: true },
+            params: { expression: `'x'.repeat(${RESPONSE_BYTES})`, returnByValue: true },
             sessionId: session,
           }),
         );
         stalled.push(client);
         assert.equal(await reader.evaluate('6 * 7', page), 42);
       }
-      const most = Math.floor(SESSION_BYTES_MAX / ANSWER_BYTES);
-      await eventually('the clients that are too many to be closed', () => gone() >= CLIENTS - most);
-      assert.equal(gone(), CLIENTS - most, 'the others are untouched');
+      const maxClients = Math.floor(SESSION_BYTES_MAX / RESPONSE_BYTES);
+      await eventually('the clients that are too many to be closed', () => gone() >= CLIENTS - maxClients);
+      assert.equal(gone(), CLIENTS - maxClients, 'the others are untouched');
       assert.equal(await reader.evaluate('6 * 7', page), 42);
       for (const client of stalled) client.cut();
       reader.cut();
@@ -124,8 +124,8 @@ describe('more connections than the server allows', () => {
       await eventually('what is too much to be closed', () => closed > 0 && isFull());
       assert.equal(await client.evaluate('6 * 7', page), 42);
       for (const socket of sockets) socket.destroy();
-      const answers = () => server.read(id).catch(() => undefined);
-      assert.equal((await eventually('room for a request', answers))?.status, 'RUNNING');
+      const results = () => server.read(id).catch(() => undefined);
+      assert.equal((await eventually('room for a request', results))?.status, 'RUNNING');
       const later = await CdpClient.connect(connectUrl);
       await later.send('Browser.getVersion');
       await later.close();
@@ -158,13 +158,13 @@ describe('uploads through a live view', () => {
 
   class SlowUpload {
     readonly socket: Socket;
-    answer = '';
+    response = '';
     closed = false;
     constructor(path: string, name: string, bytes: number | undefined) {
       const { hostname, port } = new URL(server.url);
       this.socket = connect(Number(port), hostname).on('error', () => {});
       this.socket.on('data', data => {
-        this.answer += data;
+        this.response += data;
       });
       this.socket.once('close', () => {
         this.closed = true;
@@ -192,14 +192,17 @@ describe('uploads through a live view', () => {
     withSession(async session => {
       const { viewer, path } = await driven(session);
       const uploads = Array.from({ length: 20 }, (_, number) => new SlowUpload(path, `${number}.bin`, DECLARED_BYTES));
-      await eventually('all but one to be refused', () => uploads.filter(({ answer }) => answer !== '').length === 19);
-      assert.equal(uploads.filter(({ answer }) => /^HTTP\/1.1 429 /.test(answer)).length, 19);
+      await eventually(
+        'all but one to be refused',
+        () => uploads.filter(({ response }) => response !== '').length === 19,
+      );
+      assert.equal(uploads.filter(({ response }) => /^HTTP\/1.1 429 /.test(response)).length, 19);
       await eventually('the other to come in', () => incoming() === 1);
       for (const { socket } of uploads) socket.destroy();
       await eventually('nothing to be left', () => incoming() === 0);
       const next = new SlowUpload(path, 'next.bin', 6);
       next.socket.write(`hello${END}`);
-      await eventually('the next to be taken', () => /^HTTP\/1.1 200 /.test(next.answer));
+      await eventually('the next to be taken', () => /^HTTP\/1.1 200 /.test(next.response));
       next.socket.destroy();
       await viewer.close();
     }));
@@ -210,7 +213,7 @@ describe('uploads through a live view', () => {
       const uploads = Array.from({ length: 20 }, (_, number) => new SlowUpload(path, `${number}.bin`, undefined));
       await eventually(
         'those that are too many to be refused',
-        () => uploads.filter(({ answer }) => answer).length === 12,
+        () => uploads.filter(({ response }) => response).length === 12,
       );
       await eventually('the others to come in', () => incoming() === 8);
       for (const { socket } of uploads) socket.destroy();
@@ -231,7 +234,7 @@ describe('uploads through a live view', () => {
         await server.advance(30_000);
       }
       honest.socket.write(END);
-      await eventually('the honest one to be taken', () => /^HTTP\/1.1 200 /.test(honest.answer));
+      await eventually('the honest one to be taken', () => /^HTTP\/1.1 200 /.test(honest.response));
       await eventually('the other to be cut', () => crawling.closed);
       honest.socket.destroy();
       await viewer.close();

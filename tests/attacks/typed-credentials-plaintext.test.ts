@@ -247,20 +247,20 @@ test('neither a viewer nor another window at the same address can see what is ty
     if (viewer.newest) seen.add(viewer.newest.jpeg);
     return read();
   };
-  const { body: ended, text: answer } = await eventually(
+  const { body: ended, text: result } = await eventually(
     'the end',
     look,
     ({ body: { status } }) => status !== 'running',
     CALL_MS_MAX,
   );
   await viewer.close();
-  assert.equal(ended.status, 'succeeded', answer);
-  keep('the answer with a window', answer);
+  assert.equal(ended.status, 'succeeded', result);
+  keep('the answer with a window', result);
   keep('the messages of the live view', JSON.stringify(viewer.messages));
-  const pictures = [...seen].map(jpeg => HEIGHTS.map(y => colourOf(jpeg, 0.25, y)));
-  assert.deepEqual(pictures.flat().filter(isMagenta), []);
+  const sampled = [...seen].map(jpeg => HEIGHTS.map(y => colourOf(jpeg, 0.25, y)));
+  assert.deepEqual(sampled.flat().filter(isMagenta), []);
   assert.ok(
-    pictures.some(colours => colours.slice(1).every(isBlack)),
+    sampled.some(colours => colours.slice(1).every(isBlack)),
     'black where it stands',
   );
 });

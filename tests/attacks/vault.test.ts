@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import pg from 'pg';
 import type { Context } from '../../contract/contexts.ts';
-import { socketLogin } from '../../server/engines/store/embedded/answers.ts';
+import { socketLogin } from '../../server/engines/store/embedded/is-responding.ts';
 import { find } from '../../server/engines/store/embedded/postmaster.ts';
 import { foreignKey } from '../harness/foreign-key.ts';
 import { startServer } from '../harness/server.ts';

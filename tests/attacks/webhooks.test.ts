@@ -35,10 +35,10 @@ test('refuses internal addresses when a webhook is created or changed, and repor
     ['https://a b/', /not valid/],
   ];
   for (const [url, words] of refused) {
-    const answer = await create(url);
-    assert.deepEqual([answer.status, answer.body.code], [400, 'invalid_request'], `${url}: ${answer.text}`);
-    assert.match(answer.body.message, words, url);
-    assert.doesNotMatch(answer.body.message, /ECONN|10\.0\.0\.1|secret/);
+    const result = await create(url);
+    assert.deepEqual([result.status, result.body.code], [400, 'invalid_request'], `${url}: ${result.text}`);
+    assert.match(result.body.message, words, url);
+    assert.doesNotMatch(result.body.message, /ECONN|10\.0\.0\.1|secret/);
     const changed = await server.api('PATCH', webhooksPath(server, `/${webhook.id}`), {
       ...{ key: token, headers: { 'if-match': '*' }, body: { url } },
     });
@@ -66,7 +66,7 @@ test('refuses a host name at delivery even though it was allowed when the webhoo
 });
 
 test('does not follow a redirect, not even to an allowed address', async () => {
-  receiver.answer('/redirects', response => {
+  receiver.respondTo('/redirects', response => {
     response.writeHead(307, { location: receiver.url('/elsewhere') }).end();
   });
   const webhook = await createWebhook(server, token, { url: receiver.url('/redirects') });
@@ -77,7 +77,7 @@ test('does not follow a redirect, not even to an allowed address', async () => {
 });
 
 test('endpoints that never respond do not delay the endpoint of another application', async () => {
-  receiver.answer('/slow', () => {});
+  receiver.respondTo('/slow', () => {});
   for (let n = 0; n < 12; n += 1) {
     const { id } = await createWebhook(server, token, { name: `slow ${n}`, url: receiver.url('/slow') });
     await testWebhook(server, token, id);
@@ -96,7 +96,7 @@ test('endpoints that never respond do not delay the endpoint of another applicat
 });
 
 test('uses only the status of a response that is endless or compressed', async () => {
-  receiver.answer('/endless', response => {
+  receiver.respondTo('/endless', response => {
     response.writeHead(200);
     const more = (): void => {
       while (!response.destroyed) if (!response.write(Buffer.alloc(65_536))) break;
@@ -104,7 +104,7 @@ test('uses only the status of a response that is endless or compressed', async (
     response.on('drain', more);
     more();
   });
-  receiver.answer('/bomb', response => void response.writeHead(500, { 'content-encoding': 'gzip' }).end('x'));
+  receiver.respondTo('/bomb', response => void response.writeHead(500, { 'content-encoding': 'gzip' }).end('x'));
   const endless = await createWebhook(server, token, { url: receiver.url('/endless') });
   const bomb = await createWebhook(server, token, { url: receiver.url('/bomb') });
   const accepted = await testWebhook(server, token, endless.id);
@@ -130,11 +130,11 @@ test('a webhook of another application is not found, and neither are its deliver
     ['POST', `/deliveries/${sent.id}/redeliver`],
   ];
   for (const [method, rest, body] of requests) {
-    const answer = await server.api(method, at(rest), {
+    const result = await server.api(method, at(rest), {
       ...{ key: token, headers: { 'if-match': '*' } },
       ...(body ? { body } : {}),
     });
-    assert.deepEqual([answer.status, answer.body.code], [404, 'not_found'], `${method} ${rest}`);
+    assert.deepEqual([result.status, result.body.code], [404, 'not_found'], `${method} ${rest}`);
   }
   const second = await createWebhook(server, token, { url: receiver.url('/second') });
   const crossed = webhooksPath(server, `/${second.id}/deliveries/${sent.id}`);

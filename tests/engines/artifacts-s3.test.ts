@@ -5,7 +5,7 @@ import { Readable } from 'node:stream';
 import { describe, it } from 'node:test';
 import { downloadKey } from '../../server/engines/artifacts/keys.ts';
 import { openS3 } from '../../server/engines/artifacts/s3.ts';
-import { plus, systemClock } from '../../server/kit/clock.ts';
+import { addMs, systemClock } from '../../server/kit/clock.ts';
 import type { ApplicationId, SessionId } from '../../server/kit/ids.ts';
 import { Secret } from '../../server/kit/secret.ts';
 import { type S3Store, startS3 } from '../harness/s3.ts';
@@ -33,7 +33,7 @@ describe('artifacts on S3', () => {
         contentType: 'text/plain',
         contentDisposition: 'attachment; filename="a.txt"',
       } as const;
-      const url = String(await artifacts.signedUrl(key, { ...options, expiresAt: plus(systemClock.now(), 60_000) }));
+      const url = String(await artifacts.signedUrl(key, { ...options, expiresAt: addMs(systemClock.now(), 60_000) }));
       assert.ok(url.startsWith(store.endpoint));
       const whole = await fetch(url);
       assert.equal(await whole.text(), 'hello there');

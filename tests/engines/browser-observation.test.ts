@@ -266,9 +266,9 @@ test('resumes targets that a client holds when the client disconnects', async ()
   let opened = false;
   const opening = client
     .ask('Runtime.evaluate', { expression: "String(window.open('about:blank'))", userGesture: true }, page)
-    .then(answer => {
+    .then(reply => {
       opened = true;
-      return answer;
+      return reply;
     });
   await holder.event('Target.attachedToTarget', ({ params }) => params?.waitingForDebugger === true);
   for (let turn = 0; turn < TURNS; turn++) await client.send('Browser.getVersion');
@@ -285,8 +285,8 @@ test('observes an adopted browser again while windows are being opened', async (
   const client = await CdpClient.connect(bare.url);
   const page = await client.attachToPage();
   const expression = "String(window.open('about:blank'))";
-  const answer = await client.ask('Runtime.evaluate', { expression, userGesture: true }, page);
-  assert.deepEqual(answer.result?.result, { type: 'string', value: '[object Window]' });
+  const reply = await client.ask('Runtime.evaluate', { expression, userGesture: true }, page);
+  assert.deepEqual(reply.result?.result, { type: 'string', value: '[object Window]' });
   const observing = await observe(bare);
   assert.ok(observing.targets.filter(target => target.kind === 'page').length >= 2);
   assert.ok(observing.targets.every(target => !target.isNew));

@@ -15,7 +15,7 @@ import {
   meter,
   settle,
 } from '../../server/engines/store/tables/credit-ledger.ts';
-import { plus, systemClock } from '../../server/kit/clock.ts';
+import { addMs, systemClock } from '../../server/kit/clock.ts';
 import {
   type AccountId,
   type ApplicationId,
@@ -331,11 +331,11 @@ test('a session without a credit hold can be placed and ended while the balance 
     const placed = await store.sessions.place(
       {
         ...{ id, applicationId, hostId: HOST, region: 'local', keepAlive: false, userMetadata: {}, settings: {} },
-        ...{ createdAt, expiresAt: plus(createdAt, 60_000) },
+        ...{ createdAt, expiresAt: addMs(createdAt, 60_000) },
       },
       {
         createdAfter: createdAt,
-        terms: () => ({ expiresAt: plus(createdAt, 60_000), below: ANY }),
+        terms: () => ({ expiresAt: addMs(createdAt, 60_000), below: ANY }),
         hold: expiresAt => sessionHold({ browserSecond: 0, egressMegabyte: 0 }, HOST, { at: createdAt, expiresAt }),
       },
     );
@@ -356,7 +356,7 @@ async function aMeteredSession(
   const id = newId<SessionId>(at);
   const row = {
     ...{ id, applicationId, hostId: HOST, region: 'local', keepAlive: false, userMetadata: {}, settings: {} },
-    ...{ createdAt: at, expiresAt: plus(at, 60_000) },
+    ...{ createdAt: at, expiresAt: addMs(at, 60_000) },
   };
   const placed = await store.sessions.place(row, {
     ...{ createdAfter: at, terms: () => ({ expiresAt: row.expiresAt, below: ANY }) },
@@ -389,7 +389,7 @@ test('ending a session captures the cost that kit/metered-cost.ts calculates, fo
     const bytes = upTo(10 ** (1 + upTo(9)));
     await store.sessions.countTraffic(id, { proxyBytes: 0, egressBytes: bytes });
     await store.sessions.decideEnd(id, { status: 'COMPLETED', reason: 'released' }, new Date());
-    const endedAt = plus(startedAt, run % 3 === 0 ? 1000 * upTo(100) : upTo(100_000));
+    const endedAt = addMs(startedAt, run % 3 === 0 ? 1000 * upTo(100) : upTo(100_000));
     const before = await balanceOf(account);
     assert.equal((await store.sessions.finish(id, endedAt, 0))?.status, 'COMPLETED');
     const after = await balanceOf(account);
@@ -406,14 +406,14 @@ test('a session that ends because of a server restart is charged only up to its 
   const id = (await aMeteredSession(application, 100)) ?? assert.fail();
   const startedAt = new Date();
   await store.sessions.run(id, startedAt);
-  const at = plus(startedAt, 10_000);
+  const at = addMs(startedAt, 10_000);
   const use = { metered: { seconds: 10, bytes: 0 }, cost: 10, target: 100, at, dueAt: at };
   await inTrx(async trx => {
     const found = (await lockHeld(trx, id)) ?? assert.fail();
     await meter(trx, found, use);
   });
   await store.sessions.decideEnd(id, { status: 'ERROR', reason: 'service_restart' }, new Date());
-  await store.sessions.finish(id, plus(startedAt, 90_000), 0);
+  await store.sessions.finish(id, addMs(startedAt, 90_000), 0);
   assert.equal((await balanceOf(account)).revenue, 10);
 });
 
@@ -426,7 +426,7 @@ test('a session keeps its hold until its end is decided, and ten concurrent call
   assert.equal(await store.sessions.finish(id, new Date(), 0), undefined);
   assert.equal((await balanceOf(account)).reserved, 100);
   await store.sessions.decideEnd(id, { status: 'COMPLETED', reason: 'released' }, new Date());
-  const ends = Array.from({ length: 10 }, (_, at) => store.sessions.finish(id, plus(startedAt, 1000 * (at + 1)), 0));
+  const ends = Array.from({ length: 10 }, (_, at) => store.sessions.finish(id, addMs(startedAt, 1000 * (at + 1)), 0));
   for (const row of await Promise.all(ends)) assert.equal(row?.status, 'COMPLETED');
   const { revenue, reserved } = await balanceOf(account);
   assert.ok(revenue >= 1 && revenue <= 10, String(revenue));

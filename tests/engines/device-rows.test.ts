@@ -5,16 +5,16 @@ import { after, test } from 'node:test';
 import { openStore } from '../../server/engines/store/open-store.ts';
 import type { TokenRow } from '../../server/engines/store/rows/credentials.ts';
 import type { Collection, DeviceRow } from '../../server/engines/store/rows/device.ts';
-import { plus } from '../../server/kit/clock.ts';
+import { addMs } from '../../server/kit/clock.ts';
 import { type AccountId, type DeviceAuthorizationId, newId, type TokenId } from '../../server/kit/ids.ts';
 import { silentLog } from '../../server/kit/log.ts';
 import { Scope } from '../../server/kit/scope.ts';
-import { until } from '../../server/kit/wait.ts';
+import { pollUntil } from '../../server/kit/wait.ts';
 import { clockAt, STEP_MS, temporaryFolder } from './store-fixtures.ts';
 
 const NOW = new Date('2026-11-20T10:00:00.123Z');
 const MINUTE_MS = 60_000;
-const END = plus(NOW, 10 * MINUTE_MS);
+const END = addMs(NOW, 10 * MINUTE_MS);
 const MANY = 10_000;
 
 const scope = new Scope();
@@ -140,13 +140,13 @@ test('sends a notification for a revocation and for every change of status', asy
   await device.collect(row.deviceCodeHash, NOW, () => ({ does: 'revoke', token: token.id }), MANY);
   assert.deepEqual((await store.tokens.byHash(token.hash))?.revokedAt, NOW);
   const isAllHeard = () => (changed.length === 3 && revoked.length === 1 ? true : undefined);
-  await until(STEP_MS, 'the notices', isAllHeard);
+  await pollUntil(STEP_MS, 'the notices', isAllHeard);
   assert.deepEqual([...new Set(changed)], [row.id]);
   assert.deepEqual(revoked, [token.hash.toString('hex')]);
 });
 
 test('removes authorizations that expired before a given time', async () => {
-  const [old, young] = [await aRow({ expiresAt: plus(NOW, MINUTE_MS) }), await aRow({ expiresAt: plus(END, 1) })];
+  const [old, young] = [await aRow({ expiresAt: addMs(NOW, MINUTE_MS) }), await aRow({ expiresAt: addMs(END, 1) })];
   await device.removeExpired(END);
   assert.equal(await device.byDeviceCode(old.deviceCodeHash), undefined);
   assert.ok(await device.byDeviceCode(young.deviceCodeHash));

@@ -11,7 +11,7 @@ import { createResolver } from '../../server/engines/egress/resolve.ts';
 import { thisMachine } from '../../server/engines/egress/this-machine.ts';
 import { systemClock } from '../../server/kit/clock.ts';
 import { silentLog } from '../../server/kit/log.ts';
-import { within } from '../../server/kit/wait.ts';
+import { withTimeout } from '../../server/kit/wait.ts';
 
 export const WAIT_MS = 30_000;
 
@@ -165,7 +165,7 @@ export class Wire {
     for (const event of ['data', 'end', 'close']) socket.on(event, look);
     look();
     try {
-      await within(WAIT_MS, what, () => promise);
+      await withTimeout(WAIT_MS, what, () => promise);
     } finally {
       for (const event of ['data', 'end', 'close']) socket.off(event, look);
     }

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { createHash, randomBytes } from 'node:crypto';
 import { createServer, type Socket } from 'node:net';
 import { type TestContext, test } from 'node:test';
-import { until } from '../../server/kit/wait.ts';
+import { pollUntil } from '../../server/kit/wait.ts';
 import { type Fixture, type FixtureOptions, listen, openFixture, portsOpen, WAIT_MS, Wire } from './egress-fixture.ts';
 
 const MIB = 1024 * 1024;
@@ -21,10 +21,10 @@ interface Outside {
   readonly asked: readonly string[][];
 }
 
-/** Starts a server that answers each request with `answer`, which may also use the connection directly. */
+/** Starts a server that answers each request with `respond`, which may also use the connection directly. */
 async function outside(
   t: TestContext,
-  answer: (socket: Socket, path: string) => void,
+  respond: (socket: Socket, path: string) => void,
   options: FixtureOptions = {},
 ): Promise<Outside> {
   const asked: string[][] = [];
@@ -35,7 +35,7 @@ async function outside(
     socket.on('data', data => {
       for (const [, line = '', path = ''] of String(data).matchAll(/^((?:GET|HEAD) (\S+)) HTTP/gm)) {
         lines.push(line);
-        answer(socket, path);
+        respond(socket, path);
       }
     });
   });
@@ -52,7 +52,7 @@ const asks = (port: number, path: string, method = 'GET'): string =>
   `${method} http://a.test:${port}${path} HTTP/1.1\r\nHost: a.test\r\n\r\n`;
 
 const nothingOpen = (fixture: Fixture): Promise<true> =>
-  until(WAIT_MS, 'the outside to be closed', () =>
+  pollUntil(WAIT_MS, 'the outside to be closed', () =>
     fixture.egress.counters().connectionsOpen === 0 ? true : undefined,
   );
 
@@ -133,7 +133,7 @@ for (const [how, breakOff] of [
     const { fixture, port } = await outside(t, socket => {
       socket.write(head(LARGE.length));
       socket.write(half);
-      void until(WAIT_MS, 'half of it to be through', () =>
+      void pollUntil(WAIT_MS, 'half of it to be through', () =>
         fixture.egress.counters().bytesDown > half.length ? true : undefined,
       ).then(() => breakOff(socket));
     });
@@ -219,7 +219,7 @@ for (const way of ['a plain response', 'a tunnel'])
     wire.socket.pause();
     const before = process.memoryUsage().arrayBuffers;
     let last = -1;
-    const standing = await until(
+    const standing = await pollUntil(
       WAIT_MS,
       'the flow to stand still',
       () => {

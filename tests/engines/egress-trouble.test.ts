@@ -6,7 +6,7 @@ import { createServer as createHttpServer } from 'node:http';
 import { createServer, type Socket } from 'node:net';
 import { type TestContext, test } from 'node:test';
 import { EGRESS_LIMITS } from '../../server/engines/egress/limits.ts';
-import { until, within } from '../../server/kit/wait.ts';
+import { pollUntil, withTimeout } from '../../server/kit/wait.ts';
 import { HandClock } from '../harness/hand-clock.ts';
 import { curl, type Fixture, listen, openFixture, WAIT_MS, Wire } from './egress-fixture.ts';
 
@@ -25,7 +25,7 @@ async function stillWorks(fixture: Fixture, port: number): Promise<void> {
 }
 
 const nothingOpen = (fixture: Fixture): Promise<true> =>
-  until(WAIT_MS, 'no connection to be open outside', () =>
+  pollUntil(WAIT_MS, 'no connection to be open outside', () =>
     fixture.egress.counters().connectionsOpen === 0 ? true : undefined,
   );
 
@@ -70,11 +70,11 @@ test('responds to malformed requests with an error and does not forward them', a
     }),
   );
   const fixture = await openFixture(t, { ports: [port] });
-  for (const [name, bytes, answer] of MALFORMED) {
+  for (const [name, bytes, expected] of MALFORMED) {
     const wire = await Wire.open(fixture.proxyPort);
     wire.socket.write(bytes.replaceAll('a.test', `a.test:${port}`), 'latin1');
     await wire.until('\r\n\r\n');
-    assert.match(wire.text, answer, name);
+    assert.match(wire.text, expected, name);
     wire.socket.destroy();
   }
   assert.equal(hits, 0);
@@ -132,7 +132,7 @@ test('does not forward a request that is hidden in the body of another', async t
 /** Matches the response to a plain request that fails: a head with the kind of failure. The connection then ends. */
 const failed = (kind: string): RegExp => new RegExp(`^HTTP/1\\.1 100 Continue\r\nx-berth-failed: ${kind}\r\n`);
 
-const BAD_ANSWERS: ReadonlyArray<readonly [string, string]> = [
+const BAD_RESPONSES: ReadonlyArray<readonly [string, string]> = [
   ['not HTTP', 'SSH-2.0-OpenSSH_9.2\r\n'],
   ['nothing', ''],
   ['half a head', 'HTTP/1.1 200 OK\r\nX: '],
@@ -149,7 +149,7 @@ const BAD_ANSWERS: ReadonlyArray<readonly [string, string]> = [
 ];
 
 test('reports an invalid response as a failure, for requests with and without a body', async t => {
-  for (const [name, bytes] of BAD_ANSWERS) {
+  for (const [name, bytes] of BAD_RESPONSES) {
     const port = await listen(
       t,
       createServer(socket => socket.on('error', () => {}).once('data', () => socket.end(bytes))),
@@ -230,15 +230,15 @@ test('forwards a connection reset to the other side', async t => {
   );
   const fixture = await openFixture(t, { ports: [port] });
   const wire = await Wire.tunnel(fixture, `a.test:${port}`);
-  await until(WAIT_MS, 'the connection outside', () => outside);
+  await pollUntil(WAIT_MS, 'the connection outside', () => outside);
   outside?.resetAndDestroy();
   await wire.closed();
   assert.equal(wire.error, 'ECONNRESET');
   outside = undefined;
   const other = await Wire.tunnel(fixture, `a.test:${port}`);
-  await until(WAIT_MS, 'the connection outside', () => outside);
+  await pollUntil(WAIT_MS, 'the connection outside', () => outside);
   other.socket.resetAndDestroy();
-  await until(WAIT_MS, 'the reset to arrive outside', () => (errors.length > 0 ? true : undefined));
+  await pollUntil(WAIT_MS, 'the reset to arrive outside', () => (errors.length > 0 ? true : undefined));
   assert.deepEqual(errors, ['ECONNRESET']);
   await nothingOpen(fixture);
 });
@@ -356,7 +356,7 @@ test('ends an idle connection and keeps an active one', async t => {
   assert.equal(fixture.egress.counters().connectionsOpen, 2);
   await clock.advance(3 * sweepMs, sweepMs);
   await idle.ended();
-  await until(WAIT_MS, 'its side outside to close', () =>
+  await pollUntil(WAIT_MS, 'its side outside to close', () =>
     fixture.egress.counters().connectionsOpen === 1 ? true : undefined,
   );
   busy.socket.write(' tock');
@@ -374,7 +374,7 @@ test('ends a half-closed tunnel earlier than an open one', async t => {
   const { halfClosedIdleMs, sweepMs } = EGRESS_LIMITS;
   const wire = await Wire.tunnel(fixture, `a.test:${port}`);
   wire.socket.end();
-  await within(WAIT_MS, 'the end to be heard outside', () => ended.promise);
+  await withTimeout(WAIT_MS, 'the end to be heard outside', () => ended.promise);
   await clock.advance(sweepMs, sweepMs);
   assert.equal(fixture.egress.counters().connectionsOpen, 1);
   await clock.advance(halfClosedIdleMs + 2 * sweepMs, sweepMs);
@@ -428,10 +428,10 @@ test('aborts requests in progress promptly when the proxy is closed', async t =>
   const fixture = await openFixture(t, { ports: [port] });
   const wire = await Wire.open(fixture.proxyPort);
   wire.socket.write(`GET http://a.test:${port}/ HTTP/1.1\r\nHost: a\r\n\r\n`);
-  await until(WAIT_MS, 'the request to be outside', () =>
+  await pollUntil(WAIT_MS, 'the request to be outside', () =>
     fixture.egress.counters().connectionsOpen === 1 ? true : undefined,
   );
-  await within(WAIT_MS, 'the proxy to close', () => fixture.egress.close());
+  await withTimeout(WAIT_MS, 'the proxy to close', () => fixture.egress.close());
   await wire.ended();
   await nothingOpen(fixture);
 });

@@ -9,7 +9,7 @@ import { egressPolicy } from '../../server/engines/egress/policy.ts';
 import { thisMachine } from '../../server/engines/egress/this-machine.ts';
 import type { Upstream } from '../../server/engines/egress/upstream.ts';
 import { systemClock } from '../../server/kit/clock.ts';
-import { until } from '../../server/kit/wait.ts';
+import { pollUntil } from '../../server/kit/wait.ts';
 import { type Fixture, listen, openFixture, openPort, WAIT_MS, Wire } from './egress-fixture.ts';
 
 /** A short limit for tests of a timeout. The other tests use a long one, so that a slow machine does not reach it. */
@@ -69,7 +69,7 @@ async function tunnel(fixture: Fixture, authority: string): Promise<string> {
 }
 
 const nothingOpen = (fixture: Fixture): Promise<true> =>
-  until(WAIT_MS, 'no connection to be open outside', () =>
+  pollUntil(WAIT_MS, 'no connection to be open outside', () =>
     fixture.egress.counters().connectionsOpen === 0 ? true : undefined,
   );
 
@@ -205,7 +205,7 @@ test('releases all connections when the browser disconnects while a proxy is slo
   const { fixture, failures } = await proxied(t, 'http', { 'silent.test': silent });
   const wire = await Wire.open(fixture.proxyPort);
   wire.socket.write('CONNECT silent.test:443 HTTP/1.1\r\nHost: silent.test\r\n\r\n');
-  await until(WAIT_MS, 'the proxy to be reached', () =>
+  await pollUntil(WAIT_MS, 'the proxy to be reached', () =>
     fixture.egress.counters().connectionsOpen === 1 ? true : undefined,
   );
   wire.socket.resetAndDestroy();

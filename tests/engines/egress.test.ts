@@ -17,7 +17,7 @@ import { join } from 'node:path';
 import { before, type TestContext, test } from 'node:test';
 import { WebSocket, WebSocketServer } from 'ws';
 import type { Refusal } from '../../server/engines/egress/egress.ts';
-import { until } from '../../server/kit/wait.ts';
+import { pollUntil } from '../../server/kit/wait.ts';
 import { curl, listen, openFixture, portsOpen, WAIT_MS, Wire } from './egress-fixture.ts';
 
 const sha = (bytes: Buffer): string => createHash('sha256').update(bytes).digest('hex');
@@ -132,8 +132,8 @@ test('forwards the chunks of a response as they arrive, and forwards no body for
     t,
     createServer(socket => {
       socket.on('data', head => {
-        const answer = 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n';
-        socket.write(String(head).startsWith('HEAD') ? answer : `${answer}${chunks}`);
+        const result = 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n';
+        socket.write(String(head).startsWith('HEAD') ? result : `${result}${chunks}`);
       });
     }),
   );
@@ -141,7 +141,7 @@ test('forwards the chunks of a response as they arrive, and forwards no body for
   const wire = await Wire.open(fixture.proxyPort);
   for (const time of [1, 2]) {
     wire.socket.write(`GET http://a.test:${port}/${time} HTTP/1.1\r\nHost: a\r\n\r\n`);
-    await until(
+    await pollUntil(
       WAIT_MS,
       'a whole answer',
       () => wire.text.split('pedia\r\n0\r\n\r\n').length === time + 1 || undefined,
@@ -242,11 +242,11 @@ test('passes large bodies unchanged in both directions and counts the bytes of t
     assert.equal(code, 0);
     assert.equal(sha(out), sha(sent));
   }
-  await until(WAIT_MS, 'all connections outside to close', () =>
+  await pollUntil(WAIT_MS, 'all connections outside to close', () =>
     fixture.egress.counters().connectionsOpen === 0 ? true : undefined,
   );
   const { bytesUp, bytesDown, connections } = fixture.egress.counters();
-  await until(WAIT_MS, 'the server to have seen it', () => (seen.up >= bytesUp ? true : undefined));
+  await pollUntil(WAIT_MS, 'the server to have seen it', () => (seen.up >= bytesUp ? true : undefined));
   assert.deepEqual({ up: bytesUp, down: bytesDown, connections }, { ...seen, connections: 3 });
   assert.ok(bytesUp > 3 * sent.length && bytesDown > 3 * sent.length);
 });
@@ -349,7 +349,9 @@ test('keeps connections alive, with one connection to the server per connection 
   assert.equal(sockets, 1);
   await curl(fixture, a, `http://b.test:${port}/`, a);
   assert.equal(sockets, 4, 'a connection to another place takes the place of the kept one');
-  await until(WAIT_MS, 'none to be left', () => (fixture.egress.counters().connectionsOpen === 0 ? true : undefined));
+  await pollUntil(WAIT_MS, 'none to be left', () =>
+    fixture.egress.counters().connectionsOpen === 0 ? true : undefined,
+  );
 });
 
 test('repeats a request on a new connection when the server has closed the kept-alive connection', async t => {
@@ -398,7 +400,7 @@ test('forwards the head of a response before its body arrives', async t => {
   wire.socket.write(`GET http://a.test:${port}/ HTTP/1.1\r\nHost: x\r\n\r\n`);
   assert.match(await wire.until('\r\n\r\n'), /text\/event-stream/);
   wire.socket.destroy();
-  await until(WAIT_MS, 'the connection outside to go with the browser', () =>
+  await pollUntil(WAIT_MS, 'the connection outside to go with the browser', () =>
     fixture.egress.counters().connectionsOpen === 0 ? true : undefined,
   );
 });
@@ -430,7 +432,7 @@ test('allows one side of a tunnel to end before the other', async t => {
   await other.ended();
   assert.equal(other.text, 'said');
   other.socket.end('still here');
-  await until(WAIT_MS, 'the other side to hear', () =>
+  await pollUntil(WAIT_MS, 'the other side to hear', () =>
     Buffer.concat(heard).toString() === 'still here' ? true : undefined,
   );
 });
@@ -445,7 +447,7 @@ test('delivers all bytes before closing, even to a slow reader', async t => {
   const wire = await Wire.tunnel(fixture, `a.test:${port}`);
   wire.socket.end();
   wire.socket.pause();
-  await until(WAIT_MS, 'the outside to be done or held up', () =>
+  await pollUntil(WAIT_MS, 'the outside to be done or held up', () =>
     fixture.egress.counters().bytesDown > 100_000 ? true : undefined,
   );
   wire.socket.resume();
@@ -469,7 +471,7 @@ test('applies backpressure to the sender when the reader is slow', async t => {
   const wire = await Wire.tunnel(fixture, `a.test:${port}`);
   wire.socket.pause();
   let before = -1;
-  const stuckAt = await until(
+  const stuckAt = await pollUntil(
     WAIT_MS,
     'the flow to stand still',
     () => {

@@ -12,7 +12,7 @@ import { refusal } from '../../server/domain/limits/refusals.ts';
 import { openStore } from '../../server/engines/store/open-store.ts';
 import type { NewSession, SessionRow } from '../../server/engines/store/rows/sessions.ts';
 import type { Store } from '../../server/engines/store/store.ts';
-import { plus, systemClock } from '../../server/kit/clock.ts';
+import { addMs, systemClock } from '../../server/kit/clock.ts';
 import { type AccountId, type ApplicationId, type HostId, newId, type SessionId } from '../../server/kit/ids.ts';
 import { silentLog } from '../../server/kit/log.ts';
 import { Scope } from '../../server/kit/scope.ts';
@@ -104,10 +104,10 @@ class Process {
     const createdAt = new Date();
     const row: NewSession = {
       ...{ id: newId<SessionId>(createdAt), applicationId, hostId: this.hostId, region: 'local', keepAlive: false },
-      ...{ userMetadata: {}, settings: {}, createdAt, expiresAt: plus(createdAt, 300_000) },
+      ...{ userMetadata: {}, settings: {}, createdAt, expiresAt: addMs(createdAt, 300_000) },
     };
     const result = await this.store.sessions.place(row, {
-      createdAfter: plus(createdAt, -60_000),
+      createdAfter: addMs(createdAt, -60_000),
       terms: configured => termsOf(effectiveLimits(configuredLimits(configured), {}), { createdAt }),
     });
     if ('full' in result) return { refused: refusal('host', result.full.slots, result.full.used) };
@@ -197,7 +197,7 @@ test('a create that read the limits before they were replaced is checked against
   const placing = first.sessions.place(
     { id, applicationId, hostId, createdAt, ...settings },
     {
-      createdAfter: plus(createdAt, -60_000),
+      createdAfter: addMs(createdAt, -60_000),
       terms: limits => {
         read.push(configuredLimits(limits).maxConcurrent);
         return termsOf(configuredLimits(limits), { createdAt });

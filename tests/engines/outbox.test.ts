@@ -15,7 +15,7 @@ import { openS3 } from '../../server/engines/artifacts/s3.ts';
 import { Staging } from '../../server/engines/artifacts/staging.ts';
 import { openStore } from '../../server/engines/store/open-store.ts';
 import type { Store } from '../../server/engines/store/store.ts';
-import { plus, systemClock } from '../../server/kit/clock.ts';
+import { addMs, systemClock } from '../../server/kit/clock.ts';
 import { type AccountId, type ApplicationId, type HostId, newId, type SessionId } from '../../server/kit/ids.ts';
 import { silentLog } from '../../server/kit/log.ts';
 import { Scope } from '../../server/kit/scope.ts';
@@ -115,7 +115,7 @@ describe('the outbox', () => {
       await eventually('an attempt to fail', async () => (await attempts()) === attempt + 1);
       assert.equal(await dueIn(), waitMs);
       assert.ok((await read(outbox, key))?.equals(bytes), 'it is given out all the same');
-      time = plus(time, waitMs);
+      time = addMs(time, waitMs);
     }
     await s3.up();
     await emptied(outbox);

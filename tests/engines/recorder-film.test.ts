@@ -53,7 +53,7 @@ const METADATA = {
 
 const encodes = new EncodeQueue(new Ffmpeg(jailedHelper), systemClock, silentLog);
 
-function picture([r, g, b]: readonly [number, number, number], { width, height }: Size): Buffer {
+function frameOf([r, g, b]: readonly [number, number, number], { width, height }: Size): Buffer {
   const colour = `color=c=0x${Buffer.from([r, g, b]).toString('hex')}:s=${width}x${height}:d=0.04`;
   const asked = ['-v', 'error', '-f', 'lavfi', '-i', colour, '-frames:v', '1', '-pix_fmt', 'yuvj420p', '-f', 'mjpeg'];
   const { stdout, status } = spawnSync('ffmpeg', [...asked, 'pipe:1']);
@@ -125,7 +125,7 @@ const millisecondsOf = ({ durationsMs }: Segment): number => durationsMs.reduce(
 test('records the full lifetime of a page that has a single late frame', async () => {
   const clock = new TestClock();
   const [paintedAt, browserMs] = [new Date(clock.now().getTime() - 1_500), clock.monotonicMs() - 1_500];
-  const first = { ...frame(browserMs, picture(RED, LARGE)), at: paintedAt };
+  const first = { ...frame(browserMs, frameOf(RED, LARGE)), at: paintedAt };
   const segments: CompleteRawSegment[] = [];
   const listener = { segmentComplete: (segment: CompleteRawSegment) => void segments.push(segment), lost: () => {} };
   const begun = { first, leadMs: 400 };
@@ -133,20 +133,20 @@ test('records the full lifetime of a page that has a single late frame', async (
   await journal.take(first);
   clock.advance(3_000);
   const lived = (): number => clock.now().getTime() - journal.note.startedAt.getTime();
-  const leastMs = lived();
+  const minMs = lived();
   await journal.end();
-  const mostMs = lived();
+  const maxMs = lived();
   const endMs = segments.at(-1)?.endMs ?? 0;
-  assert.ok(leastMs >= 4_900);
-  assert.ok(endMs > leastMs - 500 && endMs < mostMs + 500, `${endMs}, not ${leastMs} to ${mostMs}`);
+  assert.ok(minMs >= 4_900);
+  assert.ok(endMs > minMs - 500 && endMs < maxMs + 500, `${endMs}, not ${minMs} to ${maxMs}`);
 });
 
 test('records one minute with the exact duration in the segments and the MP4 file, and shows each color at the right time', async () => {
   const colours = [RED, GREEN, BLUE];
-  const pictures = colours.map(colour => picture(colour, LARGE));
+  const images = colours.map(colour => frameOf(colour, LARGE));
   // Changes at irregular times, 7 s without a change, and a change at the end. The first frame arrives late.
   const times = [1_370, 2_003, 2_204, 9_999, 12_002, 12_003, 19_500, 33_333, 41_017, 47_999, 48_002, 59_999];
-  const shown = times.map((atMs, index) => ({ atMs, jpeg: pictures[index % 3] ?? Buffer.alloc(0) }));
+  const shown = times.map((atMs, index) => ({ atMs, jpeg: images[index % 3] ?? Buffer.alloc(0) }));
   const { segments, lost } = await filmed(join(makeFolder(), 'page'), shown, MINUTE_MS);
   assert.deepEqual(lost, []);
   assert.deepEqual(
@@ -177,10 +177,10 @@ test('encodes waiting segments in one process, and each segment can be played al
   const [counting, runs] = [join(folder, 'ffmpeg'), join(folder, 'runs')];
   writeFileSync(counting, `#!/bin/sh\necho x >> ${runs}\nexec ffmpeg "$@"\n`, { mode: 0o755 });
   const colours = [RED, GREEN, BLUE];
-  const pictures = colours.map(colour => picture(colour, LARGE));
+  const images = colours.map(colour => frameOf(colour, LARGE));
   // Two segments with several frames, three without changes, two with changes again, and a segment of 0.1 s.
   const times = [0, 3_000, 5_999, 7_000, 30_500, 31_000, 36_100, 37_777];
-  const shown = times.map((atMs, index) => ({ atMs, jpeg: pictures[index % 3] ?? Buffer.alloc(0) }));
+  const shown = times.map((atMs, index) => ({ atMs, jpeg: images[index % 3] ?? Buffer.alloc(0) }));
   // The path contains characters at which a shell or a list of files would split it.
   const path = join(folder, "it's a page");
   const gathering = new HandClock();
@@ -214,7 +214,7 @@ test('encodes segments one by one if they cannot be encoded together', async () 
   const folder = makeFolder();
   const moody = join(folder, 'ffmpeg');
   writeFileSync(moody, '#!/bin/sh\ncase "$*" in *"-f concat"*) exit 1;; esac\nexec ffmpeg "$@"\n', { mode: 0o755 });
-  const shown = [RED, GREEN, BLUE].map((colour, index) => ({ atMs: index * 6_500, jpeg: picture(colour, LARGE) }));
+  const shown = [RED, GREEN, BLUE].map((colour, index) => ({ atMs: index * 6_500, jpeg: frameOf(colour, LARGE) }));
   const gathering = new HandClock();
   const queue = new EncodeQueue(new Ffmpeg(boundedHelper, moody), gathering, silentLog);
   const filming = filmed(join(folder, 'page'), shown, 18_000, queue);
@@ -244,7 +244,7 @@ test('skips a frame that exceeds the size limit, reports the gap, and continues 
     endSpans: async () => {},
     done: async ({ page }: RecordedPage) => void finished.push(page),
   };
-  const small = picture(RED, { width: 64, height: 48 });
+  const small = frameOf(RED, { width: 64, height: 48 });
   const folder = makeFolder();
   const recorder = await Recorder.open({ folder, sink, workers, clock, log: silentLog, confine: jailedHelper });
   after(() => recorder.close());
@@ -260,7 +260,7 @@ test('skips a frame that exceeds the size limit, reports the gap, and continues 
   tab.show(claiming(small, { width: 8_000, height: 8_000 }));
   await eventually('the gap to be told of', () => spans.length > 0);
   clock.advance(1_000);
-  tab.show(picture(GREEN, { width: 64, height: 48 }));
+  tab.show(frameOf(GREEN, { width: 64, height: 48 }));
   await eventually('the gap to be over', () => spans.some(({ toMs }) => toMs !== undefined));
   clock.advance(1_000);
   await recorder.finish(SESSION);
@@ -274,16 +274,16 @@ test('skips a frame that exceeds the size limit, reports the gap, and continues 
 
 test('encodes a frame of the largest size that a page may have', async () => {
   const large = { width: 4096, height: 4096 };
-  const { segments, lost } = await filmed(join(makeFolder(), 'page'), [{ atMs: 0, jpeg: picture(BLUE, large) }], 100);
+  const { segments, lost } = await filmed(join(makeFolder(), 'page'), [{ atMs: 0, jpeg: frameOf(BLUE, large) }], 100);
   assert.deepEqual(lost, []);
   assert.deepEqual(segments[0]?.size, large);
 });
 
 test('writes a valid HLS playlist and valid segments for several sizes', async () => {
   const shown = [
-    { atMs: 0, jpeg: picture(RED, LARGE) },
-    { atMs: 2_500, jpeg: picture(GREEN, ODD) },
-    { atMs: 9_000, jpeg: picture(BLUE, LARGE) },
+    { atMs: 0, jpeg: frameOf(RED, LARGE) },
+    { atMs: 2_500, jpeg: frameOf(GREEN, ODD) },
+    { atMs: 9_000, jpeg: frameOf(BLUE, LARGE) },
   ];
   const { segments } = await filmed(join(makeFolder(), 'page'), shown, 10_200);
   const inits = segments.map(({ init }) => init.toString('hex'));
@@ -344,7 +344,7 @@ test('records the 65th tab to its end once there is room for it, and reports the
   const short: Array<readonly unknown[]> = [];
   const told = (...all: readonly unknown[]): void => void short.push(all);
   const recording = await recorder.record({ session: SESSION, masks: 'none', secrets: new SecretTexts(), short: told });
-  const red = picture(RED, { width: 64, height: 48 });
+  const red = frameOf(RED, { width: 64, height: 48 });
   const tabs = Array.from({ length: PAGES_AT_ONCE_MAX + 2 }, (_, page) => new FakeTab(`tab-${page}`, red, clock));
   const beganMs = clock.monotonicMs();
   for (const [page, tab] of tabs.entries()) recording.target(tab, page, { at: clock.now() });
@@ -395,7 +395,7 @@ test('batches segments while nobody is watching, and encodes each segment as it 
     secrets: new SecretTexts(),
     short: () => {},
   });
-  recording.target(new FakeTab('tab', picture(RED, { width: 64, height: 48 }), clock), 0, { at: clock.now() });
+  recording.target(new FakeTab('tab', frameOf(RED, { width: 64, height: 48 }), clock), 0, { at: clock.now() });
   // The clock also runs by itself, so there are more segments on a slow machine.
   const segments = (count: number) => () =>
     readdirSync(join(folder, SESSION, '0')).filter(name => /^\d+\.\d+\.\d+\.mkv$/.test(name)).length >= count;
@@ -437,7 +437,7 @@ class FakeTab implements TargetChannel {
   readonly parent = undefined;
   isGone = false;
   isShown = false;
-  #picture: Buffer;
+  #shownFrame: Buffer;
   /** The number of the current screencast. Frames of an earlier one are ignored. */
   #run = 0;
   readonly #clock: TestClock;
@@ -446,7 +446,7 @@ class FakeTab implements TargetChannel {
 
   constructor(id: string, jpeg: Buffer, clock: TestClock) {
     this.id = id;
-    this.#picture = jpeg;
+    this.#shownFrame = jpeg;
     this.#clock = clock;
   }
 
@@ -461,7 +461,7 @@ class FakeTab implements TargetChannel {
   post(): void {}
 
   show(jpeg: Buffer): void {
-    this.#picture = jpeg;
+    this.#shownFrame = jpeg;
     this.#show();
   }
 
@@ -469,7 +469,7 @@ class FakeTab implements TargetChannel {
     this.isShown = true;
     const nowMs = this.#clock.now().getTime();
     const metadata = { timestamp: nowMs / 1_000, monotonicTimestamp: this.#clock.monotonicMs() / 1_000 };
-    const params = { data: this.#picture.toString('base64'), sessionId: this.#run, metadata };
+    const params = { data: this.#shownFrame.toString('base64'), sessionId: this.#run, metadata };
     setImmediate(() => {
       for (const listener of this.#listeners) listener('Page.screencastFrame', params);
     });
@@ -499,7 +499,7 @@ test('reports what could not be stored on a full disk, and keeps what was record
   const { status } = spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=400k,mode=755', 'berth-test', path]);
   assert.equal(status, 0, 'mount');
   const ballast = join(path, 'ballast');
-  const [red, blue] = [picture(RED, LARGE), picture(BLUE, LARGE)];
+  const [red, blue] = [frameOf(RED, LARGE), frameOf(BLUE, LARGE)];
   mkdirSync(join(path, 'page'));
   const shown = [
     { atMs: 0, jpeg: red },

@@ -177,9 +177,9 @@ test('stores the colors of a page at the times at which they were painted, up to
     if (index === 0 || firstOf === undefined) continue;
     const second = frames.find(one => isNear(one.colour, colours[1]));
     const { fromMs = 0, toMs = 0 } = painted[index] ?? {};
-    const [least, most] = [fromMs - firstOf.toMs, toMs - firstOf.fromMs];
+    const [min, max] = [fromMs - firstOf.toMs, toMs - firstOf.fromMs];
     const later = frame.atMs - (second?.atMs ?? 0);
-    assert.ok(later > least - LATE_MS && later < most + LATE_MS, `${colour}: ${later}, not ${least} to ${most}`);
+    assert.ok(later > min - LATE_MS && later < max + LATE_MS, `${colour}: ${later}, not ${min} to ${max}`);
   }
   await client.close();
   await recorder.close();

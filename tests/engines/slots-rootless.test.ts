@@ -6,7 +6,7 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { test } from 'node:test';
-import { within } from '../../server/kit/wait.ts';
+import { withTimeout } from '../../server/kit/wait.ts';
 import { asOrdinaryUser, type OrdinaryUser } from './slots-user.ts';
 
 /** Limit for both suites together, below the limit of the test runner. */
@@ -28,7 +28,7 @@ function runSuite(user: OrdinaryUser, suite: string): Promise<{ code: unknown; o
   const options = ['--test', '--test-timeout=180000', '--test-force-exit', '--test-reporter=spec'];
   const file = join(user.checkout, `tests/engines/${suite}.test.ts`);
   const [command = '', ...args] = [...user.prefix, user.node, ...options, file];
-  return within(SUITE_WITHIN_MS, 'the suite of the ordinary user', async signal => {
+  return withTimeout(SUITE_WITHIN_MS, 'the suite of the ordinary user', async signal => {
     const stdio = ['ignore', 'pipe', 'inherit'] as const;
     const child = spawn(command, args, { cwd: user.home, env: user.env, stdio: [...stdio], signal });
     const [output, [code]] = await Promise.all([text(child.stdout), once(child, 'exit')]);

@@ -14,7 +14,7 @@ import type { Box, BoxRecord, BoxRequest, Form, Slots } from '../../server/engin
 import { isFault } from '../../server/kit/fault.ts';
 import type { SessionId } from '../../server/kit/ids.ts';
 import { isObject } from '../../server/kit/json.ts';
-import { until, within } from '../../server/kit/wait.ts';
+import { pollUntil, withTimeout } from '../../server/kit/wait.ts';
 import {
   cgroupsOf,
   chromium,
@@ -51,7 +51,7 @@ export function slotsSuite(form: Form): void {
     return slots;
   };
 
-  const gone = (box: Box) => within(GONE_WITHIN_MS, 'the box to be gone', () => box.gone);
+  const gone = (box: Box) => withTimeout(GONE_WITHIN_MS, 'the box to be gone', () => box.gone);
   const leavesNothing = async (box: Box): Promise<void> => {
     await box.close();
     assert.deepEqual(leftOf(dataDir, box.session), []);
@@ -123,7 +123,7 @@ export function slotsSuite(form: Form): void {
     test('starts a program only after its folder is filled', async () => {
       const session = newSession();
       const fill: BoxRequest['fill'] = async ({ folder }) => {
-        await until(
+        await pollUntil(
           GONE_WITHIN_MS,
           'the rest to be made',
           () => existsSync(join(folder, '../notes/in')) || undefined,
@@ -157,7 +157,12 @@ export function slotsSuite(form: Form): void {
       const control = new AbortController();
       const starting = slots.start(startOptions(session), control.signal);
       const folder = join(dataDir, 'sessions', session);
-      await until(GONE_WITHIN_MS, 'the start to be under way', () => existsSync(join(folder, 'notes')) || undefined, 1);
+      await pollUntil(
+        GONE_WITHIN_MS,
+        'the start to be under way',
+        () => existsSync(join(folder, 'notes')) || undefined,
+        1,
+      );
       control.abort(new Error('aborted'));
       await assert.rejects(starting, /aborted/);
       assert.deepEqual(leftOf(dataDir, session), []);
@@ -281,7 +286,7 @@ export function slotsSuite(form: Form): void {
           .filter(existsSync);
         assert.ok(idle);
         const becomes = (value: string) =>
-          until(
+          pollUntil(
             SCHEDULED_WITHIN_MS,
             `cpu.idle to be ${value}`,
             () => readFileSync(idle, 'utf8') === `${value}\n` || undefined,
@@ -312,9 +317,9 @@ export function slotsSuite(form: Form): void {
           // A crashed page answers late or not at all.
           pipe
             .call('Runtime.evaluate', { expression }, String(sessionId))
-            .then(answer => crashed.resolve(JSON.stringify(answer.result)))
+            .then(reply => crashed.resolve(JSON.stringify(reply.result)))
             .catch(() => {});
-          const how = await within(GONE_WITHIN_MS, 'the page to be stopped', () => crashed.promise);
+          const how = await withTimeout(GONE_WITHIN_MS, 'the page to be stopped', () => crashed.promise);
           assert.match(how, form === 'root' ? /targetCrashed/ : /targetCrashed|allocation failed/);
           assert.match(String((await pipe.call('Browser.getVersion')).product), /Chrome/);
         } finally {
@@ -522,7 +527,7 @@ export function slotsSuite(form: Form): void {
       await keeper.kill();
       const box = await slots.adopt(keeper.session, keeper.record, AbortSignal.timeout(START_WITHIN_MS));
       assert.ok(box);
-      box.egress.on('connection', (socket: Socket) => answerHttp(socket));
+      box.egress.on('connection', (socket: Socket) => serveHttp(socket));
       const pipe = new CdpPipe(box.fifoIn, box.fifoOut);
       const seen = await pipe.call('Runtime.evaluate', { expression: 'window.seen' }, String(sessionId));
       assert.match(JSON.stringify(seen), /before the kill/);
@@ -557,7 +562,7 @@ export function slotsSuite(form: Form): void {
       await box.abandon();
       // The kernel counts starts in 1/100 s. A process that started in the same tick as the box would be mistaken for
       // the box.
-      await until(GONE_WITHIN_MS, 'the next tick', () => ticksNow() > Number(record.startTicks) + 1 || undefined);
+      await pollUntil(GONE_WITHIN_MS, 'the next tick', () => ticksNow() > Number(record.startTicks) + 1 || undefined);
       const bystander = spawn('sleep', ['60'], { stdio: 'ignore' });
       const own = findProcess(bystander.pid ?? 0);
       assert.ok(own);
@@ -595,7 +600,7 @@ export function slotsSuite(form: Form): void {
       const keeper = await startKeeper(form, dataDir);
       await keeper.kill();
       process.kill(keeper.record.pid, 'SIGKILL');
-      await until(GONE_WITHIN_MS, 'the leader to die', () => !isAlive(keeper.record) || undefined);
+      await pollUntil(GONE_WITHIN_MS, 'the leader to die', () => !isAlive(keeper.record) || undefined);
       assert.equal(await slots.adopt(keeper.session, keeper.record, AbortSignal.timeout(START_WITHIN_MS)), undefined);
       assert.deepEqual(await slots.sweep(new Set()), [keeper.session]);
       assert.deepEqual(leftOf(dataDir, keeper.session), []);
@@ -606,7 +611,7 @@ export function slotsSuite(form: Form): void {
       const marked = () => leftOf(dataDir, box.session).filter(left => left.startsWith('process'));
       // The remaining processes are the leader and the program, or in a jail the leader, the outer bubblewrap and the
       // inner one.
-      await until(GONE_WITHIN_MS, 'the helper to leave', () => marked().length === (jailed ? 3 : 2) || undefined);
+      await pollUntil(GONE_WITHIN_MS, 'the helper to leave', () => marked().length === (jailed ? 3 : 2) || undefined);
       await leavesNothing(box);
     });
   });
@@ -625,7 +630,7 @@ interface Keeper {
 async function startKeeper(form: Form, dataDir: string, program: 'guest' | 'chromium' = 'guest'): Promise<Keeper> {
   const file = join(import.meta.dirname, 'slots-keeper.ts');
   const child = spawn(process.execPath, [file, form, dataDir, program], { stdio: ['ignore', 'pipe', 'inherit'] });
-  const line = await within(START_WITHIN_MS, 'the keeper to start a box', () => firstLine(child));
+  const line = await withTimeout(START_WITHIN_MS, 'the keeper to start a box', () => firstLine(child));
   const told: unknown = JSON.parse(line);
   assert.ok(isObject(told));
   const kill = async (): Promise<void> => {
@@ -700,7 +705,7 @@ function only(pids: readonly number[]): number {
 const withoutLocal = (names: unknown): unknown =>
   Array.isArray(names) ? names.filter(name => name !== 'local') : names;
 
-function answerHttp(socket: Socket): void {
+function serveHttp(socket: Socket): void {
   socket.on('error', () => {});
   socket.once('data', () => socket.end('HTTP/1.1 200 OK\r\ncontent-length: 2\r\nconnection: close\r\n\r\nok'));
 }

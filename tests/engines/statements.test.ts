@@ -55,16 +55,16 @@ assert.equal(granted.code, 0, granted.stderr);
 
 /** Returns the statements of the round that sent the fewest. */
 async function fewest(work: () => Promise<unknown>): Promise<readonly string[]> {
-  let least: readonly string[] | undefined;
+  let shortest: readonly string[] | undefined;
   for (let round = 0; round < ROUNDS; round += 1) {
     const sent = await counter.during(work);
-    if (!least || sent.length < least.length) least = sent;
+    if (!shortest || sent.length < shortest.length) shortest = sent;
   }
-  return least ?? [];
+  return shortest ?? [];
 }
 
-const assertAtMost = (sent: readonly string[], most: number): void =>
-  assert.ok(sent.length <= most && sent.length > 1, `${sent.length} statements:\n${sent.join('\n')}`);
+const assertAtMost = (sent: readonly string[], max: number): void =>
+  assert.ok(sent.length <= max && sent.length > 1, `${sent.length} statements:\n${sent.join('\n')}`);
 
 test(`places a metered session with ${PLACE_MAX} statements, the last of which also places the credit hold`, async () => {
   let id = '';
@@ -96,11 +96,11 @@ test('the end of a metered session settles its credit in one statement', async (
   );
 });
 
-for (const [price, most] of [
+for (const [price, max] of [
   [0, INVOKE_MAX],
   [7, PRICED_INVOKE_MAX],
 ] as const)
-  test(`a call of an HTTP operation with a price of ${price} sends at most ${most} statements`, async () => {
+  test(`a call of an HTTP operation with a price of ${price} sends at most ${max} statements`, async () => {
     const owner = await Owner.of(server);
     await owner.publish(`read.at${price}`, {
       ...{ title: 'Read', description: 'Reads.', kind: 'http', effect: 'read', inputSchema: { type: 'object' } },
@@ -112,5 +112,5 @@ for (const [price, most] of [
       assert.equal(body.status, 'succeeded', text);
       assert.equal(body.cost.captured, price);
     });
-    assertAtMost(sent, most);
+    assertAtMost(sent, max);
   });

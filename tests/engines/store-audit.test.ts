@@ -2,12 +2,12 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import pg from 'pg';
-import { socketLogin } from '../../server/engines/store/embedded/answers.ts';
+import { socketLogin } from '../../server/engines/store/embedded/is-responding.ts';
 import { find } from '../../server/engines/store/embedded/postmaster.ts';
 import { openStore } from '../../server/engines/store/open-store.ts';
 import type { NewAuditRow } from '../../server/engines/store/rows/audit.ts';
 import type { Store } from '../../server/engines/store/store.ts';
-import { plus } from '../../server/kit/clock.ts';
+import { addMs } from '../../server/kit/clock.ts';
 import { type AccountId, type ApplicationId, type AuditId, newId } from '../../server/kit/ids.ts';
 import { silentLog } from '../../server/kit/log.ts';
 import { Scope } from '../../server/kit/scope.ts';
@@ -74,7 +74,7 @@ describe('the audit log', () => {
       ...{ ip: '::1', userAgent: 'curl', requestId: 'r', details: { scopes: ['a'], 'needs Quoting': 1 } },
     });
     await store.audit.insert(full);
-    const second = entry({ applicationId, at: plus(NOW, 1) });
+    const second = entry({ applicationId, at: addMs(NOW, 1) });
     await store.audit.insert(second);
     const named = { ...full, number: 1, actor: { kind: 'account', id: accountId, name: 'Ada' } };
     const list = (more = {}) => store.audit.list(applicationId, { limit: 10, ...more });

@@ -5,7 +5,7 @@ import { after, before, describe, it } from 'node:test';
 import { openStore } from '../../server/engines/store/open-store.ts';
 import type { ContextUse, VersionFacts } from '../../server/engines/store/rows/contexts.ts';
 import type { Store } from '../../server/engines/store/store.ts';
-import { plus } from '../../server/kit/clock.ts';
+import { addMs } from '../../server/kit/clock.ts';
 import {
   type AccountId,
   type ApplicationId,
@@ -21,7 +21,7 @@ import { clockAt, temporaryFolder } from './store-fixtures.ts';
 
 const NOW = new Date('2026-11-20T10:00:00.123Z');
 const DAY_MS = 24 * 3_600_000;
-const LATER = plus(NOW, 7 * DAY_MS);
+const LATER = addMs(NOW, 7 * DAY_MS);
 
 describe('contexts in the store', () => {
   const scope = new Scope();
@@ -63,7 +63,7 @@ describe('contexts in the store', () => {
   async function aSession(): Promise<SessionId> {
     const id = newId<SessionId>(NOW);
     const row = { id, applicationId: application, hostId: host, region: 'local', keepAlive: false, userMetadata: {} };
-    const placed = await store.sessions.place({ ...row, settings: {}, createdAt: NOW, expiresAt: plus(NOW, DAY_MS) });
+    const placed = await store.sessions.place({ ...row, settings: {}, createdAt: NOW, expiresAt: addMs(NOW, DAY_MS) });
     assert.ok('placed' in placed);
     return id;
   }
@@ -84,7 +84,7 @@ describe('contexts in the store', () => {
   });
 
   const keepParams = (id: VersionId, more: Partial<VersionFacts> = {}, now = NOW) => ({
-    ...{ id, now, earlier: { most: 5, until: plus(now, 7 * DAY_MS) }, facts: facts(id, more) },
+    ...{ id, now, earlier: { max: 5, until: addMs(now, 7 * DAY_MS) }, facts: facts(id, more) },
   });
 
   /** Saves a version with its own objects. */
@@ -107,7 +107,7 @@ describe('contexts in the store', () => {
     assert.equal(going.length, 2);
     assert.ok(going.every(({ id, archiveOf, cookiesOf }) => archiveOf === id && cookiesOf === id));
     assert.deepEqual(await store.contexts.removable(NOW, 10), [], 'they are being removed already');
-    assert.equal((await store.contexts.removable(plus(NOW, 3_600_000), 10)).length, 2, 'a removal that was cut off');
+    assert.equal((await store.contexts.removable(addMs(NOW, 3_600_000), 10)).length, 2, 'a removal that was cut off');
     await store.contexts.forget(going.map(({ id }) => id));
     const later = await store.contexts.removable(LATER, 10);
     assert.equal(later.length, 5, 'the week is over');
@@ -188,13 +188,13 @@ describe('contexts in the store', () => {
     const context = await aContext();
     const [first, second] = [await aSession(), await aSession()];
     for (const session of [first, second]) await store.contextUses.open(use(session, context));
-    await store.contextUses.markForSaving(second, plus(NOW, 2000));
-    await store.contextUses.markForSaving(first, plus(NOW, 1000));
+    await store.contextUses.markForSaving(second, addMs(NOW, 2000));
+    await store.contextUses.markForSaving(first, addMs(NOW, 1000));
     const due = (at: Date) =>
       store.contextUses.due(host, at, 10).then(found => found.map(({ sessionId }) => sessionId));
-    const soon = plus(NOW, 5000);
+    const soon = addMs(NOW, 5000);
     assert.deepEqual(await due(soon), [first]);
-    await store.contextUses.retry(first, plus(NOW, 60_000));
+    await store.contextUses.retry(first, addMs(NOW, 60_000));
     assert.deepEqual(await due(soon), [], 'the second waits for the first');
     const save = (session: SessionId) => {
       const id = session as string as VersionId;
@@ -226,7 +226,7 @@ describe('contexts in the store', () => {
     await store.sessions.decideEnd(ended, { status: 'COMPLETED', reason: 'operator' }, NOW);
     await store.sessions.finish(ended, NOW, 0);
     assert.deepEqual(await found(NOW), [ended]);
-    assert.deepEqual(await found(plus(NOW, 1)), [ended, never].sort());
+    assert.deepEqual(await found(addMs(NOW, 1)), [ended, never].sort());
   });
 
   it('records a failed save once, even after the session has ended', async () => {

@@ -6,7 +6,7 @@ import { after, before, describe, it } from 'node:test';
 import { openStore, type StoreOptions } from '../../server/engines/store/open-store.ts';
 import type { HandoffRow } from '../../server/engines/store/rows/handoffs.ts';
 import type { Store } from '../../server/engines/store/store.ts';
-import { plus } from '../../server/kit/clock.ts';
+import { addMs } from '../../server/kit/clock.ts';
 import {
   type AccountId,
   type ApplicationId,
@@ -21,7 +21,7 @@ import { Scope } from '../../server/kit/scope.ts';
 import { clockAt, startForeignServer, temporaryFolder } from './store-fixtures.ts';
 
 const NOW = new Date('2026-11-20T10:00:00.123Z');
-const LATER = plus(NOW, 30_000);
+const LATER = addMs(NOW, 30_000);
 const clock = clockAt(NOW);
 
 describeControls('embedded', async scope => ({ dataDir: temporaryFolder(scope, 'controls'), log: silentLog, clock }));
@@ -62,7 +62,7 @@ function describeControls(name: string, prepare: (scope: Scope) => Promise<Store
         userMetadata: {},
         settings: {},
         createdAt: NOW,
-        expiresAt: plus(NOW, 3_600_000),
+        expiresAt: addMs(NOW, 3_600_000),
       });
       assert.ok('placed' in placed);
       await store.sessions.run(id, NOW);

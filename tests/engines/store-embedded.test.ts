@@ -21,10 +21,10 @@ import { dirname, join } from 'node:path';
 import { after, afterEach, before, beforeEach, describe, it } from 'node:test';
 import { folderOwner, lockDataFolder } from '../../server/engines/store/data-folder.ts';
 import { dataFolderStatus } from '../../server/engines/store/data-folder-status.ts';
-import { answers } from '../../server/engines/store/embedded/answers.ts';
 import { clusterFolder } from '../../server/engines/store/embedded/cluster.ts';
 import { findBinaries } from '../../server/engines/store/embedded/find-binaries.ts';
 import { postgresIdentity } from '../../server/engines/store/embedded/identity.ts';
+import { isResponding } from '../../server/engines/store/embedded/is-responding.ts';
 import { linkLibraries } from '../../server/engines/store/embedded/link-libraries.ts';
 import { find } from '../../server/engines/store/embedded/postmaster.ts';
 import { boundServerLog } from '../../server/engines/store/embedded/server-log.ts';
@@ -39,7 +39,7 @@ import { type AccountId, newId } from '../../server/kit/ids.ts';
 import { silentLog } from '../../server/kit/log.ts';
 import { Scope } from '../../server/kit/scope.ts';
 import { Secret } from '../../server/kit/secret.ts';
-import { until } from '../../server/kit/wait.ts';
+import { pollUntil } from '../../server/kit/wait.ts';
 import {
   end,
   isRunning,
@@ -118,7 +118,7 @@ describe('data folder lock', () => {
     const first = await lockDataFolder(dataDir, { waitMs: 0 });
     const second = lockDataFolder(dataDir, { waitMs: STEP_MS });
     // The second caller is waiting only once flock(1) is running on the same file.
-    await until(STEP_MS, 'somebody to wait', () => (waitersFor(join(dataDir, 'lock')) > 0 ? true : undefined));
+    await pollUntil(STEP_MS, 'somebody to wait', () => (waitersFor(join(dataDir, 'lock')) > 0 ? true : undefined));
     await first.close();
     await (await second).close();
   });
@@ -221,7 +221,7 @@ describe('a server on the embedded PostgreSQL', () => {
     for (let death = 0; death < 3; death += 1) {
       const pid = postmaster();
       process.kill(pid, 'SIGKILL');
-      await until(STEP_MS, 'the store to answer', async () => {
+      await pollUntil(STEP_MS, 'the store to answer', async () => {
         const first = await store.accounts.first().catch(() => undefined);
         return first?.id === id && isReplaced(pid) ? true : undefined;
       });
@@ -248,10 +248,10 @@ describe('a server on the embedded PostgreSQL', () => {
     await end(server.child, 'SIGKILL');
     const next = await open();
     const id = await addAccount(next);
-    await until(STEP_MS, 'the old one to go', () => (isRunning(pid) ? undefined : true));
+    await pollUntil(STEP_MS, 'the old one to go', () => (isRunning(pid) ? undefined : true));
     assert.notEqual(postmaster(), pid);
     assert.match(readFileSync(join(dataDir, 'postgres.log'), 'utf8'), /received fast shutdown request/);
-    await until(STEP_MS, 'the account', async () =>
+    await pollUntil(STEP_MS, 'the account', async () =>
       (await next.accounts.first().catch(() => undefined))?.id === id ? true : undefined,
     );
   });
@@ -339,9 +339,9 @@ describe('orphaned PostgreSQL', () => {
     const child = spawnPlain(identity.as([join(binaries.folder, 'postgres'), ...command]));
     child.stderr?.resume();
     scope.defer(() => end(child, 'SIGINT'));
-    await until(STEP_MS, 'the orphan to answer', async () => {
+    await pollUntil(STEP_MS, 'the orphan to answer', async () => {
       const found = find(dataDir);
-      return found && (await answers(found)) ? true : undefined;
+      return found && (await isResponding(found)) ? true : undefined;
     });
     return child.pid ?? 0;
   };
@@ -362,7 +362,7 @@ describe('orphaned PostgreSQL', () => {
     const store = await open();
     const id = await addAccount(store);
     process.kill(pid, 'SIGKILL');
-    await until(STEP_MS, 'a successor', async () => {
+    await pollUntil(STEP_MS, 'a successor', async () => {
       const first = await store.accounts.first().catch(() => undefined);
       return first?.id === id && isReplaced(pid) ? true : undefined;
     });
@@ -431,7 +431,7 @@ describe('a command', () => {
     assert.equal(await command.line(), 'ready');
     await assert.rejects(open(), inUseBy(command.child.pid));
     const server = open({ lockWaitMs: STEP_MS });
-    await until(STEP_MS, 'the server to wait', () => (waitersFor(join(dataDir, 'lock')) > 0 ? true : undefined));
+    await pollUntil(STEP_MS, 'the server to wait', () => (waitersFor(join(dataDir, 'lock')) > 0 ? true : undefined));
     command.child.stdin?.end();
     await (await server).ping();
   });

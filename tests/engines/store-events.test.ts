@@ -2,13 +2,13 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import pg from 'pg';
-import { socketLogin } from '../../server/engines/store/embedded/answers.ts';
+import { socketLogin } from '../../server/engines/store/embedded/is-responding.ts';
 import { find } from '../../server/engines/store/embedded/postmaster.ts';
 import { openStore } from '../../server/engines/store/open-store.ts';
 import type { SessionEventRow } from '../../server/engines/store/rows/events.ts';
 import type { NewSession, SessionRow } from '../../server/engines/store/rows/sessions.ts';
 import type { Store } from '../../server/engines/store/store.ts';
-import { plus } from '../../server/kit/clock.ts';
+import { addMs } from '../../server/kit/clock.ts';
 import {
   type AccountId,
   type ApplicationId,
@@ -19,7 +19,7 @@ import {
 } from '../../server/kit/ids.ts';
 import { silentLog } from '../../server/kit/log.ts';
 import { Scope } from '../../server/kit/scope.ts';
-import { until, within } from '../../server/kit/wait.ts';
+import { pollUntil, withTimeout } from '../../server/kit/wait.ts';
 import { eventually, WITHIN_MS } from '../harness/until.ts';
 import { clockAt, STEP_MS, temporaryFolder } from './store-fixtures.ts';
 
@@ -74,7 +74,7 @@ describe('session events', () => {
     userMetadata: {},
     settings: {},
     createdAt: NOW,
-    expiresAt: plus(NOW, 60_000),
+    expiresAt: addMs(NOW, 60_000),
     ...more,
   });
   const aSession = async (more: Partial<NewSession> = {}): Promise<SessionRow> => {
@@ -104,22 +104,22 @@ describe('session events', () => {
     const row = await aSession({ applicationId, keyId });
     const { id } = row;
     const by = { kind: 'agentKey', id: keyId } as const;
-    await store.sessions.setBox(id, { id: newId(NOW), pid: 7 }, plus(NOW, 1));
-    await store.sessions.run(id, plus(NOW, 12));
-    await store.sessions.clientConnected(id, plus(NOW, 20), 1);
-    await store.sessions.clientConnected(id, plus(NOW, 21), 2);
-    await store.sessions.clientDisconnected(id, plus(NOW, 22), 1);
-    await store.sessions.change(applicationId, id, { userMetadata: { run: 'a' }, by }, plus(NOW, 30));
-    await store.sessions.lastClientDisconnected(id, plus(NOW, 2040), plus(NOW, 40));
-    await store.sessions.decideEnd(id, { ...RELEASED, by }, plus(NOW, 50));
-    await store.sessions.finish(id, plus(NOW, 1500), 77);
+    await store.sessions.setBox(id, { id: newId(NOW), pid: 7 }, addMs(NOW, 1));
+    await store.sessions.run(id, addMs(NOW, 12));
+    await store.sessions.clientConnected(id, addMs(NOW, 20), 1);
+    await store.sessions.clientConnected(id, addMs(NOW, 21), 2);
+    await store.sessions.clientDisconnected(id, addMs(NOW, 22), 1);
+    await store.sessions.change(applicationId, id, { userMetadata: { run: 'a' }, by }, addMs(NOW, 30));
+    await store.sessions.lastClientDisconnected(id, addMs(NOW, 2040), addMs(NOW, 40));
+    await store.sessions.decideEnd(id, { ...RELEASED, by }, addMs(NOW, 50));
+    await store.sessions.finish(id, addMs(NOW, 1500), 77);
     const service = { kind: 'service' };
     const client = { kind: 'client' };
     assert.deepEqual(await told(row), [
       {
         type: 'session.created',
         actor: by,
-        detail: { region: 'local', keepAlive: false, expiresAt: plus(NOW, 60_000).toISOString() },
+        detail: { region: 'local', keepAlive: false, expiresAt: addMs(NOW, 60_000).toISOString() },
         ms: 0,
       },
       { type: 'session.claimed', actor: service, detail: {}, ms: 1 },
@@ -131,7 +131,7 @@ describe('session events', () => {
       {
         type: 'client.disconnected',
         actor: client,
-        detail: { clients: 0, releaseAt: plus(NOW, 2040).toISOString() },
+        detail: { clients: 0, releaseAt: addMs(NOW, 2040).toISOString() },
         ms: 40,
       },
       { type: 'session.release_requested', actor: by, detail: {}, ms: 50 },
@@ -230,9 +230,9 @@ describe('session events', () => {
       const { rows } = await late.query(`select 1 from pg_locks where locktype = 'advisory' and not granted`);
       return rows.length > 0 || undefined;
     };
-    await until(STEP_MS, 'the reader to wait for the writer', waits);
+    await pollUntil(STEP_MS, 'the reader to wait for the writer', waits);
     await late.query('commit');
-    const { events, through } = await within(STEP_MS, 'the reader', () => reading);
+    const { events, through } = await withTimeout(STEP_MS, 'the reader', () => reading);
     assert.deepEqual(
       events.map(({ type, sessionId }) => [type, sessionId]),
       [
@@ -332,10 +332,10 @@ describe('session events', () => {
     );
     const row = await aSession();
     const payload = `${row.applicationId} ${row.id}`;
-    await until(STEP_MS, 'the notice', () => heard.includes(payload) || undefined);
+    await pollUntil(STEP_MS, 'the notice', () => heard.includes(payload) || undefined);
     heard.length = 0;
     await store.events.append(row.id, { type: 'client.refused', at: NOW, actor: { kind: 'client' }, detail: { n: 1 } });
-    await until(STEP_MS, 'the second notice', () => heard.includes(payload) || undefined);
+    await pollUntil(STEP_MS, 'the second notice', () => heard.includes(payload) || undefined);
     assert.deepEqual((await eventsOf(row)).at(-1)?.detail, { n: 1 });
     await listening.close();
   });
@@ -343,13 +343,13 @@ describe('session events', () => {
   it('are deleted some time after the end of the session, and not before', async () => {
     const [old, young, living] = [await aSession(), await aSession(), await aSession()];
     for (const [row, endedAt] of [
-      [old, plus(NOW, -40 * DAY_MS)],
+      [old, addMs(NOW, -40 * DAY_MS)],
       [young, NOW],
     ] as const) {
       await store.sessions.decideEnd(row.id, RELEASED, endedAt);
       await store.sessions.finish(row.id, endedAt, 0);
     }
-    const before = plus(NOW, -31 * DAY_MS);
+    const before = addMs(NOW, -31 * DAY_MS);
     assert.equal(await store.events.forget(before, 10), 1);
     assert.equal(await store.events.forget(before, 10), 0);
     assert.deepEqual(await eventsOf(old), []);

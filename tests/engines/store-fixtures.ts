@@ -13,7 +13,7 @@ import { type Clock, systemClock } from '../../server/kit/clock.ts';
 import type { Log, LogFields } from '../../server/kit/log.ts';
 import type { Scope } from '../../server/kit/scope.ts';
 import { Secret } from '../../server/kit/secret.ts';
-import { until, within } from '../../server/kit/wait.ts';
+import { pollUntil, withTimeout } from '../../server/kit/wait.ts';
 import { freePort } from '../harness/free-port.ts';
 
 export const STEP_MS = 60_000;
@@ -48,7 +48,7 @@ export const isRunning = (pid: number): boolean => {
 };
 
 export const untilGone = (pid: number): Promise<true> =>
-  until(STEP_MS, `process ${pid} to end`, () => (isRunning(pid) ? undefined : true));
+  pollUntil(STEP_MS, `process ${pid} to end`, () => (isRunning(pid) ? undefined : true));
 
 /** Sends the signal if the process still exists. It may have ended because its connection was closed. */
 export function signalIfThere(pid: number, signal: NodeJS.Signals): void {
@@ -153,7 +153,7 @@ export async function end(child: ChildProcess, signal: NodeJS.Signals): Promise<
   if (child.exitCode !== null || child.signalCode !== null) return;
   const exited = once(child, 'exit');
   child.kill(signal);
-  await within(STEP_MS, 'a child of the test to end', () => exited);
+  await withTimeout(STEP_MS, 'a child of the test to end', () => exited);
 }
 
 export interface Helper {
@@ -170,5 +170,5 @@ export function startHelper(scope: Scope, args: readonly string[], through: read
   scope.defer(() => end(child, 'SIGKILL'));
   const lines = createInterface(child.stdout)[Symbol.asyncIterator]();
   const line = async (): Promise<string> => String((await lines.next()).value);
-  return { child, line: () => within(STEP_MS, `a line of ${args[0]}`, line) };
+  return { child, line: () => withTimeout(STEP_MS, `a line of ${args[0]}`, line) };
 }

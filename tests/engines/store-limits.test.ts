@@ -11,7 +11,7 @@ import type { PlaceOptions } from '../../server/engines/store/rows/place.ts';
 import type { RequestRateRows } from '../../server/engines/store/rows/request-rates.ts';
 import type { NewSession, PlaceOutcome, SessionRow } from '../../server/engines/store/rows/sessions.ts';
 import type { Store } from '../../server/engines/store/store.ts';
-import { plus, systemClock } from '../../server/kit/clock.ts';
+import { addMs, systemClock } from '../../server/kit/clock.ts';
 import {
   type AccountId,
   type ApplicationId,
@@ -98,7 +98,7 @@ function describeLimits(name: string, prepare: (scope: Scope) => Promise<StoreOp
         operation: 'createSession',
         hostId: more.hostId ?? (await aHost()),
         createdAt: NOW,
-        expiresAt: plus(NOW, DAY_MS),
+        expiresAt: addMs(NOW, DAY_MS),
         ...more,
       };
       return row;
@@ -114,7 +114,7 @@ function describeLimits(name: string, prepare: (scope: Scope) => Promise<StoreOp
           updatedAt: NOW,
         });
         const configured = { browsers: { maxConcurrent: 3 } };
-        const later = plus(NOW, SECOND_MS);
+        const later = addMs(NOW, SECOND_MS);
         const row = { applicationId: id, configured, revision: 2, updatedAt: later };
         assert.deepEqual(await store.limits.replace(id, 1, configured, later), row);
         assert.equal(await store.limits.replace(id, 1, {}, later), undefined);
@@ -125,8 +125,12 @@ function describeLimits(name: string, prepare: (scope: Scope) => Promise<StoreOp
     });
 
     describe('the queue of a fleet', () => {
-      const joins = (applicationId: ApplicationId, hostId: HostId, change: Partial<WaitingCreate> = {}, most = 10) =>
-        store.line.join({ applicationId, hostId, region: null, why: 'host', refused: FULL, ...change }, most);
+      const joins = (
+        applicationId: ApplicationId,
+        hostId: HostId,
+        change: Partial<WaitingCreate> = {},
+        maxWaiting = 10,
+      ) => store.line.join({ applicationId, hostId, region: null, why: 'host', refused: FULL, ...change }, maxWaiting);
       const joined = async (...asked: Parameters<typeof joins>): Promise<Place> => {
         const place = await joins(...asked);
         return 'turn' in place ? place : assert.fail('the line was full');
@@ -252,17 +256,17 @@ function describeLimits(name: string, prepare: (scope: Scope) => Promise<StoreOp
             newSession({ applicationId, hostId: hosts[index % 2] ?? assert.fail() }),
             within(NOW, { maxConcurrent: 10 }),
           );
-        const answers = await Promise.all(Array.from({ length: 100 }, (_, index) => arrive(index)));
+        const responses = await Promise.all(Array.from({ length: 100 }, (_, index) => arrive(index)));
         if (other !== store) await other.close();
-        const placed = answers.flatMap(answer => ('placed' in answer ? [answer.use?.living] : []));
+        const placed = responses.flatMap(reply => ('placed' in reply ? [reply.use?.living] : []));
         assert.deepEqual(
           placed.toSorted((one, two) => Number(one) - Number(two)),
           [0, 1, 2, 3, 4, 5, 6, 7, 8, 9],
         );
-        const refused = answers.filter(answer => 'over' in answer);
+        const refused = responses.filter(reply => 'over' in reply);
         assert.equal(refused.length, 90);
         for (const { over } of refused) assert.equal(over.living, 10);
-        assert.deepEqual(await store.sessions.countOf(applicationId, plus(NOW, -60 * SECOND_MS), NOW), {
+        assert.deepEqual(await store.sessions.countOf(applicationId, addMs(NOW, -60 * SECOND_MS), NOW), {
           living: 10,
           created: 10,
           egressBytes: 0,
@@ -273,7 +277,7 @@ function describeLimits(name: string, prepare: (scope: Scope) => Promise<StoreOp
         const applicationId = await anApplication();
         const hostId = await aHost();
         const create = (seconds: number) => {
-          const at = plus(NOW, seconds * SECOND_MS);
+          const at = addMs(NOW, seconds * SECOND_MS);
           const row = newSession({ applicationId, hostId, id: newId<SessionId>(at), createdAt: at });
           return store.sessions.place(row, within(at, { maxCreatesPerMinute: 2 }));
         };
@@ -360,7 +364,7 @@ function describeLimits(name: string, prepare: (scope: Scope) => Promise<StoreOp
       });
 
       it('stores the expiresAt of the terms instead of the expiresAt of the row', async () => {
-        const expiresAt = plus(NOW, 90 * SECOND_MS);
+        const expiresAt = addMs(NOW, 90 * SECOND_MS);
         const row = newSession({ applicationId: await anApplication(), hostId: await aHost() });
         const placed = await placedBy(
           store.sessions.place(row, { createdAfter: NOW, terms: () => ({ ...within(NOW).terms({}), expiresAt }) }),
@@ -374,10 +378,10 @@ function describeLimits(name: string, prepare: (scope: Scope) => Promise<StoreOp
         const hostId = await aHost();
         const [owner, keyDigest] = [newId<ApplicationId>(NOW), digest('key')];
         const rows = await Promise.all(Array.from({ length: 50 }, () => aRun({ owner, keyDigest, hostId })));
-        const answers = await Promise.all(rows.map(row => store.idempotency.begin(row)));
-        const first = rows[answers.findIndex(answer => 'began' in answer)];
-        assert.equal(answers.filter(answer => 'began' in answer).length, 1);
-        for (const answer of answers) if ('standing' in answer) assert.deepEqual(answer.standing, first);
+        const responses = await Promise.all(rows.map(row => store.idempotency.begin(row)));
+        const first = rows[responses.findIndex(reply => 'began' in reply)];
+        assert.equal(responses.filter(reply => 'began' in reply).length, 1);
+        for (const reply of responses) if ('standing' in reply) assert.deepEqual(reply.standing, first);
       });
 
       it('are separate for each owner', async () => {
@@ -391,10 +395,15 @@ function describeLimits(name: string, prepare: (scope: Scope) => Promise<StoreOp
         const row = await aRun();
         await store.idempotency.begin(row);
         await store.idempotency.keep(row, { body: { id: 'x' } });
-        const again = { ...row, run: randomUUID(), createdAt: plus(NOW, DAY_MS - 1), expiresAt: plus(NOW, 2 * DAY_MS) };
+        const again = {
+          ...row,
+          run: randomUUID(),
+          createdAt: addMs(NOW, DAY_MS - 1),
+          expiresAt: addMs(NOW, 2 * DAY_MS),
+        };
         const standing = { ...row, kept: { body: { id: 'x' } } };
         assert.deepEqual(await store.idempotency.begin(again), { standing });
-        assert.deepEqual(await store.idempotency.begin({ ...again, createdAt: plus(NOW, DAY_MS) }), { began: true });
+        assert.deepEqual(await store.idempotency.begin({ ...again, createdAt: addMs(NOW, DAY_MS) }), { began: true });
         const third = await store.idempotency.begin({ ...row, run: randomUUID() });
         assert.ok('standing' in third);
         assert.deepEqual([third.standing.run, third.standing.kept], [again.run, undefined]);
@@ -428,10 +437,10 @@ function describeLimits(name: string, prepare: (scope: Scope) => Promise<StoreOp
 
       it('are removed in batches after they have expired', async () => {
         const hostId = await aHost();
-        const old = plus(NOW, -2 * DAY_MS);
+        const old = addMs(NOW, -2 * DAY_MS);
         await store.idempotency.sweep(NOW, 1000);
         for (let count = 0; count < 3; count++)
-          await store.idempotency.begin(await aRun({ hostId, createdAt: old, expiresAt: plus(old, DAY_MS) }));
+          await store.idempotency.begin(await aRun({ hostId, createdAt: old, expiresAt: addMs(old, DAY_MS) }));
         const fresh = await aRun({ hostId });
         await store.idempotency.begin(fresh);
         assert.equal(await store.idempotency.sweep(NOW, 2), 2);
@@ -450,7 +459,7 @@ function describeLimits(name: string, prepare: (scope: Scope) => Promise<StoreOp
         const row = await placedBy(
           store.sessions.place(newSession({ applicationId, hostId, keyId, createDigest, ...more }), within(NOW)),
         );
-        const claim = (since = plus(NOW, -120 * SECOND_MS)) =>
+        const claim = (since = addMs(NOW, -120 * SECOND_MS)) =>
           store.sessions.claimLostResponse(keyId, createDigest, since);
         return { row, keyId, hostId, claim };
       };
@@ -458,16 +467,16 @@ function describeLimits(name: string, prepare: (scope: Scope) => Promise<StoreOp
       it('fails while the response is being sent and after it has arrived', async () => {
         const { row, claim } = await owed();
         assert.equal(await claim(), undefined);
-        await store.sessions.answered(row.id, true);
+        await store.sessions.recordResponse(row.id, true);
         assert.equal(await claim(), undefined);
-        await store.sessions.answered(row.id, false);
+        await store.sessions.recordResponse(row.id, false);
         assert.equal(await claim(), undefined, 'what arrived cannot get lost');
       });
 
       it('succeeds for a request with the same key and body, once per lost response', async () => {
         const { row, keyId, claim } = await owed();
-        await store.sessions.answered(row.id, false);
-        const since = plus(NOW, -120 * SECOND_MS);
+        await store.sessions.recordResponse(row.id, false);
+        const since = addMs(NOW, -120 * SECOND_MS);
         assert.equal(await store.sessions.claimLostResponse(newId<KeyId>(NOW), digest('body'), since), undefined);
         assert.equal(await store.sessions.claimLostResponse(keyId, digest('other'), since), undefined);
         assert.equal(await claim(NOW), undefined, 'too old');
@@ -476,13 +485,13 @@ function describeLimits(name: string, prepare: (scope: Scope) => Promise<StoreOp
           claims.filter(claimed => claimed !== undefined),
           [row],
         );
-        await store.sessions.answered(row.id, false);
+        await store.sessions.recordResponse(row.id, false);
         assert.equal((await claim())?.id, row.id);
       });
 
       it('fails if the end of the session was decided', async () => {
         const { row, claim } = await owed();
-        await store.sessions.answered(row.id, false);
+        await store.sessions.recordResponse(row.id, false);
         await store.sessions.decideEnd(row.id, { status: 'ERROR', reason: 'crashed' }, NOW);
         assert.equal(await claim(), undefined);
       });
@@ -504,9 +513,9 @@ const within = (
   createdAt: Date,
   { maxConcurrent = 1000, maxCreatesPerMinute = 1000, egressBytesPerDay = Number.MAX_SAFE_INTEGER } = {},
 ): PlaceOptions => ({
-  createdAfter: plus(createdAt, -60 * SECOND_MS),
+  createdAfter: addMs(createdAt, -60 * SECOND_MS),
   terms: () => ({
-    expiresAt: plus(createdAt, 300 * SECOND_MS),
+    expiresAt: addMs(createdAt, 300 * SECOND_MS),
     below: { living: maxConcurrent, created: maxCreatesPerMinute, egressBytes: egressBytesPerDay },
   }),
 });
@@ -518,6 +527,6 @@ const newSession = (given: Partial<NewSession> & Pick<NewSession, 'applicationId
   userMetadata: {},
   settings: {},
   createdAt: NOW,
-  expiresAt: plus(NOW, 300 * SECOND_MS),
+  expiresAt: addMs(NOW, 300 * SECOND_MS),
   ...given,
 });

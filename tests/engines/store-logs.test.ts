@@ -6,7 +6,7 @@ import { openStore } from '../../server/engines/store/open-store.ts';
 import type { LogChunk } from '../../server/engines/store/rows/logs.ts';
 import type { SessionRow } from '../../server/engines/store/rows/sessions.ts';
 import type { Store } from '../../server/engines/store/store.ts';
-import { plus } from '../../server/kit/clock.ts';
+import { addMs } from '../../server/kit/clock.ts';
 import { type AccountId, type ApplicationId, type HostId, newId, type SessionId } from '../../server/kit/ids.ts';
 import { silentLog } from '../../server/kit/log.ts';
 import { Scope } from '../../server/kit/scope.ts';
@@ -42,7 +42,7 @@ describe('logs', () => {
     await store.hosts.announce({ id: hostId, region: 'local', slots: 10, startedAt: NOW });
     const id = newId<SessionId>(NOW);
     const row = { id, applicationId, hostId, region: 'local', keepAlive: false, userMetadata: {}, settings: {} };
-    const placed = await store.sessions.place({ ...row, createdAt: NOW, expiresAt: plus(NOW, 60_000) });
+    const placed = await store.sessions.place({ ...row, createdAt: NOW, expiresAt: addMs(NOW, 60_000) });
     assert.ok('placed' in placed);
     return placed.placed;
   };
@@ -96,8 +96,8 @@ describe('logs', () => {
       await store.logs.write(applicationId, id, [chunk(1, ['a'])], NOW);
     await store.sessions.decideEnd(ended.id, { status: 'COMPLETED', reason: 'released' }, NOW);
     await store.sessions.finish(ended.id, NOW, 0);
-    assert.equal(await store.logs.forget(plus(NOW, -DAY_MS), 10), 0);
-    assert.equal(await store.logs.forget(plus(NOW, DAY_MS), 10), 1);
+    assert.equal(await store.logs.forget(addMs(NOW, -DAY_MS), 10), 0);
+    assert.equal(await store.logs.forget(addMs(NOW, DAY_MS), 10), 1);
     assert.deepEqual([await firsts(ended), await firsts(running)], [[], [1]]);
   });
 

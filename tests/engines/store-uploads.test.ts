@@ -6,7 +6,7 @@ import { openStore, type StoreOptions } from '../../server/engines/store/open-st
 import type { CertificateRow } from '../../server/engines/store/rows/certificates.ts';
 import type { ExtensionRow } from '../../server/engines/store/rows/extensions.ts';
 import type { Store } from '../../server/engines/store/store.ts';
-import { plus } from '../../server/kit/clock.ts';
+import { addMs } from '../../server/kit/clock.ts';
 import {
   type AccountId,
   type ApplicationId,
@@ -56,7 +56,7 @@ function describeUploads(name: string, prepare: (scope: Scope) => Promise<StoreO
       applicationId,
       subjects: ['CN=a', 'CN={b, "c"}'],
       fingerprints: ['sha256:1', 'sha256:2'],
-      notAfter: plus(NOW, HOUR_MS),
+      notAfter: addMs(NOW, HOUR_MS),
       createdAt: NOW,
     });
     const DERS = [Buffer.from([0, 1, 255]), Buffer.from('two')];
@@ -104,7 +104,7 @@ function describeUploads(name: string, prepare: (scope: Scope) => Promise<StoreO
     });
 
     it('returns extensions only to their application, and records when they were used', async () => {
-      const row = await anExtension(ours, 'mine', plus(NOW, -HOUR_MS));
+      const row = await anExtension(ours, 'mine', addMs(NOW, -HOUR_MS));
       const foreign = await anExtension(theirs, 'foreign');
       assert.deepEqual(await store.extensions.get(ours, row.id), row);
       assert.equal(await store.extensions.get(ours, foreign.id), undefined);
@@ -117,14 +117,14 @@ function describeUploads(name: string, prepare: (scope: Scope) => Promise<StoreO
 
     it('removes unused extensions, and only files that no extension needs', async () => {
       const application = await anApplication();
-      const old = plus(NOW, -48 * HOUR_MS);
+      const old = addMs(NOW, -48 * HOUR_MS);
       const stale = await anExtension(application, 'stale', old);
       const fresh = await anExtension(application, 'fresh', old);
       const twin = await anExtension(application, 'stale', old);
       await store.extensions.use(application, [fresh.id], NOW);
       const dropped: string[] = [];
       const drop = (): Promise<boolean> =>
-        store.extensions.dropFile(plus(NOW, -HOUR_MS), async (owner, checksum) => {
+        store.extensions.dropFile(addMs(NOW, -HOUR_MS), async (owner, checksum) => {
           if (owner === application) dropped.push(checksum);
         });
       const dropAll = async (): Promise<void> => {
@@ -135,7 +135,7 @@ function describeUploads(name: string, prepare: (scope: Scope) => Promise<StoreO
       await store.extensions.remove(application, twin.id);
       await dropAll();
       assert.deepEqual(dropped, [], 'the other one needs the same file');
-      assert.ok((await store.extensions.forget(plus(NOW, -24 * HOUR_MS), 100)) >= 1);
+      assert.ok((await store.extensions.forget(addMs(NOW, -24 * HOUR_MS), 100)) >= 1);
       assert.equal(await store.extensions.get(application, stale.id), undefined);
       assert.ok(await store.extensions.get(application, fresh.id));
       await dropAll();
@@ -144,8 +144,8 @@ function describeUploads(name: string, prepare: (scope: Scope) => Promise<StoreO
 
     it('retries the removal of a file after a failure', async () => {
       const application = await anApplication();
-      await store.extensions.expectFile(application, sum('stuck'), plus(NOW, -48 * HOUR_MS));
-      const before = plus(NOW, -HOUR_MS);
+      await store.extensions.expectFile(application, sum('stuck'), addMs(NOW, -48 * HOUR_MS));
+      const before = addMs(NOW, -HOUR_MS);
       const fail = (): Promise<void> => Promise.reject(new Error('the disk is not available'));
       await assert.rejects(store.extensions.dropFile(before, fail), /the disk is not available/);
       assert.equal(await store.extensions.dropFile(before, async () => {}), true);
@@ -155,11 +155,11 @@ function describeUploads(name: string, prepare: (scope: Scope) => Promise<StoreO
     it('makes a caller wait before it stores a file while the same file is being removed', async () => {
       const application = await anApplication();
       const checksum = sum('contended');
-      await store.extensions.expectFile(application, checksum, plus(NOW, -48 * HOUR_MS));
+      await store.extensions.expectFile(application, checksum, addMs(NOW, -48 * HOUR_MS));
       const order: string[] = [];
       const removing = Promise.withResolvers<void>();
       const begun = Promise.withResolvers<void>();
-      const dropping = store.extensions.dropFile(plus(NOW, -HOUR_MS), async () => {
+      const dropping = store.extensions.dropFile(addMs(NOW, -HOUR_MS), async () => {
         begun.resolve();
         await removing.promise;
         order.push('removed');
@@ -171,7 +171,7 @@ function describeUploads(name: string, prepare: (scope: Scope) => Promise<StoreO
       removing.resolve();
       await Promise.all([dropping, expecting]);
       assert.deepEqual(order, ['removed', 'expected']);
-      assert.equal(await store.extensions.dropFile(plus(NOW, -HOUR_MS), async () => {}), false, 'its new row stands');
+      assert.equal(await store.extensions.dropFile(addMs(NOW, -HOUR_MS), async () => {}), false, 'its new row stands');
     });
   });
 }

@@ -6,7 +6,7 @@ import { openStore, type StoreOptions } from '../../server/engines/store/open-st
 import type { SessionEnd } from '../../server/engines/store/rows/sessions.ts';
 import type { UsageHour } from '../../server/engines/store/rows/usage-hours.ts';
 import type { Store } from '../../server/engines/store/store.ts';
-import { plus } from '../../server/kit/clock.ts';
+import { addMs } from '../../server/kit/clock.ts';
 import {
   type AccountId,
   type ApplicationId,
@@ -22,7 +22,7 @@ import { clockAt, startForeignServer, temporaryFolder } from './store-fixtures.t
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
 const TEN = new Date('2026-11-20T10:00:00.000Z');
-const clock = clockAt(plus(TEN, 2 * HOUR_MS));
+const clock = clockAt(addMs(TEN, 2 * HOUR_MS));
 const WELL: SessionEnd = { status: 'COMPLETED', reason: 'released' };
 const CRASHED: SessionEnd = { status: 'ERROR', reason: 'crashed' };
 
@@ -74,18 +74,18 @@ function describeUsage(name: string, prepare: (scope: Scope) => Promise<StoreOpt
       return id;
     };
     const aSession = async ({ created, startMs, ended, end = WELL, ...owner }: Past): Promise<SessionId> => {
-      const createdAt = plus(TEN, created * MINUTE_MS);
+      const createdAt = addMs(TEN, created * MINUTE_MS);
       const id = newId<SessionId>(createdAt);
-      const expiresAt = plus(createdAt, 6 * HOUR_MS);
+      const expiresAt = addMs(createdAt, 6 * HOUR_MS);
       const more = { region: 'local', keepAlive: false, userMetadata: {}, settings: {} };
       await store.sessions.place({ id, ...owner, ...more, createdAt, expiresAt });
-      if (startMs !== undefined) await store.sessions.run(id, plus(createdAt, startMs));
+      if (startMs !== undefined) await store.sessions.run(id, addMs(createdAt, startMs));
       if (ended === undefined) return id;
-      await store.sessions.decideEnd(id, end, plus(TEN, ended * MINUTE_MS));
-      await store.sessions.finish(id, plus(TEN, ended * MINUTE_MS), 0);
+      await store.sessions.decideEnd(id, end, addMs(TEN, ended * MINUTE_MS));
+      await store.sessions.finish(id, addMs(TEN, ended * MINUTE_MS), 0);
       return id;
     };
-    const period = { from: TEN, to: plus(TEN, 3 * HOUR_MS), now: plus(TEN, 150 * MINUTE_MS) };
+    const period = { from: TEN, to: addMs(TEN, 3 * HOUR_MS), now: addMs(TEN, 150 * MINUTE_MS) };
     const starts = (...ms: readonly number[]): number[] => {
       const counts = [...store.usageHours.startBoundsMs, 0].map(() => 0);
       for (const one of ms) {
@@ -132,12 +132,12 @@ function describeUsage(name: string, prepare: (scope: Scope) => Promise<StoreOpt
           ...{ cpuMs: 1500, bytesReceived: 1000, bytesSent: 100 },
         },
         {
-          ...{ hour: plus(TEN, HOUR_MS), created: 1, ended: 1, failed: 0, endReasons: { released: 1 } },
+          ...{ hour: addMs(TEN, HOUR_MS), created: 1, ended: 1, failed: 0, endReasons: { released: 1 } },
           ...{ starts: starts(60_000), peak: 2, browserMs: (15 + 49) * MINUTE_MS },
           ...{ cpuMs: 0, bytesReceived: 0, bytesSent: 0 },
         },
         {
-          ...{ hour: plus(TEN, 2 * HOUR_MS), created: 0, ended: 0, failed: 0, endReasons: {} },
+          ...{ hour: addMs(TEN, 2 * HOUR_MS), created: 0, ended: 0, failed: 0, endReasons: {} },
           ...{ starts: starts(), peak: 1, browserMs: 30 * MINUTE_MS },
           ...{ cpuMs: 0, bytesReceived: 0, bytesSent: 0 },
         },
@@ -151,14 +151,14 @@ function describeUsage(name: string, prepare: (scope: Scope) => Promise<StoreOpt
         assert.deepEqual(await store.usageHours.byKey(applicationId, period, 10), [ofKey]);
       };
       await assertSame();
-      assert.equal(await store.usageHours.sum(plus(TEN, HOUR_MS), 24), 1);
+      assert.equal(await store.usageHours.sum(addMs(TEN, HOUR_MS), 24), 1);
       await assertSame();
-      assert.equal(await store.usageHours.sum(plus(TEN, HOUR_MS), 24), 0);
-      assert.equal(await store.usageHours.sum(plus(TEN, 3 * HOUR_MS), 1), 1);
+      assert.equal(await store.usageHours.sum(addMs(TEN, HOUR_MS), 24), 0);
+      assert.equal(await store.usageHours.sum(addMs(TEN, 3 * HOUR_MS), 1), 1);
       await store.retention.forget(applicationId, crashed);
       await assertSame();
       assert.deepEqual(await store.usageHours.ofApplication(await anApplication(), period), []);
-      assert.ok((await store.usageHours.forget(plus(TEN, HOUR_MS))) >= 2);
+      assert.ok((await store.usageHours.forget(addMs(TEN, HOUR_MS))) >= 2);
       assert.deepEqual(await store.usageHours.ofApplication(applicationId, period), expected.slice(1));
     });
   });

@@ -10,7 +10,7 @@ import { newKey, seal } from '../../server/engines/vault/envelope.ts';
 import { masterKeySource } from '../../server/engines/vault/master-key-source.ts';
 import { INSTALLATION } from '../../server/engines/vault/rows.ts';
 import { rotateMasterKey, Vault } from '../../server/engines/vault/vault.ts';
-import { plus, systemClock } from '../../server/kit/clock.ts';
+import { addMs, systemClock } from '../../server/kit/clock.ts';
 import { silentLog } from '../../server/kit/log.ts';
 import { Scope } from '../../server/kit/scope.ts';
 import { startForeignServer, temporaryFolder } from './store-fixtures.ts';
@@ -107,7 +107,7 @@ function describeVault(name: string, prepare: (scope: Scope) => Promise<Omit<Sto
 
     it('has one signing key in use, and keeps every retired one', async () => {
       const key = (kid: string, ms = 0): SigningKeyRow => ({
-        ...{ kid, publicJwk: { x: kid }, sealed: randomBytes(40), createdAt: plus(NOW, ms) },
+        ...{ kid, publicJwk: { x: kid }, sealed: randomBytes(40), createdAt: addMs(NOW, ms) },
       });
       const { signingKeys } = store;
       assert.equal(await signingKeys.active(), undefined);

@@ -5,7 +5,7 @@ import { after, before, describe, it } from 'node:test';
 import { sql } from 'kysely';
 import pg from 'pg';
 import { openDatabase } from '../../server/engines/store/database.ts';
-import { socketLogin } from '../../server/engines/store/embedded/answers.ts';
+import { socketLogin } from '../../server/engines/store/embedded/is-responding.ts';
 import { find } from '../../server/engines/store/embedded/postmaster.ts';
 import { migrations } from '../../server/engines/store/migrations/index.ts';
 import { openStore, type StoreOptions } from '../../server/engines/store/open-store.ts';
@@ -13,7 +13,7 @@ import type { AccountRow, ApplicationRow } from '../../server/engines/store/rows
 import type { KeyRow, TokenRow } from '../../server/engines/store/rows/credentials.ts';
 import type { NewSession, SessionRow } from '../../server/engines/store/rows/sessions.ts';
 import type { Store } from '../../server/engines/store/store.ts';
-import { plus, systemClock } from '../../server/kit/clock.ts';
+import { addMs, systemClock } from '../../server/kit/clock.ts';
 import { isFault } from '../../server/kit/fault.ts';
 import {
   type AccountId,
@@ -27,7 +27,7 @@ import {
 import { silentLog } from '../../server/kit/log.ts';
 import { Scope } from '../../server/kit/scope.ts';
 import { Secret } from '../../server/kit/secret.ts';
-import { until } from '../../server/kit/wait.ts';
+import { pollUntil } from '../../server/kit/wait.ts';
 import {
   backendsOf,
   clockAt,
@@ -144,7 +144,7 @@ function describeStore(name: string, prepare: (scope: Scope) => Promise<Place>):
         const name = `twin-${randomBytes(4).toString('hex')}`;
         const [one, two] = [await anApplication(account, name), await anApplication(account, name)];
         assert.deepEqual(new Set((await store.applications.find(name)).map(row => row.id)), new Set([one.id, two.id]));
-        const three = { ...application(account.id, 'other'), id: newId<ApplicationId>(plus(NOW, -1)), slug: name };
+        const three = { ...application(account.id, 'other'), id: newId<ApplicationId>(addMs(NOW, -1)), slug: name };
         assert.equal(await store.applications.insert(three, account.id, 50), 'inserted');
         assert.deepEqual(await store.applications.find(name), [three]);
         for (let more = 0; more < 20; more += 1) await anApplication(account, name);
@@ -170,9 +170,9 @@ function describeStore(name: string, prepare: (scope: Scope) => Promise<Place>):
       it('enforces the limit for concurrent inserts', async () => {
         const account = await anAccount();
         const arrive = () => store.applications.insert(application(account.id, 'Rush'), account.id, 3);
-        const answers = await Promise.all(Array.from({ length: 20 }, arrive));
-        assert.equal(answers.filter(answer => answer === 'inserted').length, 3);
-        assert.equal(answers.filter(answer => answer === 'limit_reached').length, 17);
+        const responses = await Promise.all(Array.from({ length: 20 }, arrive));
+        assert.equal(responses.filter(response => response === 'inserted').length, 3);
+        assert.equal(responses.filter(response => response === 'limit_reached').length, 17);
       });
 
       it('lists newest first in pages without gaps or repetitions', async () => {
@@ -191,7 +191,7 @@ function describeStore(name: string, prepare: (scope: Scope) => Promise<Place>):
 
       it('renames an application once, and only if the revision is current', async () => {
         const row = await anApplication();
-        const later = plus(NOW, 1);
+        const later = addMs(NOW, 1);
         const renamed = { ...row, name: 'New', revision: 2, updatedAt: later };
         const both = await Promise.all([1, 2].map(() => store.applications.rename(row.id, 1, 'New', later)));
         assert.deepEqual(both.filter(Boolean), [renamed]);
@@ -210,7 +210,7 @@ function describeStore(name: string, prepare: (scope: Scope) => Promise<Place>):
         const full = {
           ...key(row.applicationId),
           cidrAllow: ['10.0.0.0/8', 'a"b,c{}\\'],
-          expiresAt: plus(NOW, DAY_MS),
+          expiresAt: addMs(NOW, DAY_MS),
         };
         assert.equal(await store.keys.insert(full, 10), 'inserted');
         assert.deepEqual(await store.keys.byHash(full.hash), full);
@@ -228,16 +228,16 @@ function describeStore(name: string, prepare: (scope: Scope) => Promise<Place>):
 
       it('counts only valid keys against the limit, even for concurrent inserts', async () => {
         const { id } = await anApplication();
-        await store.keys.insert({ ...key(id), expiresAt: plus(NOW, -1) }, 2);
-        await store.keys.insert({ ...key(id), revokedAt: plus(NOW, -1) }, 2);
-        const answers = await Promise.all(Array.from({ length: 12 }, () => store.keys.insert(key(id), 2)));
-        assert.equal(answers.filter(answer => answer === 'inserted').length, 2);
+        await store.keys.insert({ ...key(id), expiresAt: addMs(NOW, -1) }, 2);
+        await store.keys.insert({ ...key(id), revokedAt: addMs(NOW, -1) }, 2);
+        const responses = await Promise.all(Array.from({ length: 12 }, () => store.keys.insert(key(id), 2)));
+        assert.equal(responses.filter(response => response === 'inserted').length, 2);
       });
 
       it('updates a key only if the revision is current', async () => {
         const row = key((await anApplication()).id);
         await store.keys.insert(row, 10);
-        const expiresAt = plus(NOW, DAY_MS);
+        const expiresAt = addMs(NOW, DAY_MS);
         const changed = { ...row, name: 'day', cidrAllow: ['::1/128'], expiresAt, revision: 2 };
         const change = { name: 'day', cidrAllow: ['::1/128'], expiresAt };
         assert.deepEqual(await store.keys.change(row.applicationId, row.id, 1, change), changed);
@@ -249,8 +249,8 @@ function describeStore(name: string, prepare: (scope: Scope) => Promise<Place>):
         const row = key((await anApplication()).id);
         await store.keys.insert(row, 10);
         const revoke = () => store.keys.revoke(row.applicationId, row.id, NOW);
-        const answers = await Promise.all([revoke(), revoke(), revoke()]);
-        assert.deepEqual(answers.sort(), [false, false, true]);
+        const responses = await Promise.all([revoke(), revoke(), revoke()]);
+        assert.deepEqual(responses.sort(), [false, false, true]);
         assert.deepEqual((await store.keys.byHash(row.hash))?.revokedAt, NOW);
         assert.equal(await store.keys.change(row.applicationId, row.id, 2, { name: 'back' }), undefined);
       });
@@ -265,9 +265,9 @@ function describeStore(name: string, prepare: (scope: Scope) => Promise<Place>):
         const { id } = await anApplication();
         const ninety = 90 * DAY_MS;
         const alive = key(id);
-        const fresh = { ...key(id), revokedAt: plus(NOW, 1 - ninety) };
-        const old = { ...key(id), revokedAt: plus(NOW, -ninety), expiresAt: plus(NOW, DAY_MS) };
-        const expired = { ...key(id), expiresAt: plus(NOW, -ninety - 1) };
+        const fresh = { ...key(id), revokedAt: addMs(NOW, 1 - ninety) };
+        const old = { ...key(id), revokedAt: addMs(NOW, -ninety), expiresAt: addMs(NOW, DAY_MS) };
+        const expired = { ...key(id), expiresAt: addMs(NOW, -ninety - 1) };
         for (const row of [alive, fresh, old, expired]) await store.keys.insert(row, 10);
         const listed = await store.keys.list(id, NOW, { limit: 10 });
         assert.deepEqual(
@@ -286,10 +286,10 @@ function describeStore(name: string, prepare: (scope: Scope) => Promise<Place>):
       it('keeps the latest use even if the writes arrive out of order', async () => {
         const row = key((await anApplication()).id);
         await store.keys.insert(row, 10);
-        await store.keys.touch(row.id, plus(NOW, 2), '10.0.0.2');
-        await store.keys.touch(row.id, plus(NOW, 1), '10.0.0.1');
+        await store.keys.touch(row.id, addMs(NOW, 2), '10.0.0.2');
+        await store.keys.touch(row.id, addMs(NOW, 1), '10.0.0.1');
         const used = await store.keys.byHash(row.hash);
-        assert.deepEqual([used?.lastUsedAt, used?.lastUsedIp], [plus(NOW, 2), '10.0.0.2']);
+        assert.deepEqual([used?.lastUsedAt, used?.lastUsedIp], [addMs(NOW, 2), '10.0.0.2']);
       });
     });
 
@@ -309,8 +309,8 @@ function describeStore(name: string, prepare: (scope: Scope) => Promise<Place>):
 
       it('enforces the limit for concurrent inserts', async () => {
         const { id } = await anAccount();
-        const answers = await Promise.all(Array.from({ length: 12 }, () => store.tokens.insert(token(id), 2)));
-        assert.equal(answers.filter(answer => answer === 'limit_reached').length, 10);
+        const responses = await Promise.all(Array.from({ length: 12 }, () => store.tokens.insert(token(id), 2)));
+        assert.equal(responses.filter(response => response === 'limit_reached').length, 10);
       });
 
       it('revokes only tokens of the given account, and only once', async () => {
@@ -337,10 +337,10 @@ function describeStore(name: string, prepare: (scope: Scope) => Promise<Place>):
         await store.keys.insert(mine, 10);
         await store.tokens.insert(yours, 10);
         await store.keys.revoke(mine.applicationId, mine.id, NOW);
-        await until(STEP_MS, 'the notices', () => (heard.length === 1 && other.length === 1 ? true : undefined));
+        await pollUntil(STEP_MS, 'the notices', () => (heard.length === 1 && other.length === 1 ? true : undefined));
         await second.close();
         await store.tokens.revoke(yours.accountId, yours.id, NOW);
-        await until(STEP_MS, 'the second notice', () => (heard.length === 2 ? true : undefined));
+        await pollUntil(STEP_MS, 'the second notice', () => (heard.length === 2 ? true : undefined));
         assert.deepEqual(heard, [mine.hash.toString('hex'), yours.hash.toString('hex')]);
         assert.deepEqual(other, heard.slice(0, 1));
         await listener.close();
@@ -353,7 +353,7 @@ function describeStore(name: string, prepare: (scope: Scope) => Promise<Place>):
         await store.keys.insert(real, 10);
         await store.keys.revoke(gone.applicationId, gone.id, NOW);
         await store.keys.revoke(real.applicationId, real.id, NOW);
-        await until(STEP_MS, 'the notice', () => (heard.length > 0 ? true : undefined));
+        await pollUntil(STEP_MS, 'the notice', () => (heard.length > 0 ? true : undefined));
         assert.deepEqual(heard, [real.hash.toString('hex')]);
         await listener.close();
       });
@@ -371,7 +371,7 @@ function describeStore(name: string, prepare: (scope: Scope) => Promise<Place>):
           keepAlive: true,
           userMetadata: { snake_case: { camelCase: [1, null, { a_b: 'ü💥' }] }, ['__proto__']: { polluted: 'no' } },
           settings: { viewport: { width: 1 } },
-          connectBy: plus(NOW, MINUTE_MS),
+          connectBy: addMs(NOW, MINUTE_MS),
         });
         const expected: SessionRow = {
           ...asked,
@@ -391,10 +391,11 @@ function describeStore(name: string, prepare: (scope: Scope) => Promise<Place>):
         const hostId = await aHost(10);
         const applicationId = (await anApplication()).id;
         const arrive = () => store.sessions.place(newSession({ applicationId, hostId }));
-        const answers = await Promise.all(Array.from({ length: 50 }, arrive));
-        const placed = answers.flatMap(answer => ('placed' in answer ? [answer.placed] : []));
+        const responses = await Promise.all(Array.from({ length: 50 }, arrive));
+        const placed = responses.flatMap(response => ('placed' in response ? [response.placed] : []));
         assert.equal(placed.length, 10);
-        for (const answer of answers) if ('full' in answer) assert.deepEqual(answer, { full: { slots: 10, used: 10 } });
+        for (const response of responses)
+          if ('full' in response) assert.deepEqual(response, { full: { slots: 10, used: 10 } });
         const [first] = placed;
         assert.ok(first);
         await finishAs(store, first.id, 'COMPLETED');
@@ -407,7 +408,7 @@ function describeStore(name: string, prepare: (scope: Scope) => Promise<Place>):
         const applicationId = (await anApplication()).id;
         const arrive = () => store.sessions.place(newSession({ applicationId, hostId }));
         assert.deepEqual(await arrive(), { full: { slots: 0, used: 0 } });
-        await store.hosts.announce({ id: hostId, region: 'other', slots: 1, startedAt: plus(NOW, 1) });
+        await store.hosts.announce({ id: hostId, region: 'other', slots: 1, startedAt: addMs(NOW, 1) });
         assert.ok('placed' in (await arrive()));
       });
     });
@@ -523,26 +524,26 @@ function describeStore(name: string, prepare: (scope: Scope) => Promise<Place>):
         const late = await store.sessions.decideEnd(
           id,
           { status: 'COMPLETED', reason: 'late', detail: 'x' },
-          plus(NOW, 9),
+          addMs(NOW, 9),
         );
         assert.deepEqual(late?.end, { status: 'ERROR', reason: [...stood][0] });
         assert.deepEqual(late?.updatedAt, NOW);
       });
 
       it('finishes a session once, as decided, and returns the same result when repeated', async () => {
-        const { id, applicationId } = await aRunning({ connectBy: plus(NOW, 5) });
+        const { id, applicationId } = await aRunning({ connectBy: addMs(NOW, 5) });
         await store.sessions.setBox(id, { pid: 7 }, NOW);
         assert.deepEqual((await store.sessions.byId(id))?.box, { pid: 7 });
         assert.equal(await store.sessions.finish(id, NOW, 1), undefined);
         const end = { status: 'TIMED_OUT' as const, reason: 'expired', detail: 'its time was over' };
         await store.sessions.decideEnd(id, end, NOW);
-        const endedAt = plus(NOW, 10);
+        const endedAt = addMs(NOW, 10);
         const bytes = 2 ** 40 + 1;
         const finished = await store.sessions.finish(id, endedAt, bytes);
         assert.deepEqual(finished?.end, end);
         assert.deepEqual([finished?.status, finished?.endedAt, finished?.proxyBytes], ['TIMED_OUT', endedAt, bytes]);
         for (const absent of ['box', 'connectBy', 'releaseAt']) assert.ok(!(absent in (finished ?? {})), absent);
-        assert.deepEqual(await store.sessions.finish(id, plus(NOW, 99), 0), finished);
+        assert.deepEqual(await store.sessions.finish(id, addMs(NOW, 99), 0), finished);
         assert.deepEqual(await store.sessions.get(applicationId, id), finished);
       });
 
@@ -553,13 +554,13 @@ function describeStore(name: string, prepare: (scope: Scope) => Promise<Place>):
         assert.equal(await store.sessions.run(id, NOW), undefined);
         assert.equal(await store.sessions.decideEnd(id, { status: 'ERROR', reason: 'late' }, NOW), undefined);
         assert.equal(await store.sessions.change(applicationId, id, { userMetadata: {} }, NOW), undefined);
-        await store.sessions.setBox(id, { pid: 1 }, plus(NOW, 1));
-        await store.sessions.clientConnected(id, plus(NOW, 1));
-        await store.sessions.lastClientDisconnected(id, plus(NOW, 1), plus(NOW, 1));
-        await store.sessions.resumeTimers(hostId, plus(NOW, 1));
+        await store.sessions.setBox(id, { pid: 1 }, addMs(NOW, 1));
+        await store.sessions.clientConnected(id, addMs(NOW, 1));
+        await store.sessions.lastClientDisconnected(id, addMs(NOW, 1), addMs(NOW, 1));
+        await store.sessions.resumeTimers(hostId, addMs(NOW, 1));
         assert.deepEqual(await store.sessions.byId(id), before);
         assert.deepEqual(await store.sessions.ofHost(hostId), []);
-        assert.deepEqual(await store.sessions.due(hostId, plus(NOW, DAY_MS), 10), []);
+        assert.deepEqual(await store.sessions.due(hostId, addMs(NOW, DAY_MS), 10), []);
       });
 
       it('the database itself rejects forbidden state changes', async () => {
@@ -589,8 +590,8 @@ function describeStore(name: string, prepare: (scope: Scope) => Promise<Place>):
 
       it('updates a session only while it is running and before its end is decided', async () => {
         const { id, applicationId } = await aSession();
-        const change = { userMetadata: { a: 'b' }, expiresAt: plus(NOW, 2 * MINUTE_MS) };
-        const later = plus(NOW, 3);
+        const change = { userMetadata: { a: 'b' }, expiresAt: addMs(NOW, 2 * MINUTE_MS) };
+        const later = addMs(NOW, 3);
         const ask = () => store.sessions.change(applicationId, id, change, later);
         assert.equal(await ask(), undefined);
         const running = await store.sessions.run(id, NOW);
@@ -601,15 +602,15 @@ function describeStore(name: string, prepare: (scope: Scope) => Promise<Place>):
       });
 
       it('updates the connect and release times as clients connect and disconnect', async () => {
-        const { id } = await aRunning({ connectBy: plus(NOW, 5) });
-        await store.sessions.clientConnected(id, plus(NOW, 1));
+        const { id } = await aRunning({ connectBy: addMs(NOW, 5) });
+        await store.sessions.clientConnected(id, addMs(NOW, 1));
         const came = await store.sessions.byId(id);
         assert.deepEqual([came?.attached, came?.connectBy, came?.releaseAt], [true, undefined, undefined]);
-        await store.sessions.lastClientDisconnected(id, plus(NOW, 7), plus(NOW, 2));
+        await store.sessions.lastClientDisconnected(id, addMs(NOW, 7), addMs(NOW, 2));
         const gone = await store.sessions.byId(id);
-        assert.deepEqual([gone?.attached, gone?.releaseAt], [false, plus(NOW, 7)]);
-        await store.sessions.clientConnected(id, plus(NOW, 3));
-        await store.sessions.lastClientDisconnected(id, undefined, plus(NOW, 4));
+        assert.deepEqual([gone?.attached, gone?.releaseAt], [false, addMs(NOW, 7)]);
+        await store.sessions.clientConnected(id, addMs(NOW, 3));
+        await store.sessions.lastClientDisconnected(id, undefined, addMs(NOW, 4));
         const kept = await store.sessions.byId(id);
         assert.deepEqual([kept?.attached, kept?.releaseAt], [false, undefined]);
       });
@@ -620,16 +621,16 @@ function describeStore(name: string, prepare: (scope: Scope) => Promise<Place>):
         const hostId = await aHost();
         const applicationId = (await anApplication()).id;
         const on = { hostId, applicationId };
-        const expires = await aRunning({ ...on, expiresAt: plus(NOW, 30) });
-        const connect = await aRunning({ ...on, connectBy: plus(NOW, 20) });
+        const expires = await aRunning({ ...on, expiresAt: addMs(NOW, 30) });
+        const connect = await aRunning({ ...on, connectBy: addMs(NOW, 20) });
         const release = await aRunning(on);
-        await store.sessions.lastClientDisconnected(release.id, plus(NOW, 10), NOW);
+        await store.sessions.lastClientDisconnected(release.id, addMs(NOW, 10), NOW);
         const decided = await aRunning(on);
-        await store.sessions.decideEnd(decided.id, { status: 'COMPLETED', reason: 'released' }, plus(NOW, 5));
+        await store.sessions.decideEnd(decided.id, { status: 'COMPLETED', reason: 'released' }, addMs(NOW, 5));
         await aRunning(on);
         await aRunning({ applicationId, expiresAt: NOW });
         const due = async (atMs: number, batch = 10) =>
-          (await store.sessions.due(hostId, plus(NOW, atMs), batch)).map(row => row.id);
+          (await store.sessions.due(hostId, addMs(NOW, atMs), batch)).map(row => row.id);
         assert.deepEqual(await due(0), [decided.id]);
         assert.deepEqual(await due(9), [decided.id]);
         assert.deepEqual(await due(10), [decided.id, release.id]);
@@ -642,8 +643,8 @@ function describeStore(name: string, prepare: (scope: Scope) => Promise<Place>):
       it('restarts the connect and release timers after a restart of the server', async () => {
         const hostId = await aHost();
         const on = { hostId, applicationId: (await anApplication()).id };
-        const notBefore = plus(NOW, 30_000);
-        const [soon, late] = [plus(NOW, 1_000), plus(NOW, 90_000)];
+        const notBefore = addMs(NOW, 30_000);
+        const [soon, late] = [addMs(NOW, 1_000), addMs(NOW, 90_000)];
         const waiting = await aRunning({ ...on, connectBy: soon });
         const patient = await aRunning({ ...on, connectBy: late });
         const attached = await aRunning(on);
@@ -690,11 +691,11 @@ function describeStore(name: string, prepare: (scope: Scope) => Promise<Place>):
         const applicationId = (await anApplication()).id;
         assert.deepEqual(await store.sessions.usage(applicationId), { browserMinutes: 0, proxyBytes: 0 });
         const done = await aSession({ applicationId });
-        await store.sessions.run(done.id, plus(NOW, -10 * MINUTE_MS));
+        await store.sessions.run(done.id, addMs(NOW, -10 * MINUTE_MS));
         await store.sessions.decideEnd(done.id, { status: 'COMPLETED', reason: 'released' }, NOW);
-        await store.sessions.finish(done.id, plus(NOW, -7 * MINUTE_MS), 1000);
+        await store.sessions.finish(done.id, addMs(NOW, -7 * MINUTE_MS), 1000);
         const running = await aSession({ applicationId });
-        await store.sessions.run(running.id, plus(NOW, -30_000));
+        await store.sessions.run(running.id, addMs(NOW, -30_000));
         await aSession({ applicationId });
         assert.deepEqual(await store.sessions.usage(applicationId), { browserMinutes: 3.5, proxyBytes: 1000 });
       });
@@ -715,7 +716,7 @@ function describeStore(name: string, prepare: (scope: Scope) => Promise<Place>):
     describe('failures', () => {
       /** Sends as many requests as the pool has connections, so that each connection is used. */
       const recovered = (id: ApplicationId) =>
-        until(STEP_MS, 'the store to answer again', async () => {
+        pollUntil(STEP_MS, 'the store to answer again', async () => {
           const rows = await Promise.allSettled(Array.from({ length: 8 }, () => store.applications.byId(id)));
           return rows.every(row => row.status === 'fulfilled' && row.value?.id === id) ? true : undefined;
         });
@@ -745,7 +746,7 @@ function describeStore(name: string, prepare: (scope: Scope) => Promise<Place>):
         );
         const outcomes: unknown[] = [];
         const crashed = place.crash();
-        await until(
+        await pollUntil(
           STEP_MS,
           'a query to fail',
           async () => {
@@ -758,9 +759,9 @@ function describeStore(name: string, prepare: (scope: Scope) => Promise<Place>):
         assert.ok(isFault(outcomes.at(-1), 'database_unreachable'), String(outcomes.at(-1)));
         await crashed;
         await recovered(row.id);
-        await until(STEP_MS, 'the gap to be told', () => (gaps > 0 ? true : undefined));
+        await pollUntil(STEP_MS, 'the gap to be told', () => (gaps > 0 ? true : undefined));
         await store.keys.revoke(row.id, aKey.id, NOW);
-        await until(STEP_MS, 'notices to be heard again', () => (heard.length > 0 ? true : undefined));
+        await pollUntil(STEP_MS, 'notices to be heard again', () => (heard.length > 0 ? true : undefined));
         assert.deepEqual(heard, [aKey.hash.toString('hex')]);
         await listener.close();
       });
@@ -948,11 +949,11 @@ const newSession = (given: Partial<NewSession> & Pick<NewSession, 'applicationId
   userMetadata: {},
   settings: {},
   createdAt: NOW,
-  expiresAt: plus(NOW, 5 * MINUTE_MS),
+  expiresAt: addMs(NOW, 5 * MINUTE_MS),
   ...given,
 });
 
-const idAt = (ms: number): SessionId => newId<SessionId>(plus(NOW, ms));
+const idAt = (ms: number): SessionId => newId<SessionId>(addMs(NOW, ms));
 
 async function finishAs(store: Store, id: SessionId, status: 'COMPLETED' | 'ERROR'): Promise<void> {
   await store.sessions.decideEnd(id, { status, reason: 'test' }, NOW);

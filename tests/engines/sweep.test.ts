@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { after, before, describe, it } from 'node:test';
-import { plus } from '../../server/kit/clock.ts';
+import { addMs } from '../../server/kit/clock.ts';
 import { type HostId, newId, type SessionId } from '../../server/kit/ids.ts';
 import { silentLog } from '../../server/kit/log.ts';
 import { Scope } from '../../server/kit/scope.ts';
@@ -31,7 +31,7 @@ describe('a sweep on the command line', () => {
     const { id: applicationId } = await local.application();
     const id = newId<SessionId>(NOW);
     const row = { id, applicationId, hostId, region: 'local', keepAlive: false, userMetadata: {}, settings: {} };
-    const placed = await sessions.place({ ...row, createdAt: NOW, expiresAt: plus(NOW, DAY_MS) });
+    const placed = await sessions.place({ ...row, createdAt: NOW, expiresAt: addMs(NOW, DAY_MS) });
     assert.ok('placed' in placed);
     await recordings.began(id, PAGE, NOW);
     const run = await recordings.addRun(id, PAGE, 'a'.repeat(64));
@@ -41,13 +41,13 @@ describe('a sweep on the command line', () => {
     });
     await recordings.ask({ sessionId: id, page: PAGE, hostId, assembly: randomUUID(), requestedAt: NOW });
     await sessions.decideEnd(id, { status: 'COMPLETED', reason: 'released' }, NOW);
-    await sessions.finish(id, NOW, 0, { filesDueAt, forgetDueAt: plus(NOW, DAY_MS) });
+    await sessions.finish(id, NOW, 0, { filesDueAt, forgetDueAt: addMs(NOW, DAY_MS) });
     return id;
   }
 
   it('deletes the recording of a session whose files are due for deletion, and no others', async () => {
-    const due = await aRecordedSession(plus(NOW, -1));
-    const kept = await aRecordedSession(plus(NOW, 1));
+    const due = await aRecordedSession(addMs(NOW, -1));
+    const kept = await aRecordedSession(addMs(NOW, 1));
     assert.deepEqual(await local.sweep(), { files: 1, sessions: 0, failed: 0 });
     const { recordings } = local.store;
     assert.deepEqual(await recordings.segments(due, PAGE), []);

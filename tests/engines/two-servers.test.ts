@@ -51,7 +51,7 @@ async function assertForgotten(
   await eventually(
     'the other server to refuse it',
     () => statusAt(two),
-    answered => answered === 401,
+    code => code === 401,
   );
   const ms = performance.now() - cachedMs;
   assert.ok(ms < CACHED_MS, `after ${Math.round(ms)} ms the cache would have forgotten it by itself`);

@@ -8,7 +8,7 @@ import { after, test } from 'node:test';
 import { CdpClient } from '../harness/cdp.ts';
 import { type CreatedSession, startServer } from '../harness/server.ts';
 import { assertEnded } from './aftermath.ts';
-import { answersFor } from './clients.ts';
+import { isResponsive } from './clients.ts';
 
 const POISON = 'the words that end a server';
 
@@ -49,7 +49,7 @@ test('ends a session whose adoption crashed the server, and keeps the other sess
   await server.start();
   const { endReason, status } = await assertEnded(server, poisoned.id, 'ERROR', 'service_restart');
   assert.deepEqual([status, endReason], ['ERROR', 'service_restart']);
-  for (const neighbour of neighbours) assert.ok(await answersFor(neighbour), 'the other session was adopted');
+  for (const neighbour of neighbours) assert.ok(await isResponsive(neighbour), 'the other session was adopted');
   const events = await server.api('GET', `/v1/browsers/sessions/${poisoned.id}/events`);
   assert.match(events.text, /the service ended because of an error while it adopted the browser: poisoned/);
   rmSync(isPoisonous);

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import type { Session } from '../../contract/sessions.ts';
 import type { TestServer } from '../harness/server.ts';
-import { answersFor } from './clients.ts';
+import { isResponsive } from './clients.ts';
 
 const SESSIONS = '/v1/browsers/sessions';
 
@@ -25,7 +25,7 @@ export async function assertRowsAreTrue(server: TestServer): Promise<string[]> {
   const open = await openSessions(server);
   for (const { id, status } of open) {
     assert.equal(status, 'RUNNING', `session ${id}`);
-    assert.ok(await answersFor(await server.read(id)), `session ${id} does not answer`);
+    assert.ok(await isResponsive(await server.read(id)), `session ${id} does not answer`);
   }
   return open.map(({ id }) => id);
 }

@@ -8,7 +8,7 @@ import { openPages } from '../harness/pages.ts';
 import { type CreatedSession, startServer } from '../harness/server.ts';
 import { eventually, soon } from '../harness/until.ts';
 import { assertEnded, releaseAll } from './aftermath.ts';
-import { answersFor, connectPlaywright, contextOf, firstPage } from './clients.ts';
+import { connectPlaywright, contextOf, firstPage, isResponsive } from './clients.ts';
 import { type BoxProcesses, boxOf, kill, untilGone } from './victims.ts';
 
 const SERVER_ERROR = -32000;
@@ -43,7 +43,7 @@ for (const [name, keepAlive, victim] of FATAL)
     assert.ok((await soon('the pending command to be answered', pending)).error);
     await assertEnded(server, session.id, 'ERROR', 'crashed');
     const next = await server.createSession();
-    assert.ok(await answersFor(next));
+    assert.ok(await isResponsive(next));
     await server.settles([next.id]);
   });
 
@@ -165,5 +165,5 @@ test('an adopted session ends as ERROR / crashed when its browser is killed', as
   kill(boxOf(server, session.id).browser);
   assert.equal((await client.closed()).code, 4002);
   await assertEnded(server, session.id, 'ERROR', 'crashed');
-  assert.ok(await answersFor(await server.createSession()));
+  assert.ok(await isResponsive(await server.createSession()));
 });

@@ -50,13 +50,13 @@ export class Census {
   }
 
   figures(): Readonly<Record<string, string>> {
-    const most = (of: (sample: Sample) => number): number => Math.max(...this.#samples.map(of));
+    const maxOf = (of: (sample: Sample) => number): number => Math.max(...this.#samples.map(of));
     return {
       samples: String(this.#samples.length),
-      'most at once': `${most(one => one.running)} running, ${most(one => one.waiting)} waiting, ${most(one => one.taken)} places`,
+      'most at once': `${maxOf(one => one.running)} running, ${maxOf(one => one.waiting)} waiting, ${maxOf(one => one.taken)} places`,
       'longest disagreement': `${Math.round(this.#worstLagMs)} ms`,
       'resident memory, MiB': this.#course(one => one.residentMib, median),
-      'least heap, MiB': this.#course(one => one.heapMib, least),
+      'least heap, MiB': this.#course(one => one.heapMib, minOf),
     };
   }
 
@@ -105,7 +105,7 @@ export class Census {
     const [before, after] = [warm.slice(0, third), warm.slice(-third)];
     const grown = (of: (sample: Sample) => number, typical: (values: readonly number[]) => number): number =>
       typical(after.map(of)) - typical(before.map(of));
-    return { residentMib: grown(one => one.residentMib, median), heapMib: grown(one => one.heapMib, least) };
+    return { residentMib: grown(one => one.residentMib, median), heapMib: grown(one => one.heapMib, minOf) };
   }
 
   #course(of: (sample: Sample) => number, typical: (values: readonly number[]) => number): string {
@@ -117,7 +117,7 @@ export class Census {
   }
 }
 
-const least = (values: readonly number[]): number => Math.min(...values);
+const minOf = (values: readonly number[]): number => Math.min(...values);
 
 function median(values: readonly number[]): number {
   const middle = values.toSorted((one, other) => one - other)[values.length >> 1];

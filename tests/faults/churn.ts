@@ -13,7 +13,7 @@ import { eventually, soon } from '../harness/until.ts';
 import { assertRowsAreTrue, openSessions, releaseAll } from './aftermath.ts';
 import type { Census } from './census.ts';
 import { type Cycle, type Kill, type PlanOptions, planOf } from './churn-plan.ts';
-import { answersFor, connectPlaywright, firstPage } from './clients.ts';
+import { connectPlaywright, firstPage, isResponsive } from './clients.ts';
 import { boxOf, childrenOfServer } from './victims.ts';
 
 const AT_ONCE = 4;
@@ -115,21 +115,21 @@ class Churn {
     const body = { keepAlive: cycle.keepAlive, userMetadata: { churn: name } };
     const created = server.api<CreatedSession>('POST', SESSIONS, { body });
     const killed = cycle.kill === 'starting' ? this.#killWhileStarting(name, created) : Promise.resolve(false);
-    const [answer, killedBefore] = await Promise.all([created.catch(() => undefined), killed]);
-    if (answer?.status === 201) return answer.body;
-    assert.ok(killedBefore || serverWasKilled(), `a create failed for no reason: ${answer?.status} ${answer?.text}`);
+    const [result, killedBefore] = await Promise.all([created.catch(() => undefined), killed]);
+    if (result?.status === 201) return result.body;
+    assert.ok(killedBefore || serverWasKilled(), `a create failed for no reason: ${result?.status} ${result?.text}`);
     const row = await this.#surely(() => this.#find(name));
     this.#count(`create lost: ${row ? `${row.status} ${row.endReason ?? ''}`.trim() : 'no row'}`);
     return undefined;
   }
 
   async #killWhileStarting(name: string, created: Promise<unknown>): Promise<boolean> {
-    let answered = false;
+    let isSettled = false;
     created.then(
-      () => (answered = true),
-      () => (answered = true),
+      () => (isSettled = true),
+      () => (isSettled = true),
     );
-    while (!answered) {
+    while (!isSettled) {
       const row = await this.#find(name).catch(() => undefined);
       if (row && this.#kill(row.id, 'timeout')) return true;
     }
@@ -248,10 +248,10 @@ class Churn {
    */
   async #visit({ kill, keepAlive }: Cycle, session: CreatedSession): Promise<void> {
     try {
-      assert.ok(await answersFor(session));
+      assert.ok(await isResponsive(session));
     } catch (error) {
       // Until the browser notices that a renderer has crashed, a client may find the crashed page.
-      if (kill === 'renderer' && keepAlive) return this.#answersAgain(session);
+      if (kill === 'renderer' && keepAlive) return this.#waitUntilResponsive(session);
       // A session without its client or browser may be ending. Its row changes shortly afterwards.
       const mayEnd = kill !== undefined || !keepAlive;
       const { status } = await (mayEnd
@@ -261,8 +261,8 @@ class Churn {
     }
   }
 
-  async #answersAgain(session: CreatedSession): Promise<void> {
-    await eventually('the session to answer with a page that lives', () => answersFor(session).catch(() => false));
+  async #waitUntilResponsive(session: CreatedSession): Promise<void> {
+    await eventually('the session to answer with a page that lives', () => isResponsive(session).catch(() => false));
   }
 
   #count(what: string): void {

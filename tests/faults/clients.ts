@@ -72,22 +72,22 @@ export async function puppeteering(session: CreatedSession, url: string): Promis
 }
 
 /** A client that sends messages in batches of thousands, each batch as soon as the previous one is answered. */
-export async function flooding(session: CreatedSession): Promise<Busy & { answers(): number }> {
+export async function flooding(session: CreatedSession): Promise<Busy & { responseCount(): number }> {
   const client = await CdpClient.connect(session.connectUrl);
   const { targetId } = await client.send('Target.createTarget', { url: 'about:blank' });
   const { sessionId } = await client.send('Target.attachToTarget', { targetId, flatten: true });
-  let answered = 0;
+  let received = 0;
   const round = async (): Promise<void> => {
     while (client.isOpen) {
       const asks = Array.from({ length: FLOOD_AT_ONCE }, async () => {
         const { error } = await client.ask('Runtime.evaluate', { expression: '1' }, String(sessionId));
-        if (!error) answered += 1;
+        if (!error) received += 1;
       });
       await Promise.all(asks);
     }
   };
   round().catch(() => {});
-  return { ended: client.closed(ENDED_MS), answers: () => answered };
+  return { ended: client.closed(ENDED_MS), responseCount: () => received };
 }
 
 /** A client that is attached and idle. */
@@ -104,7 +104,7 @@ export function contextOf(browser: Browser) {
 }
 
 /** Whether the browser of the session answers a command. */
-export async function answersFor(session: { connectUrl?: string | undefined }): Promise<boolean> {
+export async function isResponsive(session: { connectUrl?: string | undefined }): Promise<boolean> {
   const client = await CdpClient.connect(String(session.connectUrl));
   try {
     return (await client.evaluate('6 * 7', await client.attachToPage())) === 42;

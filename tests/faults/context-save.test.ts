@@ -8,7 +8,7 @@ import type { ErrorBody } from '../../contract/common.ts';
 import type { Context } from '../../contract/contexts.ts';
 import { contextEvents, createContext, persistent, reachesVersion, readContext, tellsOf } from '../harness/contexts.ts';
 import { filesUnder } from '../harness/files-under.ts';
-import type { HttpAnswer } from '../harness/http.ts';
+import type { HttpResult } from '../harness/http.ts';
 import { findMarks, LOGIN_PAGES, leaveMarks, onPage, sitesOf, withoutWorker } from '../harness/logged-in.ts';
 import { openPages } from '../harness/pages.ts';
 import { startS3 } from '../harness/s3.ts';
@@ -76,13 +76,13 @@ test('while the object store is down, a create waits for the save of an expired 
   await onS3.advance(301_000);
   assert.equal((await onS3.ended(session.id)).status, 'TIMED_OUT');
   const body = { contextId: id };
-  let answered: HttpAnswer<ErrorBody> | undefined;
-  const creating = onS3.api('POST', '/v1/browsers/sessions', { body }).then(answer => {
-    answered = answer;
+  let createResult: HttpResult<ErrorBody> | undefined;
+  const creating = onS3.api('POST', '/v1/browsers/sessions', { body }).then(response => {
+    createResult = response;
   });
   const refused = await eventually('the create to give up', async () => {
-    if (!answered) await onS3.advance(1_000);
-    return answered;
+    if (!createResult) await onS3.advance(1_000);
+    return createResult;
   });
   await creating;
   assert.deepEqual([refused?.status, refused?.body.code], [409, 'context_in_use'], refused?.text);

@@ -12,7 +12,7 @@ import { openPages } from '../harness/pages.ts';
 import { startServer } from '../harness/server.ts';
 import { eventually, soon } from '../harness/until.ts';
 import { assertEnded, assertRowsAreTrue, releaseAll } from './aftermath.ts';
-import { answersFor, connectPlaywright, firstPage, flooding } from './clients.ts';
+import { connectPlaywright, firstPage, flooding, isResponsive } from './clients.ts';
 import { boxOf, isGone, kill, postgresOf } from './victims.ts';
 
 const RECOVERED_MS = 120_000;
@@ -93,8 +93,8 @@ test('CDP traffic and sessions continue when the postmaster is killed under load
   const page = firstPage(browser);
   await page.goto(`${pages.url}/`);
   await withoutDatabase(async () => {
-    const before = flood.answers();
-    await eventually('thousands of answers without a database', () => flood.answers() > before + 4_000);
+    const before = flood.responseCount();
+    await eventually('thousands of answers without a database', () => flood.responseCount() > before + 4_000);
     await page.goto(`${pages.url}/next`);
     assert.equal(await page.title(), 'Next');
     const refused = await server.api('POST', '/v1/browsers/sessions', { body: {} });
@@ -109,7 +109,7 @@ test('CDP traffic and sessions continue when the postmaster is killed under load
   await browser.close();
   await assertEnded(server, other.id, 'COMPLETED', 'client_disconnected');
   const fresh = await server.createSession({ keepAlive: true });
-  assert.ok(await answersFor(fresh));
+  assert.ok(await isResponsive(fresh));
   await server.release(fresh.id);
   await server.release(session.id);
   await flood.ended;
@@ -120,12 +120,12 @@ test('reads succeed or fail with 5xx when a PostgreSQL backend is killed under l
   const session = await server.createSession({ keepAlive: true });
   const flood = await flooding(session);
   const reading = new AbortController();
-  const answers = new Set<number>();
+  const statuses = new Set<number>();
   const reads = (async () => {
     while (!reading.signal.aborted)
-      answers.add((await server.api('GET', `/v1/browsers/sessions/${session.id}`)).status);
+      statuses.add((await server.api('GET', `/v1/browsers/sessions/${session.id}`)).status);
   })();
-  await eventually('a read to be answered', () => answers.has(200));
+  await eventually('a read to be answered', () => statuses.has(200));
   const { postmaster, backends, checkpointer } = postgres();
   assert.ok(backends.some(killIfThere), 'a connection is open');
   // PostgreSQL ends all other processes before it restarts.
@@ -138,8 +138,8 @@ test('reads succeed or fail with 5xx when a PostgreSQL backend is killed under l
   assert.equal(postgres().postmaster, postmaster, 'PostgreSQL mends this itself');
   await readyIs(true);
   assert.ok(
-    [...answers].every(status => status === 200 || status >= 500),
-    `${[...answers]}`,
+    [...statuses].every(status => status === 200 || status >= 500),
+    `${[...statuses]}`,
   );
   assert.deepEqual(await rowsToBeTrue(), [session.id]);
   await server.release(session.id);
@@ -156,7 +156,7 @@ test('a suspended PostgreSQL process is killed and does not block the restart wh
   await readyIs(true);
   assert.ok(isGone(stuck));
   assert.deepEqual(await rowsToBeTrue(), [session.id]);
-  assert.ok(await answersFor(session));
+  assert.ok(await isResponsive(session));
   await server.release(session.id);
   await server.settles();
 });
@@ -204,8 +204,8 @@ for (const afterMs of [5, 200])
     await new Promise(resolve => setTimeout(resolve, afterMs));
     const { postmaster } = postgres();
     kill(postmaster);
-    const answers = await soon('every answer', Promise.all(asked), 60_000);
-    for (const { status } of answers) assert.ok(status === 200 || status === 201 || status >= 500, `${status}`);
+    const responses = await soon('every answer', Promise.all(asked), 60_000);
+    for (const { status } of responses) assert.ok(status === 200 || status === 201 || status >= 500, `${status}`);
     await eventually('another one to be started', () => {
       const found = postgresOf(server);
       return found !== undefined && found.postmaster !== postmaster && found.backends.length > 0;

@@ -24,7 +24,7 @@ import { startServer } from '../harness/server.ts';
 import { eventsOf } from '../harness/session-events.ts';
 import { eventually } from '../harness/until.ts';
 import { assertRowsAreTrue, openSessions, releaseAll } from './aftermath.ts';
-import { answersFor, connectPlaywright, firstPage } from './clients.ts';
+import { connectPlaywright, firstPage, isResponsive } from './clients.ts';
 
 const MIB = 1024 ** 2;
 const DISK_BYTES = 700 * MIB;
@@ -137,7 +137,7 @@ test('refuses creates with a capacity error when disk space is low, and keeps ru
   await browser.close();
   leaveFree(DISK_BYTES);
   const next = await server.createSession({ keepAlive: true });
-  assert.ok(await answersFor(next));
+  assert.ok(await isResponsive(next));
   await server.release(session.id);
   await server.settles([next.id]);
 });
@@ -154,7 +154,7 @@ test('refuses creates when the disk has few inodes left, and accepts creates aga
   assert.deepEqual([ready.status, disk?.ok], [503, false]);
   assert.match(disk?.detail ?? '', /inodes free/);
   const session = await server.createSession({ keepAlive: true });
-  assert.ok(await answersFor(session));
+  assert.ok(await isResponsive(session));
 });
 
 test('on a full disk, creates are refused and sessions can be used; releases take effect once there is space', async () => {
@@ -222,7 +222,7 @@ test('a session continues when the server is killed and restarted on a full disk
   await server.start('serving');
   const { status, body } = await server.operator<Readiness>('/readyz');
   assert.deepEqual([status, body.checks.filter(({ ok }) => !ok).map(({ name }) => name)], [503, ['disk']]);
-  assert.ok(await answersFor(session));
+  assert.ok(await isResponsive(session));
   await server.settles([session.id]);
 });
 
@@ -236,5 +236,5 @@ test('a start without any disk space fails with the reason, and a later start ke
   leaveFree(DISK_BYTES);
   await server.start();
   assert.equal((await server.read(session.id)).status, 'RUNNING');
-  assert.ok(await answersFor(session));
+  assert.ok(await isResponsive(session));
 });

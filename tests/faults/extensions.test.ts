@@ -53,10 +53,10 @@ async function begin(bytes: Buffer, count: number): Promise<void> {
 }
 
 async function uploaded(bytes: Buffer): Promise<Extension> {
-  const answer = await server.api<Extension>('POST', EXTENSIONS, await upload('extension.zip', bytes));
-  assert.equal(answer.status, 200, answer.text);
-  assert.equal(answer.body.checksum, sha256(bytes));
-  return answer.body;
+  const result = await server.api<Extension>('POST', EXTENSIONS, await upload('extension.zip', bytes));
+  assert.equal(result.status, 200, result.text);
+  assert.equal(result.body.checksum, sha256(bytes));
+  return result.body;
 }
 
 async function loadedIn({ connectUrl }: { readonly connectUrl?: string | undefined }): Promise<readonly string[]> {
@@ -129,13 +129,13 @@ for (const [when, make, waitMs] of [
     const extensionIds = [(await uploaded(make('one'))).id, (await uploaded(speaking('two'))).id];
     const body = { keepAlive: true, extensionIds };
     const headers = { 'idempotency-key': randomUUID() };
-    const answer = server.api<Session>('POST', SESSIONS, { body, headers }).catch(() => undefined);
+    const result = server.api<Session>('POST', SESSIONS, { body, headers }).catch(() => undefined);
     await until('extensions to be unpacked', () => (placed().length > 0 ? true : undefined));
     await new Promise(resolve => setTimeout(resolve, waitMs));
     await server.kill();
     const isHalf = filesIn('sessions').filter(name => /^\d+$/.test(name)).length < FILES;
     await server.start();
-    const told = await answer;
+    const told = await result;
     const open = await openSessions(server);
     assert.ok(open.length <= 1);
     const again = await server.api<Session>('POST', SESSIONS, { body, headers });

@@ -223,8 +223,8 @@ describe('a server that is killed', () => {
     for (const id of sessions) assert.deepEqual(await listed(server, id, 0), []);
     await server.advance(60 * DAY_MS);
     const known = async (): Promise<string[]> => {
-      const answers = await Promise.all(sessions.map(id => server.api('GET', `/v1/browsers/sessions/${id}`)));
-      return sessions.filter((_, at) => answers[at]?.status !== 404);
+      const responses = await Promise.all(sessions.map(id => server.api('GET', `/v1/browsers/sessions/${id}`)));
+      return sessions.filter((_, at) => responses[at]?.status !== 404);
     };
     await server.hourly('the sessions to be forgotten', known, isEmpty);
   });

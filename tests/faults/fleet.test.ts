@@ -17,7 +17,7 @@ import { playlistWhen, replaysOf } from '../harness/recordings.ts';
 import { REGIONS, startSeparateFleet } from '../harness/separate-fleet.ts';
 import type { CreatedSession, TestServer } from '../harness/server.ts';
 import { eventually } from '../harness/until.ts';
-import { answersFor } from './clients.ts';
+import { isResponsive } from './clients.ts';
 import { Traffic } from './traffic.ts';
 
 const isStandard = process.env.BERTH_TEST_FAULTS === 'standard';
@@ -195,7 +195,7 @@ test('when a host with ten sessions is killed and another is cut off from the da
   await one.start();
   await assertStartsAnew(one, [saving]);
   await assertStartsAnew(two, withoutDatabase);
-  assert.ok(await answersFor({ connectUrl: at(two, kept.connectUrl) }));
+  assert.ok(await isResponsive({ connectUrl: at(two, kept.connectUrl) }));
   await two.release(kept.id);
   await assertNothingRuns();
   await assertCharged();
@@ -233,7 +233,7 @@ test('when PostgreSQL restarts while the object store is unavailable, clients co
   const filmed = await sessionOn(one);
   const sessions = [filmed, await sessionOn(two), await sessionOn(three)];
   const clients = await Promise.all(sessions.map(({ connectUrl }) => CdpClient.connect(at(two, connectUrl))));
-  const assertAllAnswer = async (): Promise<void> => {
+  const assertAllRespond = async (): Promise<void> => {
     for (const client of clients) assert.ok((await client.send('Browser.getVersion')).product);
   };
   await record(filmed);
@@ -247,7 +247,7 @@ test('when PostgreSQL restarts while the object store is unavailable, clients co
   fleet.plug('store', false);
   try {
     await fleet.database.stop();
-    await assertAllAnswer();
+    await assertAllRespond();
     const refused = await two.api('GET', SESSIONS);
     assert.equal(refused.status, 503, refused.text);
     t.diagnostic(`requests meanwhile got 503 ${refused.body.code}`);
@@ -259,7 +259,7 @@ test('when PostgreSQL restarts while the object store is unavailable, clients co
     });
     t.diagnostic(`creates succeeded again ${seconds(since)} after PostgreSQL was stopped`);
     await setTimeout(AWAY_MS);
-    await assertAllAnswer();
+    await assertAllRespond();
     for (const { id } of sessions) {
       assert.equal((await two.read(id)).status, 'RUNNING');
       assert.equal((await two.release(id)).status, 'COMPLETED');

@@ -50,7 +50,7 @@ for (const afterMs of [20, 200, 600])
       if (released[index]) assert.equal(status, 'COMPLETED', 'an answered release is kept');
       assert.ok(status === 'RUNNING' || endReason === 'released', `${status} ${endReason}`);
     }
-    await assertUnansweredAreFound(round, running);
+    await assertLostCreatesAreFound(round, running);
     await server.settles(running);
     await releaseAll(server);
     await server.settles();
@@ -58,7 +58,7 @@ for (const afterMs of [20, 200, 600])
   });
 
 /** Asserts that a caller that got no response can find the outcome by the metadata of its session. */
-async function assertUnansweredAreFound(round: string, running: readonly string[]): Promise<void> {
+async function assertLostCreatesAreFound(round: string, running: readonly string[]): Promise<void> {
   const q = encodeURIComponent(`user_metadata['round']:'${round}'`);
   const { body } = await server.api<Session[]>('GET', `/v1/browsers/sessions?q=${q}`);
   assert.ok(body.length <= AT_ONCE);

@@ -171,7 +171,7 @@ for (const kind of ['read', 'write', 'keyed'] as const) {
   test(`${kind}: if the server is killed after the request has arrived and before the response, only an unkeyed write is ambiguous`, async () => {
     const orderId = `after-${kind}`;
     let isHeld = true;
-    upstream.answer(`/orders/${orderId}/`, (_, response) => {
+    upstream.respondTo(`/orders/${orderId}/`, (_, response) => {
       if (!isHeld) sendJson(response, 200, { state: 'cancelled' });
     });
     void start(kind, orderId);
@@ -218,10 +218,10 @@ test('every entry of the ledger sums to zero, and each successful call was paid 
 });
 
 test('a running write finishes after SIGTERM', async () => {
-  const answers: Array<() => void> = [];
-  upstream.answer(
+  const heldResponses: Array<() => void> = [];
+  upstream.respondTo(
     '/orders/term/',
-    (_, response) => void answers.push(() => sendJson(response, 200, { state: 'cancelled' })),
+    (_, response) => void heldResponses.push(() => sendJson(response, 200, { state: 'cancelled' })),
   );
   void start('write', 'term');
   await eventually(
@@ -230,7 +230,7 @@ test('a running write finishes after SIGTERM', async () => {
     hits => hits === 1,
   );
   const stopped = server.restart('SIGTERM');
-  setTimeout(() => answers[0]?.(), 500);
+  setTimeout(() => heldResponses[0]?.(), 500);
   await stopped;
   const done = await ended('term');
   assert.deepEqual([done.status, arrived('term').length], ['succeeded', 1], JSON.stringify(done.error));

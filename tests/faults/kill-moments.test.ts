@@ -7,7 +7,7 @@ import { afterEach, test } from 'node:test';
 import type { ErrorBody } from '../../contract/common.ts';
 import type { Session } from '../../contract/sessions.ts';
 import { boxesOf } from '../harness/boxes.ts';
-import type { HttpAnswer } from '../harness/http.ts';
+import type { HttpResult } from '../harness/http.ts';
 import { liftLimits, ownerToken, readLimits } from '../harness/limits.ts';
 import { moodyChromium } from '../harness/moody-chromium.ts';
 import { startServer } from '../harness/server.ts';
@@ -37,15 +37,15 @@ afterEach(async () => {
   await assertAgrees(server, 0, WARM);
 });
 
-type Answer = HttpAnswer<ErrorBody & Session>;
+type ApiResult = HttpResult<ErrorBody & Session>;
 
 interface Caller {
   readonly key: string;
   /** Undefined if the connection was closed without a response. */
-  readonly answer: Promise<Answer | undefined>;
+  readonly result: Promise<ApiResult | undefined>;
 }
 
-const ask = (key: string, headers: Record<string, string> = {}): Promise<Answer> =>
+const ask = (key: string, headers: Record<string, string> = {}): Promise<ApiResult> =>
   server.api('POST', SESSIONS, {
     body: { keepAlive: true, userMetadata: { key } },
     headers: { 'idempotency-key': key, ...headers },
@@ -53,7 +53,7 @@ const ask = (key: string, headers: Record<string, string> = {}): Promise<Answer>
 
 const call = (headers?: Record<string, string>): Caller => {
   const key = randomUUID();
-  return { key, answer: ask(key, headers).catch(() => undefined) };
+  return { key, result: ask(key, headers).catch(() => undefined) };
 };
 
 /**
@@ -76,8 +76,8 @@ async function written(key: string): Promise<Session[]> {
  * Asserts that a caller has at most one session, and that repeating the request with its key returns that session or
  * creates the first one.
  */
-async function readsBack({ key, answer }: Caller): Promise<Session> {
-  const told = await answer;
+async function readsBack({ key, result }: Caller): Promise<Session> {
+  const told = await result;
   const before = await written(key);
   assert.ok(before.length <= 1, `${before.length} sessions of one write`);
   if (told?.status === 201) assert.equal(before[0]?.id, told.body.id);
@@ -125,7 +125,7 @@ for (const afterMs of [6, 25])
     await new Promise(resolve => setTimeout(resolve, afterMs));
     const running = await restartedAgreeing();
     for (const caller of callers) {
-      const told = await caller.answer;
+      const told = await caller.result;
       if (told?.status === 201) assert.ok(running.includes(told.body.id), 'a create that was answered stands');
       const { id, status, endReason } = await readsBack(caller);
       if (running.includes(id)) assert.equal(status, 'RUNNING');
@@ -160,8 +160,8 @@ test('queued callers are disconnected if the server is killed, and get a session
   const queued = async () => (await readLimits(server, token)).usage.browsers.maxWaiting;
   await eventually('both to be queued', queued, count => count === callers.length);
   await restartedAgreeing();
-  for (const { key, answer } of callers) {
-    assert.equal(await soon('the caller to be cut off', answer), undefined);
+  for (const { key, result } of callers) {
+    assert.equal(await soon('the caller to be cut off', result), undefined);
     assert.deepEqual(await written(key), [], 'a queued caller has no session');
     // The application's limit equals the number of slots, which is the maximum for the limit.
     assert.equal((await ask(key)).body.code, 'concurrency_limit', 'there is no more room than before');

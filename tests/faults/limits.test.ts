@@ -9,7 +9,7 @@ import { openPages } from '../harness/pages.ts';
 import { type CreatedSession, startServer } from '../harness/server.ts';
 import { soon } from '../harness/until.ts';
 import { assertEnded, releaseAll } from './aftermath.ts';
-import { answersFor, connectPlaywright, contextOf } from './clients.ts';
+import { connectPlaywright, contextOf, isResponsive } from './clients.ts';
 import { boxOf } from './victims.ts';
 
 const MIB = 1024 ** 2;
@@ -47,9 +47,9 @@ async function gluttonousPage(session: CreatedSession) {
   const { sessionId } = await client.send('Target.attachToTarget', { targetId, flatten: true });
   const channel = String(sessionId);
   await client.send('Inspector.enable', {}, channel);
-  const answer = client.ask('Runtime.evaluate', { expression: GLUTTON }, channel);
-  answer.catch(() => {});
-  return { client, channel, answer };
+  const evaluating = client.ask('Runtime.evaluate', { expression: GLUTTON }, channel);
+  evaluating.catch(() => {});
+  return { client, channel, evaluating };
 }
 
 /** Asserts that the events about the end of the session contain this reason and actor, and a matching detail. */
@@ -74,14 +74,14 @@ test('only the renderer is killed when a page exceeds the memory limit', async (
   const session = await server.createSession({ keepAlive: true });
   const neighbour = await server.createSession({ keepAlive: true });
   const browser = await connectPlaywright(session);
-  const { client, channel, answer } = await gluttonousPage(session);
+  const { client, channel, evaluating } = await gluttonousPage(session);
   await client.event('Inspector.targetCrashed', event => event.sessionId === channel);
-  assert.ok((await soon('the pending command to be answered', answer)).error);
+  assert.ok((await soon('the pending command to be answered', evaluating)).error);
   const page = await contextOf(browser).newPage();
   await page.goto(`${pages.url}/next`);
   assert.equal(await page.title(), 'Next');
   assert.equal((await server.read(session.id)).status, 'RUNNING');
-  assert.ok(await answersFor(neighbour));
+  assert.ok(await isResponsive(neighbour));
   await browser.close();
   client.cut();
 });
@@ -94,7 +94,7 @@ test('ends the session as out_of_memory when the kernel kills the browser itself
   assert.equal((await client.closed(ENDED_MS)).code, 4002);
   await assertEnded(server, session.id, 'ERROR', 'out_of_memory');
   await assertTold(session, 'out_of_memory', 'browser', /memory limit/);
-  assert.ok(await answersFor(neighbour));
+  assert.ok(await isResponsive(neighbour));
   await server.settles([neighbour.id]);
 });
 
@@ -123,6 +123,6 @@ test('ends a session as disk_limit when its folder exceeds the size limit', asyn
   assert.deepEqual({ code, reason }, { code: 4002, reason: 'session ended: disk_limit' });
   await assertEnded(server, session.id, 'ERROR', 'disk_limit');
   await assertTold(session, 'disk_limit', 'service', /exceeded its limit/);
-  assert.ok(await answersFor(neighbour));
+  assert.ok(await isResponsive(neighbour));
   await server.settles([neighbour.id]);
 });

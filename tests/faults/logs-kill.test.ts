@@ -22,9 +22,9 @@ interface Read {
 }
 
 async function read(id: string, query = ''): Promise<Read> {
-  const answer = await server.api<SessionLog[]>('GET', `/v1/browsers/sessions/${id}/logs${query}`);
-  assert.equal(answer.status, 200, answer.text);
-  return { log: answer.body, nextAfter: String(answer.headers['x-next-after']) };
+  const response = await server.api<SessionLog[]>('GET', `/v1/browsers/sessions/${id}/logs${query}`);
+  assert.equal(response.status, 200, response.text);
+  return { log: response.body, nextAfter: String(response.headers['x-next-after']) };
 }
 
 const paramsOf = (entry: SessionLog): Record<string, unknown> => Object(entry.request?.params);

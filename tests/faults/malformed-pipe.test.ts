@@ -9,7 +9,7 @@ import { openPages } from '../harness/pages.ts';
 import { startServer } from '../harness/server.ts';
 import { eventually } from '../harness/until.ts';
 import { assertEnded } from './aftermath.ts';
-import { answersFor } from './clients.ts';
+import { isResponsive } from './clients.ts';
 
 /** The number of malformed messages after which the server ends a session. */
 const LOST_MAX = 100;
@@ -70,8 +70,8 @@ test('drops only the malformed messages, and keeps the session and its clients',
     );
   speakAs(session.id, ['', '{', 'null', '7', '"x"', '{"id":1}', '{"id":{}}']);
   assert.equal(await client.evaluate('6 * 7', page), 42);
-  assert.ok(await answersFor(session), 'others can come');
-  assert.ok(await answersFor(neighbour));
+  assert.ok(await isResponsive(session), 'others can come');
+  assert.ok(await isResponsive(neighbour));
   assert.equal(server.pid, pid);
   await client.close();
   await server.release(session.id);
@@ -101,7 +101,7 @@ test('ends a session as crashed after too many malformed messages, without affec
     Array.from({ length: LOST_MAX + 50 }, () => `{"method":"Target.x",,"sessionId":"${channel}"}`),
   );
   await assertEnded(server, session.id, 'ERROR', 'crashed');
-  assert.ok(await answersFor(neighbour));
+  assert.ok(await isResponsive(neighbour));
   assert.equal(server.pid, pid);
   const lost = server.log().filter(line => line.includes('browser.message_lost'));
   assert.ok(lost.length > 0 && lost.length <= 3 * LOST_MAX, `${lost.length} lines tell of it`);

@@ -14,7 +14,7 @@ import { silentLog } from '../../server/kit/log.ts';
 import { installIdOf, sessionLeftovers } from '../harness/leftovers.ts';
 import { type CreatedSession, startServer } from '../harness/server.ts';
 import { assertEnded, releaseAll } from './aftermath.ts';
-import { answersFor } from './clients.ts';
+import { isResponsive } from './clients.ts';
 import { type BoxProcesses, boxOf, isGone, kill, untilGone } from './victims.ts';
 
 const server = await startServer({ env: { BERTH_SLOTS: '9' } });
@@ -73,9 +73,9 @@ test('ends sessions with service_restart in eight cases in which they cannot be 
     assert.deepEqual([status, endReason, startedAt], ['ERROR', 'service_restart', session.startedAt], why);
     for (const pid of [box.leader, box.bwrap, box.init, box.browser]) await untilGone(pid);
   }
-  assert.ok(await answersFor(kept));
+  assert.ok(await isResponsive(kept));
   await server.settles([kept.id]);
-  assert.ok(await answersFor(await server.createSession({ keepAlive: true })), 'there are free slots');
+  assert.ok(await isResponsive(await server.createSession({ keepAlive: true })), 'there are free slots');
 });
 
 test('does not kill a foreign process that has the recorded pid of a dead box', async () => {
@@ -129,5 +129,5 @@ test('a start removes folders, cgroups and processes of this data folder that be
   await once(foreign, 'exit');
   await server.settles([kept.id]);
   assert.deepEqual(readdirSync(join(server.dataDir, 'sessions')), [kept.id]);
-  assert.ok(await answersFor(kept));
+  assert.ok(await isResponsive(kept));
 });

@@ -106,9 +106,9 @@ async function assertWhole(
     const film = Buffer.from(await (await fetch(downloadUrl ?? '')).arrayBuffer());
     const lengthMs = durationOf(film) * 1000;
     const { from, to } = opened[Number(pageId)] ?? { from: 0, to: 0 };
-    const [leastMs, mostMs] = [ended.from - to, ended.to - from];
-    const isAsLong = lengthMs < mostMs + TOLERANCE_MS && lengthMs > leastMs - TOLERANCE_MS;
-    assert.ok(isAsLong, `page ${pageId}: ${lengthMs} ms of ${leastMs} to ${mostMs}`);
+    const [minMs, maxMs] = [ended.from - to, ended.to - from];
+    const isAsLong = lengthMs < maxMs + TOLERANCE_MS && lengthMs > minMs - TOLERANCE_MS;
+    assert.ok(isAsLong, `page ${pageId}: ${lengthMs} ms of ${minMs} to ${maxMs}`);
     const dark = framesOf(film).filter(({ at, colour }) => at > 1.5 && colour.every(value => value < BLACK));
     assert.deepEqual(dark, [], `page ${pageId} is black`);
   }

@@ -10,7 +10,6 @@ import { type CreatedSession, startServer } from '../harness/server.ts';
 import { eventually, soon } from '../harness/until.ts';
 import { releaseAll } from './aftermath.ts';
 import {
-  answersFor,
   connectPlaywright,
   connectPuppeteer,
   contextOf,
@@ -19,6 +18,7 @@ import {
   flooding,
   holdingARoute,
   idling,
+  isResponsive,
   puppeteering,
   waitingForAPopup,
 } from './clients.ts';
@@ -157,7 +157,7 @@ test('a page keeps its state when the server is killed three times in a row', as
     await server.restart();
     await gone;
   }
-  assert.ok(await answersFor(session));
+  assert.ok(await isResponsive(session));
   await server.release(session.id);
   await server.settles();
 });
@@ -173,7 +173,7 @@ test('the next server adopts the sessions if a server is killed during its start
   }
   await server.start();
   await runsOnAsBefore(session);
-  assert.ok(await answersFor(session));
+  assert.ok(await isResponsive(session));
   await server.release(session.id);
   await server.settles();
 });

@@ -103,10 +103,10 @@ export class Traffic {
     const sent = body === undefined ? {} : { body: JSON.stringify(body) };
     for (let turn = 0; ; turn += 1) {
       this.#requests += 1;
-      const answer = await ask<Body>(`${url}${path}`, { method, headers, ...sent }).catch(String);
-      if (typeof answer === 'object' && answer.status === expected) return answer.body;
+      const result = await ask<Body>(`${url}${path}`, { method, headers, ...sent }).catch(String);
+      if (typeof result === 'object' && result.status === expected) return result.body;
       const [mayPass, said] =
-        typeof answer === 'object' ? [answer.status === 503, answer.text] : [MAY_PASS.test(answer), answer];
+        typeof result === 'object' ? [result.status === 503, result.text] : [MAY_PASS.test(result), result];
       if (!this.#isPatient || !mayPass || turn === REPEATS_MAX) throw new Error(`${method} ${path}: ${said}`);
       this.#repeated.push(/"code":"(\w+)"/.exec(said)?.[1] ?? said);
       await setTimeout(PAUSE_MS);

@@ -11,7 +11,7 @@ import { openPages } from '../harness/pages.ts';
 import { type CreatedSession, startServer } from '../harness/server.ts';
 import { eventually, soon } from '../harness/until.ts';
 import { assertEnded, assertRowsAreTrue, openSessions, releaseAll } from './aftermath.ts';
-import { answersFor, connectPlaywright, connectPuppeteer, disconnected, firstPage, flooding } from './clients.ts';
+import { connectPlaywright, connectPuppeteer, disconnected, firstPage, flooding, isResponsive } from './clients.ts';
 import { isGone, postgresOf } from './victims.ts';
 
 /** Much less than a supervisor waits before SIGKILL, but enough on a busy machine. */
@@ -98,12 +98,12 @@ test('every create that succeeds during a SIGTERM exists after the restart', asy
     rows => rows.length === 3,
   );
   assert.ok((await stop('SIGTERM')) < GONE_MS);
-  const answers = await Promise.all(asked);
+  const responses = await Promise.all(asked);
   await start();
   const open = await assertRowsAreTrue(server);
-  for (const answer of answers) {
-    if (answer?.status === 201) assert.ok(open.includes(answer.body.id), 'a create that was answered stands');
-    else if (answer) assert.equal(answer.status, 503, answer.text);
+  for (const response of responses) {
+    if (response?.status === 201) assert.ok(open.includes(response.body.id), 'a create that was answered stands');
+    else if (response) assert.equal(response.status, 503, response.text);
   }
   await server.settles(open);
 });
@@ -145,8 +145,8 @@ async function requestUnderWay(): Promise<Socket> {
   const head = ['POST /v1/browsers/sessions HTTP/1.1', `Host: ${hostname}`, `Authorization: Bearer ${server.key}`];
   const body = ['Content-Type: application/json', 'Content-Length: 2', 'Expect: 100-continue', '', ''];
   socket.write([...head, ...body].join('\r\n'));
-  const [answer] = await soon('the server to ask for the body', once(socket, 'data'));
-  assert.match(String(answer), /^HTTP\/1\.1 100 /);
+  const [response] = await soon('the server to ask for the body', once(socket, 'data'));
+  assert.match(String(response), /^HTTP\/1\.1 100 /);
   return socket;
 }
 
@@ -167,7 +167,7 @@ test('further signals while the server is stopping have no effect', async () => 
   held.destroy();
   await stopped;
   await start();
-  assert.ok(await answersFor(session));
+  assert.ok(await isResponsive(session));
 });
 
 test('berth stop --drain ends all sessions and stops the server, and a second berth stop finds nothing to stop', async () => {

@@ -37,7 +37,7 @@ async function assertAll(webhook: Webhook, path: string, events: readonly Sessio
 
 test('waiting messages arrive after a restart if the server is killed while an endpoint does not respond', async () => {
   let hangs = true;
-  receiver.answer('/hung', response => {
+  receiver.respondTo('/hung', response => {
     if (!hangs) response.writeHead(204).end();
   });
   const webhook = await createWebhook(server, token, { url: receiver.url('/hung') });

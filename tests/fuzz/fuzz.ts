@@ -52,13 +52,13 @@ export interface Report {
   /** The number of hostile values, by entrance. */
   readonly sent: Record<string, number>;
   /** The longest response time of another application's session. */
-  worstAnswerMs: number;
+  worstResponseMs: number;
 }
 
 export class Fuzz {
   readonly world: Fixture;
   readonly #options: FuzzOptions;
-  readonly report: Report = { sent: {}, worstAnswerMs: 0 };
+  readonly report: Report = { sent: {}, worstResponseMs: 0 };
 
   private constructor(world: Fixture, options: FuzzOptions) {
     this.world = world;
@@ -106,7 +106,7 @@ export class Fuzz {
       throw new Error(`${again} found something: ${why}\nSaid last:\n  ${notes.last}`);
     } finally {
       this.report.sent[entrance] = (this.report.sent[entrance] ?? 0) + notes.said - before;
-      this.report.worstAnswerMs = world.witness.worstMs;
+      this.report.worstResponseMs = world.witness.worstMs;
     }
   }
 }

@@ -9,17 +9,19 @@ const HEADERS_KEPT = 200;
 export interface HostileWeb {
   readonly port: number;
   /** Returns a URL that is answered with these bytes. */
-  serve(answer: Buffer): string;
+  serve(content: Buffer): string;
 }
 
 export async function openHostileWeb(): Promise<HostileWeb> {
-  const answers = new Map<string, Buffer>();
+  const responses = new Map<string, Buffer>();
   let count = 0;
   const server = createServer(socket => {
     socket.on('error', () => {});
     socket.once('data', data => {
       const path = /^\S+ (\S+)/.exec(data.toString('latin1'))?.[1] ?? '';
-      socket.end(answers.get(path.replace(/^http:\/\/[^/]*/, '').split('?', 1)[0] ?? '') ?? 'HTTP/1.1 404 No\r\n\r\n');
+      socket.end(
+        responses.get(path.replace(/^http:\/\/[^/]*/, '').split('?', 1)[0] ?? '') ?? 'HTTP/1.1 404 No\r\n\r\n',
+      );
     });
     socket.setTimeout(20_000, () => socket.destroy());
   });
@@ -30,10 +32,10 @@ export async function openHostileWeb(): Promise<HostileWeb> {
   const port = typeof address === 'object' && address ? address.port : 0;
   return {
     port,
-    serve: answer => {
+    serve: content => {
       const path = `/${++count}`;
-      answers.set(path, answer);
-      answers.delete(`/${count - HEADERS_KEPT}`);
+      responses.set(path, content);
+      responses.delete(`/${count - HEADERS_KEPT}`);
       return `http://127.0.0.1:${port}${path}`;
     },
   };
@@ -58,7 +60,7 @@ const NAMES = [
 ];
 
 /** A response with a status line, headers with hostile values, and a body that may not match them. */
-export function hostileAnswer(hostile: Hostile): Buffer {
+export function hostileResponse(hostile: Hostile): Buffer {
   const status = hostile.pick([
     '200 OK',
     '302 Found',

@@ -64,7 +64,7 @@ export class Notes {
 export class Witness {
   readonly session: CreatedSession;
   worstMs = 0;
-  answers = 0;
+  responseCount = 0;
   #client: CdpClient;
   #page: string;
   #stopped = false;
@@ -117,7 +117,7 @@ export class Witness {
       const before = performance.now();
       await soon("the other application's session to answer", this.#client.evaluate('1 + 1', this.#page), WITNESS_MS);
       this.worstMs = Math.max(this.worstMs, performance.now() - before);
-      this.answers++;
+      this.responseCount++;
       await new Promise(resolve => setTimeout(resolve, WITNESS_EVERY_MS));
     }
   }
@@ -128,9 +128,9 @@ export async function openAccounts(server: TestServer): Promise<Accounts> {
   const { stdout } = await server.operate('tokens', 'create', '--json');
   const owner: string = JSON.parse(stdout).token;
   const made = async <Body>(path: string, body: object): Promise<Body> => {
-    const answer = await server.api<Body>('POST', path, { key: owner, body });
-    assert.equal(answer.status, 201, answer.text);
-    return answer.body;
+    const response = await server.api<Body>('POST', path, { key: owner, body });
+    assert.equal(response.status, 201, response.text);
+    return response.body;
   };
   const witnesses = await made<Application>('/v1/applications', { name: 'Witness' });
   const { key } = await made<IssuedAgentKey>(`/v1/applications/${witnesses.id}/agent-keys`, { name: 'witness' });

@@ -6,12 +6,12 @@ import type { ErrorBody } from '../../contract/common.ts';
 import type { Invocation } from '../../contract/invocations.ts';
 import type { PasskeyChallenge } from '../../contract/sign-in.ts';
 import { Authenticator, type Forgery } from './authenticator.ts';
-import type { HttpAnswer } from './http.ts';
+import type { HttpResult } from './http.ts';
 import { agentPath } from './operations.ts';
 import type { Person } from './person.ts';
 import type { TestServer } from './server.ts';
 
-type Answered<Body> = HttpAnswer<Body & ErrorBody>;
+type ApiResult<Body> = HttpResult<Body & ErrorBody>;
 
 /** Scopes of a key that asks for approvals. */
 export const ACTION_SCOPES = [
@@ -31,29 +31,29 @@ export class ActionAgent {
     this.#key = key;
   }
 
-  prepare(operationId: string, body: object, idempotencyKey = `action ${++prepared}`): Promise<Answered<Action>> {
+  prepare(operationId: string, body: object, idempotencyKey = `action ${++prepared}`): Promise<ApiResult<Action>> {
     return this.#send('POST', `operations/${operationId}/prepare`, body, { 'idempotency-key': idempotencyKey });
   }
 
   async prepared(operationId: string, body: object): Promise<Action> {
-    const answer = await this.prepare(operationId, body);
-    assert.equal(answer.status, 201, answer.text);
-    return answer.body;
+    const result = await this.prepare(operationId, body);
+    assert.equal(result.status, 201, result.text);
+    return result.body;
   }
 
-  read(jobId: string, query = ''): Promise<Answered<Action>> {
+  read(jobId: string, query = ''): Promise<ApiResult<Action>> {
     return this.#send('GET', `actions/${jobId}${query}`);
   }
 
-  execute({ jobId, digest }: Pick<Action, 'jobId' | 'digest'>): Promise<Answered<Invocation>> {
+  execute({ jobId, digest }: Pick<Action, 'jobId' | 'digest'>): Promise<ApiResult<Invocation>> {
     return this.#send('POST', `actions/${jobId}`, { digest });
   }
 
-  cancel(jobId: string): Promise<Answered<Action>> {
+  cancel(jobId: string): Promise<ApiResult<Action>> {
     return this.#send('POST', `actions/${jobId}/cancel`);
   }
 
-  invocation(id: string): Promise<Answered<Invocation>> {
+  invocation(id: string): Promise<ApiResult<Invocation>> {
     return this.#send('GET', `invocations/${id}?wait=20`);
   }
 
@@ -62,7 +62,7 @@ export class ActionAgent {
     path: string,
     body?: object,
     headers: Record<string, string> = {},
-  ): Promise<Answered<Body>> {
+  ): Promise<ApiResult<Body>> {
     return this.#server.api(method, agentPath(this.#server, path), {
       ...{ key: this.#key, headers },
       ...(body === undefined ? {} : { body }),
@@ -81,13 +81,13 @@ export const decide = (
   person: Person,
   { jobId, digest }: Pick<Action, 'jobId' | 'digest'>,
   body: object = {},
-): Promise<Answered<ApplicationAction>> =>
+): Promise<ApiResult<ApplicationAction>> =>
   person.send(
     'POST',
     actionsPath(server, `/${jobId}/decision`),
     { digest, decision: 'approve', ...body },
     atLocalhost(server),
-  ) as Promise<Answered<ApplicationAction>>; // With the members of either.
+  ) as Promise<ApiResult<ApplicationAction>>; // With the members of either.
 
 /** Adds a passkey to the account of a person who has stepped up. */
 export async function addPasskey(server: TestServer, person: Person): Promise<Authenticator> {

@@ -10,7 +10,7 @@ const placeOf = (name: string, source: string): string =>
 
 export const PROGRAM = placeOf('berth', 'cli/berth.ts');
 export const WITH_CLOCK = placeOf('serve-with-clock', 'tests/harness/serve-with-clock.ts');
-export const WATCH_ANSWERS = pathToFileURL(placeOf('watch-answers', 'tests/harness/watch-answers.ts')).href;
+export const WATCH_RESPONSES = pathToFileURL(placeOf('watch-responses', 'tests/harness/watch-responses.ts')).href;
 const COMMANDS = pathToFileURL(placeOf('run', 'cli/run.ts')).href;
 
 export const loadCommands = (): Promise<typeof import('../../cli/run.ts')> => import(COMMANDS);

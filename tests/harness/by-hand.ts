@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { SPARE_RENDERER, switches } from '../../server/engines/browser/switches.ts';
 import { findChromium } from '../../server/engines/slots/chromium.ts';
-import { within } from '../../server/kit/wait.ts';
+import { withTimeout } from '../../server/kit/wait.ts';
 import { CdpClient } from './cdp.ts';
 
 export const CHROMIUM = findChromium() ?? '';
@@ -56,7 +56,7 @@ export class ByHand {
     spawned?.();
     endWithThisProcess(child, folder);
     try {
-      const url = await within(READY_MS, 'Chromium to name its DevTools port', () => portOf(child));
+      const url = await withTimeout(READY_MS, 'Chromium to name its DevTools port', () => portOf(child));
       return new ByHand(child, folder, url);
     } catch (error) {
       killGroup(child);
@@ -91,7 +91,7 @@ export class ByHand {
     const exited = once(this.#child, 'exit');
     const asking = await CdpClient.connect(this.url);
     asking.ask('Browser.close').catch(() => {}); // it may exit before it answers
-    await within(EXIT_MS, 'Chromium to end', () => exited).finally(() => killGroup(this.#child));
+    await withTimeout(EXIT_MS, 'Chromium to end', () => exited).finally(() => killGroup(this.#child));
     keep(join(this.#folder, 'profile'));
     removeProfile(this.#folder);
   }

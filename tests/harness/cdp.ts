@@ -5,7 +5,7 @@ import { WebSocket } from 'ws';
 import type { ErrorBody } from '../../contract/common.ts';
 import { eventually, soon } from './until.ts';
 
-const ANSWER_MS = 60_000;
+const RESPONSE_MS = 60_000;
 /** Error texts of a page that is navigating or changing its process. */
 const ON_ITS_WAY = /navigated or closed|context was destroyed|Cannot find (default )?(execution )?context/;
 
@@ -26,7 +26,7 @@ export interface Refusal {
 
 export class CdpClient {
   readonly #socket: WebSocket;
-  readonly #answers = new Map<number, (message: CdpMessage) => void>();
+  readonly #responses = new Map<number, (message: CdpMessage) => void>();
   readonly #events: CdpMessage[] = [];
   readonly #listeners = new Set<(message: CdpMessage) => void>();
   readonly #closed = Promise.withResolvers<{ code: number; reason: string }>();
@@ -41,8 +41,8 @@ export class CdpClient {
     socket.on('error', () => {}); // reported by `closed`
     socket.on('close', (code, reason) => {
       this.#closed.resolve({ code, reason: String(reason) });
-      for (const answer of this.#answers.values())
-        answer({ error: { code: 0, message: `socket closed with ${code}` } });
+      for (const reply of this.#responses.values())
+        reply({ error: { code: 0, message: `socket closed with ${code}` } });
     });
   }
 
@@ -62,7 +62,7 @@ export class CdpClient {
       socket.once('open', resolve);
       socket.once('error', reject);
     });
-    await soon(`a socket to ${url} to open`, opened, ANSWER_MS);
+    await soon(`a socket to ${url} to open`, opened, RESPONSE_MS);
     return client;
   }
 
@@ -85,13 +85,13 @@ export class CdpClient {
   async askRaw(
     write: (id: number) => string | Buffer,
     what = 'a raw message',
-    withinMs = ANSWER_MS,
+    withinMs = RESPONSE_MS,
   ): Promise<CdpMessage> {
     if (this.#socket.readyState === WebSocket.CLOSED) return { error: { code: 0, message: 'the socket is closed' } };
     const id = ++this.#id;
-    const answer = new Promise<CdpMessage>(resolve => this.#answers.set(id, resolve));
+    const reply = new Promise<CdpMessage>(resolve => this.#responses.set(id, resolve));
     this.#socket.send(write(id).toString());
-    return soon(`the answer to ${what}`, answer, withinMs).finally(() => this.#answers.delete(id));
+    return soon(`the answer to ${what}`, reply, withinMs).finally(() => this.#responses.delete(id));
   }
 
   /** Sends a string as a text message, and a buffer as a binary message. */
@@ -117,7 +117,7 @@ export class CdpClient {
       if (wanted(message)) heard.resolve(message);
     };
     this.#listeners.add(listen);
-    return soon(what, heard.promise, ANSWER_MS).finally(() => this.#listeners.delete(listen));
+    return soon(what, heard.promise, RESPONSE_MS).finally(() => this.#listeners.delete(listen));
   }
 
   /** Calls the listener for every message from now on. */
@@ -171,7 +171,7 @@ export class CdpClient {
   }
 
   /** Waits until the socket is closed, and returns the close code and the reason. */
-  closed(withinMs = ANSWER_MS): Promise<{ code: number; reason: string }> {
+  closed(withinMs = RESPONSE_MS): Promise<{ code: number; reason: string }> {
     return soon('the socket to close', this.#closed.promise, withinMs);
   }
 
@@ -202,7 +202,7 @@ export class CdpClient {
 
   #hear(message: CdpMessage): void {
     for (const listen of this.#listeners) listen(message);
-    if (message.id !== undefined) this.#answers.get(message.id)?.(message);
+    if (message.id !== undefined) this.#responses.get(message.id)?.(message);
     else this.#events.push(message);
   }
 }

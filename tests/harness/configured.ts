@@ -3,12 +3,12 @@ import assert from 'node:assert/strict';
 import type { ErrorBody } from '../../contract/common.ts';
 import type { ConfiguredOperation } from '../../contract/configured-operations.ts';
 import type { StoredCredential } from '../../contract/stored-credentials.ts';
-import type { HttpAnswer } from './http.ts';
+import type { HttpResult } from './http.ts';
 import { ownerToken } from './limits.ts';
 import type { TestServer } from './server.ts';
 import type { Upstream } from './upstream.ts';
 
-type Answered<Body> = HttpAnswer<Body & ErrorBody>;
+type ApiResult<Body> = HttpResult<Body & ErrorBody>;
 
 export class Owner {
   readonly #server: TestServer;
@@ -27,7 +27,7 @@ export class Owner {
     method: string,
     path: string,
     options: { body?: unknown; ifMatch?: string } = {},
-  ): Promise<Answered<Body>> {
+  ): Promise<ApiResult<Body>> {
     const { body, ifMatch } = options;
     return this.#server.api(method, `/v1/applications/${this.#server.applicationId}/${path}`, {
       key: this.#token,
@@ -36,7 +36,7 @@ export class Owner {
     });
   }
 
-  configure(id: string, body: unknown, ifMatch?: string): Promise<Answered<ConfiguredOperation>> {
+  configure(id: string, body: unknown, ifMatch?: string): Promise<ApiResult<ConfiguredOperation>> {
     return this.send('PUT', `operations/${id}`, { body, ...(ifMatch === undefined ? {} : { ifMatch }) });
   }
 
@@ -50,7 +50,7 @@ export class Owner {
     return published.body;
   }
 
-  write(id: string, body: unknown, ifMatch?: string): Promise<Answered<StoredCredential>> {
+  write(id: string, body: unknown, ifMatch?: string): Promise<ApiResult<StoredCredential>> {
     return this.send('PUT', `credentials/${id}`, { body, ...(ifMatch === undefined ? {} : { ifMatch }) });
   }
 }

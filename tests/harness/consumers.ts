@@ -9,7 +9,7 @@ import type {
   StartedConsumerSession,
 } from '../../contract/consumers.ts';
 import type { EmailCodeSent } from '../../contract/sign-in.ts';
-import type { HttpAnswer } from './http.ts';
+import type { HttpResult } from './http.ts';
 import { stepUp } from './members.ts';
 import type { Person } from './person.ts';
 import type { TestServer } from './server.ts';
@@ -65,7 +65,7 @@ export class ConsumerLab {
     body: object = {},
     token?: string,
     { provider = 'hosted', headers = {} }: { provider?: string; headers?: Readonly<Record<string, string>> } = {},
-  ): Promise<HttpAnswer<Body>> {
+  ): Promise<HttpResult<Body>> {
     const path = `/v1/consumer/applications/${this.appId}/providers/${provider}/${name}`;
     return this.server.api<Body>('POST', path, { key: token ?? null, body, headers });
   }

@@ -7,21 +7,21 @@ import { eventually } from './until.ts';
 const SAVED_MS = 120_000;
 
 export async function createContext(server: TestServer, body: object = {}): Promise<Context> {
-  const answer = await server.api<Context>('POST', '/v1/browsers/contexts', { body });
-  if (answer.status !== 201) throw new Error(`create: ${answer.status} ${answer.text}`);
-  return answer.body;
+  const response = await server.api<Context>('POST', '/v1/browsers/contexts', { body });
+  if (response.status !== 201) throw new Error(`create: ${response.status} ${response.text}`);
+  return response.body;
 }
 
 export async function readContext(server: TestServer, id: string): Promise<Context> {
-  const answer = await server.api<Context>('GET', `/v1/browsers/contexts/${id}`);
-  if (answer.status !== 200) throw new Error(`read: ${answer.status} ${answer.text}`);
-  return answer.body;
+  const response = await server.api<Context>('GET', `/v1/browsers/contexts/${id}`);
+  if (response.status !== 200) throw new Error(`read: ${response.status} ${response.text}`);
+  return response.body;
 }
 
 export async function versionsOf(server: TestServer, id: string): Promise<ContextVersion[]> {
-  const answer = await server.api<ContextVersion[]>('GET', `/v1/browsers/contexts/${id}/versions`);
-  if (answer.status !== 200) throw new Error(`versions: ${answer.status} ${answer.text}`);
-  return answer.body;
+  const response = await server.api<ContextVersion[]>('GET', `/v1/browsers/contexts/${id}/versions`);
+  if (response.status !== 200) throw new Error(`versions: ${response.status} ${response.text}`);
+  return response.body;
 }
 
 export const reachesVersion = (
@@ -39,9 +39,9 @@ export const reachesVersion = (
 
 export async function contextEvents(server: TestServer, session: string): Promise<SessionEvent[]> {
   const path = `/v1/browsers/sessions/${session}/events?limit=1000`;
-  const answer = await server.api<{ data: SessionEvent[] }>('GET', path);
-  if (answer.status !== 200) throw new Error(`events: ${answer.status} ${answer.text}`);
-  return answer.body.data.filter(({ type }) => type.startsWith('context.'));
+  const response = await server.api<{ data: SessionEvent[] }>('GET', path);
+  if (response.status !== 200) throw new Error(`events: ${response.status} ${response.text}`);
+  return response.body.data.filter(({ type }) => type.startsWith('context.'));
 }
 
 export const tellsOf = (

@@ -8,7 +8,7 @@ import {
   type StartedDevice,
 } from '../../contract/device.ts';
 import type { OAuthError } from '../../contract/oauth.ts';
-import type { HttpAnswer } from './http.ts';
+import type { HttpResult } from './http.ts';
 import { Person } from './person.ts';
 import type { TestServer } from './server.ts';
 
@@ -33,7 +33,7 @@ export class Devices {
   }
 
   /** Sends a request without a credential. */
-  openly<Body = OAuthError>(path: string, body: unknown, headers = {}): Promise<HttpAnswer<Body>> {
+  openly<Body = OAuthError>(path: string, body: unknown, headers = {}): Promise<HttpResult<Body>> {
     return this.#server.api<Body>('POST', path, { key: null, headers, body });
   }
 
@@ -43,7 +43,7 @@ export class Devices {
     return body;
   }
 
-  collect<Body = OAuthError>({ device_code }: StartedDevice, fields: object = {}): Promise<HttpAnswer<Body>> {
+  collect<Body = OAuthError>({ device_code }: StartedDevice, fields: object = {}): Promise<HttpResult<Body>> {
     return this.openly(DEVICE_TOKENS, { grant_type: DEVICE_GRANT, device_code, client_id: CLIENT, ...fields });
   }
 
@@ -60,11 +60,11 @@ export class Devices {
     return this.owner;
   }
 
-  read(person: Person, userCode: string): Promise<HttpAnswer<DeviceRequest>> {
+  read(person: Person, userCode: string): Promise<HttpResult<DeviceRequest>> {
     return person.get(`${START}?user_code=${userCode}`);
   }
 
-  decide<Body = DecidedDevice>(person: Person, userCode: string, fields: object): Promise<HttpAnswer<Body>> {
+  decide<Body = DecidedDevice>(person: Person, userCode: string, fields: object): Promise<HttpResult<Body>> {
     return person.post<Body>(APPROVALS, { userCode, ...fields });
   }
 

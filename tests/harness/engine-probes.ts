@@ -41,19 +41,19 @@ export const PROBES: Readonly<Record<string, Probe>> = {
     ),
   'pictures and the live view': async ({ server, session }) => {
     const path = `/v1/browsers/sessions/${session.id}/picture`;
-    const answer = await eventually(
+    const response = await eventually(
       'a picture',
       () => server.api('GET', path),
       ({ status }) => status === 200,
     );
-    return yes(String(answer.headers['content-type']).startsWith('image/'));
+    return yes(String(response.headers['content-type']).startsWith('image/'));
   },
   'logs of the console and the network': async ({ page, pages, server, session }) => {
     await page.goto(`${pages.url}/next`);
     await page.evaluate(`console.log('seen by the probe')`);
     const read = () => server.api<unknown>('GET', `/v1/browsers/sessions/${session.id}/logs`);
-    const answer = await eventually('the log', read, ({ text }) => text.includes('seen by the probe'));
-    return yes(answer.text.includes('/next'));
+    const response = await eventually('the log', read, ({ text }) => text.includes('seen by the probe'));
+    return yes(response.text.includes('/next'));
   },
   downloads: async ({ page, pages, server, session }) => {
     await page.goto(`${pages.url}/download-page`);

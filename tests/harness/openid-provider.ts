@@ -6,7 +6,7 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { after } from 'node:test';
 import { exportJWK, generateKeyPair, type JWTPayload, SignJWT } from 'jose';
-import { ask, type HttpAnswer } from './http.ts';
+import { ask, type HttpResult } from './http.ts';
 
 export const CLIENT = { id: 'shop', secret: 'the secret of the client' } as const;
 const HOPS_MAX = 12;
@@ -62,14 +62,14 @@ export class PlainBrowser {
       const location = headers.location;
       if (location === undefined) {
         assert.equal(status, 200, text);
-        url = await this.#answer(url, text, login);
+        url = await this.#submitForm(url, text, login);
       } else url = new URL(location, url).href;
       if (!staysAt.includes(new URL(url).origin)) return url;
     }
     return assert.fail(`too many redirects: ${url}`);
   }
 
-  async #answer(url: string, page: string, login: string): Promise<string> {
+  async #submitForm(url: string, page: string, login: string): Promise<string> {
     const prompt = /name="prompt" value="(\w+)"/.exec(page)?.[1] ?? assert.fail(page);
     const action = /action="([^"]+)"/.exec(page)?.[1] ?? url;
     const form = new URLSearchParams({ prompt, ...(prompt === 'login' ? { login, password: 'any' } : {}) });
@@ -77,21 +77,21 @@ export class PlainBrowser {
     return new URL(headers.location ?? assert.fail(text), url).href;
   }
 
-  async #send(method: string, url: string, body?: string): Promise<HttpAnswer> {
+  async #send(method: string, url: string, body?: string): Promise<HttpResult> {
     const cookie = [...this.#cookies].map(([name, value]) => `${name}=${value}`).join('; ');
-    const answer = await ask(url, {
+    const result = await ask(url, {
       ...{ method, body },
       headers: {
         ...(cookie ? { cookie } : {}),
         ...(body ? { 'content-type': 'application/x-www-form-urlencoded' } : {}),
       },
     });
-    for (const set of answer.headers['set-cookie'] ?? []) {
+    for (const set of result.headers['set-cookie'] ?? []) {
       const [pair = ''] = set.split(';', 1);
       const at = pair.indexOf('=');
       this.#cookies.set(pair.slice(0, at), pair.slice(at + 1));
     }
-    return answer;
+    return result;
   }
 }
 
@@ -119,7 +119,7 @@ export class HostileProvider {
       const path = request.url ?? '';
       if (path === '/.well-known/openid-configuration') json({ ...this.#document(), ...this.document });
       else if (path === '/keys') void this.#keySet().then(json);
-      else if (path === '/token') void this.#answerToken(request, json);
+      else if (path === '/token') void this.#sendToken(request, json);
       else response.writeHead(404).end();
     });
   }
@@ -167,7 +167,7 @@ export class HostileProvider {
     return { keys: [{ ...key, kid: this.#kid, use: 'sig', alg: 'ES256' }] };
   }
 
-  async #answerToken(_request: unknown, json: (body: unknown) => void): Promise<void> {
+  async #sendToken(_request: unknown, json: (body: unknown) => void): Promise<void> {
     json({ access_token: 'access', token_type: 'Bearer', id_token: await this.idToken(this.nonce) });
   }
 }

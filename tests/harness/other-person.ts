@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { networkInterfaces } from 'node:os';
 import pg from 'pg';
 import type { SignInResult } from '../../contract/sign-in.ts';
-import { socketLogin } from '../../server/engines/store/embedded/answers.ts';
+import { socketLogin } from '../../server/engines/store/embedded/is-responding.ts';
 import { find } from '../../server/engines/store/embedded/postmaster.ts';
 import { PASSWORD, Person } from './person.ts';
 import type { TestServer } from './server.ts';
@@ -15,9 +15,9 @@ import type { TestServer } from './server.ts';
 export async function otherPerson(server: TestServer, email: string, role?: string): Promise<Person> {
   const person = new Person(server);
   const fields = { name: email, email, password: PASSWORD };
-  const answer = await person.post<SignInResult>('/v1/sign-in/register', fields);
-  assert.equal(answer.status, 200, answer.text);
-  const member = [server.applicationId, answer.body.accountId, role, server.now()];
+  const response = await person.post<SignInResult>('/v1/sign-in/register', fields);
+  assert.equal(response.status, 200, response.text);
+  const member = [server.applicationId, response.body.accountId, role, server.now()];
   if (role !== undefined)
     await rowsOf(
       server,

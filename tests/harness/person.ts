@@ -1,7 +1,7 @@
 // A person who uses no browser. Sends requests as pages of the console do, with the cookie and the origin.
 import assert from 'node:assert/strict';
 import type { SignInResult } from '../../contract/sign-in.ts';
-import type { HttpAnswer } from './http.ts';
+import type { HttpResult } from './http.ts';
 import type { TestServer } from './server.ts';
 
 export const PASSWORD = 'a long enough password';
@@ -24,34 +24,34 @@ export class Person {
   static async owner(server: TestServer, email = 'ada@example.com'): Promise<Person> {
     const person = new Person(server);
     const token = await setUpToken(server);
-    const answer = await person.post<SignInResult>('/v1/sign-in/setup', {
+    const response = await person.post<SignInResult>('/v1/sign-in/setup', {
       ...{ token, name: 'Ada', email, password: PASSWORD },
     });
-    assert.equal(answer.status, 200, answer.text);
+    assert.equal(response.status, 200, response.text);
     return person;
   }
 
-  async signIn(email: string, password = PASSWORD): Promise<HttpAnswer<SignInResult>> {
+  async signIn(email: string, password = PASSWORD): Promise<HttpResult<SignInResult>> {
     return this.post('/v1/sign-in/password', { email, password });
   }
 
-  get = <Body = unknown>(path: string): Promise<HttpAnswer<Body>> => this.send('GET', path);
+  get = <Body = unknown>(path: string): Promise<HttpResult<Body>> => this.send('GET', path);
 
-  post = <Body = unknown>(path: string, body: unknown = {}): Promise<HttpAnswer<Body>> => this.send('POST', path, body);
+  post = <Body = unknown>(path: string, body: unknown = {}): Promise<HttpResult<Body>> => this.send('POST', path, body);
 
   async send<Body = unknown>(
     method: string,
     path: string,
     body?: unknown,
     headers: Readonly<Record<string, string>> = {},
-  ): Promise<HttpAnswer<Body>> {
-    const answer = await this.#server.api<Body>(method, path, {
+  ): Promise<HttpResult<Body>> {
+    const response = await this.#server.api<Body>(method, path, {
       key: null,
       body,
       headers: { ...this.headers, ...headers },
     });
-    for (const set of answer.headers['set-cookie'] ?? []) this.cookie = set.split(';', 1)[0];
-    return answer;
+    for (const set of response.headers['set-cookie'] ?? []) this.cookie = set.split(';', 1)[0];
+    return response;
   }
 }
 

@@ -65,17 +65,17 @@ export async function openHttpProxy(tls?: { cert: Buffer; key: Buffer }): Promis
   };
 }
 
-type Answered = (
+type LookupCallback = (
   error: Error | null,
   address: string | Array<{ address: string; family: number }>,
   family?: number,
 ) => void;
 
 /** Calls back in the formats of `dns.lookup` that are used here. */
-const lookup = ((name: string, options: { all?: boolean }, answered: Answered): void => {
-  if (name !== HIDDEN) answered(Object.assign(new Error(`${name} is not known`), { code: 'ENOTFOUND' }), '', 4);
-  else if (options.all) answered(null, [{ address: '127.0.0.1', family: 4 }]);
-  else answered(null, '127.0.0.1', 4);
+const lookup = ((name: string, options: { all?: boolean }, callback: LookupCallback): void => {
+  if (name !== HIDDEN) callback(Object.assign(new Error(`${name} is not known`), { code: 'ENOTFOUND' }), '', 4);
+  else if (options.all) callback(null, [{ address: '127.0.0.1', family: 4 }]);
+  else callback(null, '127.0.0.1', 4);
 }) as NonNullable<PrepareRequestFunctionResult['dnsLookup']>;
 
 /**

@@ -1,21 +1,21 @@
 // Sends requests about recordings.
 import { setTimeout } from 'node:timers/promises';
 import type { RecordingDownload, Replay } from '../../contract/recordings.ts';
-import type { HttpAnswer } from './http.ts';
+import type { HttpResult } from './http.ts';
 import type { TestServer } from './server.ts';
 
 const LOOK_MS = 1_000;
 const LOOKS_MAX = 120;
 
 export async function replaysOf(server: TestServer, id: string): Promise<readonly Replay[]> {
-  const answer = await server.api<{ pages: Replay[] }>('GET', `/v1/browsers/sessions/${id}/replays`);
-  return answer.status === 200 ? answer.body.pages : [];
+  const response = await server.api<{ pages: Replay[] }>('GET', `/v1/browsers/sessions/${id}/replays`);
+  return response.status === 200 ? response.body.pages : [];
 }
 
 /** Returns the playlist, or undefined while there is no playlist yet. */
 export async function playlistOf(server: TestServer, id: string, pageId: string): Promise<string | undefined> {
-  const answer = await server.api('GET', `/v1/browsers/sessions/${id}/replays/${pageId}`);
-  return answer.status === 200 ? answer.text : undefined;
+  const response = await server.api('GET', `/v1/browsers/sessions/${id}/replays/${pageId}`);
+  return response.status === 200 ? response.text : undefined;
 }
 
 /** Requests the playlist as often as allowed until it matches. */
@@ -35,12 +35,12 @@ export async function playlistWhen(
 
 export async function filesOf(server: TestServer, id: string): Promise<readonly RecordingDownload[]> {
   const path = `/v1/browsers/sessions/${id}/recording/downloads`;
-  const answer = await server.api<{ downloads: RecordingDownload[] }>('GET', path);
-  if (answer.status !== 200) throw new Error(`${path}: ${answer.status} ${answer.text}`);
-  return answer.body.downloads;
+  const response = await server.api<{ downloads: RecordingDownload[] }>('GET', path);
+  if (response.status !== 200) throw new Error(`${path}: ${response.status} ${response.text}`);
+  return response.body.downloads;
 }
 
-export const askForFiles = (server: TestServer, id: string): Promise<HttpAnswer<unknown>> =>
+export const askForFiles = (server: TestServer, id: string): Promise<HttpResult<unknown>> =>
   server.api('POST', `/v1/browsers/sessions/${id}/recording/downloads`);
 
 /**
@@ -52,9 +52,9 @@ export async function fetchFilm(playlist: string): Promise<Buffer> {
   const media = stretch.split('\n').filter(line => line !== '' && !line.startsWith('#'));
   const parts: Buffer[] = [];
   for (const url of [...(init ? [init] : []), ...media]) {
-    const answer = await fetch(url);
-    if (answer.status !== 200) throw new Error(`${url}: ${answer.status}`);
-    parts.push(Buffer.from(await answer.arrayBuffer()));
+    const response = await fetch(url);
+    if (response.status !== 200) throw new Error(`${url}: ${response.status}`);
+    parts.push(Buffer.from(await response.arrayBuffer()));
   }
   return Buffer.concat(parts);
 }

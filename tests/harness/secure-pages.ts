@@ -9,7 +9,7 @@ import type { Signed } from './authority.ts';
 export const SECURE_TITLE = 'Secure';
 export const SECURE_FILE = 'secure,file\n';
 
-const ANSWERS: Readonly<Record<string, readonly [type: string, text: string]>> = {
+const RESPONSES: Readonly<Record<string, readonly [type: string, text: string]>> = {
   '/': ['text/html', `<!doctype html><title>${SECURE_TITLE}</title><a id="get" href="/file">get</a>`],
   '/data': ['text/plain', 'data'],
   '/worker.js': [
@@ -22,7 +22,7 @@ const ANSWERS: Readonly<Record<string, readonly [type: string, text: string]>> =
 /** Opens the site, which runs until the end of the file, and returns its port. */
 export async function openSecurePages(signed: Signed): Promise<number> {
   const server = createServer({ cert: signed.cert, key: signed.key }, (request, response) => {
-    const [type, text] = ANSWERS[request.url ?? ''] ?? ['text/plain', 'not here'];
+    const [type, text] = RESPONSES[request.url ?? ''] ?? ['text/plain', 'not here'];
     response.writeHead(200, { 'content-type': type }).end(text);
   });
   const sockets = new WebSocketServer({ server, path: '/ws' });

@@ -11,9 +11,9 @@ import { createInterface } from 'node:readline';
 import { after } from 'node:test';
 import type { ErrorBody } from '../../contract/common.ts';
 import type { Session } from '../../contract/sessions.ts';
-import { loadCommands, PROGRAM, WATCH_ANSWERS, WITH_CLOCK } from './bundle.ts';
+import { loadCommands, PROGRAM, WATCH_RESPONSES, WITH_CLOCK } from './bundle.ts';
 import { freePort } from './free-port.ts';
-import { ask, type HttpAnswer } from './http.ts';
+import { ask, type HttpResult } from './http.ts';
 import { serverLeftovers, sessionLeftovers } from './leftovers.ts';
 import type { OrdinaryUser } from './ordinary-user.ts';
 import type { Pages } from './pages.ts';
@@ -115,7 +115,7 @@ export class TestServer {
   #key: string | undefined;
   #applicationId: string | undefined;
   readonly #options: ServerOptions;
-  /** The findings of watch-answers.ts about its responses. */
+  /** The findings of watch-responses.ts about its responses. */
   readonly #undescribed = join(tmpdir(), `berth-undescribed-${randomUUID()}`);
   readonly #lines: string[] = [];
   readonly #boxes = new Map<string, string>();
@@ -250,7 +250,7 @@ export class TestServer {
     return new Date(Date.now() + this.#aheadMs);
   }
 
-  api<Body = ErrorBody>(method: string, path: string, options: ApiOptions = {}): Promise<HttpAnswer<Body>> {
+  api<Body = ErrorBody>(method: string, path: string, options: ApiOptions = {}): Promise<HttpResult<Body>> {
     const { body, headers = {}, key = this.#key ?? null } = options;
     const raw = body === undefined || typeof body === 'string' || Buffer.isBuffer(body);
     return ask<Body>(`${this.url}${path}`, {
@@ -272,28 +272,28 @@ export class TestServer {
   }
 
   /** Reads `/metrics` or `/readyz` from the operator's listener. */
-  async operator<Body = unknown>(path: '/metrics' | '/readyz'): Promise<HttpAnswer<Body>> {
+  async operator<Body = unknown>(path: '/metrics' | '/readyz'): Promise<HttpResult<Body>> {
     return ask<Body>(`${this.operatorUrl}${path}`, {});
   }
 
   async createSession(body: object = {}, key = this.key): Promise<CreatedSession> {
-    const answer = await this.api<CreatedSession>('POST', '/v1/browsers/sessions', { body, key });
-    if (answer.status !== 200 && answer.status !== 201) throw new Error(`create: ${answer.status} ${answer.text}`);
-    return answer.body;
+    const reply = await this.api<CreatedSession>('POST', '/v1/browsers/sessions', { body, key });
+    if (reply.status !== 200 && reply.status !== 201) throw new Error(`create: ${reply.status} ${reply.text}`);
+    return reply.body;
   }
 
   async read(id: string): Promise<Session> {
-    const answer = await this.api<Session>('GET', `/v1/browsers/sessions/${id}`);
-    if (answer.status !== 200) throw new Error(`read: ${answer.status} ${answer.text}`);
-    return answer.body;
+    const reply = await this.api<Session>('GET', `/v1/browsers/sessions/${id}`);
+    if (reply.status !== 200) throw new Error(`read: ${reply.status} ${reply.text}`);
+    return reply.body;
   }
 
   async release(id: string): Promise<Session> {
-    const answer = await this.api<Session>('POST', `/v1/browsers/sessions/${id}`, {
+    const reply = await this.api<Session>('POST', `/v1/browsers/sessions/${id}`, {
       body: { status: 'REQUEST_RELEASE' },
     });
-    if (answer.status !== 200) throw new Error(`release: ${answer.status} ${answer.text}`);
-    return answer.body;
+    if (reply.status !== 200) throw new Error(`release: ${reply.status} ${reply.text}`);
+    return reply.body;
   }
 
   /** Waits until the session has ended, and returns it. */
@@ -387,7 +387,7 @@ export class TestServer {
         : [installed?.command ?? programOf(user), 'serve'];
     // The copy for another user has no development packages.
     const watched =
-      user || isMeasured ? [] : ['--import', `${WATCH_ANSWERS}?into=${encodeURIComponent(this.#undescribed)}`];
+      user || isMeasured ? [] : ['--import', `${WATCH_RESPONSES}?into=${encodeURIComponent(this.#undescribed)}`];
     const [file = '', ...rest] = [
       ...(within?.command ?? []),
       user?.node ?? process.execPath,
@@ -416,15 +416,15 @@ export class TestServer {
 
   async #isReady(until: 'ready' | 'serving'): Promise<boolean> {
     const asked = until === 'ready' ? this.operator('/readyz') : ask(`${this.url}/healthz`, {});
-    const answer = await asked.catch(() => undefined);
+    const reply = await asked.catch(() => undefined);
     return (
-      answer?.status === 200 && (this.#key !== undefined || this.#lines.some(line => line.startsWith('Berth listens')))
+      reply?.status === 200 && (this.#key !== undefined || this.#lines.some(line => line.startsWith('Berth listens')))
     );
   }
 
   async #learnApplication(): Promise<void> {
-    const answer = await this.api<Array<{ id: string }>>('GET', '/v1/projects');
-    this.#applicationId = answer.status === 200 ? answer.body[0]?.id : this.#applicationId;
+    const reply = await this.api<Array<{ id: string }>>('GET', '/v1/projects');
+    this.#applicationId = reply.status === 200 ? reply.body[0]?.id : this.#applicationId;
   }
 
   /** The last log lines, without those that every request writes. */

@@ -6,9 +6,9 @@ import { eventually } from './until.ts';
 export async function eventsOf(server: TestServer, id: string, type?: EventType): Promise<readonly SessionEvent[]> {
   const only = type === undefined ? '' : `&type=${type}`;
   const path = `/v1/browsers/sessions/${id}/events?limit=1000${only}`;
-  const answer = await server.api<SessionEventPage>('GET', path);
-  if (answer.status !== 200) throw new Error(`events: ${answer.status} ${answer.text}`);
-  return answer.body.data;
+  const response = await server.api<SessionEventPage>('GET', path);
+  if (response.status !== 200) throw new Error(`events: ${response.status} ${response.text}`);
+  return response.body.data;
 }
 
 /** Waits for a matching event of the type, and returns all events of the type. */

@@ -11,7 +11,7 @@ export interface Received {
   readonly body: string;
 }
 
-export type Answering = (request: Received, response: ServerResponse) => void;
+export type UpstreamHandler = (request: Received, response: ServerResponse) => void;
 
 export interface Upstream {
   readonly port: number;
@@ -22,14 +22,14 @@ export interface Upstream {
   /** Requests so far, oldest first. With `path`, only those whose path begins with it. */
   received(path?: string): readonly Received[];
   /** Sets the response to requests whose path begins with `path`. The longest matching path applies. */
-  answer(path: string, answering: Answering): void;
+  respondTo(path: string, handler: UpstreamHandler): void;
   /** Stops accepting connections. */
   close(): void;
 }
 
 export async function openUpstream(): Promise<Upstream> {
   const received: Received[] = [];
-  const answers = new Map<string, Answering>([['/', (_, response) => void sendJson(response, 200, {})]]);
+  const handlers = new Map<string, UpstreamHandler>([['/', (_, response) => void sendJson(response, 200, {})]]);
   const server = createServer((request, response) => void serve(request, response));
   async function serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
     request.on('error', () => {});
@@ -39,10 +39,10 @@ export async function openUpstream(): Promise<Upstream> {
     const { method = '', url = '', headers } = request;
     const one = { method, url, headers, body: Buffer.concat(chunks).toString() };
     received.push(one);
-    const [path = '/'] = [...answers.keys()]
+    const [path = '/'] = [...handlers.keys()]
       .filter(prefix => url.startsWith(prefix))
       .sort((a, b) => b.length - a.length);
-    answers.get(path)?.(one, response);
+    handlers.get(path)?.(one, response);
   }
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -58,7 +58,7 @@ export async function openUpstream(): Promise<Upstream> {
     ...{ port, host: `127.0.0.1:${port}`, url: `http://127.0.0.1:${port}` },
     settings: { BERTH_EGRESS_ALLOW: `127.0.0.1/32:${port}` },
     received: (path = '/') => received.filter(({ url }) => url.startsWith(path)),
-    answer: (path, answering) => void answers.set(path, answering),
+    respondTo: (path, handler) => void handlers.set(path, handler),
     close,
   };
 }

@@ -17,12 +17,12 @@ export interface Received {
   readonly message: { readonly type: string; readonly timestamp: string; readonly data: Record<string, unknown> };
 }
 
-export type Answers = (response: ServerResponse, received: Received) => void;
+export type RequestHandler = (response: ServerResponse, received: Received) => void;
 
 export class Receiver {
   readonly port: number;
   readonly #received: Received[] = [];
-  readonly #answers = new Map<string, Answers>();
+  readonly #handlers = new Map<string, RequestHandler>();
   readonly #server: Server;
 
   private constructor(port: number) {
@@ -32,8 +32,8 @@ export class Receiver {
       const path = request.url ?? '';
       const received = { path, headers: request.headers, body, message: JSON.parse(body) };
       this.#received.push(received);
-      const answers = this.#answers.get(path) ?? (given => void given.writeHead(204).end());
-      answers(response, received);
+      const handler = this.#handlers.get(path) ?? (given => void given.writeHead(204).end());
+      handler(response, received);
     });
   }
 
@@ -58,8 +58,8 @@ export class Receiver {
   }
 
   /** Sets the response to requests for this path. The default is 204. */
-  answer(path: string, answers: Answers): void {
-    this.#answers.set(path, answers);
+  respondTo(path: string, handler: RequestHandler): void {
+    this.#handlers.set(path, handler);
   }
 
   of(path: string): readonly Received[] {

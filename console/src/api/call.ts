@@ -1,7 +1,7 @@
 // Calls the API by operation name, with the types of the contract. The operation determines the credential. Errors are thrown
 // as ApiError, with the message of the API.
 import type { Static, TSchema } from 'typebox';
-import type { Asked, OPERATIONS, OperationId } from '../../../contract/operations.ts';
+import type { OPERATIONS, OperationId, OperationInput } from '../../../contract/operations.ts';
 import { ApiError } from './api-error.ts';
 import { accountHeaders, agentKey, forgetAgentKey, isPerson, signOut } from './credentials.ts';
 import { NEEDS_STEP_UP, stepUp } from './step-up.ts';
@@ -12,11 +12,14 @@ type SchemaOf<Response> = Response extends { readonly schema: infer Schema exten
 type Responses<Id extends OperationId> = (typeof OPERATIONS)[Id]['responses'];
 export type ResponseBody<Id extends OperationId> = SchemaOf<Responses<Id>[keyof Responses<Id>]>;
 
-type InputPart<Id extends OperationId, Part extends 'params' | 'query' | 'body'> = Asked<Id>[Part] extends undefined
+type InputPart<
+  Id extends OperationId,
+  Part extends 'params' | 'query' | 'body',
+> = OperationInput<Id>[Part] extends undefined
   ? { readonly [Key in Part]?: undefined }
   : Part extends 'params'
-    ? { readonly [Key in Part]: Asked<Id>[Part] }
-    : { readonly [Key in Part]?: Asked<Id>[Part] };
+    ? { readonly [Key in Part]: OperationInput<Id>[Part] }
+    : { readonly [Key in Part]?: OperationInput<Id>[Part] };
 
 export type Input<Id extends OperationId> = InputPart<Id, 'params'> &
   InputPart<Id, 'query'> &
@@ -41,7 +44,7 @@ export const call = async <Id extends OperationId>(id: Id, input: Input<Id>): Pr
   (await callWithHeaders(id, input)).body;
 
 export async function callWithHeaders<Id extends OperationId>(id: Id, input: Input<Id>): Promise<Reply<Id>> {
-  const response = await ask(id, input);
+  const response = await sendRequest(id, input);
   const text = await response.text();
   const isJson = (response.headers.get('content-type') ?? '').includes('json');
   // The contract defines the body of a successful response.
@@ -52,7 +55,7 @@ export async function callWithHeaders<Id extends OperationId>(id: Id, input: Inp
  * The raw response, for streams and files. Throws on error statuses. If the service requires a recent proof of
  * identity, asks for it and sends the request again.
  */
-export async function ask<Id extends OperationId>(id: Id, input: Input<Id>): Promise<Response> {
+export async function sendRequest<Id extends OperationId>(id: Id, input: Input<Id>): Promise<Response> {
   const response = await attempt(id, input);
   if (response.status !== 401) return requireSuccess(response);
   if ((await codeOf(response)) === NEEDS_STEP_UP) {

@@ -6,7 +6,7 @@ import type { IssuedAgentKey } from '../../../contract/agent-keys.ts';
 import { ApiError } from './api-error.ts';
 import { tabStore } from './storage.ts';
 
-const STORED = 'berth.token';
+const STORAGE_KEY = 'berth.token';
 const STORED_KEYS = 'berth.keys';
 const KEY_LIFE_MS = 3_600_000;
 const RENEW_BEFORE_MS = 300_000;
@@ -22,11 +22,11 @@ interface HeldKey {
 /** `person`: signed in with the cookie. `unknown`: it is not known yet whether there is a cookie. */
 type SignedIn = { readonly token: string } | 'person' | 'unknown' | undefined;
 
-const storedToken = tabStore.getItem(STORED);
+const storedToken = tabStore.getItem(STORAGE_KEY);
 let signedIn: SignedIn = storedToken === null ? 'unknown' : { token: storedToken };
 let signOutReasonText: string | undefined;
 /** A token from a link that was opened while another token was signed in. */
-let offered: string | undefined;
+let offeredKey: string | undefined;
 const keys = storedKeys();
 const watching = new Set<() => void>();
 
@@ -49,15 +49,15 @@ export async function detectHumanSession(): Promise<void> {
   const response = await fetch('/v1/account').catch(() => undefined);
   if (signedIn !== 'unknown') return; // signed in meanwhile
   signedIn = response?.ok ? 'person' : undefined;
-  tell();
+  notify();
 }
 
 /** Called after a sign-in whose response has set the cookie. */
 export function markSignedInAsPerson(): void {
   signedIn = 'person';
   signOutReasonText = undefined;
-  tabStore.removeItem(STORED);
-  tell();
+  tabStore.removeItem(STORAGE_KEY);
+  notify();
 }
 
 /** Why the last sign-in ended, if the user did not end it. */
@@ -75,17 +75,17 @@ export function takeTokenFromAddress(): void {
   if (!found) return;
   history.replaceState(null, '', location.pathname + location.search);
   if (typeof signedIn === 'object' ? signedIn.token === found : signedIn !== 'person') return signIn(found);
-  offered = found;
-  tell();
+  offeredKey = found;
+  notify();
 }
 
-export const offeredToken = (): string | undefined => offered;
+export const offeredToken = (): string | undefined => offeredKey;
 
 /** Signs in with the token of the link if `take` is true; otherwise discards the token. */
-export function answerOffer(take: boolean): void {
-  const found = offered;
-  offered = undefined;
-  if (!take || found === undefined) return tell();
+export function answerOffer(accepts: boolean): void {
+  const found = offeredKey;
+  offeredKey = undefined;
+  if (!accepts || found === undefined) return notify();
   signOut();
   signIn(found);
 }
@@ -101,8 +101,8 @@ export async function tryToken(text: string): Promise<void> {
 export function signIn(text: string): void {
   signedIn = { token: text };
   signOutReasonText = undefined;
-  tabStore.setItem(STORED, text);
-  tell();
+  tabStore.setItem(STORAGE_KEY, text);
+  notify();
 }
 
 export function signOut(reason?: string): void {
@@ -110,14 +110,14 @@ export function signOut(reason?: string): void {
   if (signedIn === 'person' && reason === undefined) void endSession();
   signedIn = undefined;
   signOutReasonText = reason;
-  tabStore.removeItem(STORED);
-  tell();
+  tabStore.removeItem(STORAGE_KEY);
+  notify();
 }
 
 const endSession = (): Promise<unknown> =>
   fetch('/v1/account/sign-out', { method: 'POST', keepalive: true }).catch(() => undefined);
 
-const tell = (): void => {
+const notify = (): void => {
   for (const listener of watching) listener();
 };
 
@@ -143,12 +143,12 @@ export function forgetAgentKey(app: string): void {
 /** The keys that were stored before the page was reloaded. */
 function storedKeys(): Map<string, Promise<HeldKey>> {
   const stored = JSON.parse(tabStore.getItem(STORED_KEYS) ?? '[]') as Array<[string, HeldKey]>; // storeKeys has written it
-  return new Map(stored.map(([app, held]) => [app, Promise.resolve(held)]));
+  return new Map(stored.map(([app, storedKey]) => [app, Promise.resolve(storedKey)]));
 }
 
 async function storeKeys(): Promise<void> {
   const issued = await Promise.all(
-    [...keys].map(([app, held]) => held.then(key => [[app, key] as const]).catch(() => [])),
+    [...keys].map(([app, promisedKey]) => promisedKey.then(key => [[app, key] as const]).catch(() => [])),
   );
   if (signedIn !== undefined) tabStore.setItem(STORED_KEYS, JSON.stringify(issued.flat()));
 }

@@ -2,7 +2,7 @@
 // automatically, and continues after the last event.
 import type { SessionEvent } from '../../../contract/events.ts';
 import { ApiError } from './api-error.ts';
-import { ask } from './call.ts';
+import { sendRequest } from './call.ts';
 
 const RETRY_FIRST_MS = 1_000;
 const RETRY_MAX_MS = 15_000;
@@ -49,8 +49,8 @@ export async function listen(options: ListenOptions, signal: AbortSignal): Promi
 function open({ app, sessionId }: ListenOptions, lastId: string | undefined, signal: AbortSignal): Promise<Response> {
   const headers = { accept: 'text/event-stream', ...(lastId === undefined ? {} : { 'last-event-id': lastId }) };
   return sessionId === undefined
-    ? ask('listEvents', { app, headers, signal })
-    : ask('listSessionEvents', { app, params: { id: sessionId }, headers, signal });
+    ? sendRequest('listEvents', { app, headers, signal })
+    : sendRequest('listSessionEvents', { app, params: { id: sessionId }, headers, signal });
 }
 
 async function* eventsOf(body: ReadableStream<Uint8Array>): AsyncGenerator<SessionEvent, void> {

@@ -6,7 +6,7 @@ import type { CreditEntryQuery } from '../../../contract/credits.ts';
 import type { ApplicationInvocationListQuery } from '../../../contract/invocations.ts';
 import { searchQuery } from '../pages/session-filters.ts';
 import { ApiError } from './api-error.ts';
-import { ask, call } from './call.ts';
+import { call, sendRequest } from './call.ts';
 
 const FRESH_MS = 5_000;
 const RETRIES = 2;
@@ -371,7 +371,7 @@ export const pictureQuery = (app: string, id: string, hasEnded: boolean) =>
   queryOptions({
     queryKey: ['picture', app, id, hasEnded],
     queryFn: async ({ signal }) => {
-      const response = await ask('readPicture', { app, params: { id }, signal });
+      const response = await sendRequest('readPicture', { app, params: { id }, signal });
       return response.status === 204 ? null : response.blob();
     },
     staleTime: hasEnded ? Number.POSITIVE_INFINITY : PICTURE_EVERY_MS,

@@ -1,10 +1,10 @@
 // Saves parts of a session's log, and receipts, as files.
 import type { SessionLog } from '../../../contract/logs.ts';
-import { ask, callWithHeaders } from './call.ts';
+import { callWithHeaders, sendRequest } from './call.ts';
 
 /** Saves the network log as a HAR file. */
 export async function saveHar(app: string, id: string): Promise<void> {
-  const response = await ask('listSessionLogs', { app, params: { id }, query: { format: 'har' } });
+  const response = await sendRequest('listSessionLogs', { app, params: { id }, query: { format: 'har' } });
   save(await response.blob(), `${id}.har`);
 }
 

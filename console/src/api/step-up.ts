@@ -3,10 +3,10 @@
 
 export const NEEDS_STEP_UP = 'insufficient_user_authentication';
 
-let waiting: PromiseWithResolvers<void> | undefined;
+let pendingStepUp: PromiseWithResolvers<void> | undefined;
 const watching = new Set<() => void>();
 
-export const isStepUpPending = (): boolean => waiting !== undefined;
+export const isStepUpPending = (): boolean => pendingStepUp !== undefined;
 
 export function onStepUp(listener: () => void): () => void {
   watching.add(listener);
@@ -15,21 +15,21 @@ export function onStepUp(listener: () => void): () => void {
 
 /** Asks for the proof. Resolves when the person has given it, and rejects when the person closes the dialog. */
 export function stepUp(): Promise<void> {
-  const asked = waiting ?? Promise.withResolvers<void>();
-  waiting = asked;
-  tell();
+  const asked = pendingStepUp ?? Promise.withResolvers<void>();
+  pendingStepUp = asked;
+  notify();
   return asked.promise;
 }
 
 /** Called when the dialog is closed, with or without the proof. */
-export function endStepUp(given: boolean): void {
-  const asked = waiting;
-  waiting = undefined;
-  if (given) asked?.resolve();
+export function endStepUp(hasProof: boolean): void {
+  const asked = pendingStepUp;
+  pendingStepUp = undefined;
+  if (hasProof) asked?.resolve();
   else asked?.reject(new Error('Nothing was changed, because you did not confirm your identity.'));
-  tell();
+  notify();
 }
 
-const tell = (): void => {
+const notify = (): void => {
   for (const listener of watching) listener();
 };

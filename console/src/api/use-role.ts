@@ -10,8 +10,8 @@ const ORDER = ['viewer', 'developer', 'admin', 'owner'] as const satisfies reado
 export const useRole = (app: string): Role | undefined =>
   useQuery(applicationsQuery).data?.data.find(({ id }) => id === app)?.role;
 
-export const isAtLeast = (role: Role | undefined, least: Role): boolean =>
-  role !== undefined && ORDER.indexOf(role) >= ORDER.indexOf(least);
+export const isAtLeast = (role: Role | undefined, minRole: Role): boolean =>
+  role !== undefined && ORDER.indexOf(role) >= ORDER.indexOf(minRole);
 
 /** Converts the value of a select to a role. */
 export const roleNamed = (name: string): Role => ORDER.find(role => role === name) ?? 'viewer';

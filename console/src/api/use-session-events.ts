@@ -18,11 +18,11 @@ export function useSessionEvents(app: string, id: string): { events: readonly Se
       const next = waiting;
       waiting = [];
       gatherTimer = undefined;
-      setEvents(old => [...old, ...next]);
+      setEvents(shown => [...shown, ...next]);
       void client.invalidateQueries({ queryKey: ['session', app, id] });
     };
-    const onEvents = (more: readonly SessionEvent[]): void => {
-      waiting.push(...more);
+    const onEvents = (newEvents: readonly SessionEvent[]): void => {
+      waiting.push(...newEvents);
       gatherTimer ??= setTimeout(show, GATHER_MS);
     };
     void listen({ app, sessionId: id, onEvents, onState: setState }, gone.signal);

@@ -39,7 +39,7 @@ async function verifyInvocation(app: string, invocation: Invocation, keys: KeySe
     ...(input === undefined ? {} : { input }),
     ...(output === undefined ? {} : { output }),
   });
-  for (const [what, said, shown] of compared(invocation, claims))
+  for (const [what, said, shown] of compareDigests(invocation, claims))
     if (said !== shown) throw new ReceiptInvalid(`its ${what} is ${words(said)}, but this page shows ${words(shown)}`);
   return {
     claims,
@@ -55,7 +55,7 @@ async function verifyInvocation(app: string, invocation: Invocation, keys: KeySe
 
 type Fact = string | number | undefined;
 
-const compared = (
+const compareDigests = (
   invocation: Invocation,
   { sub, berth }: ReceiptClaims,
 ): ReadonlyArray<readonly [what: string, said: Fact, shown: Fact]> => [

@@ -9,11 +9,11 @@ export interface Difference {
 
 type Members = Readonly<Record<string, unknown>>;
 
-export function differences(before: unknown, after: unknown, path = ''): Difference[] {
-  if (canonical(before) === canonical(after)) return [];
-  const [one, other] = [membersOf(before), membersOf(after)];
-  if (!one || !other || Array.isArray(before) !== Array.isArray(after))
-    return [{ path, ...written('before', before), ...written('after', after) }];
+export function differences(previous: unknown, next: unknown, path = ''): Difference[] {
+  if (canonical(previous) === canonical(next)) return [];
+  const [one, other] = [membersOf(previous), membersOf(next)];
+  if (!one || !other || Array.isArray(previous) !== Array.isArray(next))
+    return [{ path, ...textEntry('before', previous), ...textEntry('after', next) }];
   const names = [...new Set([...Object.keys(one), ...Object.keys(other)])];
   return names.flatMap(name => differences(one[name], other[name], path === '' ? name : `${path}.${name}`));
 }
@@ -21,7 +21,7 @@ export function differences(before: unknown, after: unknown, path = ''): Differe
 const membersOf = (value: unknown): Members | undefined =>
   typeof value === 'object' && value !== null ? (value as Members) : undefined; // JSON has no other objects
 
-const written = <Name extends string>(name: Name, value: unknown): { readonly [N in Name]?: string } =>
+const textEntry = <Name extends string>(name: Name, value: unknown): { readonly [N in Name]?: string } =>
   value === undefined ? {} : ({ [name]: JSON.stringify(value) } as { readonly [N in Name]: string }); // a computed key is widened
 
 /** Returns the same text for values that differ only in the order of their members. */

@@ -1,6 +1,6 @@
 // Finds the positions of the values in a JSON text, so that an error can be shown at its place. Has no side effects.
 
-export interface Parsed {
+export interface ParsedJson {
   readonly value: unknown;
   /** Offset of each value by its path, such as `steps.0.do`. */
   readonly places: ReadonlyMap<string, number>;
@@ -24,7 +24,7 @@ const BLANK = /[ \t\n\r]*/y;
 const STRING = /"(?:[^"\\\u0000-\u001f]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*"/y;
 const LITERAL = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null/y;
 
-export function parseJson(text: string): Parsed | ParseFailure {
+export function parseJson(text: string): ParsedJson | ParseFailure {
   const scanner = new Scanner(text);
   try {
     scanner.document();
@@ -36,7 +36,7 @@ export function parseJson(text: string): Parsed | ParseFailure {
 }
 
 /** The offset of the value at the path, or of the nearest value around it. */
-export function offsetOf({ places }: Parsed, path: readonly string[]): number {
+export function offsetOf({ places }: ParsedJson, path: readonly string[]): number {
   for (let length = path.length; length >= 0; length -= 1) {
     const offset = places.get(path.slice(0, length).join('.'));
     if (offset !== undefined) return offset;
@@ -73,49 +73,52 @@ class Scanner {
 
   document(): void {
     this.#value([]);
-    if (this.#at < this.#text.length) throw this.#broken('unexpected text after the value');
+    if (this.#at < this.#text.length) throw this.#syntaxError('unexpected text after the value');
   }
 
   #value(path: readonly string[]): void {
     this.#skip(BLANK);
-    if (path.length > LEVELS_MAX) throw this.#broken(`the value is nested more than ${LEVELS_MAX} levels deep`);
+    if (path.length > LEVELS_MAX) throw this.#syntaxError(`the value is nested more than ${LEVELS_MAX} levels deep`);
     this.places.set(path.join('.'), this.#at);
     const first = this.#text[this.#at];
     if (first === '{') this.#members('}', index => this.#member(path, index));
     else if (first === '[') this.#members(']', index => this.#value([...path, String(index)]));
     else if (first === '"') this.#string();
-    else if (this.#skip(LITERAL) === 0) throw this.#broken('expected a value, for example "text", 1, true, { or [');
+    else if (this.#skip(LITERAL) === 0)
+      throw this.#syntaxError('expected a value, for example "text", 1, true, { or [');
     this.#skip(BLANK);
   }
 
   #members(end: '}' | ']', member: (index: number) => void): void {
     this.#at += 1;
     this.#skip(BLANK);
-    if (this.#take(end)) return;
+    if (this.#accept(end)) return;
     for (let index = 0; ; index += 1) {
       member(index);
-      if (this.#take(end)) return;
-      if (!this.#take(',')) throw this.#broken(`expected , or ${end}`);
+      if (this.#accept(end)) return;
+      if (!this.#accept(',')) throw this.#syntaxError(`expected , or ${end}`);
     }
   }
 
   #member(path: readonly string[], index: number): void {
     this.#skip(BLANK);
     if (this.#text[this.#at] !== '"')
-      throw this.#broken(index === 0 ? 'expected a name in double quotes, or }' : 'expected a name in double quotes');
+      throw this.#syntaxError(
+        index === 0 ? 'expected a name in double quotes, or }' : 'expected a name in double quotes',
+      );
     const name = this.#string();
     this.#skip(BLANK);
-    if (!this.#take(':')) throw this.#broken('expected :');
+    if (!this.#accept(':')) throw this.#syntaxError('expected :');
     this.#value([...path, name]);
   }
 
   #string(): string {
     const start = this.#at;
-    if (this.#skip(STRING) === 0) throw this.#broken('expected a string that ends with " on the same line');
+    if (this.#skip(STRING) === 0) throw this.#syntaxError('expected a string that ends with " on the same line');
     return JSON.parse(this.#text.slice(start, this.#at));
   }
 
-  #take(mark: string): boolean {
+  #accept(mark: string): boolean {
     if (this.#text[this.#at] !== mark) return false;
     this.#at += 1;
     return true;
@@ -129,7 +132,7 @@ class Scanner {
     return length;
   }
 
-  #broken(message: string): NotJson {
+  #syntaxError(message: string): NotJson {
     return new NotJson(message, this.#at);
   }
 }

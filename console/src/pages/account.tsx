@@ -177,14 +177,14 @@ function Passkeys({ account }: { readonly account: CurrentAccount }) {
   );
 }
 
-function AddPasskeyDialog({ close, done }: { readonly close: () => void; readonly done: () => Promise<void> }) {
+function AddPasskeyDialog({ close, done: onDone }: { readonly close: () => void; readonly done: () => Promise<void> }) {
   const [name, setName] = useState('');
   const work = useMutation({
     mutationFn: async () => {
       const challenge = await call('requestPasskeyRegistration', {});
       const response = await createPasskey(challenge);
       await call('addPasskey', { body: { ticket: challenge.ticket, name, response } });
-      await done();
+      await onDone();
     },
     onSuccess: close,
   });
@@ -304,10 +304,16 @@ function Sessions() {
   );
 }
 
-function SessionRow({ session, done }: { readonly session: SignedInSession; readonly done: () => Promise<unknown> }) {
+function SessionRow({
+  session,
+  done: onDone,
+}: {
+  readonly session: SignedInSession;
+  readonly done: () => Promise<unknown>;
+}) {
   const end = useMutation({
     mutationFn: () => call('endSignedInSession', { params: { id: session.id } }),
-    onSuccess: done,
+    onSuccess: onDone,
   });
   return (
     <Row

@@ -70,9 +70,9 @@ const ApplicationRow = ({
   </li>
 );
 
-function Edit({ what, close }: { readonly what: Application | 'new'; readonly close: () => void }) {
-  const isNew = what === 'new';
-  const [name, setName] = useState(isNew ? '' : what.name);
+function Edit({ what: edited, close }: { readonly what: Application | 'new'; readonly close: () => void }) {
+  const isNew = edited === 'new';
+  const [name, setName] = useState(isNew ? '' : edited.name);
   const client = useQueryClient();
   const navigate = useNavigate();
   const save = useMutation({
@@ -80,9 +80,9 @@ function Edit({ what, close }: { readonly what: Application | 'new'; readonly cl
       isNew
         ? call('createApplication', { body: { name } })
         : call('renameApplication', {
-            params: { appId: what.id },
+            params: { appId: edited.id },
             body: { name },
-            headers: { 'if-match': `"${what.revision}"` },
+            headers: { 'if-match': `"${edited.revision}"` },
           }),
     onSuccess: async ({ id }) => {
       await client.invalidateQueries({ queryKey: applicationsQuery.queryKey });

@@ -5,7 +5,7 @@ import type { AuditAction, AuditEntry } from '../../../contract/audit.ts';
 import { auditQuery } from '../api/queries.ts';
 import { Icon } from '../ui/icon.tsx';
 import { ListPanel } from '../ui/list-panel.tsx';
-import { More } from '../ui/more.tsx';
+import { LoadMore } from '../ui/more.tsx';
 import { Page } from '../ui/page.tsx';
 import { Empty } from '../ui/states.tsx';
 import { Ago } from '../ui/time.tsx';
@@ -90,12 +90,18 @@ export function AuditPage({ app, filters }: { readonly app: string; readonly fil
       >
         {entry => <Entry key={entry.id} entry={entry} only={id => apply({ actor: id })} />}
       </ListPanel>
-      <More list={list} what="Show older entries" />
+      <LoadMore list={list} what="Show older entries" />
     </Page>
   );
 }
 
-const Entry = ({ entry, only }: { readonly entry: AuditEntry; readonly only: (actor: string) => void }) => {
+const Entry = ({
+  entry,
+  only: filterByActor,
+}: {
+  readonly entry: AuditEntry;
+  readonly only: (actor: string) => void;
+}) => {
   const { action, outcome, actor, via, target, ip, at, details = {} } = entry;
   const facts = Object.entries(details).flatMap(([name, value]) => {
     const text = Array.isArray(value)
@@ -118,7 +124,7 @@ const Entry = ({ entry, only }: { readonly entry: AuditEntry; readonly only: (ac
           <button
             type="button"
             title="Show only what this actor did"
-            onClick={() => only(actor.id ?? '')}
+            onClick={() => filterByActor(actor.id ?? '')}
             className="underline decoration-line-strong underline-offset-2 hover:text-accent"
           >
             {actor.name ?? actor.kind}

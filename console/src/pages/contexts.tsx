@@ -15,11 +15,11 @@ import { Page } from '../ui/page.tsx';
 import { Empty, FormError } from '../ui/states.tsx';
 import { Ago, bytesWords } from '../ui/time.tsx';
 
-type Doing = 'create' | { readonly versions: Context } | { readonly remove: Context };
+type OpenDialog = 'create' | { readonly versions: Context } | { readonly remove: Context };
 
 export function ContextsPage({ app }: { readonly app: string }) {
   const { data, error, refetch } = useQuery(contextsQuery(app));
-  const [doing, setDoing] = useState<Doing | undefined>();
+  const [doing, setDoing] = useState<OpenDialog | undefined>();
   const client = useQueryClient();
   const close = (): void => setDoing(undefined);
   const refresh = () => client.invalidateQueries({ queryKey: contextsQuery(app).queryKey });

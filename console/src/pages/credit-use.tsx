@@ -11,9 +11,9 @@ import { Panel } from '../ui/page.tsx';
 import { Failed, Loading } from '../ui/states.tsx';
 import { bytesWords } from '../ui/time.tsx';
 import {
-  BY,
   type CreditView,
   dayNames,
+  GROUPINGS,
   readCreditView,
   USE_PERIODS,
   type UsePeriod,
@@ -50,7 +50,7 @@ export function CreditUse({
       <Choices app={app} view={view} by={by} period={period} />
       <Panel title={isCharged ? 'Used' : 'Usage, not charged'}>
         {data ? (
-          <Shown app={app} usage={data} isCharged={isCharged} period={period} />
+          <UsageTable app={app} usage={data} isCharged={isCharged} period={period} />
         ) : error ? (
           <Failed error={error} retry={() => void refetch()} />
         ) : (
@@ -91,7 +91,7 @@ function Choices({
       </fieldset>
       <fieldset className="flex flex-wrap gap-2">
         <legend className="sr-only">Group by</legend>
-        {Object.entries(BY).map(([one, name]) => (
+        {Object.entries(GROUPINGS).map(([one, name]) => (
           <Button key={one} aria-pressed={one === by} className={PRESSED} onClick={() => go({ by: one })}>
             {name}
           </Button>
@@ -102,7 +102,7 @@ function Choices({
   );
 }
 
-function Shown({
+function UsageTable({
   app,
   usage: { by, data },
   isCharged,
@@ -153,7 +153,7 @@ function Shown({
       />
       <div className="overflow-x-auto border-t border-line px-2 py-1">
         <FigureTable
-          caption={`${BY[by]}, ${during}`}
+          caption={`${GROUPINGS[by]}, ${during}`}
           headings={headings}
           rows={data.map(row => ({ key: row.of, name: nameOf(app, by, row, names), cells: cells(row) }))}
         />
@@ -170,13 +170,13 @@ const NAMES = { day: 'Day', operation: 'Operation', key: 'Agent key' } as const 
 const shortWords = (value: number, isCharged: boolean): string =>
   isCharged ? creditWords(value).replace(/ credits?$/, '') : timeWords(value);
 
-const nameOf = (app: string, by: UsageBy, { of, name }: Row, names: ReadonlyMap<string, string>): ReactNode => (
+const nameOf = (app: string, grouping: UsageBy, { of, name }: Row, names: ReadonlyMap<string, string>): ReactNode => (
   <Link
     to="/a/$app/invocations"
     params={{ app }}
-    search={by === 'key' ? { key: of } : { operation: of }}
+    search={grouping === 'key' ? { key: of } : { operation: of }}
     className="underline decoration-line-strong underline-offset-2 hover:text-accent"
   >
-    {by === 'key' ? (name ?? names.get(of) ?? `deleted key ${of.slice(0, 8)}`) : of}
+    {grouping === 'key' ? (name ?? names.get(of) ?? `deleted key ${of.slice(0, 8)}`) : of}
   </Link>
 );

@@ -5,7 +5,7 @@ import { createdAfter, readFilters, type Since } from './session-filters.ts';
 
 const DAY_MS = 86_400_000;
 
-export const BY = { day: 'By day', operation: 'By operation', key: 'By agent key' } as const satisfies Readonly<
+export const GROUPINGS = { day: 'By day', operation: 'By operation', key: 'By agent key' } as const satisfies Readonly<
   Record<UsageBy, string>
 >;
 
@@ -43,9 +43,9 @@ export interface CreditView {
 
 export function readCreditView({ by, period, type, since }: Record<string, unknown>): CreditView {
   const known = {
-    by: named(BY, by),
-    period: named(USE_PERIODS, period),
-    type: named(ENTRY_WORDS, type),
+    by: keyIn(GROUPINGS, by),
+    period: keyIn(USE_PERIODS, period),
+    type: keyIn(ENTRY_WORDS, type),
     since: readFilters({ since }).since,
   };
   return {
@@ -56,7 +56,7 @@ export function readCreditView({ by, period, type, since }: Record<string, unkno
   };
 }
 
-const named = <Key extends string>(words: Readonly<Record<Key, unknown>>, value: unknown): Key | undefined =>
+const keyIn = <Key extends string>(words: Readonly<Record<Key, unknown>>, value: unknown): Key | undefined =>
   (Object.keys(words) as Key[]).find(key => key === value); // its keys
 
 export const usageQueryOf = ({ by = 'day', period = 'week' }: CreditView, nowMs: number): CreditUsageQuery => ({

@@ -7,7 +7,7 @@ import type { CreditEntry, Credits, Reservation } from '../../../contract/credit
 import { creditEntriesQuery, creditQuery } from '../api/queries.ts';
 import { isAtLeast, useRole } from '../api/use-role.ts';
 import { ListPanel } from '../ui/list-panel.tsx';
-import { More } from '../ui/more.tsx';
+import { LoadMore } from '../ui/more.tsx';
 import { Page, Panel } from '../ui/page.tsx';
 import { Empty, Failed, Loading } from '../ui/states.tsx';
 import { Ago } from '../ui/time.tsx';
@@ -182,7 +182,7 @@ function Ledger({ app, view }: { readonly app: string; readonly view: CreditView
       >
         {entry => <EntryRow key={entry.id} entry={entry} />}
       </ListPanel>
-      <More list={list} what="Show older entries" />
+      <LoadMore list={list} what="Show older entries" />
     </section>
   );
 }
@@ -197,7 +197,7 @@ const EntryRow = ({ entry: { type, legs, at, reason } }: { readonly entry: Credi
       {legs.revenue > 0 ? `${creditWords(legs.revenue)} used` : ''}
     </p>
     <p className="text-xs text-soft tabular-nums">
-      {legs.available === 0 ? 'available unchanged' : `available ${signed(legs.available)}`}
+      {legs.available === 0 ? 'available unchanged' : `available ${signedCredits(legs.available)}`}
     </p>
     <p className="text-right text-xs text-soft">
       <Ago time={at} />
@@ -205,5 +205,5 @@ const EntryRow = ({ entry: { type, legs, at, reason } }: { readonly entry: Credi
   </li>
 );
 
-const signed = (microCredits: number): string =>
+const signedCredits = (microCredits: number): string =>
   `${microCredits > 0 ? '+' : '\u2212'}${creditWords(Math.abs(microCredits))}`;

@@ -3,7 +3,7 @@ import { Link } from '@tanstack/react-router';
 import type { EndReason, Session } from '../../../contract/sessions.ts';
 import { endReasonWords } from '../ui/end-reasons.ts';
 import { Icon } from '../ui/icon.tsx';
-import { Moment } from '../ui/time.tsx';
+import { TimeText } from '../ui/time.tsx';
 
 const ADVICE: Readonly<Partial<Record<EndReason, string>>> = {
   crashed: 'The replay opens at the last frame. The Console and Network tabs show what happened before the crash.',
@@ -38,7 +38,7 @@ export function EndBanner({ app, session }: { readonly app: string; readonly ses
           {endReasonWords(endReason)}
           {endedAt && (
             <span className="ml-2 font-normal text-soft">
-              <Moment time={endedAt} />
+              <TimeText time={endedAt} />
             </span>
           )}
         </p>

@@ -5,7 +5,7 @@ import { LiveMark } from '../ui/live-mark.tsx';
 import { Empty, Failed, Loading } from '../ui/states.tsx';
 import { clockTime, durationWords, fullTime, utcTime } from '../ui/time.tsx';
 
-const WORDS: Readonly<Partial<Record<EventType, string>>> = {
+const EVENT_TEXTS: Readonly<Partial<Record<EventType, string>>> = {
   'session.created': 'Created',
   'session.launched': 'Browser launched',
   'session.claimed': 'Warm browser claimed',
@@ -91,7 +91,7 @@ const Entry = ({ event, startedAt }: { readonly event: SessionEvent; readonly st
       +{durationWords((Date.parse(event.time) - Date.parse(startedAt)) / 1000)}
     </span>
     <span className="text-sm font-medium">
-      {WORDS[event.type] ?? event.type}
+      {EVENT_TEXTS[event.type] ?? event.type}
       <span className="ml-2 font-normal text-faint md:hidden">{ACTORS[event.actor.kind]}</span>
     </span>
     <span className="col-start-2 min-w-0 text-sm break-words text-soft md:col-start-auto">

@@ -61,7 +61,8 @@ export function GrantFields({
   readonly grants: readonly GrantDraft[];
   readonly change: (grants: readonly GrantDraft[]) => void;
 }) {
-  const replace = (changed: GrantDraft): void => change(grants.map(one => (one.id === changed.id ? changed : one)));
+  const replace = (changedGrant: GrantDraft): void =>
+    change(grants.map(one => (one.id === changedGrant.id ? changedGrant : one)));
   return (
     <section className="grid gap-3">
       <div className="flex items-center justify-between gap-3">

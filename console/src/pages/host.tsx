@@ -48,7 +48,7 @@ function OperatorView() {
     );
   return (
     <div className="grid gap-5 @min-[680px]:grid-cols-2">
-      <Now host={data} />
+      <CurrentUse host={data} />
       <Panel title="Readiness">
         <Checks checks={data.checks} />
       </Panel>
@@ -68,7 +68,7 @@ function OperatorView() {
 
 const percent = (share: number): string => `${Math.round(share * 100)} %`;
 
-const Now = ({ host: { now, sessionsMax, processors, memoryBytes } }: { readonly host: Host }) => (
+const CurrentUse = ({ host: { now, sessionsMax, processors, memoryBytes } }: { readonly host: Host }) => (
   <Panel title="Now">
     <Meter label="Sessions" used={now.sessions} limit={sessionsMax} />
     <Facts
@@ -104,12 +104,12 @@ function OverTime({
     const tick = TICK.format(new Date(from));
     return { key: from, name: fullTime(from), tick, to: value, words: words(value), cells: [words(value)] };
   });
-  const most = Math.max(...all.map(of));
+  const peak = Math.max(...all.map(of));
   return (
     <Panel title={title}>
-      <p className="px-4 pt-3 text-sm text-soft">{`Now ${words(of(now))}, at most ${words(most)} since ${TICK.format(new Date(all[0]?.at ?? now.at))}.`}</p>
+      <p className="px-4 pt-3 text-sm text-soft">{`Now ${words(of(now))}, at most ${words(peak)} since ${TICK.format(new Date(all[0]?.at ?? now.at))}.`}</p>
       <BarChart
-        label={`${title} since ${fullTime(all[0]?.at ?? now.at)}: at most ${words(most)}`}
+        label={`${title} since ${fullTime(all[0]?.at ?? now.at)}: at most ${words(peak)}`}
         headings={['Time', 'At most']}
         bars={bars}
         formatTop={words}

@@ -13,7 +13,7 @@ import { Meter } from '../ui/meter.tsx';
 import { Facts, Page, Panel } from '../ui/page.tsx';
 import { Failed, FormError, Loading } from '../ui/states.tsx';
 import { Status } from '../ui/status.tsx';
-import { Ago, Moment } from '../ui/time.tsx';
+import { Ago, TimeText } from '../ui/time.tsx';
 import { ForOperator } from './for-operator.tsx';
 
 export const HostsPage = () => (
@@ -24,7 +24,7 @@ export const HostsPage = () => (
   </Page>
 );
 
-const lives = ({ state }: ListedHost): boolean => state !== 'left' && state !== 'lost';
+const isAlive = ({ state }: ListedHost): boolean => state !== 'left' && state !== 'lost';
 
 function List() {
   const { data, error, refetch } = useQuery(hostsQuery);
@@ -34,9 +34,10 @@ function List() {
         {error ? <Failed error={error} retry={() => void refetch()} /> : <Loading what="the hosts" rows={4} />}
       </Panel>
     );
-  const living = data.data.filter(lives).toSorted((one, other) => Number(other.isThis) - Number(one.isThis));
-  const gone = data.data.filter(host => !lives(host));
-  const sum = (of: (host: ListedHost) => number): number => living.reduce((all, host) => all + of(host), 0);
+  const living = data.data.filter(isAlive).toSorted((one, other) => Number(other.isThis) - Number(one.isThis));
+  const gone = data.data.filter(host => !isAlive(host));
+  const sum = (readValue: (host: ListedHost) => number): number =>
+    living.reduce((all, host) => all + readValue(host), 0);
   return (
     <div className="grid gap-6">
       <p className="text-sm">
@@ -146,7 +147,7 @@ function HostCard({ host }: { readonly host: ListedHost }) {
           ...(marks.length === 0
             ? []
             : [['Labels', marks.map(([name, value]) => `${name}=${value}`).join(', ')] as const]),
-          ['Started', <Moment key="started" time={startedAt} />],
+          ['Started', <TimeText key="started" time={startedAt} />],
           ...(heardAt === undefined ? [] : [['Last heard of', <Ago key="heard" time={heardAt} />] as const]),
         ]}
       />
@@ -215,7 +216,7 @@ function SessionList({ id }: { readonly id: string }) {
     <ul className="max-h-96 divide-y divide-line overflow-y-auto border-t border-line">
       {data.data.map(session => (
         <li key={session.id} className="grid grid-cols-[minmax(0,1fr)_auto] gap-x-4 gap-y-0.5 px-4 py-2 text-sm">
-          <Named
+          <SessionName
             id={session.id}
             app={own.has(session.applicationId) ? session.applicationId : undefined}
             name={session.applicationName}
@@ -232,7 +233,7 @@ function SessionList({ id }: { readonly id: string }) {
 }
 
 /** Shows the name as a link if the operator is a member of the application. */
-const Named = ({
+const SessionName = ({
   id,
   app,
   name,

@@ -7,7 +7,7 @@ import type { Handoff } from '../../../contract/handoffs.ts';
 import { actionsQuery, handoffsQuery } from '../api/queries.ts';
 import { HANDOFF_REASONS } from '../people/handoff-words.ts';
 import { ListPanel } from '../ui/list-panel.tsx';
-import { More } from '../ui/more.tsx';
+import { LoadMore } from '../ui/more.tsx';
 import { Empty } from '../ui/states.tsx';
 import { Ago } from '../ui/time.tsx';
 import { type HistoryEntry, historyOf, type LoadedList } from './inbox-history.ts';
@@ -50,7 +50,7 @@ export function InboxPast({ app, people }: { readonly app: string; readonly peop
       >
         {entry => <Entry key={entry.id} app={app} entry={entry} people={people} />}
       </ListPanel>
-      <More list={list} what="Show older entries" />
+      <LoadMore list={list} what="Show older entries" />
     </section>
   );
 }
@@ -137,13 +137,13 @@ function PastApproval({
         </>
       }
       mark={APPROVAL_ENDS[status]}
-      by={decision ? decidedBy(decision, people) : why === undefined ? 'Nobody decided' : (WHY[why] ?? why)}
+      by={decision ? decidedBy(decision, people) : why === undefined ? 'Nobody decided' : (REASON_TEXTS[why] ?? why)}
       time={decision?.at ?? ended ?? createdAt}
     />
   );
 }
 
-const WHY: Readonly<Record<string, string>> = {
+const REASON_TEXTS: Readonly<Record<string, string>> = {
   caller: 'by the agent',
   withdrawn: 'the operation was withdrawn',
 };

@@ -4,20 +4,20 @@ import type { Handoff } from '../../../contract/handoffs.ts';
 
 type Mark = { readonly word: string; readonly dot: string; readonly ink: string };
 
-const good = (word: string): Mark => ({ word, dot: 'bg-good', ink: 'text-good' });
+const goodMark = (word: string): Mark => ({ word, dot: 'bg-good', ink: 'text-good' });
 const plain = (word: string): Mark => ({ word, dot: 'bg-line-strong', ink: 'text-soft' });
-const bad = (word: string): Mark => ({ word, dot: 'bg-bad', ink: 'text-bad' });
+const badMark = (word: string): Mark => ({ word, dot: 'bg-bad', ink: 'text-bad' });
 const open = (word: string): Mark => ({ word, dot: 'bg-accent', ink: 'text-accent' });
 const warn = (word: string): Mark => ({ word, dot: 'bg-warn', ink: 'text-warn' });
 
 export const APPROVAL_ENDS: Readonly<Record<ApplicationAction['status'], Mark>> = {
   awaiting_approval: open('Waiting'),
-  approved: good('Approved'),
-  executing: good('Approved, running'),
-  succeeded: good('Approved and done'),
-  failed: bad('Approved, failed'),
+  approved: goodMark('Approved'),
+  executing: goodMark('Approved, running'),
+  succeeded: goodMark('Approved and done'),
+  failed: badMark('Approved, failed'),
   ambiguous: warn('Approved, outcome unknown'),
-  refused: bad('Refused'),
+  refused: badMark('Refused'),
   expired: plain('Expired'),
   cancelled: plain('Cancelled'),
 };
@@ -25,8 +25,8 @@ export const APPROVAL_ENDS: Readonly<Record<ApplicationAction['status'], Mark>> 
 export const HANDOFF_ENDS: Readonly<Record<Handoff['status'], Mark>> = {
   requested: open('Waiting'),
   claimed: open('In progress'),
-  completed: good('Done'),
-  declined: bad('Declined'),
+  completed: goodMark('Done'),
+  declined: badMark('Declined'),
   failed: warn('Could not be done'),
   cancelled: plain('Cancelled'),
   expired: plain('Expired'),

@@ -32,8 +32,8 @@ export function InboxPage({ app }: { readonly app: string }) {
       }
     >
       <div className="grid gap-8">
-        <Elsewhere app={app} />
-        <Waiting app={app} people={people} />
+        <OtherInboxes app={app} />
+        <WaitingItems app={app} people={people} />
         <InboxPast app={app} people={people} />
       </div>
     </Page>
@@ -41,7 +41,7 @@ export function InboxPage({ app }: { readonly app: string }) {
 }
 
 /** Other applications in which something is waiting for the reader. */
-function Elsewhere({ app }: { readonly app: string }) {
+function OtherInboxes({ app }: { readonly app: string }) {
   const others = (useInbox()?.applications ?? []).filter(({ applicationId }) => applicationId !== app);
   if (others.length === 0) return null;
   return (
@@ -60,7 +60,7 @@ function Elsewhere({ app }: { readonly app: string }) {
   );
 }
 
-function Waiting({ app, people }: { readonly app: string; readonly people: Names }) {
+function WaitingItems({ app, people }: { readonly app: string; readonly people: Names }) {
   const { data, error, refetch } = useQuery(waitingQuery(app));
   const { data: account } = useQuery(accountQuery);
   const { data: keys } = useQuery(keysQuery(app));
@@ -81,15 +81,15 @@ function Waiting({ app, people }: { readonly app: string; readonly people: Names
         (isHolder(item.handoff) ||
           (item.handoff.status === 'requested' && item.handoff.claimableBy.includes('members')));
   const items = itemsOf(data);
-  const mine = items.filter(isMine);
+  const ownItems = items.filter(isMine);
   const others = items.filter(item => !isMine(item));
   return (
     <>
       <section aria-labelledby="waiting">
         <h2 id="waiting" className="mb-3 text-base font-semibold">
-          Waiting for you{mine.length > 0 && ` (${mine.length})`}
+          Waiting for you{ownItems.length > 0 && ` (${ownItems.length})`}
         </h2>
-        {mine.length === 0 ? (
+        {ownItems.length === 0 ? (
           <Panel>
             <Empty icon="inbox" title="Nothing is waiting for you">
               {isPerson()
@@ -99,7 +99,7 @@ function Waiting({ app, people }: { readonly app: string; readonly people: Names
           </Panel>
         ) : (
           <ul className="grid items-start gap-4 @min-[900px]:grid-cols-2">
-            {mine.map(item =>
+            {ownItems.map(item =>
               item.kind === 'approval' ? (
                 <ApprovalCard key={item.id} app={app} action={item.action} />
               ) : (

@@ -1,6 +1,6 @@
 // The states that an invocation went through, with the time that each took.
 import type { Invocation } from '../../../contract/invocations.ts';
-import { Elapsed, Moment } from '../ui/time.tsx';
+import { ElapsedTime, TimeText } from '../ui/time.tsx';
 import { STATUS_WORDS } from './invocation-filters.ts';
 import { elapsedWords } from './invocation-words.tsx';
 
@@ -35,7 +35,7 @@ export const InvocationSteps = ({ invocation }: { readonly invocation: Invocatio
         <li className="flex items-center gap-3 text-sm">
           <span aria-hidden="true" className={`size-2 shrink-0 rounded-full motion-safe:animate-pulse ${dot}`} />
           <span className={`font-medium ${ink}`}>{word}</span>
-          <Elapsed from={createdAt} />
+          <ElapsedTime from={createdAt} />
         </li>
       )}
     </ol>
@@ -78,7 +78,7 @@ const Step = ({
         {after !== undefined && <span className="text-xs text-soft tabular-nums">after {after}</span>}
       </p>
       <p className="text-xs text-soft">
-        <Moment time={time} />
+        <TimeText time={time} />
         {more && `, ${more}`}
       </p>
       {children}

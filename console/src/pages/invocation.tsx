@@ -11,7 +11,7 @@ import { CopyButton } from '../ui/copy-button.tsx';
 import { Icon } from '../ui/icon.tsx';
 import { Facts, Page, Panel } from '../ui/page.tsx';
 import { Failed, Loading } from '../ui/states.tsx';
-import { bytesWords, Moment } from '../ui/time.tsx';
+import { bytesWords, TimeText } from '../ui/time.tsx';
 import { filesIn } from './invocation-files.ts';
 import { InvocationSteps } from './invocation-steps.tsx';
 import { creditWords, InvocationState } from './invocation-words.tsx';
@@ -223,11 +223,11 @@ function Value({
         {text === undefined ? (
           <p className="text-soft">{whyAbsent(name, status, mayRead, kept !== undefined)}</p>
         ) : (
-          <CodeBlock code={shortened(text)} copied={text} label={name.toLowerCase()} />
+          <CodeBlock code={shorten(text)} copied={text} label={name.toLowerCase()} />
         )}
         {kept && (
           <p className="text-xs text-soft">
-            Kept until <Moment time={kept} />
+            Kept until <TimeText time={kept} />
           </p>
         )}
         {digest && <p className="font-mono text-xs break-all text-soft">{digest}</p>}
@@ -244,7 +244,7 @@ function whyAbsent(name: string, status: Invocation['status'], mayRead: boolean,
   return `The ${name.toLowerCase()} is not kept. The receipt contains its digest, so anyone who has the ${name.toLowerCase()} can prove that it belongs to this call.`;
 }
 
-const shortened = (text: string): string =>
+const shorten = (text: string): string =>
   text.length <= SHOWN_CHARACTERS_MAX
     ? text
     : `${text.slice(0, SHOWN_CHARACTERS_MAX)}\n… ${text.length - SHOWN_CHARACTERS_MAX} more characters, included when you copy`;

@@ -5,7 +5,7 @@ import { useState } from 'react';
 import type { Invocation } from '../../../contract/invocations.ts';
 import { invocationsQuery, keysQuery, operationNamesQuery } from '../api/queries.ts';
 import { ListPanel } from '../ui/list-panel.tsx';
-import { More } from '../ui/more.tsx';
+import { LoadMore } from '../ui/more.tsx';
 import { Page } from '../ui/page.tsx';
 import { Empty } from '../ui/states.tsx';
 import { Ago } from '../ui/time.tsx';
@@ -57,7 +57,7 @@ export function InvocationsPage({ app, filters }: { readonly app: string; readon
       >
         {one => <Row key={one.id} app={app} invocation={one} keyName={names.get(one.caller.keyId)} />}
       </ListPanel>
-      <More list={list} what="Show older invocations" />
+      <LoadMore list={list} what="Show older invocations" />
     </Page>
   );
 }

@@ -16,7 +16,7 @@ import { ChangeKey } from './change-key.tsx';
 import { CredentialRow } from './credential-row.tsx';
 import { IssueKey } from './issue-key.tsx';
 
-type Doing =
+type OpenDialog =
   | { readonly issue: true }
   | { readonly change: AgentKey }
   | { readonly rotate: AgentKey }
@@ -26,7 +26,7 @@ const isHiddenByDefault = ({ name, status }: AgentKey): boolean => name === CONS
 
 export function KeysPage({ app }: { readonly app: string }) {
   const { data, error, refetch } = useQuery(keysQuery(app));
-  const [doing, setDoing] = useState<Doing | undefined>();
+  const [doing, setDoing] = useState<OpenDialog | undefined>();
   const [issued, setIssued] = useState<IssuedAgentKey | undefined>();
   const [all, setAll] = useState(false);
   const mayWrite = isAtLeast(useRole(app), 'developer');

@@ -39,7 +39,7 @@ const FIELDS: Readonly<Record<Member, Field>> = {
   },
 };
 const MEMBERS = Object.keys(FIELDS) as Member[]; // TypeScript widens the keys
-const LISTED = MEMBERS.map(member => ({ member, ...FIELDS[member] }));
+const LIMIT_FIELDS = MEMBERS.map(member => ({ member, ...FIELDS[member] }));
 
 export function LimitsPage({ app }: { readonly app: string }) {
   const { data, error, refetch } = useQuery({ ...limitsQuery(app), refetchInterval: 5_000 });
@@ -99,23 +99,23 @@ function UsageSoFar({ app }: { readonly app: string }) {
   );
 }
 
-const shown = (value: number, each: number): string => String(Number((value / each).toFixed(2)));
+const inUnits = (value: number, unitSize: number): string => String(Number((value / unitSize).toFixed(2)));
 
 function Configure({ app, limits }: { readonly app: string; readonly limits: Limits }) {
   const { configured, ceiling, revision } = limits;
   const [texts, setTexts] = useState<Readonly<Record<string, string>>>(() =>
-    Object.fromEntries(LISTED.map(({ member, each }) => [member, shown(configured.browsers[member], each)])),
+    Object.fromEntries(LIMIT_FIELDS.map(({ member, each }) => [member, inUnits(configured.browsers[member], each)])),
   );
   const { data: applications } = useQuery(applicationsQuery);
   const isOwner = applications?.data.find(({ id }) => id === app)?.role === 'owner';
   const client = useQueryClient();
-  const changed = LISTED.some(({ member, each }) => texts[member] !== shown(configured.browsers[member], each));
+  const changed = LIMIT_FIELDS.some(({ member, each }) => texts[member] !== inUnits(configured.browsers[member], each));
   const save = useMutation({
     mutationFn: () => {
       const browsers = Object.fromEntries(
-        LISTED.map(({ member, each }) => [
+        LIMIT_FIELDS.map(({ member, each }) => [
           member,
-          texts[member] === shown(configured.browsers[member], each)
+          texts[member] === inUnits(configured.browsers[member], each)
             ? configured.browsers[member]
             : Math.round(Number(texts[member]) * each),
         ]),
@@ -136,13 +136,13 @@ function Configure({ app, limits }: { readonly app: string; readonly limits: Lim
     <Panel title="Configured">
       <form onSubmit={submit} className="grid gap-4 p-4">
         <div className="grid gap-4 sm:grid-cols-2">
-          {LISTED.map(({ member, label, hint, each }) => {
+          {LIMIT_FIELDS.map(({ member, label, hint, each }) => {
             const cap = ceiling.browsers[member];
             return (
               <TextField
                 key={member}
                 label={label}
-                hint={cap === undefined ? hint : `${hint} The operator allows at most ${shown(cap, each)}.`}
+                hint={cap === undefined ? hint : `${hint} The operator allows at most ${inUnits(cap, each)}.`}
                 type="number"
                 min={0}
                 step="any"

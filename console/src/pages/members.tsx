@@ -12,11 +12,11 @@ import { Confirm } from '../ui/confirm.tsx';
 import { SelectField, TextField } from '../ui/form.tsx';
 import { FormDialog } from '../ui/form-dialog.tsx';
 import { ListPanel } from '../ui/list-panel.tsx';
-import { More } from '../ui/more.tsx';
+import { LoadMore } from '../ui/more.tsx';
 import { Page } from '../ui/page.tsx';
 import { Reveal } from '../ui/reveal.tsx';
 import { Empty } from '../ui/states.tsx';
-import { Ago, Moment } from '../ui/time.tsx';
+import { Ago, TimeText } from '../ui/time.tsx';
 
 /** Strongest last. */
 const ROLES = [
@@ -70,7 +70,7 @@ export function MembersPage({ app }: { readonly app: string }) {
   );
 }
 
-function MemberList({ app, mine }: { readonly app: string; readonly mine: Role | undefined }) {
+function MemberList({ app, mine: ownRole }: { readonly app: string; readonly mine: Role | undefined }) {
   const members = useInfiniteQuery(membersQuery(app));
   const { data, error, refetch } = members;
   const { data: account } = useQuery(accountQuery);
@@ -90,12 +90,12 @@ function MemberList({ app, mine }: { readonly app: string; readonly mine: Role |
             app={app}
             member={member}
             isMe={member.accountId === account?.id}
-            mine={mine}
+            mine={ownRole}
             remove={() => setRemoving(member)}
           />
         )}
       </ListPanel>
-      <More list={members} what="Show more members" />
+      <LoadMore list={members} what="Show more members" />
       {removing && (
         <Confirm
           title={removing.accountId === account?.id ? 'Leave this application?' : `Remove ${removing.name}?`}
@@ -230,7 +230,7 @@ function InvitationList({ app }: { readonly app: string }) {
           </li>
         )}
       </ListPanel>
-      <More list={invitations} what="Show older invitations" />
+      <LoadMore list={invitations} what="Show older invitations" />
       {revoking && (
         <Confirm
           title={`Revoke the invitation for ${revoking.email}?`}
@@ -256,7 +256,7 @@ const InvitationState = ({ invitation: { status, expiresAt, endedAt } }: { reado
     <>
       Until
       <br />
-      <Moment time={expiresAt} />
+      <TimeText time={expiresAt} />
     </>
   ) : (
     <>
@@ -264,7 +264,7 @@ const InvitationState = ({ invitation: { status, expiresAt, endedAt } }: { reado
       {endedAt && (
         <>
           <br />
-          <Moment time={endedAt} />
+          <TimeText time={endedAt} />
         </>
       )}
     </>

@@ -40,14 +40,14 @@ export function NewSessionPage({ app }: { readonly app: string }) {
     create.mutate();
   };
   return (
-    <Page title="New session" above={<Back app={app} />}>
+    <Page title="New session" above={<BackLink app={app} />}>
       <form
         onSubmit={submit}
         onInput={() => create.isError && create.reset()}
         className="grid gap-5 lg:grid-cols-[minmax(0,1.15fr)_minmax(0,1fr)] lg:items-start"
       >
         <div className="grid gap-5">
-          <Life form={form} set={setForm} />
+          <LifetimeFields form={form} set={setForm} />
           <Settings form={form} set={setForm} />
           <Kept app={app} form={form} set={setForm} />
           <Metadata form={form} set={setForm} />
@@ -84,7 +84,7 @@ export function NewSessionPage({ app }: { readonly app: string }) {
   );
 }
 
-export const Back = ({ app }: { readonly app: string }) => (
+export const BackLink = ({ app }: { readonly app: string }) => (
   <Link
     to="/a/$app/sessions"
     params={{ app }}
@@ -116,7 +116,7 @@ const checkOf = ({ form, set }: Part, name: Member<boolean>) => ({
   onChange: ({ target }: FieldChange) => set({ ...form, [name]: target.checked === true }),
 });
 
-const Life = (part: Part) => (
+const LifetimeFields = (part: Part) => (
   <Panel title="Lifetime">
     <div className="grid gap-4 p-4 sm:grid-cols-2">
       <TextField

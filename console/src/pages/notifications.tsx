@@ -24,7 +24,7 @@ export function Notifications() {
   const { mails, mutedApplications, email } = data;
   const own = applications?.data ?? [];
   const mute = (id: string, isMuted: boolean): void => {
-    const others = mutedApplications.filter(one => one !== id && own.some(known => known.id === one));
+    const others = mutedApplications.filter(one => one !== id && own.some(application => application.id === one));
     change.mutate({ mutedApplications: isMuted ? [...others, id] : others });
   };
   return (

@@ -49,19 +49,19 @@ const Row = ({ difference: { path, before, after } }: { readonly difference: Dif
     {before !== undefined && (
       <p className="break-words">
         <span className="text-soft">Published: </span>
-        <del className="font-mono decoration-bad">{cut(before)}</del>
+        <del className="font-mono decoration-bad">{truncate(before)}</del>
       </p>
     )}
     {after !== undefined && (
       <p className="break-words">
         <span className="text-soft">Draft: </span>
-        <ins className="font-mono no-underline">{cut(after)}</ins>
+        <ins className="font-mono no-underline">{truncate(after)}</ins>
       </p>
     )}
   </li>
 );
 
-const cut = (text: string): string => (text.length > CHARACTERS_MAX ? `${text.slice(0, CHARACTERS_MAX)}…` : text);
+const truncate = (text: string): string => (text.length > CHARACTERS_MAX ? `${text.slice(0, CHARACTERS_MAX)}…` : text);
 
 const contentOf = ({
   revision: _revision,

@@ -62,9 +62,9 @@ export function draftOf(operation: ConfiguredOperation): OperationDraft {
     ...{ kind: kind === 'browser' ? 'browser' : 'http', title, description, effect, approval },
     ...(binding ? bindingFields(binding) : {}),
     acknowledged: acknowledgeUnattended,
-    inputSchema: pretty(inputSchema),
-    outputSchema: outputSchema ? pretty(outputSchema) : '',
-    examples: examples.length > 0 ? pretty(examples.map(({ input }) => input)) : '',
+    inputSchema: formatJson(inputSchema),
+    outputSchema: outputSchema ? formatJson(outputSchema) : '',
+    examples: examples.length > 0 ? formatJson(examples.map(({ input }) => input)) : '',
     settings: restOf({ ...(display ? { display } : {}), ...(retention ? { retention } : {}) }),
     seconds: String(timeoutMs / SECOND_MS),
     price: String(price.microCredits / MICRO),
@@ -74,7 +74,7 @@ export function draftOf(operation: ConfiguredOperation): OperationDraft {
 function bindingFields(binding: HttpBinding | BrowserBinding): Partial<OperationDraft> {
   if ('steps' in binding) {
     const { url = '', steps, ...rest } = binding;
-    return { url, steps: pretty(steps), call: restOf(rest) };
+    return { url, steps: formatJson(steps), call: restOf(rest) };
   }
   const { method, url, auth, body, idempotencyHeader = '', ...rest } = binding;
   return {
@@ -83,8 +83,8 @@ function bindingFields(binding: HttpBinding | BrowserBinding): Partial<Operation
   };
 }
 
-export const pretty = (value: unknown): string => JSON.stringify(value, undefined, 2);
-const restOf = (rest: object): string => (Object.keys(rest).length > 0 ? pretty(rest) : '');
+export const formatJson = (value: unknown): string => JSON.stringify(value, undefined, 2);
+const restOf = (rest: object): string => (Object.keys(rest).length > 0 ? formatJson(rest) : '');
 
 /** An error, and the field that it is about. */
 export interface Problem extends PlacedProblem {
@@ -189,11 +189,15 @@ export const problemsOf = (issues: readonly Issue[], draft: OperationDraft): rea
     const json = parseJson(draft[field]);
     if (!('places' in json) || draft[field] === '') return { field, message: `${path} ${message}` };
     const offset = offsetOf(json, rest);
-    return { field, message: `Line ${lineOf(draft[field], offset)}: ${`${written(rest)} ${message}`.trim()}`, offset };
+    return {
+      field,
+      message: `Line ${lineOf(draft[field], offset)}: ${`${formatPath(rest)} ${message}`.trim()}`,
+      offset,
+    };
   });
 
 /** In the form `steps[0].do`. */
-const written = (path: readonly string[]): string =>
+const formatPath = (path: readonly string[]): string =>
   path.reduce((text, part) => (/^\d+$/.test(part) ? `${text}[${part}]` : text === '' ? part : `${text}.${part}`), '');
 
 const isJsonField = (field: DraftField): field is JsonField =>

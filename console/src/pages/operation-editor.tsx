@@ -53,10 +53,10 @@ export function OperationEditor({
   useEffect(() => {
     if (problems.length > 0) form.current?.querySelector<HTMLElement>('[aria-invalid="true"]')?.focus();
   }, [problems]);
-  const change = (changed: Partial<OperationDraft>): void => {
-    setDraft({ ...draft, ...changed });
+  const change = (changes: Partial<OperationDraft>): void => {
+    setDraft({ ...draft, ...changes });
     // Problems of changed fields are dropped: the API has not seen the new text.
-    const kept = problems.filter(({ field }) => field === undefined || !Object.hasOwn(changed, field));
+    const kept = problems.filter(({ field }) => field === undefined || !Object.hasOwn(changes, field));
     if (kept.length < problems.length) setProblems(kept);
   };
   const submit = (event: FormEvent): void => {

@@ -1,9 +1,9 @@
 // Examples for new operations.
-import { EMPTY_DRAFT, type OperationDraft, pretty } from './operation-draft.ts';
+import { EMPTY_DRAFT, formatJson, type OperationDraft } from './operation-draft.ts';
 
-const text = (more: object = {}) => ({ type: 'string', maxLength: 200, ...more });
+const text = (keywords: object = {}) => ({ type: 'string', maxLength: 200, ...keywords });
 const inputOf = (properties: object): string =>
-  pretty({ type: 'object', required: Object.keys(properties), properties, additionalProperties: false });
+  formatJson({ type: 'object', required: Object.keys(properties), properties, additionalProperties: false });
 
 export interface OperationExample {
   readonly name: string;
@@ -22,7 +22,7 @@ export const EXAMPLES: readonly OperationExample[] = [
       ...{ title: 'Read an order', description: 'Returns the state of an order.' },
       url: 'https://api.shop.example/orders/{orderId}',
       inputSchema: inputOf({ orderId: text() }),
-      examples: pretty([{ orderId: 'A-1007' }]),
+      examples: formatJson([{ orderId: 'A-1007' }]),
     },
   },
   {
@@ -35,7 +35,7 @@ export const EXAMPLES: readonly OperationExample[] = [
       ...{ method: 'POST', url: 'https://api.shop.example/orders/{orderId}/cancel', bodyFrom: '/' },
       idempotencyHeader: 'Idempotency-Key',
       inputSchema: inputOf({ orderId: text(), reason: text() }),
-      examples: pretty([{ orderId: 'A-1007', reason: 'ordered twice' }]),
+      examples: formatJson([{ orderId: 'A-1007', reason: 'ordered twice' }]),
     },
   },
   {
@@ -46,12 +46,12 @@ export const EXAMPLES: readonly OperationExample[] = [
       ...EMPTY_DRAFT,
       ...{ kind: 'browser', title: 'Read a price', description: 'Returns the name and price of a product.' },
       url: 'https://shop.example/products/{product}',
-      steps: pretty([
+      steps: formatJson([
         { do: 'waitFor', selector: 'h1' },
         { do: 'extract', fields: { name: { selector: 'h1' }, price: { selector: '.price' } } },
       ]),
       inputSchema: inputOf({ product: text() }),
-      examples: pretty([{ product: 'lamp' }]),
+      examples: formatJson([{ product: 'lamp' }]),
     },
   },
   {
@@ -62,7 +62,7 @@ export const EXAMPLES: readonly OperationExample[] = [
       ...EMPTY_DRAFT,
       ...{ kind: 'browser', title: 'Open a ticket', description: 'Opens a ticket and returns its number.' },
       ...{ effect: 'write', url: 'https://help.example/new', seconds: '60' },
-      steps: pretty([
+      steps: formatJson([
         { do: 'fill', selector: '#subject', value: { from: '/subject' } },
         { do: 'fill', selector: '#text', value: { from: '/text' } },
         { do: 'click', selector: 'button[type=submit]' },
@@ -70,7 +70,7 @@ export const EXAMPLES: readonly OperationExample[] = [
         { do: 'extract', fields: { number: { selector: '.ticket-number' } } },
       ]),
       inputSchema: inputOf({ subject: text(), text: text({ maxLength: 5000 }) }),
-      examples: pretty([{ subject: 'The lamp is broken', text: 'It does not light up.' }]),
+      examples: formatJson([{ subject: 'The lamp is broken', text: 'It does not light up.' }]),
     },
   },
 ];

@@ -23,8 +23,8 @@ export const APPROVALS: Readonly<Record<OperationApproval, string>> = {
 };
 
 /** Converts the value of a select to the key of a choice. */
-export const keyIn = <Key extends string>(words: Readonly<Record<Key, string>>, value: string, otherwise: Key): Key =>
-  (Object.keys(words) as Key[]).find(key => key === value) ?? otherwise; // its keys
+export const keyIn = <Key extends string>(words: Readonly<Record<Key, string>>, value: string, fallback: Key): Key =>
+  (Object.keys(words) as Key[]).find(key => key === value) ?? fallback; // its keys
 
 export const hasDraft = ({ status, revision, publishedRevision }: ConfiguredOperation): boolean =>
   status === 'draft' || (publishedRevision !== undefined && publishedRevision !== revision);

@@ -15,7 +15,7 @@ import { Ago } from '../ui/time.tsx';
 import { BuiltInOperation } from './built-in-operation.tsx';
 import { BackToOperations } from './new-operation.tsx';
 import { OperationDifferences } from './operation-differences.tsx';
-import { pretty } from './operation-draft.ts';
+import { formatJson } from './operation-draft.ts';
 import { OperationEditor } from './operation-editor.tsx';
 import { EFFECTS, hasDraft, KINDS, OperationState } from './operation-words.tsx';
 import { TryOperation } from './try-operation.tsx';
@@ -39,7 +39,7 @@ export function OperationPage({ app, id }: { readonly app: string; readonly id: 
       }
     >
       {data ? (
-        <Shown app={app} operation={data} mayWrite={mayWrite} mayRelax={isAtLeast(role, 'admin')} />
+        <OperationDetails app={app} operation={data} mayWrite={mayWrite} mayRelax={isAtLeast(role, 'admin')} />
       ) : (
         <Panel>
           {error ? <Failed error={error} retry={() => void refetch()} /> : <Loading what="the operation" />}
@@ -56,7 +56,7 @@ interface ShownProps {
   readonly mayRelax: boolean;
 }
 
-function Shown({ app, operation, mayWrite, mayRelax }: ShownProps) {
+function OperationDetails({ app, operation, mayWrite, mayRelax }: ShownProps) {
   const { id, kind, effect, description, publishedRevision, revision, updatedAt, inputSchema, outputSchema } =
     operation;
   const isBuiltIn = kind === 'managed';
@@ -114,7 +114,7 @@ function Shown({ app, operation, mayWrite, mayRelax }: ShownProps) {
 const Schema = ({ name, schema }: { readonly name: string; readonly schema: object }) => (
   <details className="min-w-0">
     <summary className="mb-2 w-fit rounded text-sm font-medium">Schema of the {name}</summary>
-    <CodeBlock code={pretty(schema)} label={`the schema of the ${name}`} />
+    <CodeBlock code={formatJson(schema)} label={`the schema of the ${name}`} />
   </details>
 );
 

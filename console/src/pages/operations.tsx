@@ -7,7 +7,7 @@ import { isAtLeast, useRole } from '../api/use-role.ts';
 import { buttonClass } from '../ui/button.tsx';
 import { Icon } from '../ui/icon.tsx';
 import { ListPanel } from '../ui/list-panel.tsx';
-import { More } from '../ui/more.tsx';
+import { LoadMore } from '../ui/more.tsx';
 import { Page } from '../ui/page.tsx';
 import { Empty } from '../ui/states.tsx';
 import { Ago } from '../ui/time.tsx';
@@ -53,7 +53,7 @@ export function OperationsPage({ app }: { readonly app: string }) {
       >
         {operation => <Row key={operation.id} app={app} operation={operation} />}
       </ListPanel>
-      <More list={list} what="Show more operations" />
+      <LoadMore list={list} what="Show more operations" />
       <h2 className="mt-8 mb-2 text-sm font-semibold">Built in</h2>
       <ListPanel
         what="built-in operations"

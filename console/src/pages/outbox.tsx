@@ -10,7 +10,7 @@ import { Icon } from '../ui/icon.tsx';
 import { ListPanel } from '../ui/list-panel.tsx';
 import { Page, Panel } from '../ui/page.tsx';
 import { Empty } from '../ui/states.tsx';
-import { Ago, Moment } from '../ui/time.tsx';
+import { Ago, TimeText } from '../ui/time.tsx';
 
 const TITLE = 'Outbox';
 
@@ -104,14 +104,14 @@ const MailRow = ({ mail }: { readonly mail: Mail }) => {
 const State = ({ mail: { sentAt, failure, nextAttemptAt } }: { readonly mail: Mail }) =>
   sentAt ? (
     <>
-      Sent <Moment time={sentAt} />
+      Sent <TimeText time={sentAt} />
     </>
   ) : (
     <>
       {failure === undefined ? 'Not sent' : <span className="text-bad">Failed: {failure}</span>}
       {nextAttemptAt && (
         <>
-          , next try <Moment time={nextAttemptAt} />
+          , next try <TimeText time={nextAttemptAt} />
         </>
       )}
     </>

@@ -13,17 +13,17 @@ interface Props {
 }
 
 const count = (number: number, one: string): string => `${number} ${one}${number === 1 ? '' : 's'}`;
-const during = (period: Period): string => PERIODS[period].name.toLowerCase();
+const periodName = (period: Period): string => PERIODS[period].name.toLowerCase();
 
 const Sum = ({ children }: { readonly children: string }) => <p className="px-4 pt-3 text-sm text-soft">{children}</p>;
 
-export function Ran({ usage: { steps, total }, period }: Props) {
+export function SessionCharts({ usage: { steps, total }, period }: Props) {
   const words = `${count(total.created, 'session')} created, ${total.failed} of ${total.ended} ended sessions failed`;
   return (
     <Panel title="Sessions">
       <Sum>{`${words}. Failures are hatched.`}</Sum>
       <BarChart
-        label={`Sessions in the ${during(period)}: ${words}`}
+        label={`Sessions in the ${periodName(period)}: ${words}`}
         headings={['Time', 'Created', 'Ended', 'Failed']}
         formatTop={String}
         bars={steps.map(({ from, created, ended, failed }) => ({
@@ -55,7 +55,7 @@ export function StartTimes({ usage: { steps, total }, period }: Props) {
     <Panel title="Start times">
       <Sum>{`${words}. Each bar reaches from p50 to p95.`}</Sum>
       <BarChart
-        label={`Start times in the ${during(period)}. ${words}`}
+        label={`Start times in the ${periodName(period)}. ${words}`}
         headings={['Time', 'p50', 'p95']}
         formatTop={msWords}
         bars={steps.map(({ from, startMsP50 = 0, startMsP95 = 0 }) => ({
@@ -73,7 +73,7 @@ export function ConcurrentSessions({ usage: { steps, total }, period }: Props) {
     <Panel title="Running at once">
       <Sum>{`${words}.`}</Sum>
       <BarChart
-        label={`${words} in the ${during(period)}`}
+        label={`${words} in the ${periodName(period)}`}
         headings={['Time', 'Most at once']}
         formatTop={String}
         bars={steps.map(({ from, peakRunning }) => ({

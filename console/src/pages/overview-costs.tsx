@@ -12,7 +12,7 @@ export function timeWords(seconds: number): string {
   return `${Number((seconds / 3600).toFixed(1))} h`;
 }
 
-export const Used = ({ usage: { total } }: { readonly usage: ApplicationUsage }) => (
+export const TotalUsage = ({ usage: { total } }: { readonly usage: ApplicationUsage }) => (
   <Panel title="Used">
     <Facts
       facts={[

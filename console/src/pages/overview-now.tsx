@@ -4,8 +4,14 @@ import type { ReactNode } from 'react';
 import type { Limits } from '../../../contract/limits.ts';
 import { bytesWords } from '../ui/time.tsx';
 
-export const Now = ({ app, limits: { usage, effective } }: { readonly app: string; readonly limits: Limits }) => {
-  const [used, most] = [usage.browsers, effective.browsers];
+export const CurrentUsage = ({
+  app,
+  limits: { usage, effective },
+}: {
+  readonly app: string;
+  readonly limits: Limits;
+}) => {
+  const [used, allowed] = [usage.browsers, effective.browsers];
   return (
     <section
       aria-label="Now"
@@ -23,11 +29,11 @@ export const Now = ({ app, limits: { usage, effective } }: { readonly app: strin
           </Link>
         }
         used={used.maxConcurrent}
-        most={most.maxConcurrent}
+        max={allowed.maxConcurrent}
       />
-      <Tile name="Creates waiting" used={used.maxWaiting} most={most.maxWaiting} />
-      <Tile name="Stored" used={used.maxStoredBytes} most={most.maxStoredBytes} words={bytesWords} />
-      <Tile name="Network today" used={used.egressBytesPerDay} most={most.egressBytesPerDay} words={bytesWords} />
+      <Tile name="Creates waiting" used={used.maxWaiting} max={allowed.maxWaiting} />
+      <Tile name="Stored" used={used.maxStoredBytes} max={allowed.maxStoredBytes} words={bytesWords} />
+      <Tile name="Network today" used={used.egressBytesPerDay} max={allowed.egressBytesPerDay} words={bytesWords} />
     </section>
   );
 };
@@ -35,21 +41,21 @@ export const Now = ({ app, limits: { usage, effective } }: { readonly app: strin
 const Tile = ({
   name,
   used,
-  most,
+  max,
   words = String,
 }: {
   readonly name: ReactNode;
   readonly used: number;
-  readonly most: number;
+  readonly max: number;
   readonly words?: (value: number) => string;
 }) => {
-  const share = most > 0 ? Math.min(1, used / most) : 0;
+  const share = max > 0 ? Math.min(1, used / max) : 0;
   return (
     <div className="bg-raised px-4 py-3">
       <p className="text-sm text-soft">{name}</p>
       <p className="mt-0.5 text-xl font-semibold tracking-tight tabular-nums">{words(used)}</p>
       <p className="text-xs text-soft tabular-nums">
-        of {words(most)}
+        of {words(max)}
         {share >= 1 && <span className="font-medium text-warn"> – limit reached</span>}
       </p>
       <div aria-hidden="true" className="mt-2 h-1 overflow-hidden rounded-full bg-sunk">

@@ -8,9 +8,9 @@ import { Button, buttonClass } from '../ui/button.tsx';
 import { Icon } from '../ui/icon.tsx';
 import { Page, Panel } from '../ui/page.tsx';
 import { Empty, Failed, Loading } from '../ui/states.tsx';
-import { ConcurrentSessions, EndReasons, Ran, StartTimes } from './overview-charts.tsx';
-import { KeyShares, Used } from './overview-costs.tsx';
-import { Now } from './overview-now.tsx';
+import { ConcurrentSessions, EndReasons, SessionCharts, StartTimes } from './overview-charts.tsx';
+import { KeyShares, TotalUsage } from './overview-costs.tsx';
+import { CurrentUsage } from './overview-now.tsx';
 import { PERIOD_DEFAULT, PERIODS, type Period, readPeriod, usagePeriod } from './overview-period.ts';
 
 const NOW_EVERY_MS = 5_000;
@@ -45,7 +45,7 @@ export function OverviewPage({ app, period = PERIOD_DEFAULT }: { readonly app: s
     >
       <div className="grid gap-5">
         {limits.data ? (
-          <Now limits={limits.data} app={app} />
+          <CurrentUsage limits={limits.data} app={app} />
         ) : (
           <Panel>
             {limits.error ? (
@@ -122,12 +122,12 @@ const UsageCharts = ({ app, usage, period }: UsageChartsProps) =>
     </Panel>
   ) : (
     <>
-      <Ran usage={usage} period={period} />
+      <SessionCharts usage={usage} period={period} />
       <div className="grid gap-5 @min-[680px]:grid-cols-2">
         <StartTimes usage={usage} period={period} />
         <ConcurrentSessions usage={usage} period={period} />
         <EndReasons app={app} usage={usage} period={period} />
-        <Used usage={usage} />
+        <TotalUsage usage={usage} />
       </div>
       <KeyShares app={app} usage={usage} />
     </>

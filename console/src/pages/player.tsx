@@ -105,18 +105,18 @@ export function Player({
  * Returns the requested moment in seconds until the player has shown it and played on; then returns undefined. Makes
  * the player seek to the moment as soon as it has frames. For a moment after the last frame, the last frame is shown.
  */
-function secondsOf(sought: SeekRequest, element: HTMLVideoElement): number | undefined {
+function secondsOf(seekRequest: SeekRequest, element: HTMLVideoElement): number | undefined {
   const last = Math.max(0, element.duration - LAST_FRAME_SECONDS);
-  const seconds = sought.at === 'end' ? last : sought.at;
+  const seconds = seekRequest.at === 'end' ? last : seekRequest.at;
   const time = element.currentTime;
-  if (sought.shownAt !== undefined)
-    return Math.abs(time - sought.shownAt) < SEEK_TOLERANCE_SECONDS ? seconds : undefined;
+  if (seekRequest.shownAt !== undefined)
+    return Math.abs(time - seekRequest.shownAt) < SEEK_TOLERANCE_SECONDS ? seconds : undefined;
   const goal = Math.min(seconds, last);
-  const hasPicture = !element.seeking && element.readyState >= element.HAVE_CURRENT_DATA;
-  const isThere = hasPicture && (!element.paused || Math.abs(time - goal) < SEEK_TOLERANCE_SECONDS);
-  if (isThere || sought.seeks === SEEKS_MAX) sought.shownAt = time;
-  else if (hasPicture || sought.seeks === 0) {
-    sought.seeks += 1;
+  const hasFrame = !element.seeking && element.readyState >= element.HAVE_CURRENT_DATA;
+  const isThere = hasFrame && (!element.paused || Math.abs(time - goal) < SEEK_TOLERANCE_SECONDS);
+  if (isThere || seekRequest.seeks === SEEKS_MAX) seekRequest.shownAt = time;
+  else if (hasFrame || seekRequest.seeks === 0) {
+    seekRequest.seeks += 1;
     element.currentTime = goal;
   }
   return seconds;
@@ -139,8 +139,8 @@ async function play(
     // hls.js creates its worker from a string, which the content security policy forbids.
     enableWorker: false,
     startPosition: openAt === 'end' ? 0 : openAt,
-    xhrSetup: (request, asked) => {
-      if (AUTHENTICATED_PATHS.test(new URL(asked, location.href).pathname))
+    xhrSetup: (request, requestUrl) => {
+      if (AUTHENTICATED_PATHS.test(new URL(requestUrl, location.href).pathname))
         request.setRequestHeader('authorization', authorization);
     },
   });

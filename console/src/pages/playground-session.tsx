@@ -11,11 +11,11 @@ const SIZES = ['1280x720', '1440x900', '820x1180', '390x844'] as const;
 /** `change` is called with undefined while the JSON is invalid. */
 export function PlaygroundSession({ change }: { readonly change: (request: CreateSession | undefined) => void }) {
   const [form, setForm] = useState<SessionForm>(INITIAL_FORM);
-  const [text, setText] = useState(() => pretty(requestOf(INITIAL_FORM)));
+  const [text, setText] = useState(() => formatJson(requestOf(INITIAL_FORM)));
   const [tab, setTab] = useState('form');
   const set = (next: SessionForm): void => {
     setForm(next);
-    setText(pretty(requestOf(next)));
+    setText(formatJson(requestOf(next)));
     change(requestOf(next));
   };
   const write = (next: string): void => {
@@ -105,7 +105,7 @@ function Json({ text, write }: { readonly text: string; readonly write: (text: s
   );
 }
 
-const pretty = (request: CreateSession): string => JSON.stringify(request, undefined, 2);
+const formatJson = (request: CreateSession): string => JSON.stringify(request, undefined, 2);
 
 /** Only parses: the service validates the members. */
 function parsed(text: string): CreateSession | undefined {

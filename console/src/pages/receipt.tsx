@@ -11,7 +11,7 @@ import { CodeBlock } from '../ui/code-block.tsx';
 import { Icon } from '../ui/icon.tsx';
 import { Facts, Panel } from '../ui/page.tsx';
 import { Failed } from '../ui/states.tsx';
-import { Moment } from '../ui/time.tsx';
+import { TimeText } from '../ui/time.tsx';
 import { creditWords } from './invocation-words.tsx';
 
 export function Receipt({ app, invocation }: { readonly app: string; readonly invocation: Invocation }) {
@@ -87,7 +87,7 @@ function Verification({ app, invocation }: { readonly app: string; readonly invo
   );
 }
 
-const LOOKS = {
+const VARIANTS = {
   good: { icon: 'check', ink: 'text-good' },
   warn: { icon: 'warning', ink: 'text-warn' },
   bad: { icon: 'warning', ink: 'text-bad' },
@@ -99,7 +99,7 @@ const Verdict = ({
   action,
   children,
 }: {
-  readonly look: keyof typeof LOOKS;
+  readonly look: keyof typeof VARIANTS;
   readonly title: string;
   readonly action: ReactNode;
   readonly children: ReactNode;
@@ -108,11 +108,11 @@ const Verdict = ({
     role={look === 'good' ? 'status' : 'alert'}
     className={`flex flex-wrap items-start gap-x-3 gap-y-3 px-4 py-3 ${look === 'bad' ? 'bg-bad-soft' : look === 'warn' ? 'bg-warn-soft' : ''}`}
   >
-    <span className={`mt-0.5 ${LOOKS[look].ink}`}>
-      <Icon name={LOOKS[look].icon} size={20} />
+    <span className={`mt-0.5 ${VARIANTS[look].ink}`}>
+      <Icon name={VARIANTS[look].icon} size={20} />
     </span>
     <div className="min-w-0 flex-1 basis-56">
-      <h3 className={`font-semibold ${LOOKS[look].ink}`}>{title}</h3>
+      <h3 className={`font-semibold ${VARIANTS[look].ink}`}>{title}</h3>
       <div className="mt-1 text-sm break-words text-soft">{children}</div>
     </div>
     {action}
@@ -132,7 +132,7 @@ const ClaimFacts = ({ claims }: Pick<VerifiedReceipt, 'claims'>) => {
           ['Operation', `${operation.id}, revision ${operation.revision}, effect ${operation.effect}`],
           ['Definition', code(operation.digest)],
           ['State', `${berth.status}${berth.error ? `, ${berth.error.code}` : ''}`],
-          ['Ended', <Moment key="ended" time={endedAt} />],
+          ['Ended', <TimeText key="ended" time={endedAt} />],
           ['Attempts', attempts],
           ['Called by', code(`${caller.kind} ${caller.id}`)],
           ['Input', code(inputDigest)],

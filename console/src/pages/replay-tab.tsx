@@ -64,13 +64,13 @@ interface Props {
 }
 
 /** A moment in the replay of one page. */
-interface Moment {
+interface TimelineItem {
   readonly pageId: string;
   readonly seconds: number;
 }
 
 /** A moment that the player reported. */
-interface Reported extends Moment {
+interface ReportedGap extends TimelineItem {
   /** When the first page of the session was painted, in milliseconds since 1970. */
   readonly sessionStartedMs: number;
 }
@@ -143,10 +143,10 @@ function SessionReplay({
   const { data } = useSessionLogs(app, id, isOpen);
   const { data: lastPicture } = useQuery({ ...pictureQuery(app, id, true), enabled: failed });
   const poster = useObjectUrl(lastPicture ?? undefined);
-  const [wanted, setWanted] = useState<Moment | undefined>(
+  const [wanted, setWanted] = useState<TimelineItem | undefined>(
     view.page === undefined && view.at === undefined ? undefined : { pageId: view.page ?? '0', seconds: view.at ?? 0 },
   );
-  const [reported, setReported] = useState<Reported | undefined>();
+  const [reported, setReported] = useState<ReportedGap | undefined>();
   const lanes = useMemo(() => lanesOf(data?.logs ?? [], events), [data, events]);
   const names = useMemo(() => pageNames(data?.logs ?? []), [data]);
   const page = pages.find(({ pageId }) => pageId === wanted?.pageId) ?? pages[0];
@@ -191,11 +191,11 @@ function SessionReplay({
  * Returns the current page if it was in front at the time; otherwise the page that was in front; otherwise the last
  * page that was opened before that time.
  */
-function pageAt(pages: readonly Replay[], present: Replay, ms: number): Replay {
+function pageAt(pages: readonly Replay[], currentPage: Replay, ms: number): Replay {
   const before = pages.filter(({ startTimeMs }) => startTimeMs <= ms);
   const visiblePages = before.filter(page => ms <= page.endTimeMs && !isHidden(page, ms));
-  if (visiblePages.includes(present)) return present;
-  return visiblePages.at(-1) ?? before.at(-1) ?? present;
+  if (visiblePages.includes(currentPage)) return currentPage;
+  return visiblePages.at(-1) ?? before.at(-1) ?? currentPage;
 }
 
 const isHidden = ({ gaps = [] }: Replay, ms: number): boolean =>

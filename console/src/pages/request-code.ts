@@ -58,7 +58,7 @@ const python = (request: CreateSession, origin: string): string =>
   ].join('\n');
 
 function scriptValue(value: unknown, depth: number): string {
-  if (typeof value === 'string') return `'${value.replace(/[\\']/g, found => `\\${found}`)}'`;
+  if (typeof value === 'string') return `'${value.replace(/[\\']/g, character => `\\${character}`)}'`;
   if (value === null || typeof value !== 'object') return JSON.stringify(value);
   if (Array.isArray(value)) return `[${value.map(one => scriptValue(one, depth)).join(', ')}]`;
   const inner = '  '.repeat(depth + 1);

@@ -12,10 +12,10 @@ export const COLUMNS = {
 export type Column = keyof typeof COLUMNS;
 export type OptionalColumn = { [C in Column]: (typeof COLUMNS)[C]['isOptional'] extends true ? C : never }[Column];
 
-export const ALL = Object.keys(COLUMNS) as Column[]; // TypeScript widens the keys
-export const OPTIONAL = ALL.filter((column): column is OptionalColumn => COLUMNS[column].isOptional);
+export const ALL_COLUMNS = Object.keys(COLUMNS) as Column[]; // TypeScript widens the keys
+export const OPTIONAL = ALL_COLUMNS.filter((column): column is OptionalColumn => COLUMNS[column].isOptional);
 
-const STORED = 'berth.hidden-columns';
+const STORAGE_KEY = 'berth.hidden-columns';
 const listeners = new Set<() => void>();
 
 export function useHiddenColumns(): ReadonlySet<OptionalColumn> {
@@ -24,15 +24,15 @@ export function useHiddenColumns(): ReadonlySet<OptionalColumn> {
       listeners.add(listener);
       return () => listeners.delete(listener);
     },
-    () => localStorage.getItem(STORED) ?? '',
+    () => localStorage.getItem(STORAGE_KEY) ?? '',
   );
   const names = text.split(' ');
   return new Set(OPTIONAL.filter(column => names.includes(column)));
 }
 
 export function hideColumns(hidden: ReadonlySet<OptionalColumn>): void {
-  if (hidden.size === 0) localStorage.removeItem(STORED);
-  else localStorage.setItem(STORED, [...hidden].join(' '));
+  if (hidden.size === 0) localStorage.removeItem(STORAGE_KEY);
+  else localStorage.setItem(STORAGE_KEY, [...hidden].join(' '));
   for (const listener of listeners) listener();
 }
 

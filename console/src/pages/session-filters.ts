@@ -107,7 +107,7 @@ export function searchQuery(text: string): string | undefined {
 function term(text: string): string {
   const at = text.indexOf('=');
   const path = text.slice(0, at).trim().split('.');
-  return `user_metadata${path.map(name => `['${quoted(name)}']`).join('')}:'${quoted(text.slice(at + 1).trim())}'`;
+  return `user_metadata${path.map(name => `['${quote(name)}']`).join('')}:'${quote(text.slice(at + 1).trim())}'`;
 }
 
-const quoted = (text: string): string => text.replace(/[\\']/g, found => `\\${found}`);
+const quote = (text: string): string => text.replace(/[\\']/g, character => `\\${character}`);

@@ -4,13 +4,13 @@ import { bytesWords } from '../ui/time.tsx';
 
 type Row = readonly [string, string];
 
-const yes = (value: unknown): string => (value === true ? 'yes' : 'no');
+const yesOrNo = (value: unknown): string => (value === true ? 'yes' : 'no');
 
 export function settingRows(session: Session): readonly Row[] {
   const lifeSeconds = (Date.parse(session.expiresAt) - Date.parse(session.createdAt)) / 1000;
   return [
     ['Lifetime', `${Number((lifeSeconds / 60).toFixed(1))} minutes`],
-    ['Keep alive', yes(session.keepAlive)],
+    ['Keep alive', yesOrNo(session.keepAlive)],
     ['Region', session.region],
     ...(session.contextId ? [['Context', session.contextId] as const] : []),
     ...(session.proxyBytes > 0 ? [['Through proxies', bytesWords(session.proxyBytes)] as const] : []),
@@ -27,7 +27,7 @@ function browserRows(settings: Readonly<Record<string, unknown>>): readonly Row[
   return [
     ['Viewport', `${width} × ${height}`],
     ['Recorded', recordSession === true ? `yes, ${MASKS[String(maskInputs)] ?? maskInputs}` : 'no'],
-    ['Logged', yes(logSession)],
+    ['Logged', yesOrNo(logSession)],
     ['During take-over', takeover === 'refuse' ? 'agent input is refused' : 'agent input waits'],
     ...(settings.blockAds === true ? [['Ads', 'blocked'] as const] : []),
     ...(settings.ignoreCertificateErrors === true ? [['Certificates', 'errors are ignored'] as const] : []),

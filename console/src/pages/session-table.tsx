@@ -15,9 +15,9 @@ import { CopyButton } from '../ui/copy-button.tsx';
 import { endReasonWords } from '../ui/end-reasons.ts';
 import { SessionPicture } from '../ui/session-picture.tsx';
 import { isOpen, Status } from '../ui/status.tsx';
-import { Ago, Elapsed } from '../ui/time.tsx';
+import { Ago, ElapsedTime } from '../ui/time.tsx';
 import { metadataPairs } from './metadata-pairs.ts';
-import { ALL, COLUMNS, type Column, tracksOf, useHiddenColumns } from './session-columns.ts';
+import { ALL_COLUMNS, COLUMNS, type Column, tracksOf, useHiddenColumns } from './session-columns.ts';
 
 /** The minimum width of a wide table, as in the container query for the columns. */
 const WIDE_PX = 620;
@@ -67,7 +67,7 @@ export function SessionTable({
   const list = useRef<HTMLUListElement>(null);
   const { isWide, top } = useRoom(list);
   const hidden: ReadonlySet<Column> = useHiddenColumns();
-  const columns = ALL.filter(column => !hidden.has(column));
+  const columns = ALL_COLUMNS.filter(column => !hidden.has(column));
   const tracks: CSSProperties = { ['--tracks' as string]: tracksOf(columns) }; // custom properties are not in the type
   const rows = useWindowVirtualizer({
     count: sessions.length,
@@ -166,7 +166,7 @@ const CELLS: Readonly<Record<Column, (props: CellProps) => ReactNode>> = {
   ),
   duration: ({ session }) => (
     <span className="order-4 text-right text-sm text-soft @min-[620px]:order-none @min-[620px]:text-left">
-      <Elapsed from={session.createdAt} to={session.endedAt} />
+      <ElapsedTime from={session.createdAt} to={session.endedAt} />
     </span>
   ),
 };

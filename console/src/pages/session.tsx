@@ -15,7 +15,7 @@ import { Facts, Page, Panel } from '../ui/page.tsx';
 import { Failed, Loading } from '../ui/states.tsx';
 import { isOpen, Status } from '../ui/status.tsx';
 import { type Tab, Tabs } from '../ui/tabs.tsx';
-import { Ago, durationWords, Elapsed, Moment, useNow } from '../ui/time.tsx';
+import { Ago, durationWords, ElapsedTime, TimeText, useNow } from '../ui/time.tsx';
 import { ChangeSession } from './change-session.tsx';
 import { ConnectTab } from './connect-tab.tsx';
 import { ConsoleTab } from './console-tab.tsx';
@@ -25,7 +25,7 @@ import { FilesTab } from './files-tab.tsx';
 import { LiveTab } from './live-tab.tsx';
 import { metadataPairs } from './metadata-pairs.ts';
 import { NetworkTab } from './network-tab.tsx';
-import { Back } from './new-session.tsx';
+import { BackLink } from './new-session.tsx';
 import { ReplayTab } from './replay-tab.tsx';
 import { settingRows } from './session-settings.ts';
 import { usageRows } from './session-usage.ts';
@@ -50,7 +50,7 @@ export function SessionPage({
   return (
     <Page
       title="Session"
-      above={<Back app={app} />}
+      above={<BackLink app={app} />}
       mark={data && <Status status={data.status} />}
       about={
         <span className="inline-flex max-w-full items-center gap-1 align-top">
@@ -147,7 +147,7 @@ const Summary = ({ app, session }: { readonly app: string; readonly session: Ses
             ...(session.endedAt
               ? [['Ended', <MomentAndAge key="ended" time={session.endedAt} />] as const]
               : [['Ends in', <TimeLeft key="left" until={session.expiresAt} />] as const]),
-            ['Duration', <Elapsed key="lasted" from={session.createdAt} to={session.endedAt} />],
+            ['Duration', <ElapsedTime key="lasted" from={session.createdAt} to={session.endedAt} />],
           ]}
         />
       </Panel>
@@ -207,7 +207,7 @@ const EndReasonWords = ({ session }: { readonly session: Session }) =>
 
 const MomentAndAge = ({ time }: { readonly time: string }) => (
   <>
-    <Moment time={time} />
+    <TimeText time={time} />
     <span className="block text-xs text-soft">
       <Ago time={time} />
     </span>

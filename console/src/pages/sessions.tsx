@@ -37,13 +37,15 @@ export function SessionsPage({ app, filters }: { readonly app: string; readonly 
     getNextPageParam: last => last.next,
   });
   const sessions = list.data?.pages.flatMap(page => page.sessions) ?? [];
-  const more = (): void => {
+  const loadMore = (): void => {
     if (list.hasNextPage && !list.isFetchingNextPage && !list.isFetchNextPageError) void list.fetchNextPage();
   };
   const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set());
   const selected = sessions.filter(session => isOpen(session) && chosen.has(session.id)).map(({ id }) => id);
   const change = (ids: readonly string[], isSelected: boolean): void =>
-    setChosen(before => new Set([...[...before].filter(id => !ids.includes(id)), ...(isSelected ? ids : [])]));
+    setChosen(
+      chosenBefore => new Set([...[...chosenBefore].filter(id => !ids.includes(id)), ...(isSelected ? ids : [])]),
+    );
   return (
     <Page
       title="Sessions"
@@ -66,7 +68,7 @@ export function SessionsPage({ app, filters }: { readonly app: string; readonly 
         ) : sessions.length === 0 ? (
           <NoSessions app={app} narrowed={Object.keys(filters).length > 0} />
         ) : (
-          <SessionTable app={app} sessions={sessions} selection={{ ids: chosen, change }} onNearEnd={more} />
+          <SessionTable app={app} sessions={sessions} selection={{ ids: chosen, change }} onNearEnd={loadMore} />
         )}
       </Panel>
       {selected.length > 0 && <SelectedSessions app={app} ids={selected} clear={() => setChosen(new Set())} />}

@@ -8,8 +8,8 @@ export function SnippetEditor({ code, change }: { readonly code: string; readonl
   const id = useId();
   const [kept, setKept] = useState(readSnippets);
   const [name, setName] = useState('');
-  const choose = (chosen: string): void => {
-    const snippet = [...kept, ...EXAMPLES].find(one => one.name === chosen);
+  const choose = (chosenName: string): void => {
+    const snippet = [...kept, ...EXAMPLES].find(one => one.name === chosenName);
     if (!snippet) return;
     change(snippet.code);
     setName(kept.includes(snippet) ? snippet.name : '');

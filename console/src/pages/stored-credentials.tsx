@@ -11,14 +11,14 @@ import { Button } from '../ui/button.tsx';
 import { Confirm } from '../ui/confirm.tsx';
 import { CheckField } from '../ui/form.tsx';
 import { ListPanel } from '../ui/list-panel.tsx';
-import { More } from '../ui/more.tsx';
+import { LoadMore } from '../ui/more.tsx';
 import { Page } from '../ui/page.tsx';
 import { Empty } from '../ui/states.tsx';
-import { Ago, Moment, useNow } from '../ui/time.tsx';
+import { Ago, TimeText, useNow } from '../ui/time.tsx';
 import { StoredCredentialForm } from './stored-credential-form.tsx';
 import { hasOrigins, TYPES } from './stored-credential-types.ts';
 
-type Doing =
+type OpenDialog =
   | { readonly add: true }
   | { readonly rotate: StoredCredential }
   | { readonly rollBack: StoredCredential }
@@ -27,7 +27,7 @@ type Doing =
 export function StoredCredentialsPage({ app }: { readonly app: string }) {
   const list = useInfiniteQuery(storedCredentialsQuery(app));
   const { data, error, refetch } = list;
-  const [doing, setDoing] = useState<Doing | undefined>();
+  const [doing, setDoing] = useState<OpenDialog | undefined>();
   const role = useRole(app);
   const mayWrite = isAtLeast(role, 'developer');
   const client = useQueryClient();
@@ -77,7 +77,7 @@ export function StoredCredentialsPage({ app }: { readonly app: string }) {
           />
         )}
       </ListPanel>
-      <More list={list} what="Show more credentials" />
+      <LoadMore list={list} what="Show more credentials" />
       {doing && 'add' in doing && <StoredCredentialForm app={app} done={done} close={close} />}
       {doing && 'rotate' in doing && (
         <StoredCredentialForm app={app} credential={doing.rotate} done={done} close={close} />
@@ -112,7 +112,7 @@ function Row({
   readonly credential: StoredCredential;
   readonly mayWrite: boolean;
   readonly mayRemove: boolean;
-  readonly act: (doing: Doing) => void;
+  readonly act: (dialog: OpenDialog) => void;
 }) {
   const now = useNow();
   const { id, type, label, fingerprint, hosts, origins, usedBy, lastUsedAt, rotatedAt, version } = credential;
@@ -151,12 +151,12 @@ function Row({
         {expiresAt && (
           <p className={isExpired ? 'font-medium text-bad' : ''}>
             {isExpired ? 'Expired; operations do not use it: ' : 'Expires '}
-            <Moment time={expiresAt} />
+            <TimeText time={expiresAt} />
           </p>
         )}
         {canRollBack && (
           <p>
-            Previous value kept until <Moment time={rollbackUntil} />
+            Previous value kept until <TimeText time={rollbackUntil} />
           </p>
         )}
       </div>

@@ -9,10 +9,10 @@ import { checkoutsQuery, quoteQuery } from '../api/queries.ts';
 import { Button } from '../ui/button.tsx';
 import { Confirm } from '../ui/confirm.tsx';
 import { CopyButton } from '../ui/copy-button.tsx';
-import { More } from '../ui/more.tsx';
+import { LoadMore } from '../ui/more.tsx';
 import { Panel } from '../ui/page.tsx';
 import { Failed, FormError, Loading } from '../ui/states.tsx';
-import { Ago, Moment } from '../ui/time.tsx';
+import { Ago, TimeText } from '../ui/time.tsx';
 import { CHECKOUT_WORDS, moneyWords } from './credit-words.ts';
 
 type Pack = Quote['packs'][number];
@@ -122,7 +122,7 @@ function Orders({ app }: { readonly app: string }) {
           ))}
         </ul>
       </Panel>
-      <More list={list} what="Show older orders" />
+      <LoadMore list={list} what="Show older orders" />
     </div>
   );
 }
@@ -154,7 +154,7 @@ function OrderRow({ app, order }: { readonly app: string; readonly order: Checko
             Reference <code className="font-mono text-ink">{reference}</code>
             <CopyButton text={reference} label={`Copy the reference ${reference}`} />
             <span className="text-xs">
-              Until <Moment time={expiresAt} />
+              Until <TimeText time={expiresAt} />
             </span>
           </p>
           {isPerson() && (

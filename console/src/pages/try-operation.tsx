@@ -15,7 +15,7 @@ import { JsonField } from '../ui/json-field.tsx';
 import { Panel } from '../ui/page.tsx';
 import { FormError } from '../ui/states.tsx';
 import { InvocationState } from './invocation-words.tsx';
-import { pretty } from './operation-draft.ts';
+import { formatJson } from './operation-draft.ts';
 import { isCallable } from './operation-words.tsx';
 
 const KEY_LIFE_MS = 600_000;
@@ -38,17 +38,17 @@ export const TryOperation = ({ app, operation, mayWrite }: Props) => (
           : 'Publish the operation first: only a published revision can be called. Agents also need a grant for the operation. A grant for * is sufficient if the operation is read-only.'}
       </Note>
     ) : (
-      <Trial app={app} operation={operation} />
+      <TrialForm app={app} operation={operation} />
     )}
   </Panel>
 );
 
 const Note = ({ children }: { readonly children: string }) => <p className="p-4 text-sm text-soft">{children}</p>;
 
-function Trial({ app, operation }: Omit<Props, 'mayWrite'>) {
+function TrialForm({ app, operation }: Omit<Props, 'mayWrite'>) {
   const { id, effect, publishedRevision } = operation;
   const client = useQueryClient();
-  const [text, setText] = useState(() => pretty(inputFor(operation)));
+  const [text, setText] = useState(() => formatJson(inputFor(operation)));
   const [problems, setProblems] = useState<readonly PlacedProblem[]>([]);
   const [isSure, setSure] = useState(false);
   const work = useMutation({
@@ -99,7 +99,7 @@ function Trial({ app, operation }: Omit<Props, 'mayWrite'>) {
         </Button>
       </div>
       <div role="status" className="grid min-w-0 gap-3 empty:hidden">
-        {work.data && !work.isPending && <Outcome app={app} answer={work.data} />}
+        {work.data && !work.isPending && <Outcome app={app} initial={work.data} />}
       </div>
       <FormError error={work.error} />
     </div>
@@ -107,14 +107,14 @@ function Trial({ app, operation }: Omit<Props, 'mayWrite'>) {
 }
 
 /** The response to the call, or the current state of the invocation. */
-function Outcome({ app, answer }: { readonly app: string; readonly answer: Invocation }) {
-  const { data = answer } = useQuery({
-    ...invocationQuery(app, answer.id),
-    enabled: answer.status === 'running',
+function Outcome({ app, initial }: { readonly app: string; readonly initial: Invocation }) {
+  const { data = initial } = useQuery({
+    ...invocationQuery(app, initial.id),
+    enabled: initial.status === 'running',
   });
-  const invocation = answer.status === 'running' ? data : answer;
+  const invocation = initial.status === 'running' ? data : initial;
   const { status, error, output, id } = invocation;
-  const shown = output === undefined ? '' : pretty(output);
+  const shown = output === undefined ? '' : formatJson(output);
   return (
     <>
       <p className="flex flex-wrap items-center justify-between gap-2">

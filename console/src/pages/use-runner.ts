@@ -35,7 +35,7 @@ export function useRunner(): Runner {
   useEffect(() => remove, [remove]);
 
   const add = (line: Omit<Line, 'id'>): void =>
-    setLines(before => [...before, { ...line, id: (before.at(-1)?.id ?? 0) + 1 }].slice(-LINES_MAX));
+    setLines(previous => [...previous, { ...line, id: (previous.at(-1)?.id ?? 0) + 1 }].slice(-LINES_MAX));
   const end = (words: string): void => {
     remove();
     setRunning(false);
@@ -64,10 +64,10 @@ export function useRunner(): Runner {
   };
 }
 
-function openFrame(request: RunRequest, heard: (message: RunnerMessage) => void): HTMLIFrameElement {
+function openFrame(request: RunRequest, onMessage: (message: RunnerMessage) => void): HTMLIFrameElement {
   const frame = document.createElement('iframe');
   const { port1, port2 } = new MessageChannel();
-  port1.onmessage = ({ data }: MessageEvent<RunnerMessage>) => heard(data);
+  port1.onmessage = ({ data }: MessageEvent<RunnerMessage>) => onMessage(data);
   frame.setAttribute('sandbox', 'allow-scripts');
   frame.title = 'Snippet runner';
   frame.hidden = true;

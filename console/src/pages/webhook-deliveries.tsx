@@ -6,9 +6,9 @@ import { webhookDeliveriesQuery } from '../api/queries.ts';
 import { Button } from '../ui/button.tsx';
 import { CopyButton } from '../ui/copy-button.tsx';
 import { ListPanel } from '../ui/list-panel.tsx';
-import { More } from '../ui/more.tsx';
+import { LoadMore } from '../ui/more.tsx';
 import { Empty } from '../ui/states.tsx';
-import { Ago, Moment } from '../ui/time.tsx';
+import { Ago, TimeText } from '../ui/time.tsx';
 
 export function WebhookDeliveries({
   app,
@@ -37,7 +37,7 @@ export function WebhookDeliveries({
       >
         {delivery => <DeliveryRow key={delivery.id} app={app} delivery={delivery} mayWrite={mayWrite} />}
       </ListPanel>
-      <More list={deliveries} what="Show older deliveries" />
+      <LoadMore list={deliveries} what="Show older deliveries" />
     </>
   );
 }
@@ -82,7 +82,7 @@ function DeliveryRow({
         {failure && <p className="break-words">{failure}</p>}
         {nextAttemptAt && attempts > 0 && (
           <p>
-            Again at <Moment time={nextAttemptAt} />
+            Again at <TimeText time={nextAttemptAt} />
           </p>
         )}
         {work.error && (

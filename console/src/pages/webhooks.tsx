@@ -9,14 +9,14 @@ import { Button } from '../ui/button.tsx';
 import { Confirm } from '../ui/confirm.tsx';
 import { CopyButton } from '../ui/copy-button.tsx';
 import { ListPanel } from '../ui/list-panel.tsx';
-import { More } from '../ui/more.tsx';
+import { LoadMore } from '../ui/more.tsx';
 import { Page } from '../ui/page.tsx';
 import { Empty, FormError } from '../ui/states.tsx';
 import { Ago } from '../ui/time.tsx';
 import { WebhookDeliveries } from './webhook-deliveries.tsx';
 import { WebhookForm } from './webhook-form.tsx';
 
-type Doing =
+type OpenDialog =
   | { readonly create: true }
   | { readonly change: Webhook }
   | { readonly rotate: Webhook }
@@ -25,7 +25,7 @@ type Doing =
 export function WebhooksPage({ app }: { readonly app: string }) {
   const webhooks = useInfiniteQuery(webhooksQuery(app));
   const { data, error, refetch } = webhooks;
-  const [doing, setDoing] = useState<Doing | undefined>();
+  const [doing, setDoing] = useState<OpenDialog | undefined>();
   const [shown, setShown] = useState<string | undefined>();
   const mayWrite = isAtLeast(useRole(app), 'developer');
   const client = useQueryClient();
@@ -77,7 +77,7 @@ export function WebhooksPage({ app }: { readonly app: string }) {
           />
         )}
       </ListPanel>
-      <More list={webhooks} what="Show older webhooks" />
+      <LoadMore list={webhooks} what="Show older webhooks" />
       {open && (
         <section className="mt-8">
           <h2 className="mb-3 text-base font-semibold">Deliveries of {open.name}</h2>
@@ -123,7 +123,7 @@ export function WebhooksPage({ app }: { readonly app: string }) {
   );
 }
 
-const WHY = {
+const PAUSE_REASONS = {
   caller: 'Disabled',
   failing: 'Disabled: every attempt failed for three days',
   gone: 'Disabled: the address returned 410',
@@ -142,7 +142,7 @@ function WebhookRow({
   readonly mayWrite: boolean;
   readonly isOpen: boolean;
   readonly show: () => void;
-  readonly act: (doing: Doing) => void;
+  readonly act: (dialog: OpenDialog) => void;
 }) {
   const client = useQueryClient();
   const { id, name, url, eventTypes, status, disabledReason, disabledAt, failingSince, publicKey } = webhook;
@@ -178,7 +178,7 @@ function WebhookRow({
           </p>
           {!isEnabled && (
             <p className="text-warn">
-              {WHY[disabledReason ?? 'caller']}
+              {PAUSE_REASONS[disabledReason ?? 'caller']}
               {disabledAt && (
                 <>
                   , <Ago time={disabledAt} />

@@ -66,7 +66,7 @@ export function DecisionButtons({
   decided,
 }: {
   readonly action: ApplicationAction;
-  readonly decided: (now: ApplicationAction) => void;
+  readonly decided: (updated: ApplicationAction) => void;
 }) {
   const decision = useDecision(action, decided);
   return (
@@ -90,7 +90,10 @@ export function DecisionButtons({
 }
 
 /** An approval is signed by a passkey over the digest, if the person has a passkey that works here. */
-function useDecision({ jobId, digest, application }: ApplicationAction, decided: (now: ApplicationAction) => void) {
+function useDecision(
+  { jobId, digest, application }: ApplicationAction,
+  onDecided: (updated: ApplicationAction) => void,
+) {
   const params = { appId: application.id, jobId };
   const approve = useMutation({
     mutationFn: async ({ withPasskey }: { readonly withPasskey: boolean }) => {
@@ -98,11 +101,11 @@ function useDecision({ jobId, digest, application }: ApplicationAction, decided:
       const proof = publicKey && (await askPasskey({ ticket: '', publicKey }));
       return call('decideAction', { params, body: { decision: 'approve', digest, ...(proof ? { proof } : {}) } });
     },
-    onSuccess: decided,
+    onSuccess: onDecided,
   });
   const refuse = useMutation({
     mutationFn: () => call('decideAction', { params, body: { decision: 'refuse', digest } }),
-    onSuccess: decided,
+    onSuccess: onDecided,
   });
   return {
     error: approve.error ?? refuse.error,

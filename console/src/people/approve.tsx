@@ -9,7 +9,7 @@ import { fullTime } from '../ui/time.tsx';
 import { Approval as ActionContent, DecisionButtons, Fact, Facts } from './approval.tsx';
 import { SignInForm } from './sign-in-form.tsx';
 import { StepUpDialog } from './step-up-dialog.tsx';
-import { Surface } from './surface.tsx';
+import { CenteredPage } from './surface.tsx';
 
 const LOOK_MS = 5_000;
 const ENDED = ['succeeded', 'failed', 'ambiguous', 'refused', 'expired', 'cancelled'];
@@ -21,9 +21,12 @@ export function ApprovePage({ jobId }: { readonly jobId: string }) {
   if (state === 'unknown') return null;
   if (state === 'signed_out' || !isPerson())
     return (
-      <Surface title="Sign in to decide" about="An agent is asking for approval. Nothing happens without a decision.">
+      <CenteredPage
+        title="Sign in to decide"
+        about="An agent is asking for approval. Nothing happens without a decision."
+      >
         <SignInForm />
-      </Surface>
+      </CenteredPage>
     );
   return (
     <>
@@ -42,9 +45,9 @@ function Approval({ jobId }: { readonly jobId: string }) {
   });
   if (data) return data.status === 'awaiting_approval' ? <Question action={data} /> : <Outcome action={data} />;
   return (
-    <Surface title="Approval">
+    <CenteredPage title="Approval">
       {error ? <Failed error={error} retry={() => void refetch()} /> : <Loading what="the request" rows={4} />}
-    </Surface>
+    </CenteredPage>
   );
 }
 
@@ -52,7 +55,10 @@ function Question({ action }: { readonly action: ApplicationAction }) {
   const { application, asksFor, operationTitle } = action;
   const client = useQueryClient();
   return (
-    <Surface title={asksFor?.summary ?? operationTitle} about={<>An agent of {application.name} asks to do this.</>}>
+    <CenteredPage
+      title={asksFor?.summary ?? operationTitle}
+      about={<>An agent of {application.name} asks to do this.</>}
+    >
       <div className="grid gap-5">
         <ActionContent action={action} heading="h2" />
         <p className="text-sm text-soft">
@@ -61,7 +67,7 @@ function Question({ action }: { readonly action: ApplicationAction }) {
         </p>
         <DecisionButtons action={action} decided={now => client.setQueryData(['approval', action.jobId], now)} />
       </div>
-    </Surface>
+    </CenteredPage>
   );
 }
 
@@ -82,7 +88,7 @@ function Outcome({ action }: { readonly action: ApplicationAction }) {
   if (status === 'awaiting_approval') return null;
   const [title, about] = OUTCOMES[status];
   return (
-    <Surface
+    <CenteredPage
       title={title}
       about={
         status === 'approved' && executeOnApproval
@@ -99,6 +105,6 @@ function Outcome({ action }: { readonly action: ApplicationAction }) {
           <span className="font-mono text-xs break-all">{action.digest}</span>
         </Fact>
       </Facts>
-    </Surface>
+    </CenteredPage>
   );
 }

@@ -14,7 +14,7 @@ import { FormError } from '../ui/states.tsx';
 import { fullTime } from '../ui/time.tsx';
 import { Form, SignInForm } from './sign-in-form.tsx';
 import { StepUpDialog } from './step-up-dialog.tsx';
-import { Surface } from './surface.tsx';
+import { CenteredPage } from './surface.tsx';
 
 const TITLE = 'Approve a device';
 
@@ -24,9 +24,9 @@ export function DevicePage() {
   if (state === 'unknown') return null;
   if (state === 'signed_out' || !isPerson())
     return (
-      <Surface title="Sign in to approve a device" about="A program asks for access to your applications.">
+      <CenteredPage title="Sign in to approve a device" about="A program asks for access to your applications.">
         <SignInForm />
-      </Surface>
+      </CenteredPage>
     );
   return (
     <>
@@ -44,24 +44,24 @@ function takeCode(): string | undefined {
   return /^[A-Za-z0-9]{4}-?[A-Za-z0-9]{4}$/.test(code) ? code.toUpperCase() : undefined;
 }
 
-function Approval({ linked }: { readonly linked: string | undefined }) {
+function Approval({ linked: linkedCode }: { readonly linked: string | undefined }) {
   const [request, setRequest] = useState<{ code: string; asked: DeviceRequest } | undefined>();
   const [decided, setDecided] = useState<'approved' | 'denied' | undefined>();
   const { data: account } = useQuery(accountQuery);
   if (decided === 'approved')
-    return <Surface title="Approved" about="The program now has access. You can close this page." />;
+    return <CenteredPage title="Approved" about="The program now has access. You can close this page." />;
   if (decided === 'denied')
-    return <Surface title="Denied" about="The program has no access. You can close this page." />;
+    return <CenteredPage title="Denied" about="The program has no access. You can close this page." />;
   if (!request)
     return (
-      <Surface title={TITLE} about={account && `You are signed in as ${account.email ?? account.name}.`}>
-        <CodeStep linked={linked} found={(code, asked) => setRequest({ code, asked })} />
-      </Surface>
+      <CenteredPage title={TITLE} about={account && `You are signed in as ${account.email ?? account.name}.`}>
+        <CodeStep linked={linkedCode} found={(code, deviceRequest) => setRequest({ code, asked: deviceRequest })} />
+      </CenteredPage>
     );
   return (
-    <Surface title={TITLE} about={account && `You are signed in as ${account.email ?? account.name}.`}>
+    <CenteredPage title={TITLE} about={account && `You are signed in as ${account.email ?? account.name}.`}>
       <Decision code={request.code} asked={request.asked} decided={setDecided} />
-    </Surface>
+    </CenteredPage>
   );
 }
 
@@ -70,12 +70,12 @@ function CodeStep({
   found,
 }: {
   readonly linked: string | undefined;
-  readonly found: (code: string, asked: DeviceRequest) => void;
+  readonly found: (code: string, deviceRequest: DeviceRequest) => void;
 }) {
   const [code, setCode] = useState('');
   const work = useMutation({
-    mutationFn: (given: string) => call('readDeviceRequest', { query: { user_code: given } }),
-    onSuccess: (asked, given) => found(given, asked),
+    mutationFn: (enteredCode: string) => call('readDeviceRequest', { query: { user_code: enteredCode } }),
+    onSuccess: (deviceRequest, enteredCode) => found(enteredCode, deviceRequest),
   });
   return (
     <div className="grid gap-5">
@@ -126,7 +126,7 @@ function Decision({
 }: {
   readonly code: string;
   readonly asked: DeviceRequest;
-  readonly decided: (how: 'approved' | 'denied') => void;
+  readonly decided: (outcome: 'approved' | 'denied') => void;
 }) {
   const scopesAsked = asked.scopes as TokenScope[]; // The service has validated them.
   const [scopes, setScopes] = useState<readonly TokenScope[]>(scopesAsked);
@@ -170,7 +170,7 @@ function Decision({
             key={scope}
             label={SCOPES[scope] ?? scope}
             checked={scopes.includes(scope)}
-            onChange={event => setScopes(toggled(scopes, scope, event.target.checked))}
+            onChange={event => setScopes(toggle(scopes, scope, event.target.checked))}
           />
         ))}
       </fieldset>
@@ -183,7 +183,7 @@ function Decision({
             hint={`You are its ${role}.`}
             checked={!createsOwn && apps.includes(id)}
             disabled={createsOwn}
-            onChange={event => setApps(toggled(apps, id, event.target.checked))}
+            onChange={event => setApps(toggle(apps, id, event.target.checked))}
           />
         ))}
         {mayCreate && (
@@ -223,5 +223,5 @@ const Fact = ({ name, children }: { readonly name: string; readonly children: Re
   </>
 );
 
-const toggled = <T,>(all: readonly T[], one: T, on: boolean): readonly T[] =>
-  on ? [...all, one] : all.filter(other => other !== one);
+const toggle = <T,>(all: readonly T[], one: T, isSelected: boolean): readonly T[] =>
+  isSelected ? [...all, one] : all.filter(other => other !== one);

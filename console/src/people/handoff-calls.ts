@@ -54,12 +54,12 @@ export const giveBack = (place: HandoffLink, token: string): Promise<Handoff> =>
 async function send<T>(
   place: HandoffLink,
   method: string,
-  verb: string,
+  action: string,
   bearer: string | undefined,
   body?: object,
 ): Promise<T> {
   const attempt = (): Promise<Response> =>
-    fetch(`/v1/applications/${place.app}/handoffs/${place.id}${verb}`, {
+    fetch(`/v1/applications/${place.app}/handoffs/${place.id}${action}`, {
       method,
       headers: {
         ...(bearer ? { authorization: `Bearer ${bearer}` } : {}),

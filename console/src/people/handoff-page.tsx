@@ -19,7 +19,7 @@ import {
 import { agentText, HANDOFF_REASONS, HANDOFF_RECORDS } from './handoff-words.ts';
 import { SignInForm } from './sign-in-form.tsx';
 import { StepUpDialog } from './step-up-dialog.tsx';
-import { Surface } from './surface.tsx';
+import { CenteredPage } from './surface.tsx';
 
 const RENEWALS_PER_LEASE = 3;
 const isFramed = parent !== window;
@@ -34,7 +34,9 @@ export function HandoffPage() {
   // Protects against clickjacking: a site that frames this page could make members press what they do not see. Framing
   // is allowed for a person who has a link, because this person got the link from that site.
   if (place.secret === undefined && isFramed)
-    return <Surface title="Open this page in its own window" about="Members cannot sign in inside another site." />;
+    return (
+      <CenteredPage title="Open this page in its own window" about="Members cannot sign in inside another site." />
+    );
   if (place.secret === undefined && state === 'unknown') return null;
   if (place.secret === undefined && state === 'signed_out') return <SignIn />;
   return (
@@ -53,29 +55,29 @@ function SignIn() {
   }, [isLoopbackAddress]);
   if (isLoopbackAddress) return null;
   return (
-    <Surface title="Sign in to help an agent" about="An agent asks for a person to take control of its browser.">
+    <CenteredPage title="Sign in to help an agent" about="An agent asks for a person to take control of its browser.">
       <SignInForm />
-    </Surface>
+    </CenteredPage>
   );
 }
 
 function HandoffFlow({ place }: { readonly place: HandoffLink }) {
   const [lease, setLease] = useState<ClaimedHandoff | undefined>(() => storedLease(place));
-  const [over, setOver] = useState<{ readonly title: string; readonly about: string } | undefined>();
+  const [endNotice, setOver] = useState<{ readonly title: string; readonly about: string } | undefined>();
   const hold = (claimed: ClaimedHandoff | undefined): void => {
     if (claimed) tabStore.setItem(leaseKey(place), JSON.stringify(claimed));
     else tabStore.removeItem(leaseKey(place));
     setLease(claimed);
   };
-  if (over)
+  if (endNotice)
     return (
-      <Surface title={over.title} about={over.about}>
+      <CenteredPage title={endNotice.title} about={endNotice.about}>
         {place.secret === undefined && (
           <a href={`/console/a/${place.app}/inbox`} className={buttonClass()}>
             Back to the inbox
           </a>
         )}
-      </Surface>
+      </CenteredPage>
     );
   if (!lease) return <Request place={place} claimed={hold} />;
   return (
@@ -83,11 +85,11 @@ function HandoffFlow({ place }: { readonly place: HandoffLink }) {
       place={place}
       lease={lease}
       lost={() => hold(undefined)}
-      over={(title, about, status) => {
+      over={(title, description, status) => {
         // Tells the page that frames this one, which the application has registered, that the hand-off is over.
         if (isFramed) parent.postMessage({ type: 'berth-handoff', handoffId: place.id, status }, '*');
         hold(undefined);
-        setOver({ title, about });
+        setOver({ title, about: description });
       }}
     />
   );
@@ -116,9 +118,9 @@ function Request({
   useEffect(() => {
     readHandoff(place).then(setHandoff, setError);
   }, [place]);
-  if (!handoff && error) return <Surface title="This hand-off cannot be opened" about={error.message} />;
+  if (!handoff && error) return <CenteredPage title="This hand-off cannot be opened" about={error.message} />;
   if (!handoff) return null;
-  if (handoff.status !== 'requested') return <Surface title="Nothing to do here" about={STATES[handoff.status]} />;
+  if (handoff.status !== 'requested') return <CenteredPage title="Nothing to do here" about={STATES[handoff.status]} />;
   const claim = (): void => {
     setBusy(true);
     claimHandoff(place)
@@ -126,7 +128,7 @@ function Request({
       .finally(() => setBusy(false));
   };
   return (
-    <Surface
+    <CenteredPage
       title={HANDOFF_REASONS[handoff.reason]}
       about={
         <>
@@ -150,7 +152,7 @@ function Request({
           Take control
         </Button>
       </div>
-    </Surface>
+    </CenteredPage>
   );
 }
 
@@ -189,7 +191,7 @@ function ActiveHandoff({
   readonly place: HandoffLink;
   readonly lease: ClaimedHandoff;
   readonly lost: () => void;
-  readonly over: (title: string, about: string, status: Handoff['status']) => void;
+  readonly over: (title: string, description: string, status: Handoff['status']) => void;
 }) {
   const [error, setError] = useState<Error | null>(null);
   const [busy, setBusy] = useState(false);
@@ -208,10 +210,10 @@ function ActiveHandoff({
   useEffect(() => {
     document.title = 'You have control · Berth';
   }, []);
-  const end = (outcome: HandoffOutcome, title: string, about: string): void => {
+  const end = (outcome: HandoffOutcome, title: string, description: string): void => {
     setBusy(true);
     completeHandoff(place, leaseToken, { outcome, ...(note.trim() ? { note: note.trim() } : {}) })
-      .then(() => over(title, about, outcome), failed)
+      .then(() => over(title, description, outcome), failed)
       .finally(() => setBusy(false));
   };
   const back = (): void => {
@@ -230,7 +232,7 @@ function ActiveHandoff({
       </header>
       <iframe
         title="The browser"
-        src={here(lease.liveViewUrl)}
+        src={toOwnOrigin(lease.liveViewUrl)}
         className="size-full border-0"
         allow="clipboard-read; clipboard-write"
       />
@@ -274,7 +276,7 @@ function ActiveHandoff({
  * Returns the address on this origin: a service on loopback has several host names, and only this origin may be framed.
  * Hides the controls of the live view, because this page has its own.
  */
-function here(url: string): string {
+function toOwnOrigin(url: string): string {
   const { pathname, search } = new URL(url);
   return `${pathname}${search}&controls=false`;
 }
@@ -283,33 +285,33 @@ function here(url: string): string {
 function useRenewal(
   place: HandoffLink,
   { leaseToken, leaseExpiresAt }: ClaimedHandoff,
-  failed: (reason: Error) => void,
-  renewed: () => void,
+  onFailed: (reason: Error) => void,
+  onRenewed: () => void,
 ): void {
   const [everyMs] = useState(() => Math.max(5_000, (Date.parse(leaseExpiresAt) - Date.now()) / RENEWALS_PER_LEASE));
   useEffect(() => {
-    let again: ReturnType<typeof setTimeout> | undefined;
+    let retryTimer: ReturnType<typeof setTimeout> | undefined;
     const renew = (): void => {
-      clearTimeout(again);
-      renewLease(place, leaseToken).then(renewed, reason => {
-        failed(reason);
-        again = setTimeout(renew, RENEW_RETRY_MS);
+      clearTimeout(retryTimer);
+      renewLease(place, leaseToken).then(onRenewed, reason => {
+        onFailed(reason);
+        retryTimer = setTimeout(renew, RENEW_RETRY_MS);
       });
     };
     const timer = setInterval(renew, Math.min(everyMs, 30_000));
-    const woken = (): void => {
+    const onVisible = (): void => {
       if (!document.hidden) renew();
     };
-    const ended = ({ data, origin }: MessageEvent): void => {
+    const onMessage = ({ data, origin }: MessageEvent): void => {
       if (origin === location.origin && data === 'browserbase-disconnected') renew();
     };
-    document.addEventListener('visibilitychange', woken);
-    addEventListener('message', ended);
+    document.addEventListener('visibilitychange', onVisible);
+    addEventListener('message', onMessage);
     return () => {
-      clearTimeout(again);
+      clearTimeout(retryTimer);
       clearInterval(timer);
-      document.removeEventListener('visibilitychange', woken);
-      removeEventListener('message', ended);
+      document.removeEventListener('visibilitychange', onVisible);
+      removeEventListener('message', onMessage);
     };
-  }, [place, leaseToken, everyMs, failed, renewed]);
+  }, [place, leaseToken, everyMs, onFailed, onRenewed]);
 }

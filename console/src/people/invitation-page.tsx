@@ -9,34 +9,36 @@ import { Button } from '../ui/button.tsx';
 import { Failed, FormError } from '../ui/states.tsx';
 import { NewAccountForm } from './new-account-form.tsx';
 import { SignInForm } from './sign-in-form.tsx';
-import { Surface } from './surface.tsx';
+import { CenteredPage } from './surface.tsx';
 import { VerifyEmailDialog } from './verify-email-dialog.tsx';
 
-const STORED = 'berth.invitation';
+const STORAGE_KEY = 'berth.invitation';
 
 export function InvitationPage() {
   const state = useSyncExternalStore(onSignedIn, signInState);
   const [secret] = useState(takeSecret);
   if (state === 'unknown') return null;
   if (secret === undefined)
-    return <Surface title="Invitation" about="This address is incomplete. Open the whole link from the invitation." />;
-  return state === 'signed_in' && isPerson() ? <Accept secret={secret} /> : <Begin secret={secret} />;
+    return (
+      <CenteredPage title="Invitation" about="This address is incomplete. Open the whole link from the invitation." />
+    );
+  return state === 'signed_in' && isPerson() ? <Accept secret={secret} /> : <InvitationStart secret={secret} />;
 }
 
 /** Keeps the secret for this tab, because signing in may reload the page. */
 function takeSecret(): string | undefined {
   const secret = location.hash.slice(1);
   if (secret !== '') {
-    sessionStorage.setItem(STORED, secret);
+    sessionStorage.setItem(STORAGE_KEY, secret);
     history.replaceState(null, '', location.pathname);
   }
-  return sessionStorage.getItem(STORED) ?? undefined;
+  return sessionStorage.getItem(STORAGE_KEY) ?? undefined;
 }
 
-function Begin({ secret }: { readonly secret: string }) {
+function InvitationStart({ secret }: { readonly secret: string }) {
   const [isNew, setIsNew] = useState(true);
   return (
-    <Surface title="You are invited" about="Create an account with the invited address, or sign in to yours.">
+    <CenteredPage title="You are invited" about="Create an account with the invited address, or sign in to yours.">
       <div className="grid gap-5">
         {isNew ? (
           <NewAccountForm
@@ -51,7 +53,7 @@ function Begin({ secret }: { readonly secret: string }) {
           {isNew ? 'I have an account' : 'I have no account yet'}
         </Button>
       </div>
-    </Surface>
+    </CenteredPage>
   );
 }
 
@@ -62,21 +64,21 @@ function Accept({ secret }: { readonly secret: string }) {
   const work = useMutation({
     mutationFn: () => call('acceptInvitation', { body: { token: secret } }),
     onSuccess: ({ applicationId }) => {
-      sessionStorage.removeItem(STORED);
+      sessionStorage.removeItem(STORAGE_KEY);
       location.assign(`/console/a/${applicationId}`);
     },
     // An invitation that cannot be accepted is not offered again in this tab.
-    onError: problem => problem instanceof ApiError && problem.status === 404 && sessionStorage.removeItem(STORED),
+    onError: problem => problem instanceof ApiError && problem.status === 404 && sessionStorage.removeItem(STORAGE_KEY),
   });
   if (error && !account)
     return (
-      <Surface title="You are invited">
+      <CenteredPage title="You are invited">
         <Failed error={error} retry={() => void refetch()} />
-      </Surface>
+      </CenteredPage>
     );
   if (!account) return null;
   return (
-    <Surface title="You are invited" about={`You are signed in as ${account.email ?? account.name}.`}>
+    <CenteredPage title="You are invited" about={`You are signed in as ${account.email ?? account.name}.`}>
       <div className="grid gap-3">
         {account.emailVerified ? (
           <Button look="primary" busy={work.isPending} onClick={() => work.mutate()}>
@@ -101,6 +103,6 @@ function Accept({ secret }: { readonly secret: string }) {
           done={() => client.invalidateQueries({ queryKey: accountQuery.queryKey })}
         />
       )}
-    </Surface>
+    </CenteredPage>
   );
 }

@@ -5,12 +5,18 @@ import { call } from '../api/call.ts';
 import { FormDialog } from '../ui/form-dialog.tsx';
 import { NewPasswordField } from './new-password-field.tsx';
 
-export function PasswordDialog({ close, done }: { readonly close: () => void; readonly done: () => Promise<void> }) {
+export function PasswordDialog({
+  close,
+  done: onDone,
+}: {
+  readonly close: () => void;
+  readonly done: () => Promise<void>;
+}) {
   const [password, setPassword] = useState('');
   const work = useMutation({
     mutationFn: async () => {
       await call('changePassword', { body: { password } });
-      await done();
+      await onDone();
     },
     onSuccess: close,
   });

@@ -9,7 +9,7 @@ import { Button } from '../ui/button.tsx';
 import { FormError } from '../ui/states.tsx';
 import { NewAccountForm } from './new-account-form.tsx';
 import { nextPage } from './next-page.ts';
-import { Surface } from './surface.tsx';
+import { CenteredPage } from './surface.tsx';
 
 export function SetUpAccount({ secret }: { readonly secret: string }) {
   const [isSetUp, setIsSetUp] = useState(false);
@@ -20,13 +20,13 @@ export function SetUpAccount({ secret }: { readonly secret: string }) {
     else location.assign(nextPage());
   };
   return (
-    <Surface title="Set up your account" about="This account owns the applications and keys of this installation.">
+    <CenteredPage title="Set up your account" about="This account owns the applications and keys of this installation.">
       <NewAccountForm
         create={account => call('setUpAccount', { body: { token: secret, ...account } })}
         // To sign in to an account with an authenticator app, a code from that app is also needed.
         created={({ status }) => (status === 'signed_in' ? continueSetUp() : location.assign('/signin'))}
       />
-    </Surface>
+    </CenteredPage>
   );
 }
 
@@ -41,7 +41,7 @@ function OfferPasskey() {
     onSuccess: go,
   });
   return (
-    <Surface
+    <CenteredPage
       title="Add a passkey"
       about="A passkey signs you in without a password and cannot be phished. You can also add one later."
     >
@@ -54,6 +54,6 @@ function OfferPasskey() {
           Not now
         </Button>
       </div>
-    </Surface>
+    </CenteredPage>
   );
 }

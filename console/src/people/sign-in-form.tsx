@@ -17,15 +17,15 @@ type Step =
   | { readonly name: 'second_factor'; readonly ticket: string };
 
 /** `done` is called after the sign-in. By default, nothing happens, because the console then shows its pages. */
-export function SignInForm({ done = () => {} }: { readonly done?: () => void }) {
+export function SignInForm({ done: onDone = () => {} }: { readonly done?: () => void }) {
   const [step, setStep] = useState<Step>({ name: 'password' });
   const proceed = ({ status, ticket = '' }: SignInResult): void => {
     if (status === 'second_factor_required') return setStep({ name: 'second_factor', ticket });
     markSignedInAsPerson();
-    done();
+    onDone();
   };
   const back = () => setStep({ name: 'password' });
-  if (step.name === 'token') return <TokenStep back={back} done={done} />;
+  if (step.name === 'token') return <TokenStep back={back} done={onDone} />;
   if (step.name === 'second_factor') return <SecondFactor ticket={step.ticket} proceed={proceed} back={back} />;
   if (step.name === 'email_code') return <EmailCode {...step} proceed={proceed} back={back} />;
   return <PasswordStep proceed={proceed} go={setStep} />;
@@ -202,7 +202,7 @@ function CodeForm({
   );
 }
 
-function TokenStep({ back, done }: { readonly back: () => void; readonly done: () => void }) {
+function TokenStep({ back: onBack, done: onDone }: { readonly back: () => void; readonly done: () => void }) {
   const [text, setText] = useState('');
   const work = useMutation({
     mutationFn: async () => {
@@ -214,7 +214,7 @@ function TokenStep({ back, done }: { readonly back: () => void; readonly done: (
       await tryToken(given);
       signIn(given);
     },
-    onSuccess: done,
+    onSuccess: onDone,
   });
   return (
     <div className="grid gap-5">
@@ -235,7 +235,7 @@ function TokenStep({ back, done }: { readonly back: () => void; readonly done: (
         <Button type="submit" look="primary" busy={work.isPending}>
           Sign in
         </Button>
-        <Button look="quiet" onClick={back}>
+        <Button look="quiet" onClick={onBack}>
           Back
         </Button>
       </Form>

@@ -3,15 +3,15 @@ import { useState } from 'react';
 import { nextPage } from './next-page.ts';
 import { SetUpAccount } from './set-up-account.tsx';
 import { SignInForm } from './sign-in-form.tsx';
-import { Surface } from './surface.tsx';
+import { CenteredPage } from './surface.tsx';
 
 export function SignInPage() {
   const [setUp] = useState(takeSetUpSecret);
   if (setUp !== undefined) return <SetUpAccount secret={setUp} />;
   return (
-    <Surface title="Sign in to Berth">
+    <CenteredPage title="Sign in to Berth">
       <SignInForm done={() => location.assign(nextPage())} />
-    </Surface>
+    </CenteredPage>
   );
 }
 

@@ -3,7 +3,7 @@ import { type ReactNode, useEffect } from 'react';
 import { ThemeToggle } from '../shell/theme-toggle.tsx';
 import { Mark } from '../ui/icon.tsx';
 
-export function Surface({
+export function CenteredPage({
   title,
   about,
   children,

@@ -5,14 +5,20 @@ import { call } from '../api/call.ts';
 import { TextField } from '../ui/form.tsx';
 import { FormDialog } from '../ui/form-dialog.tsx';
 
-export function VerifyEmailDialog({ close, done }: { readonly close: () => void; readonly done: () => Promise<void> }) {
+export function VerifyEmailDialog({
+  close,
+  done: onDone,
+}: {
+  readonly close: () => void;
+  readonly done: () => Promise<void>;
+}) {
   const [ticket, setTicket] = useState<string | undefined>();
   const [code, setCode] = useState('');
   const work = useMutation({
     mutationFn: async () => {
       if (ticket === undefined) return setTicket((await call('requestEmailVerification', {})).ticket);
       await call('verifyEmail', { body: { ticket, code } });
-      await done();
+      await onDone();
       close();
     },
   });

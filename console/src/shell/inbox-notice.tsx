@@ -14,7 +14,7 @@ export function InboxNotice() {
   useEffect(() => {
     if (!inbox) return;
     // If the count has decreased, it is stored again, so that the next item counts as new.
-    setSeen(known => (known === undefined || isInbox || count < known ? count : known));
+    setSeen(seenBefore => (seenBefore === undefined || isInbox || count < seenBefore ? count : seenBefore));
   }, [inbox, count, isInbox]);
   const news = seen === undefined || isInbox ? 0 : count - seen;
   const app = inbox?.applications[0]?.applicationId;

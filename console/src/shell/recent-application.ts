@@ -1,10 +1,10 @@
 // The application that was used last in this tab. Pages without an application show its navigation.
 import { tabStore } from '../api/storage.ts';
 
-const STORED = 'berth.application';
+const STORAGE_KEY = 'berth.application';
 
-export const recentApplication = (): string | undefined => tabStore.getItem(STORED) ?? undefined;
+export const recentApplication = (): string | undefined => tabStore.getItem(STORAGE_KEY) ?? undefined;
 
-export const rememberApplication = (id: string): void => tabStore.setItem(STORED, id);
+export const rememberApplication = (id: string): void => tabStore.setItem(STORAGE_KEY, id);
 
-export const forgetApplication = (): void => tabStore.removeItem(STORED);
+export const forgetApplication = (): void => tabStore.removeItem(STORAGE_KEY);

@@ -7,7 +7,7 @@ import { onSignedIn, signInState } from '../api/credentials.ts';
 import { totalWaitingCount, useInbox, useLiveInbox } from '../api/live-inbox.ts';
 import { SignInForm } from '../people/sign-in-form.tsx';
 import { StepUpDialog } from '../people/step-up-dialog.tsx';
-import { Surface } from '../people/surface.tsx';
+import { CenteredPage } from '../people/surface.tsx';
 import { IconButton } from '../ui/button.tsx';
 import { Icon, Mark } from '../ui/icon.tsx';
 import { CommandPalette, PaletteButton } from './command-palette.tsx';
@@ -22,9 +22,9 @@ export function Shell() {
   if (state === 'unknown') return null;
   if (state === 'signed_out')
     return (
-      <Surface title="Sign in to Berth">
+      <CenteredPage title="Sign in to Berth">
         <SignInForm />
-      </Surface>
+      </CenteredPage>
     );
   return (
     <>

@@ -6,7 +6,7 @@ import { applyTheme, storedTheme, type Theme } from './theme.ts';
 
 const NEXT: Readonly<Record<Theme, Theme>> = { system: 'light', light: 'dark', dark: 'system' };
 const ICONS: Readonly<Record<Theme, IconName>> = { system: 'system', light: 'sun', dark: 'moon' };
-const WORDS: Readonly<Record<Theme, string>> = { system: 'system', light: 'light', dark: 'dark' };
+const THEME_NAMES: Readonly<Record<Theme, string>> = { system: 'system', light: 'light', dark: 'dark' };
 
 export function ThemeToggle() {
   const [theme, setTheme] = useState(storedTheme);
@@ -16,6 +16,10 @@ export function ThemeToggle() {
     setTheme(next);
   };
   return (
-    <IconButton label={`Colours: ${WORDS[theme]}. Change to ${WORDS[next]}`} icon={ICONS[theme]} onClick={change} />
+    <IconButton
+      label={`Colours: ${THEME_NAMES[theme]}. Change to ${THEME_NAMES[next]}`}
+      icon={ICONS[theme]}
+      onClick={change}
+    />
   );
 }

@@ -3,19 +3,19 @@ import { localStore } from '../api/storage.ts';
 
 export type Theme = 'system' | 'light' | 'dark';
 
-const STORED = 'berth.theme';
+const STORAGE_KEY = 'berth.theme';
 
 export function storedTheme(): Theme {
-  const stored = localStore.getItem(STORED);
+  const stored = localStore.getItem(STORAGE_KEY);
   return stored === 'light' || stored === 'dark' ? stored : 'system';
 }
 
 export function applyTheme(theme: Theme): void {
   if (theme === 'system') {
-    localStore.removeItem(STORED);
+    localStore.removeItem(STORAGE_KEY);
     delete document.documentElement.dataset.theme;
     return;
   }
-  localStore.setItem(STORED, theme);
+  localStore.setItem(STORAGE_KEY, theme);
   document.documentElement.dataset.theme = theme;
 }

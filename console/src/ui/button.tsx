@@ -2,22 +2,22 @@
 import type { ComponentProps } from 'react';
 import { Icon, type IconName } from './icon.tsx';
 
-type Look = 'primary' | 'plain' | 'quiet' | 'danger';
+type Variant = 'primary' | 'plain' | 'quiet' | 'danger';
 
 const BASE =
   'inline-flex items-center justify-center gap-1.5 rounded-md text-sm font-medium whitespace-nowrap select-none transition-colors disabled:opacity-50 disabled:cursor-not-allowed h-9 md:h-8';
 
-const LOOKS: Readonly<Record<Look, string>> = {
+const VARIANT_CLASSES: Readonly<Record<Variant, string>> = {
   primary: 'px-3 bg-accent text-on-accent hover:bg-accent-strong',
   plain: 'px-3 border border-line-strong bg-raised text-ink hover:bg-sunk',
   quiet: 'px-2 text-soft hover:bg-sunk hover:text-ink',
   danger: 'px-3 border border-line-strong bg-raised text-bad hover:bg-bad-soft hover:border-bad',
 };
 
-export const buttonClass = (look: Look = 'plain'): string => `${BASE} ${LOOKS[look]}`;
+export const buttonClass = (variant: Variant = 'plain'): string => `${BASE} ${VARIANT_CLASSES[variant]}`;
 
 interface Props extends ComponentProps<'button'> {
-  readonly look?: Look;
+  readonly look?: Variant;
   readonly icon?: IconName;
   /** Shows that an operation is in progress, and disables the button. */
   readonly busy?: boolean;

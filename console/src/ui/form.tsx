@@ -11,7 +11,7 @@ interface FieldProps {
   readonly problem?: string | undefined;
 }
 
-const described = (id: string, { hint, problem }: Pick<FieldProps, 'hint' | 'problem'>) => ({
+const ariaProps = (id: string, { hint, problem }: Pick<FieldProps, 'hint' | 'problem'>) => ({
   'aria-describedby': [problem && `${id}-problem`, hint && `${id}-hint`].filter(Boolean).join(' ') || undefined,
   'aria-invalid': problem ? true : undefined,
 });
@@ -20,7 +20,7 @@ export function TextField({ label, hint, problem, className = '', ...rest }: Fie
   const id = useId();
   return (
     <Labelled {...{ id, label, hint, problem, className }}>
-      <input id={id} className={CONTROL} {...described(id, { hint, problem })} {...rest} />
+      <input id={id} className={CONTROL} {...ariaProps(id, { hint, problem })} {...rest} />
     </Labelled>
   );
 }
@@ -36,7 +36,7 @@ export function SelectField({
   const id = useId();
   return (
     <Labelled {...{ id, label, hint, problem, className }}>
-      <select id={id} className={CONTROL} {...described(id, { hint, problem })} {...rest}>
+      <select id={id} className={CONTROL} {...ariaProps(id, { hint, problem })} {...rest}>
         {children}
       </select>
     </Labelled>
@@ -51,7 +51,7 @@ export function CheckField({ label, hint, problem, className = '', ...rest }: Fi
         id={id}
         type="checkbox"
         className="mt-0.5 size-4 shrink-0 accent-accent"
-        {...described(id, { hint, problem })}
+        {...ariaProps(id, { hint, problem })}
         {...rest}
       />
       <div>

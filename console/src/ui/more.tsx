@@ -1,7 +1,7 @@
 // The button below a list that has further pages.
 import { Button } from './button.tsx';
 
-export const More = ({
+export const LoadMore = ({
   list: { hasNextPage, isFetchingNextPage, fetchNextPage },
   what,
 }: {

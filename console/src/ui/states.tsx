@@ -5,9 +5,9 @@ import { Button } from './button.tsx';
 import { Icon, type IconName } from './icon.tsx';
 
 /** Grey rows while content is loading, announced once to screen readers. */
-export const Loading = ({ rows = 6, what }: { readonly rows?: number; readonly what: string }) => (
+export const Loading = ({ rows = 6, what: contentName }: { readonly rows?: number; readonly what: string }) => (
   <div role="status" className="grid gap-px">
-    <span className="sr-only">Loading {what}</span>
+    <span className="sr-only">Loading {contentName}</span>
     {Array.from({ length: rows }, (_, index) => String(index)).map(row => (
       <div key={row} aria-hidden="true" className="flex h-11 items-center gap-4 border-b border-line px-4">
         <div className="h-2.5 w-20 motion-safe:animate-pulse rounded bg-line" />
@@ -40,7 +40,7 @@ export const Empty = ({
 );
 
 export function Failed({ error, retry }: { readonly error: unknown; readonly retry?: () => void }) {
-  const { message, requestId } = said(error);
+  const { message, requestId } = errorDetails(error);
   return (
     <div role="alert" className="m-4 flex gap-3 rounded-lg border border-bad/40 bg-bad-soft px-4 py-3">
       <span className="mt-0.5 text-bad">
@@ -62,7 +62,7 @@ export function Failed({ error, retry }: { readonly error: unknown; readonly ret
 /** An error message as one line, for forms and dialogs. */
 export function FormError({ error }: { readonly error: unknown }) {
   if (!error) return null;
-  const { message, requestId } = said(error);
+  const { message, requestId } = errorDetails(error);
   return (
     <div role="alert" className="rounded-md bg-bad-soft px-3 py-2 text-sm">
       <p className="break-words">{message}</p>
@@ -71,7 +71,7 @@ export function FormError({ error }: { readonly error: unknown }) {
   );
 }
 
-function said(error: unknown): { message: string; requestId?: string } {
+function errorDetails(error: unknown): { message: string; requestId?: string } {
   if (error instanceof ApiError)
     return { message: error.message, ...(error.requestId ? { requestId: error.requestId } : {}) };
   return { message: error instanceof Error ? error.message : 'The console failed unexpectedly.' };

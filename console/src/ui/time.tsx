@@ -49,7 +49,7 @@ export function TimeLeft({ until }: { readonly until: string }) {
 }
 
 /** The duration from one time to another, or until now. */
-export function Elapsed({ from, to }: { readonly from: string; readonly to?: string | undefined }) {
+export function ElapsedTime({ from, to }: { readonly from: string; readonly to?: string | undefined }) {
   const now = useNow();
   const seconds = ((to ? Date.parse(to) : now) - Date.parse(from)) / 1000;
   return <span className="whitespace-nowrap tabular-nums">{durationWords(seconds)}</span>;
@@ -104,7 +104,7 @@ export const fullTime = (time: string): string => FULL.format(new Date(time));
 export const utcTime = (time: string): string => `${new Date(time).toISOString().slice(0, 19).replace('T', ' ')} UTC`;
 
 /** The exact time, with UTC as a tooltip. */
-export const Moment = ({ time }: { readonly time: string }) => (
+export const TimeText = ({ time }: { readonly time: string }) => (
   <time dateTime={time} title={utcTime(time)}>
     {fullTime(time)}
   </time>

@@ -4,9 +4,9 @@ import { useEffect, useRef } from 'react';
 const TYPED_INTO = 'input, textarea, select, [contenteditable]';
 
 /** `ctrl`: with Control, or Command on a Mac. Such a shortcut also works while typing. */
-export function useShortcut(key: string, act: () => void, { ctrl = false }: { readonly ctrl?: boolean } = {}): void {
-  const newest = useRef(act);
-  newest.current = act;
+export function useShortcut(key: string, action: () => void, { ctrl = false }: { readonly ctrl?: boolean } = {}): void {
+  const newest = useRef(action);
+  newest.current = action;
   useEffect(() => {
     const press = (event: KeyboardEvent): void => {
       if (event.key.toLowerCase() !== key || event.isComposing || event.altKey) return;

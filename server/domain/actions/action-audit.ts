@@ -17,12 +17,12 @@ export class ActionAudit {
     action: ActionFact,
     { id, applicationId, digest, operationId }: ActionRow,
     source: AuditSource,
-    within: AuditTransaction,
+    trx: AuditTransaction,
     details: Readonly<Record<string, Detail>> = {},
   ): Promise<void> {
     const target = { kind: 'action', id };
     const entry = { ...source, action, applicationId, target, outcome: 'success' } as const;
-    return this.#audit.record({ ...entry, details: { operationId, digest, ...details } }, within);
+    return this.#audit.record({ ...entry, details: { operationId, digest, ...details } }, trx);
   }
 }
 

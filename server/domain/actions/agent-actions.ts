@@ -13,16 +13,16 @@ import {
 } from '../../../contract/actions.ts';
 import type { ActionRow } from '../../engines/store/rows/actions.ts';
 import type { Store } from '../../engines/store/store.ts';
-import { type Clock, plus } from '../../kit/clock.ts';
+import { addMs, type Clock } from '../../kit/clock.ts';
 import { type ActionId, type ApplicationId, isUuid, newId, type SessionId } from '../../kit/ids.ts';
 import type { JsonObject } from '../../kit/json.ts';
 import type { Secret } from '../../kit/secret.ts';
-import type { Granted } from '../configured-operations/callable.ts';
+import type { GrantedOperation } from '../configured-operations/callable.ts';
 import { fault, invalidRequest, limitReached, notFound, scopeMissing } from '../faults.ts';
-import type { Following } from '../following.ts';
+import type { ChangeFollower } from '../following.ts';
 import { requestDigest } from '../idempotency/request-digest.ts';
 import type { AgentCaller } from '../identity/caller.ts';
-import type { Invocations, Invoked, InvokeOptions } from '../invocations/invocations.ts';
+import type { Invocations, InvokedOperation, InvokeOptions } from '../invocations/invocations.ts';
 import { type ActionAudit, byAgent } from './action-audit.ts';
 import type { EndUsers } from './approver.ts';
 import { contentOf, digestOfContent, likenessOf } from './content.ts';
@@ -42,7 +42,7 @@ export interface AgentActionsParts {
     'granted' | 'grantedRevision' | 'isGranted' | 'check' | 'runApproved' | 'ofAction'
   >;
   readonly content: SealedContent;
-  readonly following: Following;
+  readonly following: ChangeFollower;
   readonly audit: ActionAudit;
   /** If absent, the installation has no end users, so none can approve. */
   readonly endUsers?: EndUsers;
@@ -81,9 +81,9 @@ export class AgentActions {
       ...(metadata ? { metadata } : {}),
     });
     const row = await this.#newRow(caller, granted, approver, request, idempotencyKey, maxCost ?? reserved);
-    const inserted = await store.atomically(async within => {
-      const inserted = await within.actions.insert(row, LIMITS);
-      if (inserted === 'inserted') await audit.record('action.prepared', row, byAgent(caller), within, { approver });
+    const inserted = await store.atomically(async trx => {
+      const inserted = await trx.actions.insert(row, LIMITS);
+      if (inserted === 'inserted') await audit.record('action.prepared', row, byAgent(caller), trx, { approver });
       return inserted;
     });
     if (inserted === 'application_full')
@@ -106,16 +106,16 @@ export class AgentActions {
     assertOwn(caller, appId);
     const row = await this.#get(caller, jobId);
     await this.#assertVisible(caller, row);
-    return this.#view(await this.#changed(caller, row, query, signal));
+    return this.#view(await this.#waitForChange(caller, row, query, signal));
   }
 
-  #changed(caller: AgentCaller, row: ActionRow, { wait = 0, since }: ActionQuery, signal: AbortSignal) {
+  #waitForChange(caller: AgentCaller, row: ActionRow, { wait = 0, since }: ActionQuery, signal: AbortSignal) {
     const { following, clock } = this.#parts;
     const known = since ?? statusAt(row, clock.now());
     return following.changed(
       row,
       {
-        concerns: changed => changed === row.id,
+        concerns: changedId => changedId === row.id,
         read: () => this.#get(caller, row.id),
         isChanged: now => now.endedAt !== undefined || statusAt(now, clock.now()) !== known,
         changesAt: ({ expiresAt }) => expiresAt,
@@ -130,9 +130,9 @@ export class AgentActions {
     const { store, audit, clock } = this.#parts;
     const row = await this.#get(caller, jobId);
     if (row.keyId !== caller.keyId) throw notFound('Action', jobId);
-    const cancelled = await store.atomically(async within => {
-      const cancelled = await within.actions.cancel(row.applicationId, row.id, 'caller', clock.now());
-      if (cancelled) await audit.record('action.cancelled', cancelled, byAgent(caller), within, { why: 'caller' });
+    const cancelled = await store.atomically(async trx => {
+      const cancelled = await trx.actions.cancel(row.applicationId, row.id, 'caller', clock.now());
+      if (cancelled) await audit.record('action.cancelled', cancelled, byAgent(caller), trx, { why: 'caller' });
       return cancelled;
     });
     if (cancelled) return this.#view(cancelled);
@@ -150,7 +150,7 @@ export class AgentActions {
     jobId: string,
     { digest }: ExecuteAction,
     options: ExecuteOptions,
-  ): Promise<Invoked> {
+  ): Promise<InvokedOperation> {
     assertOwn(caller, appId);
     const row = await this.#get(caller, jobId);
     if (digest !== row.digest) throw digestMismatch(row);
@@ -159,7 +159,7 @@ export class AgentActions {
       return this.#executedInvocation(row, options);
     }
     this.#assertExecutable(row);
-    const granted = await this.#granted(caller, row);
+    const granted = await this.#requireGranted(caller, row);
     await this.#assertEndUserExists(row);
     const { input, bounds } = await this.#parts.content.require(row);
     const request = {
@@ -172,19 +172,19 @@ export class AgentActions {
         ? {}
         : { endUser: { providerId: row.providerId, subject: row.subject } }),
       insert: (invocation, rates, limits) =>
-        this.#parts.store.atomically(async within => {
+        this.#parts.store.atomically(async trx => {
           // Concurrent executions wait for this lock, and then find the invocation of the first execution.
-          const locked = await within.actions.lock(row.applicationId, row.id);
+          const locked = await trx.actions.lock(row.applicationId, row.id);
           if (!locked) throw notFound('Action', jobId);
           if (locked.invocationId) {
-            const existing = await within.invocations.get(row.applicationId, locked.invocationId);
+            const existing = await trx.invocations.get(row.applicationId, locked.invocationId);
             if (!existing) throw notFound('Invocation', locked.invocationId);
             return { existing };
           }
           this.#assertExecutable(locked);
-          const inserted = await within.invocations.insert(invocation, rates, limits);
+          const inserted = await trx.invocations.insert(invocation, rates, limits);
           if (inserted !== 'inserted') return inserted;
-          const executing = await within.actions.execute(
+          const executing = await trx.actions.execute(
             row.applicationId,
             row.id,
             invocation.id,
@@ -192,13 +192,13 @@ export class AgentActions {
           );
           if (!executing) throw new Error(`the Action ${row.id} is approved but was not executed`);
           const details = { invocationId: invocation.id };
-          await this.#parts.audit.record('action.executed', executing, byAgent(caller), within, details);
+          await this.#parts.audit.record('action.executed', executing, byAgent(caller), trx, details);
           return inserted;
         }),
     });
   }
 
-  async #executedInvocation(row: ActionRow, options: ExecuteOptions): Promise<Invoked> {
+  async #executedInvocation(row: ActionRow, options: ExecuteOptions): Promise<InvokedOperation> {
     const { invocationId = raise(`the Action ${row.id} has no invocation`) } = row;
     const invocation = await this.#parts.invocations.ofAction(row.applicationId, invocationId, options);
     return { invocation, isReplayed: true };
@@ -233,7 +233,7 @@ export class AgentActions {
   }
 
   /** Returns the grant of the key for the revision of the operation that the Action names. */
-  #granted(caller: AgentCaller, { operationId, operationRevision }: ActionRow): Promise<Granted> {
+  #requireGranted(caller: AgentCaller, { operationId, operationRevision }: ActionRow): Promise<GrantedOperation> {
     return this.#parts.invocations.grantedRevision(caller, operationId, operationRevision);
   }
 
@@ -266,7 +266,7 @@ export class AgentActions {
 
   async #newRow(
     { applicationId, keyId }: AgentCaller,
-    { operation }: Granted,
+    { operation }: GrantedOperation,
     approver: ApproverKind,
     request: PrepareAction,
     idempotencyKey: string,
@@ -276,7 +276,7 @@ export class AgentActions {
     const { input = {}, endUser, expiresIn = ACTION_SECONDS_DEFAULT, reason, metadata } = request;
     const now = clock.now();
     const id = newId<ActionId>(now);
-    const expiresAt = plus(now, expiresIn * 1000);
+    const expiresAt = addMs(now, expiresIn * 1000);
     const notBefore = notBeforeIn(request.notBefore, expiresAt);
     const said = reason === undefined ? '' : plainReason(reason);
     const sessionId = await this.#sessionIn(applicationId, input);
@@ -300,7 +300,7 @@ export class AgentActions {
 }
 
 /** Returns who must approve. An agent may ask for approval even if the operation requires none. */
-function approverOf({ operation: { approval } }: Granted, endUser: EndUser | undefined): ApproverKind {
+function approverOf({ operation: { approval } }: GrantedOperation, endUser: EndUser | undefined): ApproverKind {
   if (approval !== 'none') return approval;
   return endUser ? 'end_user' : 'member';
 }

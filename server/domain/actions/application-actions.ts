@@ -51,7 +51,7 @@ export class ApplicationActions {
       ...(cursor === undefined ? {} : { before: cursors.read<ActionId>(name, cursor) }),
     });
     const shown = await Promise.all(
-      rows.map(async row => ({ id: row.id, view: await this.#shown(caller, application, row) })),
+      rows.map(async row => ({ id: row.id, view: await this.#viewOf(caller, application, row) })),
     );
     return pageOf(
       shown,
@@ -65,7 +65,7 @@ export class ApplicationActions {
     const application = await this.#parts.applications.require(caller, appId, 'read');
     const row = isUuid(jobId) ? await this.#parts.store.actions.get(application.id, jobId as ActionId) : undefined;
     if (!row) throw notFound('Action', jobId);
-    return this.#shown(caller, application, row);
+    return this.#viewOf(caller, application, row);
   }
 
   /** Reads an Action for the approval page, which knows only the id of the Action. */
@@ -75,7 +75,7 @@ export class ApplicationActions {
     if (!row) throw notFound('Action', jobId);
     const application = await this.#parts.applications.require(caller, row.applicationId, 'read');
     if (!mayDecide(caller, application, row)) throw notFound('Action', jobId);
-    return this.#shown(caller, application, row);
+    return this.#viewOf(caller, application, row);
   }
 
   async challenge(caller: HumanCaller, appId: string, jobId: string, origin: URL): Promise<ActionChallenge> {
@@ -107,7 +107,7 @@ export class ApplicationActions {
     };
   }
 
-  #shown(caller: AccountCaller, application: MemberApplication, row: ActionRow): Promise<ApplicationAction> {
+  #viewOf(caller: AccountCaller, application: MemberApplication, row: ActionRow): Promise<ApplicationAction> {
     const maySeeContent =
       hasRight(application.role, 'invocationResults') &&
       (caller.via.kind === 'human_session' || caller.scopes.has(CONTENT_SCOPE));

@@ -17,7 +17,7 @@ export interface ApproverPasskeys {
   used(id: string, counter: number): Promise<boolean>;
 }
 
-interface Verified {
+interface VerifiedApproval {
   readonly applicationId: ApplicationId;
   /** The strength of the proof of identity, and when it was given. */
   readonly acr: Acr;
@@ -29,14 +29,14 @@ interface Verified {
   readonly source: AuditSource;
 }
 
-export interface MemberApprover extends Verified {
+export interface MemberApprover extends VerifiedApproval {
   /** An `owner` may also decide what a member may decide. */
   readonly kind: 'member' | 'owner';
   /** Id of the account. */
   readonly id: string;
 }
 
-export interface EndUserApprover extends Verified {
+export interface EndUserApprover extends VerifiedApproval {
   readonly kind: 'end_user';
   readonly endUser: EndUser;
   /** All names by which agents may name this person. The first one is `endUser`. */

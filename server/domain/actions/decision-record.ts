@@ -29,15 +29,15 @@ export interface DecisionRecord {
 export const storedDecision = (record: DecisionRecord): JsonObject => ({ ...record }) as unknown as JsonObject;
 
 /** Reads an object that was written by `storedDecision`. */
-export const decisionIn = (stored: JsonObject) => stored as unknown as DecisionRecord;
+export const decisionIn = (storedRecord: JsonObject) => storedRecord as unknown as DecisionRecord;
 
-export function decisionView(stored: JsonObject): Decision {
-  const { by, method, acr, authTime, at, message } = decisionIn(stored);
+export function decisionView(storedRecord: JsonObject): Decision {
+  const { by, method, acr, authTime, at, message } = decisionIn(storedRecord);
   return { by, method, acr, authTime, at, ...(message === undefined ? {} : { message }) };
 }
 
 /** The part of a receipt that describes the approval. */
-export function receiptApproval(stored: JsonObject): JsonObject {
-  const { message: _, ...approval } = stored;
+export function receiptApproval(storedRecord: JsonObject): JsonObject {
+  const { message: _, ...approval } = storedRecord;
   return approval;
 }

@@ -65,7 +65,7 @@ export class Decisions {
 
   /** Returns an Action to decide. Throws `not_found` for anyone who may not decide it. */
   async read(approver: Approver, jobId: string): Promise<ApplicationAction> {
-    return this.shown(await this.#found(approver, jobId), { mayDecide: true, maySeeContent: true });
+    return this.shown(await this.#requireAction(approver, jobId), { mayDecide: true, maySeeContent: true });
   }
 
   /** Returns the Actions that name this end user, newest first. */
@@ -81,7 +81,7 @@ export class Decisions {
 
   /** Returns what a passkey of the person must sign. */
   async challenge(approver: Approver, jobId: string, origin: URL): Promise<ActionChallenge> {
-    const row = await this.#found(approver, jobId);
+    const row = await this.#requireAction(approver, jobId);
     this.#assertUndecided(row);
     const publicKey = await this.#parts.proofs.challenge(approver.passkeys, row.digest, origin);
     return publicKey ? { publicKey } : {};
@@ -95,21 +95,21 @@ export class Decisions {
   ): Promise<ApplicationAction> {
     const { store, clock, audit, isFromSession, prompt } = this.#parts;
     if (request.decision === 'approve' && isFromSession(peer)) throw fromSession();
-    const found = await this.#found(approver, jobId);
+    const found = await this.#requireAction(approver, jobId);
     if (approver.kind === 'end_user') await this.#byEndUser.take(nameOf(approver));
     if (request.digest !== found.digest) throw digestMismatch(found);
     this.#assertUndecided(found);
     const record = await this.#record(approver, found, request, origin);
-    const decided = await store.atomically(async within => {
+    const decided = await store.atomically(async trx => {
       const now = clock.now();
-      const row = await within.actions.decide(found.applicationId, found.id, this.#change(found, request, record), now);
+      const row = await trx.actions.decide(found.applicationId, found.id, this.#change(found, request, record), now);
       if (!row) return undefined;
       const fact = row.state === 'approved' ? 'action.approved' : 'action.refused';
-      await audit.record(fact, row, approver.source, within, { method: record.method, acr: record.acr });
+      await audit.record(fact, row, approver.source, trx, { method: record.method, acr: record.acr });
       return row;
     });
     if (!decided) {
-      this.#assertUndecided(await this.#found(approver, jobId));
+      this.#assertUndecided(await this.#requireAction(approver, jobId));
       throw alreadyDecided(found, 'expired');
     }
     if (decided.executeAt) prompt(EXECUTE_TASK);
@@ -140,7 +140,7 @@ export class Decisions {
   }
 
   /** Returns the Action if the approver may decide it. */
-  async #found(approver: Approver, jobId: string): Promise<ActionRow> {
+  async #requireAction(approver: Approver, jobId: string): Promise<ActionRow> {
     const { store } = this.#parts;
     const { applicationId } = approver;
     const row = isUuid(jobId) ? await store.actions.get(applicationId, jobId as ActionId) : undefined; // Checked by isUuid.
@@ -182,7 +182,7 @@ export class Decisions {
     if (needsStepUp && !verifiedProof) approver.assertSteppedUp();
     const at = clock.now().toISOString();
     return {
-      by: this.#by(approver),
+      by: this.#approverOf(approver),
       ...(verifiedProof
         ? { method: 'passkey', acr: 'phr', authTime: at, ...verifiedProof }
         : { method: 'session', acr: approver.acr, authTime: approver.authTime.toISOString() }),
@@ -191,7 +191,7 @@ export class Decisions {
     };
   }
 
-  #by(approver: Approver): DecisionRecord['by'] {
+  #approverOf(approver: Approver): DecisionRecord['by'] {
     if (approver.kind !== 'end_user') return { kind: approver.kind, id: approver.id };
     const id = subjectDigest(this.#parts.secret, approver.applicationId, approver.endUser);
     return { kind: 'end_user', id };

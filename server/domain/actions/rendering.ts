@@ -21,12 +21,12 @@ export interface RenderedOperation {
   readonly display?: ConfigureOperation['display'];
 }
 
-export function rendered({ title, display }: RenderedOperation, input: JsonObject): Rendering {
+export function render({ title, display }: RenderedOperation, input: JsonObject): Rendering {
   if (!display) return { summary: title, fields: allFields(input) };
   const summary = display.summary.replace(PLACEHOLDER, (_, path: string) =>
-    shown(memberAt(input, path.slice(1).split('.'))),
+    valueText(memberAt(input, path.slice(1).split('.'))),
   );
-  const fields = display.fields?.map(({ label, value }) => ({ label, value: shown(valueAt(input, value)) }));
+  const fields = display.fields?.map(({ label, value }) => ({ label, value: valueText(valueAt(input, value)) }));
   return { summary, fields: fields ?? allFields(input) };
 }
 
@@ -34,7 +34,7 @@ function allFields(input: JsonObject): Rendering['fields'] {
   const members = Object.entries(input);
   const fields = members
     .slice(0, FIELDS_MAX)
-    .map(([name, value]) => ({ label: cut(visible(name)), value: shown(value) }));
+    .map(([name, value]) => ({ label: truncate(visible(name)), value: valueText(value) }));
   const more = members.length - fields.length;
   return more > 0 ? [...fields, { label: 'And', value: `${more} more fields, in the full content` }] : fields;
 }
@@ -49,15 +49,15 @@ function memberAt(value: Json | undefined, path: readonly string[]): Json | unde
  * Renders a value as one line. Invisible characters in it are shown as escapes, because they are part of what is
  * approved.
  */
-function shown(value: Json | undefined): string {
+function valueText(value: Json | undefined): string {
   if (value === undefined) return '(none)';
-  return cut(visible(typeof value === 'string' ? value : JSON.stringify(value)));
+  return truncate(visible(typeof value === 'string' ? value : JSON.stringify(value)));
 }
 
 const visible = (text: string): string =>
   text.replace(UNSAFE, character => `\\u{${(character.codePointAt(0) ?? 0).toString(16)}}`);
 
-function cut(text: string): string {
+function truncate(text: string): string {
   const characters = [...text];
   if (characters.length <= VALUE_CHARACTERS_MAX) return text;
   return `${characters.slice(0, VALUE_CHARACTERS_MAX).join('')}… (${characters.length} characters)`;

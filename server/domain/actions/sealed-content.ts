@@ -5,7 +5,7 @@ import type { Vault } from '../../engines/vault/vault.ts';
 import { parseJson } from '../../kit/foreign.ts';
 import { digestOfContent } from './content.ts';
 
-type Sealed = Pick<ActionRow, 'id' | 'applicationId' | 'digest' | 'sealedContent'>;
+type SealedAction = Pick<ActionRow, 'id' | 'applicationId' | 'digest' | 'sealedContent'>;
 
 export class SealedContent {
   readonly #vault: Pick<Vault, 'seal' | 'open'>;
@@ -19,7 +19,7 @@ export class SealedContent {
   }
 
   /** Returns undefined if the content is no longer kept. */
-  async open(row: Sealed): Promise<ActionContent | undefined> {
+  async open(row: SealedAction): Promise<ActionContent | undefined> {
     if (!row.sealedContent) return undefined;
     const text = (await this.#vault.open(placeOf(row), row.sealedContent)).reveal();
     const content = parseJson(text) as unknown as ActionContent; // Sealed by `seal`; the digest says so.
@@ -29,7 +29,7 @@ export class SealedContent {
   }
 
   /** Returns the content of an Action that has not ended. */
-  async require(row: Sealed): Promise<ActionContent> {
+  async require(row: SealedAction): Promise<ActionContent> {
     const content = await this.open(row);
     if (!content) throw new Error(`the Action ${row.id} has no content`);
     return content;

@@ -3,7 +3,7 @@ import { ACTION_DAYS } from '../../../contract/actions.ts';
 import type { ActionRow } from '../../engines/store/rows/actions.ts';
 import type { KeyRow } from '../../engines/store/rows/credentials.ts';
 import type { Store } from '../../engines/store/store.ts';
-import { plus } from '../../kit/clock.ts';
+import { addMs } from '../../kit/clock.ts';
 import { isFault } from '../../kit/fault.ts';
 import type { ApplicationId, KeyId } from '../../kit/ids.ts';
 import type { Runtime } from '../../kit/runtime.ts';
@@ -38,12 +38,12 @@ export const actionTasks = (parts: TasksParts): readonly Task[] => [
 ];
 
 async function expire({ store, clock, audit }: TasksParts): Promise<{ expired: number }> {
-  const expired = await store.atomically(async within => {
-    const rows = await within.actions.expire(clock.now(), BATCH);
+  const expired = await store.atomically(async trx => {
+    const rows = await trx.actions.expire(clock.now(), BATCH);
     // The entries are written in the order of the application ids, because each entry locks the chain of its
     // application until the commit.
     for (const row of rows.toSorted((a, b) => (a.applicationId < b.applicationId ? -1 : 1)))
-      await audit.record('action.expired', row, BY_SERVICE, within);
+      await audit.record('action.expired', row, BY_SERVICE, trx);
     return rows.length;
   });
   return { expired };
@@ -64,7 +64,7 @@ async function executeOne({ store, keys, agent, clock, log }: TasksParts, row: A
   const { id, applicationId, keyId, digest } = row;
   const heldBack = async (code: string): Promise<false> => {
     log.info('action.held_back', { jobId: id, code });
-    await store.actions.postpone(id, plus(clock.now(), RETRY_MS), code);
+    await store.actions.postpone(id, addMs(clock.now(), RETRY_MS), code);
     return false;
   };
   const key = await keys.get(applicationId, keyId);
@@ -83,6 +83,6 @@ async function executeOne({ store, keys, agent, clock, log }: TasksParts, row: A
 async function forget({ store, clock }: TasksParts): Promise<{ contents: number; forgotten: number }> {
   return {
     contents: await store.actions.forgetContent(clock.now(), BATCH),
-    forgotten: await store.actions.forget(plus(clock.now(), -ACTION_DAYS * DAY_MS), BATCH),
+    forgotten: await store.actions.forget(addMs(clock.now(), -ACTION_DAYS * DAY_MS), BATCH),
   };
 }

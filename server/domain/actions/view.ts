@@ -2,7 +2,7 @@
 import type { Action, ActionContent, ApplicationAction } from '../../../contract/actions.ts';
 import type { ActionRow } from '../../engines/store/rows/actions.ts';
 import { decisionView } from './decision-record.ts';
-import { type RenderedOperation, rendered } from './rendering.ts';
+import { type RenderedOperation, render } from './rendering.ts';
 import { statusAt } from './state.ts';
 
 /** Returns the address of the approval page. For an end user, it is a consumer page of the application. */
@@ -43,11 +43,11 @@ export interface ApplicationActionViewParts extends ActionViewParts {
   readonly mayDecide: boolean;
 }
 
-export function applicationActionView(row: ActionRow, seen: ApplicationActionViewParts): ApplicationAction {
-  const { application, operation, keyName, content, mayDecide, now } = seen;
-  const asksFor = content && rendered(operation, content.input);
+export function applicationActionView(row: ActionRow, parts: ApplicationActionViewParts): ApplicationAction {
+  const { application, operation, keyName, content, mayDecide, now } = parts;
+  const asksFor = content && render(operation, content.input);
   return {
-    ...actionView(row, seen),
+    ...actionView(row, parts),
     application: { id: application.id, name: application.name },
     operationTitle: operation.title,
     agent: { name: keyName },

@@ -6,7 +6,7 @@ import type { ApplicationId } from '../../kit/ids.ts';
 import type { Audit, AuditSource, AuditTransaction } from '../audit/audit.ts';
 import { ActionAudit } from './action-audit.ts';
 
-const WHY = 'withdrawn';
+const CANCEL_REASON = 'withdrawn';
 const END_USER_DELETED = 'end_user_deleted';
 
 interface CancelParts {
@@ -16,21 +16,21 @@ interface CancelParts {
 }
 
 export async function cancelActionsOf(
-  within: Pick<Atomic, 'actions'> & AuditTransaction,
+  trx: Pick<Atomic, 'actions'> & AuditTransaction,
   { applicationId, id }: { readonly applicationId: ApplicationId; readonly id: string },
   { audit, source, now }: CancelParts,
 ): Promise<void> {
   const entries = new ActionAudit(audit);
-  for (const row of await within.actions.cancelAll(applicationId, id, WHY, now))
-    await entries.record('action.cancelled', row, source, within, { why: WHY });
+  for (const row of await trx.actions.cancelAll(applicationId, id, CANCEL_REASON, now))
+    await entries.record('action.cancelled', row, source, trx, { why: CANCEL_REASON });
 }
 
 export async function cancelActionsFor(
-  within: Pick<Atomic, 'actions'> & AuditTransaction,
+  trx: Pick<Atomic, 'actions'> & AuditTransaction,
   { applicationId, ...endUser }: EndUser & { readonly applicationId: ApplicationId },
   { audit, source, now }: CancelParts,
 ): Promise<void> {
   const entries = new ActionAudit(audit);
-  for (const row of await within.actions.cancelAllFor(applicationId, endUser, END_USER_DELETED, now))
-    await entries.record('action.cancelled', row, source, within, { why: END_USER_DELETED });
+  for (const row of await trx.actions.cancelAllFor(applicationId, endUser, END_USER_DELETED, now))
+    await entries.record('action.cancelled', row, source, trx, { why: END_USER_DELETED });
 }

@@ -1,6 +1,6 @@
 // Writes the audit log. Limits here what an entry may contain; the database prevents later changes to entries.
 import type { AuditAction } from '../../../contract/audit.ts';
-import type { Named, NewAuditRow } from '../../engines/store/rows/audit.ts';
+import type { NamedObject, NewAuditRow } from '../../engines/store/rows/audit.ts';
 import type { Store } from '../../engines/store/store.ts';
 import type { Clock } from '../../kit/clock.ts';
 import { type AccountId, type ApplicationId, type AuditId, newId } from '../../kit/ids.ts';
@@ -15,7 +15,7 @@ export type Detail = string | number | boolean | readonly string[];
 export interface AuditSource {
   readonly actor: NewAuditRow['actor'];
   /** The credential that the actor used. */
-  readonly via?: Named;
+  readonly via?: NamedObject;
   readonly ip?: string;
   readonly userAgent?: string;
   readonly requestId?: string;
@@ -26,7 +26,7 @@ export interface AuditEvent extends AuditSource {
   /** If absent, the entry concerns no application. */
   readonly applicationId?: ApplicationId;
   readonly accountId?: AccountId;
-  readonly target?: Named;
+  readonly target?: NamedObject;
   readonly outcome: NewAuditRow['outcome'];
   readonly details?: Readonly<Record<string, Detail>>;
 }
@@ -56,44 +56,44 @@ export class Audit {
    * Resolves when the entry is durable. With `within`, the entry is written in the transaction that makes the change.
    * It should come last there, because other transactions wait for the locks of the entry and of its event.
    */
-  async record(event: AuditEvent, within?: AuditTransaction): Promise<void> {
-    const { audit, applicationEvents } = within ?? this.#store;
+  async record(event: AuditEvent, trx?: AuditTransaction): Promise<void> {
+    const { audit, applicationEvents } = trx ?? this.#store;
     const at = this.#clock.now();
     const { actor, via, target, ip, userAgent, requestId, details = {} } = event;
     const { action, outcome, applicationId, accountId } = event;
     await audit.insert({
       ...{ id: newId<AuditId>(at), at, action, outcome, details: boundedDetails(details) },
-      actor: { ...actor, ...(actor.name === undefined ? {} : { name: bounded(actor.name) }) },
+      actor: { ...actor, ...(actor.name === undefined ? {} : { name: truncate(actor.name) }) },
       ...(applicationId ? { applicationId } : {}),
       ...(accountId ? { accountId } : {}),
       ...(via ? { via: boundedName(via) } : {}),
       ...(target ? { target: boundedName(target) } : {}),
-      ...(ip === undefined ? {} : { ip: bounded(ip) }),
-      ...(userAgent === undefined ? {} : { userAgent: bounded(userAgent) }),
-      ...(requestId === undefined ? {} : { requestId: bounded(requestId) }),
+      ...(ip === undefined ? {} : { ip: truncate(ip) }),
+      ...(userAgent === undefined ? {} : { userAgent: truncate(userAgent) }),
+      ...(requestId === undefined ? {} : { requestId: truncate(requestId) }),
     });
     const told = applicationId && namedEventOf(event, at);
     if (told) await applicationEvents.append(applicationId, told);
   }
 }
 
-const boundedName = ({ kind, id }: Named): Named => ({ kind: bounded(kind), id: bounded(id) });
+const boundedName = ({ kind, id }: NamedObject): NamedObject => ({ kind: truncate(kind), id: truncate(id) });
 
 const boundedDetails = (details: Readonly<Record<string, Detail>>): Record<string, Json> =>
   Object.fromEntries(
     Object.entries(details)
       .slice(0, DETAILS_MAX)
-      .map(([name, value]) => [bounded(name), boundedDetail(value)]),
+      .map(([name, value]) => [truncate(name), boundedDetail(value)]),
   );
 
 function boundedDetail(value: Detail): Json {
-  if (typeof value === 'string') return bounded(value);
+  if (typeof value === 'string') return truncate(value);
   if (typeof value === 'number') return Number.isSafeInteger(value) ? value : String(value);
-  return typeof value === 'boolean' ? value : value.slice(0, LIST_MAX).map(bounded);
+  return typeof value === 'boolean' ? value : value.slice(0, LIST_MAX).map(truncate);
 }
 
 /** Removes unprintable characters and text that looks like a credential. Does not cut a surrogate pair in half. */
-const bounded = (text: string): string =>
+const truncate = (text: string): string =>
   text
     .toWellFormed()
     .replace(/\p{Cc}/gu, ' ')

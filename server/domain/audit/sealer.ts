@@ -32,12 +32,12 @@ export class Sealer {
 
   async seal(): Promise<{ sealed: number }> {
     const { store, heads, log } = this.#parts;
-    const standing = await heads.read();
+    const storedHeads = await heads.read();
     const made = new Map<string, SealHead>();
     let sealed = 0;
     for (const chain of await store.audit.unsealed()) {
       // If a chain has lost seals, its stored head is not changed, so that the loss stays visible.
-      const isIntact = await this.#has(chain, standing.get(chain));
+      const isIntact = await this.#hasSealed(chain, storedHeads.get(chain));
       if (!isIntact) log.error('audit.seals_missing', { chain });
       for (;;) {
         const seal = await this.#next(chain);
@@ -50,7 +50,7 @@ export class Sealer {
     return { sealed };
   }
 
-  async #has(chain: string, head: SealHead | undefined): Promise<boolean> {
+  async #hasSealed(chain: string, head: SealHead | undefined): Promise<boolean> {
     if (!head) return true;
     const [seal] = await this.#parts.store.audit.sealsAfter(chain, head.number - 1, 1);
     return seal?.number === head.number && sealDigest(seal.jws) === head.digest;

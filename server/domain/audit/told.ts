@@ -3,14 +3,14 @@
 // no text from an agent, and no data of a consumer.
 import type { AuditAction } from '../../../contract/audit.ts';
 import type { EventType } from '../../../contract/events.ts';
-import type { Named, NewAuditRow } from '../../engines/store/rows/audit.ts';
+import type { NamedObject, NewAuditRow } from '../../engines/store/rows/audit.ts';
 import type { Actor, NamedEvent } from '../../engines/store/rows/events.ts';
 import type { Json, JsonObject } from '../../kit/json.ts';
 
 export interface RecordedEntry {
   readonly action: AuditAction;
   readonly actor: NewAuditRow['actor'];
-  readonly target?: Named;
+  readonly target?: NamedObject;
   readonly details?: Readonly<Record<string, Json | readonly string[]>>;
 }
 

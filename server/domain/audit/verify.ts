@@ -2,7 +2,7 @@
 // the vault, and nothing else in the database.
 import type { SealRow } from '../../engines/store/rows/audit.ts';
 import type { Store } from '../../engines/store/store.ts';
-import { type Clock, plus } from '../../kit/clock.ts';
+import { addMs, type Clock } from '../../kit/clock.ts';
 import { isObject, type Json } from '../../kit/json.ts';
 import type { SigningKeys } from '../signing/signing-keys.ts';
 import { entryDigest, listDigest, SEAL_TYPE, sealDigest } from './seal-content.ts';
@@ -48,7 +48,7 @@ export async function verifyAudit(parts: VerifyParts): Promise<AuditVerdict> {
     await walk.run();
     walks.push(walk);
   }
-  const sum = (of: (walk: Walk) => number): number => walks.reduce((total, walk) => total + of(walk), 0);
+  const sum = (countOf: (walk: Walk) => number): number => walks.reduce((total, walk) => total + countOf(walk), 0);
   return {
     chains: walks.length,
     seals: sum(({ seals }) => seals),
@@ -62,8 +62,8 @@ class Walk {
   readonly #parts: VerifyParts;
   readonly #chain: string;
   readonly #head: SealHead | undefined;
-  readonly #forgotten: Date;
-  #before: SealRow | undefined;
+  readonly #forgottenBefore: Date;
+  #previousSeal: SealRow | undefined;
   seals = 0;
   entries = 0;
   unsealed = 0;
@@ -73,32 +73,32 @@ class Walk {
     this.#parts = parts;
     this.#chain = chain;
     this.#head = head;
-    this.#forgotten = plus(parts.clock.now(), -KEPT_DAYS * DAY_MS);
+    this.#forgottenBefore = addMs(parts.clock.now(), -KEPT_DAYS * DAY_MS);
   }
 
   /** Checks the chain up to the first problem. */
   async run(): Promise<void> {
     const { audit } = this.#parts.store;
     for (;;) {
-      const seals = await audit.sealsAfter(this.#chain, this.#before?.number ?? 0, SEALS_AT_ONCE);
-      for (const seal of seals) if (!(await this.#accepts(seal))) return;
+      const seals = await audit.sealsAfter(this.#chain, this.#previousSeal?.number ?? 0, SEALS_AT_ONCE);
+      for (const seal of seals) if (!(await this.#checkSeal(seal))) return;
       if (seals.length === 0) break;
     }
-    const last = this.#before?.number ?? 0;
-    if (this.#head && this.#head.number > last) return this.#found('seal', last + 1, 'missing');
+    const last = this.#previousSeal?.number ?? 0;
+    if (this.#head && this.#head.number > last) return this.#report('seal', last + 1, 'missing');
     await this.#walkUnsealed();
   }
 
-  async #accepts(seal: SealRow): Promise<boolean> {
-    const before = this.#before;
-    const isOld = seal.at < this.#forgotten;
+  async #checkSeal(seal: SealRow): Promise<boolean> {
+    const before = this.#previousSeal;
+    const isOld = seal.at < this.#forgottenBefore;
     // Numbers may begin above 1 only if the earlier entries were old enough to be removed.
     const expected = before ? before.number + 1 : isOld ? seal.number : 1;
-    if (seal.number !== expected) this.#found('seal', expected, 'missing');
-    else if (!(await this.#isGenuine(seal, isOld))) this.#found('seal', seal.number, 'changed');
+    if (seal.number !== expected) this.#report('seal', expected, 'missing');
+    else if (!(await this.#isGenuine(seal, isOld))) this.#report('seal', seal.number, 'changed');
     else await this.#compareEntries(seal, isOld);
     if (this.problem) return false;
-    this.#before = seal;
+    this.#previousSeal = seal;
     this.seals += 1;
     return true;
   }
@@ -108,7 +108,7 @@ class Walk {
     const signed = await this.#parts.keys.verified(seal.jws, SEAL_TYPE);
     const content = signed && contentOf(signed);
     if (!content) return false;
-    const before = this.#before;
+    const before = this.#previousSeal;
     const digests = digestsOf(seal);
     const isNext = before
       ? content.previous === sealDigest(before.jws)
@@ -129,26 +129,26 @@ class Walk {
   }
 
   async #compareEntries(seal: SealRow, isOld: boolean): Promise<void> {
-    const expected = (this.#before?.lastNumber ?? (isOld ? seal.firstNumber - 1 : 0)) + 1;
-    if (seal.firstNumber !== expected) return this.#found('entry', expected, 'missing');
+    const expected = (this.#previousSeal?.lastNumber ?? (isOld ? seal.firstNumber - 1 : 0)) + 1;
+    if (seal.firstNumber !== expected) return this.#report('entry', expected, 'missing');
     const rows = await this.#parts.store.audit.entriesAfter(this.#chain, seal.firstNumber - 1, seal.rowDigests.length);
     const byNumber = new Map(rows.map(row => [row.number, row]));
     for (const [index, digest] of digestsOf(seal).entries()) {
       const number = seal.firstNumber + index;
       const row = byNumber.get(number);
-      if (!row && !isOld) return this.#found('entry', number, 'missing');
-      if (row && entryDigest(row) !== digest) return this.#found('entry', number, 'changed');
+      if (!row && !isOld) return this.#report('entry', number, 'missing');
+      if (row && entryDigest(row) !== digest) return this.#report('entry', number, 'changed');
       if (row) this.entries += 1;
     }
   }
 
   /** Checks that the entries without a seal have no gaps in their numbers. */
   async #walkUnsealed(): Promise<void> {
-    let number = this.#before?.lastNumber ?? 0;
+    let number = this.#previousSeal?.lastNumber ?? 0;
     for (;;) {
       const rows = await this.#parts.store.audit.entriesAfter(this.#chain, number, ENTRIES_AT_ONCE);
       for (const row of rows) {
-        if (row.number !== number + 1) return this.#found('entry', number + 1, 'missing');
+        if (row.number !== number + 1) return this.#report('entry', number + 1, 'missing');
         number = row.number;
       }
       this.entries += rows.length;
@@ -157,7 +157,7 @@ class Walk {
     }
   }
 
-  #found(what: AuditProblem['what'], number: number, how: AuditProblem['how']): void {
+  #report(what: AuditProblem['what'], number: number, how: AuditProblem['how']): void {
     this.problem ??= { chain: this.#chain, what, number, how };
   }
 }
@@ -166,7 +166,7 @@ const digestsOf = ({ rowDigests }: SealRow): readonly string[] =>
   rowDigests.map(digest => `sha256:${digest.toString('hex')}`);
 
 /** The content was signed by this installation, so it has the expected form. */
-function contentOf(signed: Buffer): { readonly [name: string]: Json } | undefined {
-  const content: unknown = JSON.parse(signed.toString());
+function contentOf(payload: Buffer): { readonly [name: string]: Json } | undefined {
+  const content: unknown = JSON.parse(payload.toString());
   return isObject(content) ? content : undefined;
 }

@@ -27,7 +27,7 @@ export function readCertificates(file: Buffer): readonly ReadCertificate[] {
     throw invalid('it contains a private key', 'Treat that key as disclosed, and upload the certificate without it.');
   const blocks = blocksOf(text);
   const single = blocks.length === 0 ? parse(file) : undefined;
-  if (single) return [described(single)];
+  if (single) return [describe(single)];
   if (blocks.length === 0) throw invalid('it contains no certificate', EXPECTED);
   const found = new Map<string, ReadCertificate>();
   for (const [index, { label, body }] of blocks.entries()) {
@@ -47,11 +47,11 @@ interface Block {
  * consists only of BEGIN lines, a separate search for each END would take quadratic time.
  */
 function blocksOf(text: string): readonly Block[] {
-  const lines = [...text.matchAll(BOUNDARY)].map(({ 0: whole, 1: kind, 2: label = '', index }) => ({
+  const lines = [...text.matchAll(BOUNDARY)].map(({ 0: match, 1: kind, 2: label = '', index }) => ({
     isBegin: kind === 'BEGIN',
     label,
     from: index,
-    to: index + whole.length,
+    to: index + match.length,
   }));
   const nextEnds = new Map<string, number>();
   const endOf = lines.map(() => -1);
@@ -76,10 +76,10 @@ function readBlock(label: string, body: string, number: number): ReadCertificate
   const certificate = parse(Buffer.from(body, 'base64'));
   if (!certificate)
     throw invalid(`its block ${number} is not a valid certificate`, 'Export it again, or remove that block.');
-  return described(certificate);
+  return describe(certificate);
 }
 
-const described = (certificate: X509Certificate): ReadCertificate => ({
+const describe = (certificate: X509Certificate): ReadCertificate => ({
   der: certificate.raw,
   subject: oneLine(certificate.subject),
   fingerprint: `sha256:${certificate.fingerprint256.replaceAll(':', '').toLowerCase()}`,
@@ -106,5 +106,5 @@ const oneLine = (subject: string | undefined): string =>
 const EXPECTED =
   'Expected: text with one or more blocks that begin with -----BEGIN CERTIFICATE-----, or one certificate in DER form.';
 
-const invalid = (what: string, advice: string): Fault<ErrorCode> =>
-  fault('invalid_file', `The file cannot be used: ${what}.`, { advice });
+const invalid = (problem: string, advice: string): Fault<ErrorCode> =>
+  fault('invalid_file', `The file cannot be used: ${problem}.`, { advice });

@@ -14,14 +14,14 @@ export const trustWatcher = (rows: Pick<CertificateRows, 'ders'>): Watcher => ({
 
   check: async (caller, { watcherSettings }) => {
     if (!watcherSettings.caCertificates) return undefined;
-    await trusted(rows, caller.applicationId, watcherSettings.caCertificates);
+    await resolveTrusted(rows, caller.applicationId, watcherSettings.caCertificates);
     return { kept: { ids: watcherSettings.caCertificates } };
   },
 
   prepare: async row => {
     const ids = storedIds(row);
     if (ids.length === 0) return undefined;
-    return { policies: { CACertificates: await trusted(rows, row.applicationId, ids) } };
+    return { policies: { CACertificates: await resolveTrusted(rows, row.applicationId, ids) } };
   },
 });
 
@@ -29,7 +29,7 @@ export const trustWatcher = (rows: Pick<CertificateRows, 'ders'>): Watcher => ({
  * Returns the certificates without duplicates and sorted, so that equal sets give equal policies and warm browsers can
  * be matched.
  */
-async function trusted(
+async function resolveTrusted(
   rows: Pick<CertificateRows, 'ders'>,
   application: ApplicationId,
   ids: readonly string[],

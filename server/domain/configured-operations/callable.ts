@@ -57,7 +57,7 @@ export interface BrowserCallable extends Callable {
 export type OwnCallable = HttpCallable | BrowserCallable;
 export type CallableOperation = ManagedCallable | OwnCallable;
 
-export interface Granted {
+export interface GrantedOperation {
   readonly operation: CallableOperation;
   readonly grant: GrantRow;
 }
@@ -134,9 +134,9 @@ function withOverlay(operation: ManagedCallable, definition: JsonObject | undefi
 
 function ownCallable(
   id: string,
-  { revision, digest, definition: kept }: Pick<OperationRevisionRow, 'revision' | 'digest' | 'definition'>,
+  { revision, digest, definition: stored }: Pick<OperationRevisionRow, 'revision' | 'digest' | 'definition'>,
 ): OwnCallable {
-  const definition = definitionIn(kept);
+  const definition = definitionIn(stored);
   const { title, description, effect, approval, price, inputSchema, outputSchema = {}, timeoutMs } = definition;
   const more = { title, description, effect, approval, price, inputSchema, outputSchema, timeoutMs };
   const named = { id, revision, digest, ...more };
@@ -147,11 +147,14 @@ function ownCallable(
 }
 
 /** The value was written by definition.ts. */
-export const definitionIn = (kept: JsonObject) => kept as unknown as OperationDefinition;
-export const overlayIn = (kept: JsonObject) => kept as unknown as OverlayDefinition;
+export const definitionIn = (stored: JsonObject) => stored as unknown as OperationDefinition;
+export const overlayIn = (stored: JsonObject) => stored as unknown as OverlayDefinition;
 
 /** Returns those of the operations that the grants allow. */
-export const grantedOf = (operations: readonly CallableOperation[], grants: readonly GrantRow[]): readonly Granted[] =>
+export const grantedOf = (
+  operations: readonly CallableOperation[],
+  grants: readonly GrantRow[],
+): readonly GrantedOperation[] =>
   operations.flatMap(operation => {
     const grant = grantFor(grants, operation);
     return grant ? [{ operation, grant }] : [];

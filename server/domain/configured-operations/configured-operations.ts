@@ -59,12 +59,12 @@ export interface ConfiguredOperationsParts {
   /** Compiles schemas within a time limit. Returns the problem, or undefined if they can be used. */
   readonly compile: (
     schemas: Readonly<Record<string, object>>,
-    of: string,
+    jobOwner: string,
   ) => Promise<{ readonly path: string; readonly message: string } | undefined>;
   readonly validate: (
     value: unknown,
     schemas: readonly object[],
-    of: string,
+    jobOwner: string,
   ) => Promise<readonly (readonly SchemaIssue[])[]>;
   readonly cursors: Cursors;
   readonly clock: Clock;
@@ -136,34 +136,34 @@ export class ConfiguredOperations {
       throw invalidRequest([{ path: 'id', message: 'is not a valid id; expected an id such as orders.cancel' }]);
     const managed = builtInNamed(operationId);
     if (managed) return { operation: await this.#overlay(caller, id, role, managed, ifMatch, request), isNew: false };
-    if (isReserved(operationId)) throw reserved(operationId);
+    if (isReserved(operationId)) throw reservedId(operationId);
     const { kind: ownKind, definition } = definitionOf(request);
     await this.#assertUsable(id, definition);
     const content = contentOf(operationId, ownKind, definition);
-    const standing = await this.#parts.store.configuredOperations.get(id, operationId);
-    if (!standing) await this.#insert(caller, { id: operationId, applicationId: id, kind: ownKind }, ifMatch, content);
+    const existing = await this.#parts.store.configuredOperations.get(id, operationId);
+    if (!existing) await this.#insert(caller, { id: operationId, applicationId: id, kind: ownKind }, ifMatch, content);
     else {
-      if (standing.kind !== ownKind && standing.status !== 'deleted') throw kindNotChangeable(standing);
-      const revision = revisionFrom(ifMatch, standing.revision);
-      const before = definitionIn(standing.content.definition);
+      if (existing.kind !== ownKind && existing.status !== 'deleted') throw kindNotChangeable(existing);
+      const revision = revisionFrom(ifMatch, existing.revision);
+      const before = definitionIn(existing.content.definition);
       assertMayRelax(role, before, definition);
-      if (revision !== standing.revision) throw preconditionFailed(standing.revision);
-      if (!isSameContent(before, definition)) await this.#change(caller, standing, content, false);
+      if (revision !== existing.revision) throw preconditionFailed(existing.revision);
+      if (!isSameContent(before, definition)) await this.#change(caller, existing, content, false);
     }
-    return { operation: await this.#view(id, operationId), isNew: !standing };
+    return { operation: await this.#view(id, operationId), isNew: !existing };
   }
 
   async publish(caller: AccountCaller, appId: string, operationId: string): Promise<ConfiguredOperation> {
     const { applications, store, clock } = this.#parts;
     const { id } = await applications.require(caller, appId, 'operations');
-    const row = await this.#own(id, operationId);
+    const row = await this.#requireOwn(id, operationId);
     if (row.status === 'published' && row.publishedRevision === row.revision) return viewOf(row);
     await this.#assertBinding(id, definitionIn(row.content.definition));
-    await store.atomically(async within => {
-      const published = await within.configuredOperations.publish(id, operationId, row.revision, clock.now());
+    await store.atomically(async trx => {
+      const published = await trx.configuredOperations.publish(id, operationId, row.revision, clock.now());
       if (!published) throw preconditionFailed();
-      await this.#record(within, 'operation.published', caller, published, { digest: row.content.digest });
-      await this.#tell(within, 'operation.published', caller, published);
+      await this.#record(trx, 'operation.published', caller, published, { digest: row.content.digest });
+      await this.#recordChange(trx, 'operation.published', caller, published);
     });
     return this.#view(id, operationId);
   }
@@ -171,15 +171,15 @@ export class ConfiguredOperations {
   async withdraw(caller: AccountCaller, appId: string, operationId: string): Promise<ConfiguredOperation> {
     const { applications, store, clock } = this.#parts;
     const { id } = await applications.require(caller, appId, 'operations');
-    const row = await this.#own(id, operationId);
+    const row = await this.#requireOwn(id, operationId);
     if (row.status === 'withdrawn') return viewOf(row);
     if (row.status === 'draft') throw notPublished(operationId);
-    await store.atomically(async within => {
-      const withdrawn = await within.configuredOperations.withdraw(id, operationId, clock.now());
+    await store.atomically(async trx => {
+      const withdrawn = await trx.configuredOperations.withdraw(id, operationId, clock.now());
       if (!withdrawn) throw preconditionFailed();
-      await this.#record(within, 'operation.withdrawn', caller, withdrawn, { digest: row.content.digest });
-      await this.#cancelActions(within, caller, withdrawn);
-      await this.#tell(within, 'operation.withdrawn', caller, withdrawn);
+      await this.#record(trx, 'operation.withdrawn', caller, withdrawn, { digest: row.content.digest });
+      await this.#cancelActions(trx, caller, withdrawn);
+      await this.#recordChange(trx, 'operation.withdrawn', caller, withdrawn);
     });
     return this.#view(id, operationId);
   }
@@ -187,13 +187,13 @@ export class ConfiguredOperations {
   async delete(caller: AccountCaller, appId: string, operationId: string, ifMatch: string | undefined): Promise<void> {
     const { applications, store, clock } = this.#parts;
     const { id } = await applications.require(caller, appId, 'relaxOperations');
-    const row = await this.#own(id, operationId);
+    const row = await this.#requireOwn(id, operationId);
     const revision = revisionFrom(ifMatch, row.revision);
     if (row.status === 'published') throw stillPublished(operationId);
-    await store.atomically(async within => {
-      const deleted = await within.configuredOperations.delete(id, operationId, revision, clock.now());
+    await store.atomically(async trx => {
+      const deleted = await trx.configuredOperations.delete(id, operationId, revision, clock.now());
       if (!deleted) throw preconditionFailed();
-      await this.#record(within, 'operation.deleted', caller, deleted, { digest: row.content.digest });
+      await this.#record(trx, 'operation.deleted', caller, deleted, { digest: row.content.digest });
     });
   }
 
@@ -207,14 +207,14 @@ export class ConfiguredOperations {
     request: ConfigureOperation,
   ): Promise<ConfiguredOperation> {
     const overlay = overlayOf(request);
-    const standing = await this.#parts.store.configuredOperations.get(id, managed.id);
-    const revision = revisionFrom(ifMatch, standing?.revision ?? BUILT_IN_REVISION);
-    const before = currentOverlay(standing);
+    const existing = await this.#parts.store.configuredOperations.get(id, managed.id);
+    const revision = revisionFrom(ifMatch, existing?.revision ?? BUILT_IN_REVISION);
+    const before = currentOverlay(existing);
     assertMayRelax(role, before, overlay);
-    if (revision !== (standing?.revision ?? BUILT_IN_REVISION)) throw preconditionFailed(standing?.revision);
+    if (revision !== (existing?.revision ?? BUILT_IN_REVISION)) throw preconditionFailed(existing?.revision);
     const content = { digest: overlayDigest(managed, overlay), definition: { ...overlay }, credentialIds: [] };
     if (!isSameContent(before, overlay)) {
-      if (standing) await this.#change(caller, standing, content, true);
+      if (existing) await this.#change(caller, existing, content, true);
       else
         await this.#insertRow(
           caller,
@@ -243,14 +243,14 @@ export class ConfiguredOperations {
     first: number,
   ): Promise<void> {
     const { store, clock } = this.#parts;
-    await store.atomically(async within => {
-      const most = OPERATIONS_PER_APPLICATION_MAX;
-      const inserted = await within.configuredOperations.insert(row, content, first, most, clock.now());
-      if (inserted === 'limit_reached') throw limitReached('operations in this application', most);
+    await store.atomically(async trx => {
+      const max = OPERATIONS_PER_APPLICATION_MAX;
+      const inserted = await trx.configuredOperations.insert(row, content, first, max, clock.now());
+      if (inserted === 'limit_reached') throw limitReached('operations in this application', max);
       if (inserted === 'name_taken') throw toolNameTaken(row.id);
       if (!inserted) throw preconditionFailed();
-      await this.#record(within, 'operation.changed', caller, inserted, { digest: content.digest });
-      if (isDisabled(inserted, content)) await this.#cancelActions(within, caller, inserted);
+      await this.#record(trx, 'operation.changed', caller, inserted, { digest: content.digest });
+      if (isDisabled(inserted, content)) await this.#cancelActions(trx, caller, inserted);
     });
   }
 
@@ -262,18 +262,12 @@ export class ConfiguredOperations {
   ): Promise<void> {
     const { store, clock } = this.#parts;
     const options = { publish, kept: REVISIONS_KEPT, now: clock.now() };
-    await store.atomically(async within => {
-      const changed = await within.configuredOperations.change(
-        row.applicationId,
-        row.id,
-        row.revision,
-        content,
-        options,
-      );
+    await store.atomically(async trx => {
+      const changed = await trx.configuredOperations.change(row.applicationId, row.id, row.revision, content, options);
       if (!changed) throw preconditionFailed(row.revision);
       const details = { digest: content.digest, before: row.content.digest };
-      await this.#record(within, 'operation.changed', caller, changed, details);
-      if (isDisabled(changed, content)) await this.#cancelActions(within, caller, changed);
+      await this.#record(trx, 'operation.changed', caller, changed, details);
+      if (isDisabled(changed, content)) await this.#cancelActions(trx, caller, changed);
     });
   }
 
@@ -313,9 +307,9 @@ export class ConfiguredOperations {
       throw invalidRequest([{ path: 'binding.url', message: `is refused: ${refused.words}` }]);
   }
 
-  async #own(id: ApplicationId, operationId: string): Promise<OperationWithContent> {
+  async #requireOwn(id: ApplicationId, operationId: string): Promise<OperationWithContent> {
     if (!isOperationId(operationId)) throw notFound('Operation', operationId);
-    if (builtInNamed(operationId)) throw reserved(operationId);
+    if (builtInNamed(operationId)) throw reservedId(operationId);
     const row = await this.#parts.store.configuredOperations.get(id, operationId);
     if (!row || row.kind === 'managed') throw notFound('Operation', operationId);
     return row;
@@ -332,16 +326,16 @@ export class ConfiguredOperations {
   }
 
   #cancelActions(
-    within: Pick<Atomic, 'actions'> & AuditTransaction,
+    trx: Pick<Atomic, 'actions'> & AuditTransaction,
     caller: AccountCaller,
     row: OperationRow,
   ): Promise<void> {
     const { audit, clock } = this.#parts;
-    return cancelActionsOf(within, row, { audit, source: byCaller(caller), now: clock.now() });
+    return cancelActionsOf(trx, row, { audit, source: byCaller(caller), now: clock.now() });
   }
 
   /** Appends an event. Must be the last statement of its transaction, because readers of events wait for its lock. */
-  #tell(
+  #recordChange(
     { applicationEvents }: Pick<Store, 'applicationEvents'>,
     type: 'operation.published' | 'operation.withdrawn',
     { accountId }: AccountCaller,
@@ -353,7 +347,7 @@ export class ConfiguredOperations {
   }
 
   #record(
-    within: AuditTransaction,
+    trx: AuditTransaction,
     action: OperationAction,
     caller: AccountCaller,
     { applicationId, id, revision }: OperationRow,
@@ -361,7 +355,7 @@ export class ConfiguredOperations {
   ): Promise<void> {
     const target = { kind: 'operation', id };
     const entry = { ...byCaller(caller), action, applicationId, target, outcome: 'success' } as const;
-    return this.#parts.audit.record({ ...entry, details: { revision, ...details } }, within);
+    return this.#parts.audit.record({ ...entry, details: { revision, ...details } }, trx);
   }
 }
 
@@ -385,9 +379,9 @@ const currentOverlay = (row: OperationWithContent | undefined): OverlayDefinitio
 const overlayDigest = ({ digest }: ManagedCallable, { approval, enabled }: OverlayDefinition): string =>
   approval === 'none' && enabled ? digest : digestOf({ digest, approval, enabled });
 
-function assertMayRelax(role: Role, before: ApprovalAndPrice, after: ApprovalAndPrice): void {
-  const isWeaker = strength(after.approval) < strength(before.approval);
-  const isMoreExpensive = after.price.microCredits > before.price.microCredits;
+function assertMayRelax(role: Role, previous: ApprovalAndPrice, next: ApprovalAndPrice): void {
+  const isWeaker = strength(next.approval) < strength(previous.approval);
+  const isMoreExpensive = next.price.microCredits > previous.price.microCredits;
   if ((isWeaker || isMoreExpensive) && !hasRight(role, 'relaxOperations'))
     throw roleMissing(REQUIRED_ROLE.relaxOperations);
 }
@@ -429,7 +423,7 @@ const isDisabled = ({ kind }: OperationRow, { definition }: OperationContent): b
 const isReserved = (id: string): boolean =>
   RESERVED_WORDS.some(word => id === word || (/^[._-]/.test(id.slice(word.length)) && id.startsWith(word)));
 
-const reserved = (id: string): Error =>
+const reservedId = (id: string): Error =>
   fault(
     'permission_denied',
     `The id ${id} is reserved for built-in operations, which cannot be created, published or deleted.`,

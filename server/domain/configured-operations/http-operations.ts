@@ -1,15 +1,15 @@
 // Runs operations of the kind `http`: sends one request with the credential of the binding, and interprets the
 // response.
 import { RESPONSE_BYTES_DEFAULT } from '../../../contract/configured-operations.ts';
-import type { AnswerInput, AnswerOutput } from '../../engines/schemas/answer-job.ts';
+import type { ResponseInput, ResponseOutput } from '../../engines/schemas/response-job.ts';
 import type { InvocationRow } from '../../engines/store/rows/invocations.ts';
-import { plus } from '../../kit/clock.ts';
+import { addMs } from '../../kit/clock.ts';
 import { reason } from '../../kit/fault.ts';
 import type { ApplicationId } from '../../kit/ids.ts';
 import type { JsonObject } from '../../kit/json.ts';
 import type { Runtime } from '../../kit/runtime.ts';
 import { fault } from '../faults.ts';
-import type { Outcome, Prepared } from '../invocations/prepared.ts';
+import type { Outcome, PreparedCall } from '../invocations/prepared.ts';
 import type { CallCredential, CallCredentials } from '../stored-credentials/call-credentials.ts';
 import type { HttpCallable } from './callable.ts';
 import { outcomeOfFailure, outcomeOfInvalidOutput, outcomeOfStatus, outcomeOfUnreadable } from './http-outcome.ts';
@@ -22,7 +22,7 @@ import { readTemplate } from './url-template.ts';
 export interface HttpOperationsParts extends Pick<Runtime, 'clock' | 'log'> {
   readonly outbound: Pick<Outbound, 'send'>;
   readonly credentials: Pick<CallCredentials, 'forCall' | 'count' | 'problem'>;
-  readonly readResponse: (input: AnswerInput, of: string) => Promise<AnswerOutput>;
+  readonly readResponse: (input: ResponseInput, jobOwner: string) => Promise<ResponseOutput>;
   /** The signer of the key that is currently active. */
   readonly signer: () => Promise<MessageSigner>;
 }
@@ -59,7 +59,7 @@ export class HttpOperations {
    * Returns the function that sends the request.
    * @throws Fault if nothing can be sent.
    */
-  async prepare(operation: HttpCallable, row: InvocationRow, input: JsonObject): Promise<Prepared> {
+  async prepare(operation: HttpCallable, row: InvocationRow, input: JsonObject): Promise<PreparedCall> {
     const { definition, id } = operation;
     const { binding } = definition;
     const { applicationId, keyId } = row;
@@ -74,9 +74,9 @@ export class HttpOperations {
         : NO_CREDENTIAL;
       // The signing key is read before the dispatch, so that the call is refused if the key cannot be read.
       const signer = binding.sign ? await this.#parts.signer() : undefined;
-      const run = async (dispatched: InvocationRow, signal: AbortSignal): Promise<Outcome> => {
+      const run = async (dispatchedRow: InvocationRow, signal: AbortSignal): Promise<Outcome> => {
         if (auth) void this.#count({ applicationId, keyId, operationId: id, credentialId: auth.credentialId });
-        const outcome = await this.#send(definition, dispatched, { ...request, signer }, credential, signal);
+        const outcome = await this.#send(definition, dispatchedRow, { ...request, signer }, credential, signal);
         return { ...outcome, upstream: { host: template.host, ...outcome.upstream } };
       };
       return { run, release: async () => release(), ...inputRetention(definition.retention) };
@@ -99,24 +99,24 @@ export class HttpOperations {
     const isCovered = signer && idempotencyHeader?.toLowerCase() === IDEMPOTENCY_KEY;
     const signed = signer ? signatureHeaders({ ...request, invocationId: row.id }, clock.now(), signer) : {};
     const allHeaders = { ...request.headers, ...headers, ...(isCovered ? {} : key), ...signed };
-    const answer = await outbound.send(
+    const result = await outbound.send(
       { ...request, headers: allHeaders, deadlineMs: timeoutMs, maxResponseBytes },
       signal,
     );
-    if (answer.kind === 'failed') {
+    if (result.kind === 'failed') {
       signal.throwIfAborted();
       return {
-        ...outcomeOfFailure(effect, answer),
-        ...(answer.status === undefined ? {} : { upstream: { status: answer.status } }),
+        ...outcomeOfFailure(effect, result),
+        ...(result.status === undefined ? {} : { upstream: { status: result.status } }),
       };
     }
-    const { status } = answer;
+    const { status } = result;
     const upstream = { status };
     const isSuccess = successStatus ? successStatus.includes(status) : status >= 200 && status < 300;
     const isHead = request.method === 'HEAD';
     const read = await this.#read(
-      answer,
-      isHead ? Buffer.alloc(0) : answer.body,
+      result,
+      isHead ? Buffer.alloc(0) : result.body,
       secrets,
       isSuccess ? outputSchema : undefined,
       row,
@@ -127,7 +127,7 @@ export class HttpOperations {
     if (!isValid && effect === 'read') return { ...outcomeOfInvalidOutput(status), upstream };
     const { keptMs, isNotKept } = outputRetention(retention);
     return {
-      ...{ state: 'succeeded', output, outputDigest: digest, outputUntil: plus(clock.now(), keptMs), upstream },
+      ...{ state: 'succeeded', output, outputDigest: digest, outputUntil: addMs(clock.now(), keptMs), upstream },
       ...(isValid ? {} : { outputInvalid: true }),
       ...(isNotKept ? { isNotKept } : {}),
     };
@@ -140,7 +140,7 @@ export class HttpOperations {
     secrets: readonly string[],
     schema: JsonObject | undefined,
     { applicationId, id }: InvocationRow,
-  ): Promise<AnswerOutput> {
+  ): Promise<ResponseOutput> {
     const input = { body, contentType: headers.get('content-type') ?? '', secrets };
     const { readResponse, log } = this.#parts;
     const failed = (error: unknown): void =>
@@ -174,7 +174,7 @@ export class HttpOperations {
    */
   #countCall(application: ApplicationId): () => void {
     const running = this.#running.get(application) ?? 0;
-    if (running >= CONCURRENT_CALLS_MAX) throw tooMany();
+    if (running >= CONCURRENT_CALLS_MAX) throw tooManyCalls();
     this.#running.set(application, running + 1);
     let isTaken = true;
     return () => {
@@ -191,14 +191,14 @@ export class HttpOperations {
  * Returns the beginning of a response that is not a success. A response that cannot be read is not kept, because
  * secrets could not be removed from it.
  */
-function excerptOf(read: AnswerOutput): string {
+function excerptOf(read: ResponseOutput): string {
   if ('why' in read) return '';
   const { text } = read.output;
   const whole = typeof text === 'string' && Object.keys(read.output).length === 1 ? text : JSON.stringify(read.output);
   return whole === '{}' ? '' : whole.slice(0, ERROR_CHARACTERS_MAX).toWellFormed();
 }
 
-const tooMany = (): Error =>
+const tooManyCalls = (): Error =>
   fault('concurrency_limit', `${CONCURRENT_CALLS_MAX} calls of operations of this application are already running.`, {
     advice: 'Wait until some have ended.',
     details: { limit: CONCURRENT_CALLS_MAX, used: CONCURRENT_CALLS_MAX, scope: 'application', name: 'operations' },

@@ -4,7 +4,7 @@ import type { InvocationError, OperationEffect } from '../../../contract/invocat
 import type { JsonObject } from '../../kit/json.ts';
 import type { OutboundFailure } from './outbound.ts';
 
-export interface Ended {
+export interface OperationEnd {
   readonly state: 'failed' | 'ambiguous';
   readonly error: InvocationError;
 }
@@ -15,54 +15,58 @@ const isClientError = (status: number | undefined): boolean => status !== undefi
 const RETRYABLE: ReadonlySet<number> = new Set([408, 425, 429, 500, 502, 503, 504]);
 
 /** Returns the outcome of a call without a complete response. */
-export function outcomeOfFailure(effect: OperationEffect, { phase, reason, status, words }: OutboundFailure): Ended {
+export function outcomeOfFailure(
+  effect: OperationEffect,
+  { phase, reason, status, words }: OutboundFailure,
+): OperationEnd {
   if (phase === 'refused')
-    return failed(
+    return failedOutcome(
       reason === 'address_not_allowed' || reason === 'not_https' ? 'address_not_allowed' : 'not_possible',
       words,
       { phase: 'before' },
     );
-  if (phase === 'not_sent') return failed('upstream_failed', words, { phase: 'before', retryable: true });
+  if (phase === 'not_sent') return failedOutcome('upstream_failed', words, { phase: 'before', retryable: true });
   const details: JsonObject = status === undefined ? { reason } : { reason, status };
-  if (isClientError(status)) return failed('upstream_failed', words, { details });
+  if (isClientError(status)) return failedOutcome('upstream_failed', words, { details });
   const isTimeout = reason === 'timed_out';
-  if (effect === 'read') return failed(isTimeout ? 'timeout' : 'upstream_failed', words, { details, retryable: true });
-  return ambiguous(isTimeout ? 'timeout_ambiguous' : 'upstream_ambiguous', words, details);
+  if (effect === 'read')
+    return failedOutcome(isTimeout ? 'timeout' : 'upstream_failed', words, { details, retryable: true });
+  return ambiguousOutcome(isTimeout ? 'timeout_ambiguous' : 'upstream_ambiguous', words, details);
 }
 
 /**
  * Returns the outcome for a response whose status does not mean success. `body` is the beginning of the response,
  * without secrets.
  */
-export function outcomeOfStatus(effect: OperationEffect, status: number, body: string): Ended {
+export function outcomeOfStatus(effect: OperationEffect, status: number, body: string): OperationEnd {
   const details: JsonObject = { status, ...(body === '' ? {} : { body }) };
   const words = `The service responded with the status ${status}.`;
   if (isClientError(status) || effect === 'read')
-    return failed('upstream_failed', words, { details, retryable: RETRYABLE.has(status) });
-  return ambiguous('upstream_ambiguous', words, details);
+    return failedOutcome('upstream_failed', words, { details, retryable: RETRYABLE.has(status) });
+  return ambiguousOutcome('upstream_ambiguous', words, details);
 }
 
 /** Returns the outcome for a response whose status means success, but whose body cannot be read. */
-export function outcomeOfUnreadable(effect: OperationEffect, status: number, why: string): Ended {
+export function outcomeOfUnreadable(effect: OperationEffect, status: number, why: string): OperationEnd {
   const words = `The service responded with the status ${status}, but the response cannot be read: ${why}.`;
-  if (effect === 'read') return failed('upstream_failed', words, { details: { status } });
-  return ambiguous('upstream_ambiguous', words, { status });
+  if (effect === 'read') return failedOutcome('upstream_failed', words, { details: { status } });
+  return ambiguousOutcome('upstream_ambiguous', words, { status });
 }
 
 /** Returns the outcome of a read whose output does not match. The read had no effect, so it has failed. */
-export const outcomeOfInvalidOutput = (status: number): Ended =>
-  failed('output_invalid', 'The response of the service does not match the output schema of the operation.', {
+export const outcomeOfInvalidOutput = (status: number): OperationEnd =>
+  failedOutcome('output_invalid', 'The response of the service does not match the output schema of the operation.', {
     details: { status },
     phase: 'after',
   });
 
-const failed = (
+const failedOutcome = (
   code: string,
   message: string,
-  more: { phase?: InvocationError['phase']; retryable?: boolean; details?: JsonObject },
-): Ended => ({ state: 'failed', error: { code, message, retryable: false, phase: 'during', ...more } });
+  options: { phase?: InvocationError['phase']; retryable?: boolean; details?: JsonObject },
+): OperationEnd => ({ state: 'failed', error: { code, message, retryable: false, phase: 'during', ...options } });
 
-const ambiguous = (code: string, message: string, details: JsonObject): Ended => ({
+const ambiguousOutcome = (code: string, message: string, details: JsonObject): OperationEnd => ({
   state: 'ambiguous',
   error: {
     code,

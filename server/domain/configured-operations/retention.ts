@@ -1,6 +1,6 @@
 // How long inputs and outputs of configured operations are kept. Pure.
 import { RETENTION_DAYS_DEFAULT } from '../../../contract/configured-operations.ts';
-import type { Prepared } from '../invocations/prepared.ts';
+import type { PreparedCall } from '../invocations/prepared.ts';
 import type { OperationDefinition } from './definition.ts';
 
 type Retention = OperationDefinition['retention'];
@@ -11,7 +11,7 @@ const DAY_MS = 24 * 3_600_000;
 
 const daysMs = ({ days = RETENTION_DAYS_DEFAULT }: Retention): number => days * DAY_MS;
 
-export const inputRetention = (retention: Retention): Pick<Prepared, 'inputKeptMs'> =>
+export const inputRetention = (retention: Retention): Pick<PreparedCall, 'inputKeptMs'> =>
   retention.input === 'full' ? { inputKeptMs: daysMs(retention) } : {};
 
 export const outputRetention = (retention: Retention): { readonly keptMs: number; readonly isNotKept: boolean } => ({

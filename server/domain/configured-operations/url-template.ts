@@ -43,14 +43,14 @@ function pathOf(path: string): string | undefined {
   return url?.pathname === path && url.hostname === 'host.invalid' ? path : undefined;
 }
 
-export type Expanded = { readonly url: string } | { readonly variable?: string; readonly problem: string };
+export type ExpansionResult = { readonly url: string } | { readonly variable?: string; readonly problem: string };
 
 /** Returns the URL with these values. `query` contains further parameters. */
 export function expand(
   template: string,
   textOf: (name: string) => string | undefined,
   query: ReadonlyArray<readonly [name: string, value: string]>,
-): Expanded {
+): ExpansionResult {
   const [, scheme = '', authority = '', path = '/', given = ''] = PARTS.exec(template) ?? [];
   const missing = namesIn(path + given).find(name => textOf(name) === undefined);
   if (missing !== undefined) return { variable: missing, problem: 'is required for the URL' };

@@ -12,7 +12,7 @@ import type { Json, JsonObject } from '../../kit/json.ts';
 import { byAgent } from '../audit/by-caller.ts';
 import { fault, invalidRequest } from '../faults.ts';
 import type { AgentCaller } from '../identity/caller.ts';
-import type { Outcome, Prepared } from '../invocations/prepared.ts';
+import type { Outcome, PreparedCall } from '../invocations/prepared.ts';
 import { itemMetadata, type Memory } from './memory.ts';
 
 type Input = Static<(typeof MEMORY_OPERATIONS)['memory.put']['input']>;
@@ -46,8 +46,8 @@ export class AgentMemory {
   }
 
   /** Throws if the consumer does not exist, or has not given consent. */
-  async prepare(caller: AgentCaller, id: MemoryOperationId, given: JsonObject): Promise<Prepared> {
-    const input = given as unknown as Input; // Validated against the schema of the operation.
+  async prepare(caller: AgentCaller, id: MemoryOperationId, callInput: JsonObject): Promise<PreparedCall> {
+    const input = callInput as unknown as Input; // Validated against the schema of the operation.
     const consumer = await this.consumerOf(caller.applicationId, input.endUser);
     if (!consumer) throw invalidRequest([{ path: 'input.endUser', message: 'does not exist in this application' }]);
     const { store, clock } = this.#parts;
@@ -62,7 +62,7 @@ export class AgentMemory {
   async #get(caller: AgentCaller, consumer: ConsumerId, key: string): Promise<Outcome> {
     const { store, clock, memory } = this.#parts;
     const row = await store.consumerMemory.getConsented(consumer, key, caller.keyId, clock.now());
-    if (row === 'denied') return failed(this.#notAllowed(caller, key, 'read'));
+    if (row === 'denied') return failedOutcome(this.#notAllowed(caller, key, 'read'));
     // The value is stored only in the memory of the consumer. Deleting the item there therefore removes the value
     // completely.
     const item = row && (await memory.itemOf(row));
@@ -84,7 +84,7 @@ export class AgentMemory {
       return { state: 'succeeded', output: { item: itemMetadata(row) } };
     } catch (error) {
       // Nothing was written, because the transaction was rolled back.
-      if (isFault(error)) return failed(error);
+      if (isFault(error)) return failedOutcome(error);
       throw error;
     }
   }
@@ -98,7 +98,7 @@ export class AgentMemory {
   }
 }
 
-const failed = ({ code, message, details }: Fault): Outcome => ({
+const failedOutcome = ({ code, message, details }: Fault): Outcome => ({
   state: 'failed',
   error: { code, message, retryable: false, phase: 'during', details: { ...details } as JsonObject }, // Texts and numbers.
 });

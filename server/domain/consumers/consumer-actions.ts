@@ -59,8 +59,13 @@ export class ConsumerActions {
     return this.#parts.decisions.challenge(await this.#approver(caller), jobId, origin);
   }
 
-  async decide(caller: ConsumerCaller, jobId: string, given: DecideAction, sender: Sender): Promise<ApplicationAction> {
-    return this.#parts.decisions.decide(await this.#approver(caller), jobId, given, sender);
+  async decide(
+    caller: ConsumerCaller,
+    jobId: string,
+    decision: DecideAction,
+    sender: Sender,
+  ): Promise<ApplicationAction> {
+    return this.#parts.decisions.decide(await this.#approver(caller), jobId, decision, sender);
   }
 
   async #approver(caller: ConsumerCaller): Promise<EndUserApprover> {

@@ -52,19 +52,19 @@ export class ConsumerHandoffs {
   }
 
   async read(caller: ConsumerCaller, id: string): Promise<ConsumerHandoff> {
-    const row = await this.#own(caller, id);
+    const row = await this.#requireOwn(caller, id);
     return this.#view(row, await this.#parts.handoffs.currentPageOrigin(row));
   }
 
   async claim(caller: ConsumerCaller, id: string): Promise<ClaimedHandoff> {
     const { handoffs, clock } = this.#parts;
-    const row = await this.#own(caller, id);
+    const row = await this.#requireOwn(caller, id);
     if (row.reason === 'payment') assertSteppedUp(caller, clock.now());
     const { applicationId: _, ...source } = byConsumer(caller);
     return handoffs.claimFor(row, { kind: 'consumer', id: caller.consumerId, session: caller.via.id, source });
   }
 
-  async #own({ applicationId, consumerId }: ConsumerCaller, id: string): Promise<HandoffRow> {
+  async #requireOwn({ applicationId, consumerId }: ConsumerCaller, id: string): Promise<HandoffRow> {
     const row = isUuid(id) ? await this.#parts.store.handoffs.get(applicationId, id as HandoffId) : undefined;
     if (row?.consumerId !== consumerId) throw notFound('Hand-off', id);
     return row;

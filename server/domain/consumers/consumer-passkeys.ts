@@ -2,7 +2,7 @@
 import { CONSUMER_PASSKEYS_MAX } from '../../../contract/consumers.ts';
 import type { ConsumerPasskeyRow, ConsumerTicketRow } from '../../engines/store/rows/consumers.ts';
 import type { Store } from '../../engines/store/store.ts';
-import { type Clock, plus } from '../../kit/clock.ts';
+import { addMs, type Clock } from '../../kit/clock.ts';
 import {
   type ApplicationId,
   type ConsumerId,
@@ -57,7 +57,7 @@ export class ConsumerPasskeys {
     response: JsonObject,
     owner: ChallengeOwner,
   ): Promise<ConsumerId> {
-    const challenge = await this.#take(application, ticket, owner);
+    const challenge = await this.#takeTicket(application, ticket, owner);
     const read = this.#parts.webauthn.readAuthentication(response);
     const passkey = read && (await this.#find(application, read.id));
     if (!passkey || ('consumerId' in owner && passkey.consumerId !== owner.consumerId)) throw signInFailed('passkey');
@@ -68,12 +68,12 @@ export class ConsumerPasskeys {
     return passkey.consumerId;
   }
 
-  async beginAdding(application: ApplicationId, consumer: ConsumerId, origin: URL, shown: string) {
+  async beginAdding(application: ApplicationId, consumer: ConsumerId, origin: URL, userName: string) {
     const { store, webauthn } = this.#parts;
     const row = await store.consumers.get(application, consumer);
     if (!row) throw notFound('Consumer', consumer);
     const name = row.displayName ?? row.email ?? row.subject;
-    const person = { id: row.id, email: `${row.email ?? name} (${shown})`, name };
+    const person = { id: row.id, email: `${row.email ?? name} (${userName})`, name };
     const existing = await store.consumerPasskeys.list(consumer);
     const challenge = await webauthn.registrationChallenge(partyOf(origin), person, existing);
     return this.#ticket(application, { consumerId: consumer }, challenge);
@@ -83,12 +83,12 @@ export class ConsumerPasskeys {
     application: ApplicationId,
     consumerId: ConsumerId,
     origin: URL,
-    given: { readonly ticket: string; readonly name: string; readonly response: JsonObject },
+    request: { readonly ticket: string; readonly name: string; readonly response: JsonObject },
   ): Promise<void> {
     const { store, webauthn, clock } = this.#parts;
-    const name = cleanName(given.name);
-    const challenge = await this.#take(application, given.ticket, { consumerId });
-    const read = webauthn.readRegistration(given.response);
+    const name = cleanName(request.name);
+    const challenge = await this.#takeTicket(application, request.ticket, { consumerId });
+    const read = webauthn.readRegistration(request.response);
     const passkey = read && (await webauthn.verifyRegistration(partyOf(origin), challenge, read));
     if (!passkey) throw signInFailed('passkey');
     const now = clock.now();
@@ -120,7 +120,7 @@ export class ConsumerPasskeys {
     const now = this.#parts.clock.now();
     const id = newId<ConsumerTicketId>(now);
     const row: ConsumerTicketRow = {
-      ...{ id, kind: 'passkey', applicationId, challenge, createdAt: now, expiresAt: plus(now, CHALLENGE_MS) },
+      ...{ id, kind: 'passkey', applicationId, challenge, createdAt: now, expiresAt: addMs(now, CHALLENGE_MS) },
       ...owner,
     };
     await this.#parts.store.consumerTickets.insert(row);
@@ -129,7 +129,7 @@ export class ConsumerPasskeys {
   }
 
   /** Returns the challenge and marks it as used, so that it cannot be used again. */
-  async #take(application: ApplicationId, ticket: string, owner: ChallengeOwner): Promise<string> {
+  async #takeTicket(application: ApplicationId, ticket: string, owner: ChallengeOwner): Promise<string> {
     const { store, clock } = this.#parts;
     const now = clock.now();
     const id = ticket.toLowerCase() as ConsumerTicketId; // Checked by isUuid.

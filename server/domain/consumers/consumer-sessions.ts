@@ -6,14 +6,14 @@ import type { ConsumerSession, ConsumerTokens, ExchangeConsumerCode } from '../.
 import type { Acr } from '../../../contract/sign-in.ts';
 import type { ConsumerRow, ConsumerSessionRow, ConsumerSignInRow } from '../../engines/store/rows/consumers.ts';
 import type { Atomic, Store } from '../../engines/store/store.ts';
-import { type Clock, plus } from '../../kit/clock.ts';
+import { addMs, type Clock } from '../../kit/clock.ts';
 import { type ConsumerId, type ConsumerSessionId, newId } from '../../kit/ids.ts';
 import type { Secret } from '../../kit/secret.ts';
 import type { Audit } from '../audit/audit.ts';
 import { byConsumer } from '../audit/by-caller.ts';
 import { notFound } from '../faults.ts';
 import type { ConsumerCaller, RequestSource } from '../identity/caller.ts';
-import { type Minted, mint, recogniseSecret } from '../identity/credentials.ts';
+import { type MintedCredential, mint, recogniseSecret } from '../identity/credentials.ts';
 import { invalidGrant } from './faults.ts';
 import type { Identities } from './identities.ts';
 import { challengeOf } from './sign-ins.ts';
@@ -31,7 +31,7 @@ export interface ConsumerSessionsParts {
 }
 
 /** The tokens of a new session. With the transport `cookie`, also the cookie for a page of this service. */
-export interface Opened {
+export interface OpenedSession {
   readonly tokens: ConsumerTokens;
   readonly cookie?: { readonly secret: Secret; readonly seconds: number };
 }
@@ -48,30 +48,30 @@ export class ConsumerSessions {
     providerId: string,
     { code, codeVerifier, redirectUri }: ExchangeConsumerCode,
     source: RequestSource,
-  ): Promise<Opened> {
+  ): Promise<OpenedSession> {
     const { store, identities, clock } = this.#parts;
     const { id } = await identities.withProvider(appId, providerId);
     const hash = recogniseSecret('consumer_code', code);
     const row = hash && (await store.consumerSignIns.byCode(hash));
     if (!row || row.applicationId !== id || row.providerId !== providerId) throw invalidGrant('code');
     const now = clock.now();
-    const isRight = challengeOf(codeVerifier) === row.codeChallenge && redirectUri === row.redirectUri;
+    const isCodeValid = challengeOf(codeVerifier) === row.codeChallenge && redirectUri === row.redirectUri;
     const isUnexpired = row.codeExpiresAt !== undefined && row.codeExpiresAt > now;
     const identity = await identities.of(id);
     const access = mint('consumer_session');
     const refresh = row.transport === 'token' ? mint('consumer_refresh') : undefined;
     const session = newId<ConsumerSessionId>(now);
-    const opened = await store.atomically(async within => {
-      if (!(await within.consumerSignIns.useCode(row.id, now, session))) return 'replayed';
-      if (!isRight || !isUnexpired) return 'wrong';
+    const opened = await store.atomically(async trx => {
+      if (!(await trx.consumerSignIns.useCode(row.id, now, session))) return 'replayed';
+      if (!isCodeValid || !isUnexpired) return 'wrong';
       const { consumerId, acr, authTime, idTokenSealed } = row;
-      const consumer = consumerId && (await within.consumers.get(id, consumerId));
+      const consumer = consumerId && (await trx.consumers.get(id, consumerId));
       if (!consumer || consumer.linkedTo || !acr || !authTime) return 'wrong';
-      await within.consumerSessions.insert({
+      await trx.consumerSessions.insert({
         ...{ id: session, consumerId: consumer.id, applicationId: id, providerId, acr, authTime, createdAt: now },
-        ...{ hash: access.hash, expiresAt: plus(now, identity.sessionSeconds * 1000) },
+        ...{ hash: access.hash, expiresAt: addMs(now, identity.sessionSeconds * 1000) },
         ...(refresh ? { refreshHash: refresh.hash } : {}),
-        refreshExpiresAt: plus(now, identity.refreshSeconds * 1000),
+        refreshExpiresAt: addMs(now, identity.refreshSeconds * 1000),
         ...(idTokenSealed ? { idTokenSealed } : {}),
         ...{ lastUsedAt: now, lastUsedIp: source.ip },
         ...(source.userAgent === undefined ? {} : { userAgent: source.userAgent }),
@@ -83,7 +83,12 @@ export class ConsumerSessions {
     return openedWith(opened, identity.sessionSeconds, access, refresh);
   }
 
-  async refresh(appId: string, providerId: string, refreshToken: string, source: RequestSource): Promise<Opened> {
+  async refresh(
+    appId: string,
+    providerId: string,
+    refreshToken: string,
+    source: RequestSource,
+  ): Promise<OpenedSession> {
     const { store, identities, clock } = this.#parts;
     const { id } = await identities.withProvider(appId, providerId);
     const hash = recogniseSecret('consumer_refresh', refreshToken);
@@ -95,7 +100,7 @@ export class ConsumerSessions {
     if (row.revokedAt || row.refreshExpiresAt <= now) throw invalidGrant('refresh token');
     const identity = await identities.of(id);
     const [access, refresh] = [mint('consumer_session'), mint('consumer_refresh')];
-    const expiresAt = earlier(plus(now, identity.sessionSeconds * 1000), row.refreshExpiresAt);
+    const expiresAt = earlierOf(addMs(now, identity.sessionSeconds * 1000), row.refreshExpiresAt);
     const tokens = { hash: access.hash, refreshHash: refresh.hash, expiresAt };
     if (!found.isPresent || !(await store.consumerSessions.refresh(row.id, hash, tokens, now))) {
       await this.#end(row, 'consumer.session.replayed', source);
@@ -134,10 +139,10 @@ export class ConsumerSessions {
     const { store, audit, clock } = this.#parts;
     const row = await store.consumerSessions.get(applicationId, via.id);
     const choice = which === 'this' ? { only: via.id } : { allBut: undefined };
-    const hashes = await store.atomically(async within => {
-      const ended = await within.consumerSessions.revoke(consumerId, choice, clock.now());
+    const hashes = await store.atomically(async trx => {
+      const ended = await trx.consumerSessions.revoke(consumerId, choice, clock.now());
       const entry = { action: 'consumer.session.ended', outcome: 'success', details: { which } } as const;
-      await audit.record({ ...byConsumer(caller), ...entry }, within);
+      await audit.record({ ...byConsumer(caller), ...entry }, trx);
       return ended;
     });
     this.#notifyChanged(hashes);
@@ -155,8 +160,8 @@ export class ConsumerSessions {
   async endSession(caller: ConsumerCaller, id: string): Promise<ConsumerDevices> {
     const { store, audit, clock } = this.#parts;
     const session = id as ConsumerSessionId; // A uuid by its schema.
-    const hashes = await store.atomically(async within => {
-      const ended = await within.consumerSessions.revoke(caller.consumerId, { only: session }, clock.now());
+    const hashes = await store.atomically(async trx => {
+      const ended = await trx.consumerSessions.revoke(caller.consumerId, { only: session }, clock.now());
       if (ended.length === 0) throw notFound('Session', id);
       const target = { kind: 'consumer_session', id };
       const entry = {
@@ -165,7 +170,7 @@ export class ConsumerSessions {
         target,
         details: { which: 'one' },
       } as const;
-      await audit.record({ ...byConsumer(caller), ...entry }, within);
+      await audit.record({ ...byConsumer(caller), ...entry }, trx);
       return ended;
     });
     this.#notifyChanged(hashes);
@@ -173,8 +178,8 @@ export class ConsumerSessions {
   }
 
   /** Ends all sessions of the consumer, without an entry in the audit log. */
-  async endAllOf(consumer: ConsumerId, within?: Pick<Atomic, 'consumerSessions'>): Promise<void> {
-    const rows = within?.consumerSessions ?? this.#parts.store.consumerSessions;
+  async endAllOf(consumer: ConsumerId, trx?: Pick<Atomic, 'consumerSessions'>): Promise<void> {
+    const rows = trx?.consumerSessions ?? this.#parts.store.consumerSessions;
     this.#notifyChanged(await rows.revoke(consumer, { allBut: undefined }, this.#parts.clock.now()));
   }
 
@@ -209,11 +214,11 @@ export class ConsumerSessions {
 
   async #end(row: ConsumerSessionRow, action: 'consumer.session.replayed', source: RequestSource): Promise<void> {
     const { store, audit, clock } = this.#parts;
-    const hashes = await store.atomically(async within => {
-      const ended = await within.consumerSessions.revoke(row.consumerId, { only: row.id }, clock.now());
+    const hashes = await store.atomically(async trx => {
+      const ended = await trx.consumerSessions.revoke(row.consumerId, { only: row.id }, clock.now());
       const target = { kind: 'consumer_session', id: row.id };
       const entry = { action, applicationId: row.applicationId, target, outcome: 'refused' } as const;
-      await audit.record({ ...entry, actor: { kind: 'anonymous' }, ...source }, within);
+      await audit.record({ ...entry, actor: { kind: 'anonymous' }, ...source }, trx);
       return ended;
     });
     this.#notifyChanged(hashes);
@@ -234,9 +239,9 @@ interface AuthenticatedConsumer {
 function openedWith(
   { consumer, acr, authTime }: AuthenticatedConsumer,
   expiresIn: number,
-  access: Minted,
-  refresh?: Minted,
-): Opened {
+  access: MintedCredential,
+  refresh?: MintedCredential,
+): OpenedSession {
   const common = { expiresIn, consumer: nameOf(consumer), acr, authTime: secondsOf(authTime) };
   if (!refresh) return { tokens: common, cookie: { secret: access.text, seconds: expiresIn } };
   const given = { accessToken: access.text.reveal(), refreshToken: refresh.text.reveal() };
@@ -247,8 +252,8 @@ export const nameOf = ({ id, providerId, subject, createdAt }: ConsumerRow) => (
   ...{ id, providerId, subject, createdAt: createdAt.toISOString() },
 });
 
-const deviceOf = (row: ConsumerSessionRow, own: ConsumerSessionId): ConsumerDevices['data'][number] => ({
-  ...{ id: row.id, isThis: row.id === own, providerId: row.providerId, acr: row.acr },
+const deviceOf = (row: ConsumerSessionRow, ownId: ConsumerSessionId): ConsumerDevices['data'][number] => ({
+  ...{ id: row.id, isThis: row.id === ownId, providerId: row.providerId, acr: row.acr },
   ...{ createdAt: row.createdAt.toISOString(), expiresAt: sessionEndOf(row).toISOString() },
   ...(row.lastUsedAt ? { lastUsedAt: row.lastUsedAt.toISOString() } : {}),
   ...(row.lastUsedIp === undefined ? {} : { lastUsedIp: row.lastUsedIp }),
@@ -261,4 +266,4 @@ const sessionEndOf = ({ refreshHash, refreshExpiresAt, expiresAt }: ConsumerSess
 
 const secondsOf = (time: Date): number => Math.floor(time.getTime() / 1000);
 
-const earlier = (one: Date, other: Date): Date => (one < other ? one : other);
+const earlierOf = (one: Date, other: Date): Date => (one < other ? one : other);

@@ -2,10 +2,10 @@
 // consumers.
 import { fault } from '../faults.ts';
 
-export const invalidGrant = (what: string, advice = 'Start a new sign-in with session.start.'): Error =>
+export const invalidGrant = (problem: string, advice = 'Start a new sign-in with session.start.'): Error =>
   fault(
     'invalid_grant',
-    `The ${what} is not valid: it is unknown or expired, was already used, or was issued for another application or sign-in.`,
+    `The ${problem} is not valid: it is unknown or expired, was already used, or was issued for another application or sign-in.`,
     {
       advice,
     },

@@ -7,7 +7,7 @@ import { CODE_MINUTES, type SIGN_IN_METHODS } from '../../../contract/sign-in.ts
 import type { Passwords } from '../../engines/authenticators/passwords.ts';
 import type { ConsumerRow, ConsumerTicketRow } from '../../engines/store/rows/consumers.ts';
 import type { Store } from '../../engines/store/store.ts';
-import { type Clock, plus } from '../../kit/clock.ts';
+import { addMs, type Clock } from '../../kit/clock.ts';
 import { type ConsumerId, type ConsumerTicketId, isUuid, newId } from '../../kit/ids.ts';
 import type { JsonObject } from '../../kit/json.ts';
 import { PlacesFull } from '../../kit/places.ts';
@@ -75,13 +75,13 @@ export interface Page {
 
 export class Hosted {
   readonly #parts: HostedParts;
-  readonly #ofConsumer: SharedTally;
+  readonly #failuresByConsumer: SharedTally;
   readonly #failuresByAddress: SharedTally;
   readonly #requests: SharedTally;
 
   constructor(parts: HostedParts) {
     this.#parts = parts;
-    this.#ofConsumer = parts.tallies.of(CONSUMER_FAILURE_LIMIT);
+    this.#failuresByConsumer = parts.tallies.of(CONSUMER_FAILURE_LIMIT);
     this.#failuresByAddress = parts.tallies.of(ADDRESS_FAILURE_LIMIT);
     this.#requests = parts.tallies.of(ADDRESS_REQUEST_LIMIT);
   }
@@ -92,47 +92,47 @@ export class Hosted {
 
   async withPassword(
     page: Page,
-    given: { readonly email: string; readonly password: string },
+    request: { readonly email: string; readonly password: string },
     source: RequestSource,
   ): Promise<HostedSignInResult> {
     const open = await this.#open(page, 'password');
-    const email = cleanEmail(given.email);
-    const consumer = await this.#limited(open, email, source, async () => {
+    const email = cleanEmail(request.email);
+    const consumer = await this.#limitFailures(open, email, source, async () => {
       const found = await this.#parts.store.consumers.byEmail(open.application.id, HOSTED, email);
-      const isRight = await this.#parts.passwords.matches(given.password, found?.passwordHash);
+      const isRight = await this.#parts.passwords.matches(request.password, found?.passwordHash);
       if (!found || !isRight) throw wrongPassword();
       return found;
     });
     return this.#complete(open, consumer, 'berth:1', source);
   }
 
-  async sendCode(page: Page, given: { readonly email: string }, source: RequestSource): Promise<{ ticket: string }> {
+  async sendCode(page: Page, request: { readonly email: string }, source: RequestSource): Promise<{ ticket: string }> {
     const open = await this.#open(page, 'email_code');
     await this.#requests.take(source.ip);
-    return this.#send(open, cleanEmail(given.email), {});
+    return this.#send(open, cleanEmail(request.email), {});
   }
 
   /** Sends a code. When the code is entered, the given password becomes the password of the consumer. */
   async register(
     page: Page,
-    given: { readonly email: string; readonly password: string; readonly displayName?: string },
+    request: { readonly email: string; readonly password: string; readonly displayName?: string },
     source: RequestSource,
   ): Promise<{ ticket: string }> {
     const open = await this.#open(page, 'password');
     await this.#requests.take(source.ip);
-    const email = cleanEmail(given.email);
-    const name = given.displayName === undefined ? {} : { displayName: cleanName(given.displayName) };
-    return this.#send(open, email, { passwordHash: await this.#parts.passwords.hash(given.password), ...name });
+    const email = cleanEmail(request.email);
+    const name = request.displayName === undefined ? {} : { displayName: cleanName(request.displayName) };
+    return this.#send(open, email, { passwordHash: await this.#parts.passwords.hash(request.password), ...name });
   }
 
   async verify(
     page: Page,
-    given: { readonly ticket: string; readonly code: string },
+    request: { readonly ticket: string; readonly code: string },
     source: RequestSource,
   ): Promise<HostedSignInResult> {
     const open = await this.#parts.signIns.open(page.appId, HOSTED, page.signIn);
-    const ticket = await this.#limited(open, 'code', source, () => this.#accept(open, given));
-    const consumer = await this.#verified(open, ticket);
+    const ticket = await this.#limitFailures(open, 'code', source, () => this.#accept(open, request));
+    const consumer = await this.#requireVerified(open, ticket);
     if (!consumer) throw signInFailed('code');
     if (ticket.passwordHash !== undefined) await this.#setPassword(consumer, ticket.passwordHash, source);
     return this.#complete(open, consumer, 'berth:1', source);
@@ -146,15 +146,15 @@ export class Hosted {
 
   async withPasskey(
     page: Page,
-    given: { readonly ticket: string; readonly response: JsonObject },
+    request: { readonly ticket: string; readonly response: JsonObject },
     origin: URL,
     source: RequestSource,
   ): Promise<HostedSignInResult> {
     const open = await this.#open(page, 'passkey');
     const { id } = open.application;
-    const consumer = await this.#limited(open, 'passkey', source, async () => {
+    const consumer = await this.#limitFailures(open, 'passkey', source, async () => {
       const owner = { signInId: open.row.id };
-      const consumerId = await this.#parts.passkeys.verify(id, origin, given.ticket, given.response, owner);
+      const consumerId = await this.#parts.passkeys.verify(id, origin, request.ticket, request.response, owner);
       const found = await this.#parts.store.consumers.get(id, consumerId);
       const names = await this.#parts.store.consumers.namesOf(id, consumerId);
       if (!found || !names.some(({ providerId }) => providerId === HOSTED)) throw signInFailed('passkey');
@@ -177,19 +177,19 @@ export class Hosted {
   async #send(
     { application, identity, row }: OpenSignIn,
     email: string,
-    more: Pick<ConsumerTicketRow, 'passwordHash' | 'displayName'>,
+    registration: Pick<ConsumerTicketRow, 'passwordHash' | 'displayName'>,
   ): Promise<{ ticket: string }> {
     const { store, clock, mail } = this.#parts;
     const now = clock.now();
-    const sent = await store.consumerTickets.countMailed(application.id, email, plus(now, -HOUR_MS));
+    const sent = await store.consumerTickets.countMailed(application.id, email, addMs(now, -HOUR_MS));
     if (sent >= CODES_PER_HOUR_MAX) throw tooManyCodes();
     const consumer = await store.consumers.byEmail(application.id, HOSTED, email);
     const id = newId<ConsumerTicketId>(now);
     const code = randomInt(CODE_COUNT).toString().padStart(6, '0');
     await store.consumerTickets.insert({
       ...{ id, kind: 'email_code', applicationId: application.id, signInId: row.id, email },
-      ...more,
-      ...{ hash: hashOf(id, code), createdAt: now, expiresAt: plus(now, CODE_MINUTES * MINUTE_MS) },
+      ...registration,
+      ...{ hash: hashOf(id, code), createdAt: now, expiresAt: addMs(now, CODE_MINUTES * MINUTE_MS) },
       ...(consumer ? { consumerId: consumer.id } : {}),
     });
     if (consumer || identity.hostedRegistration === 'open')
@@ -215,7 +215,7 @@ export class Hosted {
   }
 
   /** Returns the consumer with the verified e-mail address: an existing one, or a new one. */
-  async #verified(
+  async #requireVerified(
     { application, identity }: OpenSignIn,
     { email, displayName }: ConsumerTicketRow & { readonly email: string },
   ): Promise<ConsumerRow | undefined> {
@@ -249,23 +249,23 @@ export class Hosted {
    * attempt counts as a failure while it is running. An attempt that was refused with `PlacesFull` has had no effect,
    * and does not count.
    */
-  async #limited<T>(
+  async #limitFailures<T>(
     { application, row }: OpenSignIn,
     name: string,
     source: RequestSource,
     attempt: () => Promise<T>,
   ): Promise<T> {
-    const takeBack = await takeAll(
+    const undoAttempts = await takeAll(
       [this.#failuresByAddress, source.ip],
-      [this.#ofConsumer, `${application.id}\n${name}\n${source.ip}`],
+      [this.#failuresByConsumer, `${application.id}\n${name}\n${source.ip}`],
     );
     try {
       const result = await attempt();
-      await takeBack();
+      await undoAttempts();
       return result;
     } catch (error) {
       if (error instanceof PlacesFull) {
-        await takeBack();
+        await undoAttempts();
         throw error;
       }
       const actor = { kind: 'anonymous' } as const;

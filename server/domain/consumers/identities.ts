@@ -48,20 +48,20 @@ export class Identities {
     caller: AccountCaller,
     appId: string,
     ifMatch: string | undefined,
-    wanted: ReplaceIdentity,
+    replacement: ReplaceIdentity,
   ): Promise<ApplicationIdentity> {
     const { applications, store, audit, clock } = this.#parts;
     const application = await applications.require(caller, appId, 'identity');
     const before = await this.of(application.id);
     const revision = revisionFrom(ifMatch, before.revision);
-    const row = rowOf(application.id, wanted, revision + 1, clock.now());
+    const row = rowOf(application.id, replacement, revision + 1, clock.now());
     const issues = registrationIssues(row);
     if (issues.length > 0) throw invalidRequest(issues);
-    await store.atomically(async within => {
-      if (!(await within.identities.replace(row, revision))) throw preconditionFailed(before.revision);
-      const details = { fields: Object.keys(wanted), revision: row.revision };
+    await store.atomically(async trx => {
+      if (!(await trx.identities.replace(row, revision))) throw preconditionFailed(before.revision);
+      const details = { fields: Object.keys(replacement), revision: row.revision };
       const entry = { action: 'identity.changed', applicationId: application.id, outcome: 'success', details } as const;
-      await audit.record({ ...byCaller(caller), ...entry }, within);
+      await audit.record({ ...byCaller(caller), ...entry }, trx);
     });
     return this.#view(application, row);
   }

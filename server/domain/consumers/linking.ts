@@ -17,7 +17,7 @@ import type { Profiles } from './profiles.ts';
 import type { MemorySeal, SealedMemory } from './sealed-memory.ts';
 
 const LIMITS = { items: MEMORY_ITEMS_MAX, bytes: MEMORY_BYTES_MAX } as const;
-const ALL = { prefix: '', limit: MEMORY_ITEMS_MAX } as const;
+const ALL_ITEMS = { prefix: '', limit: MEMORY_ITEMS_MAX } as const;
 
 export interface LinkingParts {
   readonly store: Pick<Store, 'consumerSessions' | 'consumerPasskeys' | 'consumerMemory' | 'atomically'>;
@@ -45,12 +45,12 @@ export class Linking {
     const from = await this.#provedConsumer(caller, accessToken);
     await this.#assertPasskeyLimit(consumerId, from);
     const seals = { from: await sealed.of(from), to: await sealed.of(consumerId) };
-    await store.atomically(async within => {
-      if (!(await within.consumers.link(applicationId, { from, to: consumerId }))) throw invalidGrant('access token');
-      await moveMemory(within, { from, to: consumerId, seals });
-      await sessions.endAllOf(from, within);
+    await store.atomically(async trx => {
+      if (!(await trx.consumers.link(applicationId, { from, to: consumerId }))) throw invalidGrant('access token');
+      await moveMemory(trx, { from, to: consumerId, seals });
+      await sessions.endAllOf(from, trx);
       const target = { kind: 'consumer', id: from };
-      await audit.record({ ...byConsumer(caller), action: 'consumer.linked', outcome: 'success', target }, within);
+      await audit.record({ ...byConsumer(caller), action: 'consumer.linked', outcome: 'success', target }, trx);
     });
     await sealed.destroy(from);
     await sessions.refreshCaches(consumerId); // It may be able to give a stronger proof now.
@@ -75,9 +75,9 @@ export class Linking {
     return row.consumerId;
   }
 
-  async #assertPasskeyLimit(one: ConsumerId, other: ConsumerId): Promise<void> {
+  async #assertPasskeyLimit(first: ConsumerId, otherConsumer: ConsumerId): Promise<void> {
     const { consumerPasskeys } = this.#parts.store;
-    const [own, more] = await Promise.all([consumerPasskeys.list(one), consumerPasskeys.list(other)]);
+    const [own, more] = await Promise.all([consumerPasskeys.list(first), consumerPasskeys.list(otherConsumer)]);
     if (own.length + more.length > CONSUMER_PASSKEYS_MAX)
       throw limitReached('passkeys of both consumers', CONSUMER_PASSKEYS_MAX);
   }
@@ -98,7 +98,7 @@ async function moveMemory(
   { from, to, seals }: Move,
 ): Promise<void> {
   const both: string[] = [];
-  for (const item of await consumerMemory.list(from, ALL)) {
+  for (const item of await consumerMemory.list(from, ALL_ITEMS)) {
     const { key } = item;
     const version = (await consumerMemory.nextVersion(to)) ?? 0;
     const sealed = seals.to.seal({ key, version }, JSON.stringify(seals.from.open(item)));

@@ -1,9 +1,9 @@
 // The memory API for consumers: versioned items that agents may remember, and the consents that give access to them.
 import { PAGE_LIMIT_DEFAULT } from '../../../contract/common.ts';
 import {
+  type AgentAskingConsent,
   CONSENTS_MAX,
   type Consent,
-  type AgentAskingConsent,
   type Consents,
   type DeletedItems,
   type DeleteMemory,
@@ -47,7 +47,7 @@ export interface MemoryWrite extends PutMemory {
   readonly by: { readonly kind: MemoryRow['updatedByKind']; readonly id: string };
   readonly source: AuditSource;
   /** Called in the transaction, under the lock of the consumer. Throws if the write is not allowed. */
-  readonly assertAllowed?: (within: Pick<Atomic, 'consumerMemory'>) => Promise<void>;
+  readonly assertAllowed?: (trx: Pick<Atomic, 'consumerMemory'>) => Promise<void>;
 }
 
 export class Memory {
@@ -79,23 +79,23 @@ export class Memory {
     return this.itemOf(row);
   }
 
-  async put(caller: ConsumerCaller, given: PutMemory): Promise<MemoryItem> {
+  async put(caller: ConsumerCaller, input: PutMemory): Promise<MemoryItem> {
     const { applicationId, consumerId } = caller;
     const { applicationId: _, ...source } = byConsumer(caller);
     const by = { kind: 'consumer', id: consumerId } as const;
-    const row = await this.write({ ...given, applicationId, consumerId, by, source });
-    return { ...itemMetadata(row), value: given.value };
+    const row = await this.write({ ...input, applicationId, consumerId, by, source });
+    return { ...itemMetadata(row), value: input.value };
   }
 
   async delete(caller: ConsumerCaller, { key, prefix }: DeleteMemory): Promise<DeletedItems> {
     if ((key === undefined) === (prefix === undefined))
       throw invalidRequest([{ path: '', message: 'Exactly one of `key` and `prefix` is required.' }]);
     const { store, audit } = this.#parts;
-    const deleted = await store.atomically(async within => {
+    const deleted = await store.atomically(async trx => {
       const which = key === undefined ? { prefix: prefix ?? '' } : { key };
-      const { length } = await within.consumerMemory.remove(caller.consumerId, which);
+      const { length } = await trx.consumerMemory.remove(caller.consumerId, which);
       const entry = { action: 'memory.deleted', outcome: 'success', details: { items: length } } as const;
-      if (length > 0) await audit.record({ ...byConsumer(caller), ...entry }, within);
+      if (length > 0) await audit.record({ ...byConsumer(caller), ...entry }, trx);
       return length;
     });
     if (deleted === 0 && key !== undefined) throw notFound('Memory item', key);
@@ -112,13 +112,13 @@ export class Memory {
       ...(agent ? { keyId: agent.id } : {}),
       ...(end ? { expiresAt: end } : {}),
     };
-    await store.atomically(async within => {
-      const outcome = await within.consumerMemory.insertConsent(row, CONSENTS_MAX, now);
+    await store.atomically(async trx => {
+      const outcome = await trx.consumerMemory.insertConsent(row, CONSENTS_MAX, now);
       if (outcome === 'gone') throw notFound('Consumer', caller.consumerId);
       if (outcome === 'limit_reached') throw limitReached('consents of this consumer', CONSENTS_MAX);
       const details = { keyId, access, patterns: keys.length };
       const entry = { action: 'memory.consented', outcome: 'success', details, target: targetOf(row) } as const;
-      await audit.record({ ...byConsumer(caller), ...entry }, within);
+      await audit.record({ ...byConsumer(caller), ...entry }, trx);
     });
     return consentView(row, agent?.name);
   }
@@ -135,16 +135,16 @@ export class Memory {
 
   async withdraw(caller: ConsumerCaller, id: string): Promise<Consents> {
     const { store, audit, clock } = this.#parts;
-    await store.atomically(async within => {
+    await store.atomically(async trx => {
       const consent = id as ConsentId; // A uuid by its schema.
-      if (!(await within.consumerMemory.revokeConsent(caller.consumerId, consent, clock.now())))
+      if (!(await trx.consumerMemory.revokeConsent(caller.consumerId, consent, clock.now())))
         throw notFound('Consent', id);
       const entry = {
         action: 'memory.consent_revoked',
         outcome: 'success',
         target: targetOf({ id: consent }),
       } as const;
-      await audit.record({ ...byConsumer(caller), ...entry }, within);
+      await audit.record({ ...byConsumer(caller), ...entry }, trx);
     });
     return this.consents(caller);
   }
@@ -171,20 +171,20 @@ export class Memory {
     if (bytes > MEMORY_VALUE_BYTES_MAX)
       throw invalidRequest([{ path: 'value', message: `is larger than ${MEMORY_VALUE_BYTES_MAX / 1024} KiB of JSON` }]);
     const seal = await sealed.of(consumerId);
-    return store.atomically(async within => {
-      const version = await within.consumerMemory.nextVersion(consumerId);
+    return store.atomically(async trx => {
+      const version = await trx.consumerMemory.nextVersion(consumerId);
       if (version === undefined) throw notFound('Consumer', consumerId);
-      await write.assertAllowed?.(within);
+      await write.assertAllowed?.(trx);
       const row: MemoryRow = {
         ...{ consumerId, key, version, bytes, sealed: seal.seal({ key, version }, json) },
         ...{ updatedAt: clock.now(), updatedByKind: by.kind, updatedById: by.id },
       };
-      const outcome = await within.consumerMemory.put(row, ifVersion, LIMITS);
-      if (outcome === 'limit_reached') throw full();
+      const outcome = await trx.consumerMemory.put(row, ifVersion, LIMITS);
+      if (outcome === 'limit_reached') throw memoryFull();
       if (outcome !== 'written') throw versionConflict(key, outcome.version);
       const target = { kind: 'consumer', id: consumerId };
       const entry = { action: 'memory.written', outcome: 'success', target, details: { version } } as const;
-      await audit.record({ ...source, applicationId, ...entry }, within);
+      await audit.record({ ...source, applicationId, ...entry }, trx);
       return row;
     });
   }
@@ -213,7 +213,7 @@ const consentView = ({ id, keyId, patterns, access, createdAt, expiresAt }: Cons
 
 const targetOf = ({ id }: Pick<ConsentRow, 'id'>) => ({ kind: 'consent', id });
 
-const full = (): Error =>
+const memoryFull = (): Error =>
   fault(
     'limit_reached',
     `The memory of this consumer would exceed ${MEMORY_ITEMS_MAX} items or ${MEMORY_BYTES_MAX / 1_048_576} MiB.`,

@@ -2,7 +2,7 @@
 import type { Passwords } from '../../engines/authenticators/passwords.ts';
 import type { Store } from '../../engines/store/store.ts';
 import type { Vault } from '../../engines/vault/vault.ts';
-import { plus } from '../../kit/clock.ts';
+import { addMs } from '../../kit/clock.ts';
 import type { ConsumerId } from '../../kit/ids.ts';
 import type { Runtime } from '../../kit/runtime.ts';
 import type { Secret } from '../../kit/secret.ts';
@@ -66,8 +66,8 @@ export function openConsumers(
   const callbackUrl = `${publicUrl}/v1/consumer/callback`;
   const { applications } = identity;
   const identities = new Identities({ store, applications, audit, clock, publicUrl });
-  const changed = (hash: string): void => identity.forget(hash);
-  const sessions = new ConsumerSessions({ store, identities, audit, clock, changed });
+  const onChanged = (hash: string): void => identity.forget(hash);
+  const sessions = new ConsumerSessions({ store, identities, audit, clock, changed: onChanged });
   const signIns = new SignIns({ store, identities, audit, clock, tallies });
   const passkeys = new ConsumerPasskeys({ store, webauthn, clock });
   const sealed = new SealedMemory(vault);
@@ -75,7 +75,7 @@ export function openConsumers(
   const profiles = new Profiles({ store, sessions, audit, clock, destroyKey });
   const memory = new Memory({ store, sealed, audit, clock, cursors: new Cursors(secret, clock) });
   const forget = async (): Promise<Record<string, number>> => {
-    const before = plus(clock.now(), -KEPT_MS);
+    const before = addMs(clock.now(), -KEPT_MS);
     return {
       signIns: await store.consumerSignIns.removeExpired(before),
       tickets: await store.consumerTickets.removeExpired(before),

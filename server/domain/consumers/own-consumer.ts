@@ -67,10 +67,10 @@ export class OwnConsumer {
   async addPasskey(
     caller: ConsumerCaller,
     origin: URL,
-    given: { readonly ticket: string; readonly name: string; readonly response: JsonObject },
+    request: { readonly ticket: string; readonly name: string; readonly response: JsonObject },
   ): Promise<NewCookie> {
     const { passkeys, sessions, audit } = this.#parts;
-    await passkeys.add(caller.applicationId, caller.consumerId, origin, given);
+    await passkeys.add(caller.applicationId, caller.consumerId, origin, request);
     await audit.record({ ...byConsumer(caller), action: 'consumer.passkey_added', outcome: 'success' });
     await sessions.refreshCaches(caller.consumerId);
     return sessions.prove(caller, 'phr');

@@ -39,12 +39,12 @@ export class Profiles {
   async update(caller: ConsumerCaller, change: UpdateProfile): Promise<ConsumerProfile> {
     const { store, audit } = this.#parts;
     const checked = checkedChange(change);
-    await store.atomically(async within => {
-      const row = await within.consumers.change(caller.applicationId, caller.consumerId, checked);
+    await store.atomically(async trx => {
+      const row = await trx.consumers.change(caller.applicationId, caller.consumerId, checked);
       if (!row) throw notFound('Consumer', caller.consumerId);
       const details = { fields: Object.keys(change) };
       const entry = { action: 'consumer.profile_changed', outcome: 'success', details } as const;
-      await audit.record({ ...byConsumer(caller), ...entry }, within);
+      await audit.record({ ...byConsumer(caller), ...entry }, trx);
     });
     return this.read(caller);
   }
@@ -58,13 +58,13 @@ export class Profiles {
     const { store, audit, clock, sessions, destroyKey } = this.#parts;
     const { applicationId, consumerId } = caller;
     const now = clock.now();
-    await store.atomically(async within => {
-      const names = await within.consumers.erase(applicationId, consumerId, now);
+    await store.atomically(async trx => {
+      const names = await trx.consumers.erase(applicationId, consumerId, now);
       if (names.length === 0) throw notFound('Consumer', consumerId);
       const { applicationId: _, ...source } = byConsumer(caller);
-      await sessions.endAllOf(consumerId, within);
-      for (const name of names) await cancelActionsFor(within, { applicationId, ...name }, { audit, source, now });
-      await audit.record({ ...byConsumer(caller), action: 'consumer.deleted', outcome: 'success' }, within);
+      await sessions.endAllOf(consumerId, trx);
+      for (const name of names) await cancelActionsFor(trx, { applicationId, ...name }, { audit, source, now });
+      await audit.record({ ...byConsumer(caller), action: 'consumer.deleted', outcome: 'success' }, trx);
     });
     await destroyKey(consumerId);
   }
@@ -87,15 +87,15 @@ function checkedChange({ displayName, locale, timezone, metadata }: UpdateProfil
   };
 }
 
-const isLocale = (text: string): boolean => accepts(() => Intl.getCanonicalLocales(text));
+const isLocale = (text: string): boolean => doesNotThrow(() => Intl.getCanonicalLocales(text));
 
 const isTimezone = (text: string): boolean =>
-  accepts(() => new Intl.DateTimeFormat('en', { timeZone: text }).format(0));
+  doesNotThrow(() => new Intl.DateTimeFormat('en', { timeZone: text }).format(0));
 
 /** Returns false if the call throws, as Intl does for values that it does not support. */
-function accepts(ask: () => unknown): boolean {
+function doesNotThrow(construct: () => unknown): boolean {
   try {
-    ask();
+    construct();
     return true;
   } catch {
     return false;

@@ -65,7 +65,7 @@ export class Providers {
     appId: string,
     providerId: string,
     ifMatch: string | undefined,
-    wanted: WriteProvider,
+    changes: WriteProvider,
   ): Promise<{ readonly provider: ConsumerProvider; readonly isNew: boolean }> {
     const { applications, identities, store, audit, clock, seal } = this.#parts;
     const { id: applicationId } = await applications.require(caller, appId, 'identity');
@@ -73,27 +73,27 @@ export class Providers {
       throw invalidRequest([
         { path: 'providerId', message: `is reserved or not a valid id; expected an id such as acme` },
       ]);
-    const standing = await identities.provider(applicationId, providerId);
-    if (!standing && ifMatch !== undefined && ifMatch.trim() !== '*') throw preconditionFailed();
-    const before = standing ? revisionFrom(ifMatch, standing.revision) : 0;
-    const { issuer, clientId, clientSecret, scopes = [], enabled = true } = wanted;
-    const title = cleanName(wanted.title);
+    const existing = await identities.provider(applicationId, providerId);
+    if (!existing && ifMatch !== undefined && ifMatch.trim() !== '*') throw preconditionFailed();
+    const before = existing ? revisionFrom(ifMatch, existing.revision) : 0;
+    const { issuer, clientId, clientSecret, scopes = [], enabled = true } = changes;
+    const title = cleanName(changes.title);
     // The secret for this issuer must not be sent to another issuer.
-    const kept = standing?.issuer === issuer ? standing.secretSealed : undefined;
+    const kept = existing?.issuer === issuer ? existing.secretSealed : undefined;
     const secretSealed = clientSecret === undefined ? kept : await seal.close(applicationId, providerId, clientSecret);
-    const authMethod = wanted.authMethod ?? (secretSealed ? 'client_secret_basic' : 'none');
+    const authMethod = changes.authMethod ?? (secretSealed ? 'client_secret_basic' : 'none');
     if (authMethod !== 'none' && !secretSealed)
       throw invalidRequest([{ path: 'clientSecret', message: `is required for ${authMethod}` }]);
-    const metadata = await this.#discovered(issuer);
+    const metadata = await this.#fetchMetadata(issuer);
     const now = clock.now();
     const row: ConsumerProviderRow = {
       ...{ applicationId, id: providerId, title, enabled, issuer, clientId, authMethod, scopes: [...new Set(scopes)] },
       ...(secretSealed && authMethod !== 'none' ? { secretSealed } : {}),
       metadata: { ...metadata, algorithms: [...metadata.algorithms] },
-      ...{ revision: before + 1, createdAt: standing?.createdAt ?? now, updatedAt: now },
+      ...{ revision: before + 1, createdAt: existing?.createdAt ?? now, updatedAt: now },
     };
-    await store.atomically(async within => {
-      const outcome = await within.consumerProviders.write(row, before, PROVIDERS_MAX);
+    await store.atomically(async trx => {
+      const outcome = await trx.consumerProviders.write(row, before, PROVIDERS_MAX);
       if (outcome === 'limit_reached') throw limitReached('providers of this application', PROVIDERS_MAX);
       if (outcome === 'changed') throw preconditionFailed();
       const target = { kind: 'consumer_provider', id: providerId };
@@ -105,9 +105,9 @@ export class Providers {
         target,
         details,
       } as const;
-      await audit.record({ ...byCaller(caller), ...entry }, within);
+      await audit.record({ ...byCaller(caller), ...entry }, trx);
     });
-    return { provider: this.#view(row), isNew: !standing };
+    return { provider: this.#view(row), isNew: !existing };
   }
 
   async remove(caller: AccountCaller, appId: string, providerId: string, ifMatch: string | undefined): Promise<void> {
@@ -115,15 +115,15 @@ export class Providers {
     const { id: applicationId } = await applications.require(caller, appId, 'identity');
     const row = await this.#get(applicationId, providerId);
     const revision = revisionFrom(ifMatch, row.revision);
-    await store.atomically(async within => {
-      if (!(await within.consumerProviders.remove(applicationId, row.id, revision))) throw preconditionFailed();
+    await store.atomically(async trx => {
+      if (!(await trx.consumerProviders.remove(applicationId, row.id, revision))) throw preconditionFailed();
       const target = { kind: 'consumer_provider', id: row.id };
       const entry = { action: 'identity.provider_removed', applicationId, outcome: 'success', target } as const;
-      await audit.record({ ...byCaller(caller), ...entry }, within);
+      await audit.record({ ...byCaller(caller), ...entry }, trx);
     });
   }
 
-  async #discovered(issuer: string): Promise<ProviderMetadata> {
+  async #fetchMetadata(issuer: string): Promise<ProviderMetadata> {
     const outcome = await this.#parts.discover(issuer);
     if ('value' in outcome) return outcome.value;
     throw fault('upstream_failed', `The provider cannot be used. ${outcome.words}`, {

@@ -42,9 +42,9 @@ export function registrationIssues({
  * Whether the address is registered. Addresses are compared byte for byte, except that the port of a loopback address
  * may differ, because native applications use any free port (RFC 8252).
  */
-export const isRegistered = (given: string, registered: readonly string[]): boolean =>
-  registered.includes(given) ||
-  registered.some(one => isOnLoopback(one) && isOnLoopback(given) && withoutPort(one) === withoutPort(given));
+export const isRegistered = (uri: string, registeredUris: readonly string[]): boolean =>
+  registeredUris.includes(uri) ||
+  registeredUris.some(one => isOnLoopback(one) && isOnLoopback(uri) && withoutPort(one) === withoutPort(uri));
 
 const LOOPBACK = /^http:\/\/(?:127\.0\.0\.1|\[::1\]|localhost)(?::\d{1,5})?(?=[/?]|$)/;
 

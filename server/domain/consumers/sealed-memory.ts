@@ -6,12 +6,12 @@ import { parseJson } from '../../kit/foreign.ts';
 import type { ConsumerId } from '../../kit/ids.ts';
 import type { Json } from '../../kit/json.ts';
 
-type At = Pick<MemoryRow, 'key' | 'version'>;
+type SealPosition = Pick<MemoryRow, 'key' | 'version'>;
 
 /** The memory of one consumer. */
 export interface MemorySeal {
-  seal(at: At, json: string): Buffer;
-  open(row: At & Pick<MemoryRow, 'sealed'>): Json;
+  seal(at: SealPosition, json: string): Buffer;
+  open(row: SealPosition & Pick<MemoryRow, 'sealed'>): Json;
 }
 
 export class SealedMemory {
@@ -38,4 +38,4 @@ export class SealedMemory {
   }
 }
 
-const placeOf = ({ key, version }: At) => ({ kind: 'memory', id: key, version });
+const placeOf = ({ key, version }: SealPosition) => ({ kind: 'memory', id: key, version });

@@ -13,7 +13,7 @@ import type { Acr } from '../../../contract/sign-in.ts';
 import type { ApplicationRow } from '../../engines/store/rows/accounts.ts';
 import type { ConsumerRow, ConsumerSignInRow, IdentityRow } from '../../engines/store/rows/consumers.ts';
 import type { Store } from '../../engines/store/store.ts';
-import { type Clock, plus } from '../../kit/clock.ts';
+import { addMs, type Clock } from '../../kit/clock.ts';
 import { type ConsumerSignInId, isUuid, newId } from '../../kit/ids.ts';
 import type { Audit } from '../audit/audit.ts';
 import { invalidRequest, notFound } from '../faults.ts';
@@ -51,7 +51,7 @@ export interface OpenSignIn {
   readonly identity: IdentityRow;
 }
 
-export interface Proved {
+export interface ProvenIdentity {
   readonly acr: Acr;
   readonly authTime: Date;
   readonly idTokenSealed?: Buffer;
@@ -61,7 +61,7 @@ export interface Proved {
 export type UpstreamStart = (
   application: ApplicationRow,
   row: ConsumerSignInRow,
-  asked: StartConsumerSession,
+  startRequest: StartConsumerSession,
 ) => Promise<{ readonly authorizationUrl: string; readonly upstreamState: Buffer }>;
 
 export class SignIns {
@@ -77,7 +77,7 @@ export class SignIns {
   async start(
     appId: string,
     providerId: string,
-    asked: StartConsumerSession,
+    startRequest: StartConsumerSession,
     origin: URL,
     source: RequestSource,
     upstream: UpstreamStart,
@@ -88,17 +88,17 @@ export class SignIns {
     const identity = await identities.of(application.id);
     const isHosted = providerId === HOSTED;
     if (isHosted && identity.hostedMethods.length === 0) throw providerDisabled(providerId);
-    const transport = asked.transport ?? 'token';
-    if (!isAllowed(asked.redirectUri, transport, identity, origin)) throw notRegistered();
+    const transport = startRequest.transport ?? 'token';
+    if (!isAllowed(startRequest.redirectUri, transport, identity, origin)) throw notRegistered();
     const now = clock.now();
     const id = newId<ConsumerSignInId>(now);
     const row: ConsumerSignInRow = {
-      ...{ id, applicationId: application.id, providerId, redirectUri: asked.redirectUri },
-      ...{ codeChallenge: asked.codeChallenge, transport },
-      ...(asked.state === undefined ? {} : { state: asked.state }),
-      ...(asked.loginHint === undefined ? {} : { loginHint: asked.loginHint }),
-      ...(asked.maxAge === undefined ? {} : { maxAge: asked.maxAge }),
-      ...{ createdAt: now, expiresAt: plus(now, CONSUMER_SIGN_IN_SECONDS * 1000) },
+      ...{ id, applicationId: application.id, providerId, redirectUri: startRequest.redirectUri },
+      ...{ codeChallenge: startRequest.codeChallenge, transport },
+      ...(startRequest.state === undefined ? {} : { state: startRequest.state }),
+      ...(startRequest.loginHint === undefined ? {} : { loginHint: startRequest.loginHint }),
+      ...(startRequest.maxAge === undefined ? {} : { maxAge: startRequest.maxAge }),
+      ...{ createdAt: now, expiresAt: addMs(now, CONSUMER_SIGN_IN_SECONDS * 1000) },
     };
     const expiresAt = row.expiresAt.toISOString();
     if (isHosted) {
@@ -106,7 +106,7 @@ export class SignIns {
       const authorizationUrl = `${origin.origin}/consumer/signin/${application.id}/${id}`;
       return { authorizationUrl, expiresAt };
     }
-    const { authorizationUrl, upstreamState } = await upstream(application, row, asked);
+    const { authorizationUrl, upstreamState } = await upstream(application, row, startRequest);
     await store.consumerSignIns.insert({ ...row, upstreamState });
     return { authorizationUrl, expiresAt };
   }
@@ -141,23 +141,23 @@ export class SignIns {
   async complete(
     { row, application }: Omit<OpenSignIn, 'identity'>,
     { id, linkedTo }: ConsumerRow,
-    { acr, authTime, idTokenSealed }: Proved,
+    { acr, authTime, idTokenSealed }: ProvenIdentity,
     source: RequestSource,
   ): Promise<HostedSignInResult> {
     const { store, clock, audit, identities } = this.#parts;
     const now = clock.now();
     const consumerId = linkedTo ?? id;
     const { hash, text } = mint('consumer_code');
-    const codeExpiresAt = plus(now, CONSUMER_CODE_SECONDS * 1000);
-    await store.atomically(async within => {
+    const codeExpiresAt = addMs(now, CONSUMER_CODE_SECONDS * 1000);
+    await store.atomically(async trx => {
       const proof = { consumerId, acr, authTime, codeHash: hash, codeExpiresAt };
       const whole = { ...proof, ...(idTokenSealed ? { idTokenSealed } : {}) };
-      if (!(await within.consumerSignIns.complete(row.id, now, whole))) throw notFound('Sign-in', row.id);
-      await within.consumers.change(application.id, consumerId, { lastSignedInAt: now });
+      if (!(await trx.consumerSignIns.complete(row.id, now, whole))) throw notFound('Sign-in', row.id);
+      await trx.consumers.change(application.id, consumerId, { lastSignedInAt: now });
       const actor = { kind: 'consumer', id: consumerId } as const;
       const details = { provider: row.providerId, acr };
       const entry = { action: 'consumer.session.started', applicationId: application.id, outcome: 'success' } as const;
-      await audit.record({ ...entry, actor, details, ...source }, within);
+      await audit.record({ ...entry, actor, details, ...source }, trx);
     });
     const { state } = row;
     const query = {
@@ -180,9 +180,9 @@ export class SignIns {
  * Whether the address is allowed. Tokens are sent only to addresses that the application has registered. Cookies are
  * set only on our own pages.
  */
-function isAllowed(given: string, transport: 'token' | 'cookie', { redirectUris }: IdentityRow, origin: URL): boolean {
-  if (transport === 'token') return isRegistered(given, redirectUris);
-  return given.startsWith(`${origin.origin}/`) && OWN_PAGES.test(given.slice(origin.origin.length));
+function isAllowed(uri: string, transport: 'token' | 'cookie', { redirectUris }: IdentityRow, origin: URL): boolean {
+  if (transport === 'token') return isRegistered(uri, redirectUris);
+  return uri.startsWith(`${origin.origin}/`) && OWN_PAGES.test(uri.slice(origin.origin.length));
 }
 
 const withQuery = (address: string, query: Readonly<Record<string, string>>): string =>

@@ -68,12 +68,12 @@ export class Upstream {
     const { identities, metadataIn, callbackUrl } = this.#parts;
     const provider = await identities.provider(application.id, providerId);
     if (!provider?.enabled) throw providerDisabled(providerId);
-    const state = this.#derive('state', id);
+    const state = this.#deriveValue('state', id);
     const url = new URL(metadataIn(provider.metadata).authorizationEndpoint);
     const query = {
       ...{ response_type: 'code', client_id: provider.clientId, redirect_uri: callbackUrl, state },
-      ...{ scope: ['openid', ...provider.scopes].join(' '), nonce: this.#derive('nonce', id) },
-      ...{ code_challenge: challengeOf(this.#derive('verifier', id)), code_challenge_method: 'S256' },
+      ...{ scope: ['openid', ...provider.scopes].join(' '), nonce: this.#deriveValue('nonce', id) },
+      ...{ code_challenge: challengeOf(this.#deriveValue('verifier', id)), code_challenge_method: 'S256' },
       ...(prompt === undefined ? {} : { prompt }),
       ...(maxAge === undefined ? {} : { max_age: String(maxAge) }),
       ...(loginHint === undefined ? {} : { login_hint: loginHint }),
@@ -99,8 +99,8 @@ export class Upstream {
     if (isMixedUp) return this.#refuse(open, 'iss', source);
     if (typeof code !== 'string' || code.length > CODE_CHARACTERS_MAX) return this.#refuse(open, 'code', source);
     const outcome = await this.#parts.relyingParty.identify(metadata, await this.#clientOf(provider), {
-      ...{ code, redirectUri: this.#parts.callbackUrl, nonce: this.#derive('nonce', row.id) },
-      verifier: this.#derive('verifier', row.id),
+      ...{ code, redirectUri: this.#parts.callbackUrl, nonce: this.#deriveValue('nonce', row.id) },
+      verifier: this.#deriveValue('verifier', row.id),
       ...(row.maxAge === undefined ? {} : { maxAge: row.maxAge }),
     });
     if ('words' in outcome) return this.#refuse(open, outcome.words, source);
@@ -165,12 +165,12 @@ export class Upstream {
    * that two applications cannot match their users.
    */
   #subject(application: ApplicationId, issuer: string, subject: string): string {
-    return `p_${this.#derive('subject', `${application}\n${issuer}\n${subject}`).slice(0, SUBJECT_CHARACTERS)}`;
+    return `p_${this.#deriveValue('subject', `${application}\n${issuer}\n${subject}`).slice(0, SUBJECT_CHARACTERS)}`;
   }
 
-  #derive(what: string, of: string): string {
-    const key = createHmac('sha256', this.#parts.secret.reveal()).update(`consumer sign-in\n${what}`).digest();
-    return createHmac('sha256', key).update(of).digest('base64url');
+  #deriveValue(purpose: string, input: string): string {
+    const key = createHmac('sha256', this.#parts.secret.reveal()).update(`consumer sign-in\n${purpose}`).digest();
+    return createHmac('sha256', key).update(input).digest('base64url');
   }
 }
 

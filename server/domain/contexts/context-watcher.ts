@@ -9,7 +9,7 @@ import { reason } from '../../kit/fault.ts';
 import { type ContextId, isUuid, type SessionId } from '../../kit/ids.ts';
 import type { JsonObject } from '../../kit/json.ts';
 import type { Runtime } from '../../kit/runtime.ts';
-import { within } from '../../kit/wait.ts';
+import { withTimeout } from '../../kit/wait.ts';
 import { fault } from '../faults.ts';
 import type { AgentCaller } from '../identity/caller.ts';
 import type { SessionRequest } from '../sessions/api.ts';
@@ -42,7 +42,7 @@ interface StoredUse {
   readonly persist: boolean;
 }
 
-type Asked = NonNullable<SessionRequest['watcherSettings']['context']>;
+type ContextRequest = NonNullable<SessionRequest['watcherSettings']['context']>;
 
 export class ContextWatcher implements Watcher {
   readonly name = 'context';
@@ -54,16 +54,16 @@ export class ContextWatcher implements Watcher {
 
   async check(
     caller: AgentCaller,
-    { watcherSettings: { context: asked } }: SessionRequest,
+    { watcherSettings: { context: requested } }: SessionRequest,
     session: SessionId,
     signal: AbortSignal,
   ): Promise<CheckResult | undefined> {
-    if (!asked) return undefined;
-    const id = isUuid(asked.id) ? (asked.id as ContextId) : undefined;
+    if (!requested) return undefined;
+    const id = isUuid(requested.id) ? (requested.id as ContextId) : undefined;
     const row = id && (await this.#parts.rows.get(caller.applicationId, id));
-    if (!row) throw unknownContext(asked.id);
-    const { persist = false, exclusive = false } = asked;
-    await this.#awaitTurn(row, asked, session, signal);
+    if (!row) throw unknownContext(requested.id);
+    const { persist = false, exclusive = false } = requested;
+    await this.#awaitTurn(row, requested, session, signal);
     const kept = { id: row.id, persist, exclusive: persist && exclusive };
     return persist ? { kept, undo: () => this.#parts.uses.close(session) } : { kept };
   }
@@ -74,17 +74,17 @@ export class ContextWatcher implements Watcher {
     return { fill: (place, signal) => this.#parts.loading.fill(row, context, place, signal) };
   }
 
-  async attend(live: LiveSession, row: SessionRow): Promise<Attendance | undefined> {
+  async attend(liveSession: LiveSession, row: SessionRow): Promise<Attendance | undefined> {
     const { loading, profiles, stored, clock, log } = this.#parts;
     const cookies = await loading.take(row.id);
-    const refused = cookies ? await live.browser.setCookies(cookies) : 0;
+    const refused = cookies ? await liveSession.browser.setCookies(cookies) : 0;
     if (refused > 0) log.warn('context.cookies_refused', { sessionId: row.id, refused });
     const context = storedUse(row)?.persist ? await this.#contextOf(row) : undefined;
     // If the context has been deleted in the meantime, nothing is saved.
     if (!context) return undefined;
     const staging = profiles.staging(row.id);
     const seal = await stored.cookiesSeal(context, versionOfSession(row.id));
-    const copy = await CookieCopy.begin({ browser: live.browser, profiles, staging, seal, clock, log });
+    const copy = await CookieCopy.begin({ browser: liveSession.browser, profiles, staging, seal, clock, log });
     let hasCopied = false;
     return {
       beforeShutDown: async () => {
@@ -92,7 +92,7 @@ export class ContextWatcher implements Watcher {
         hasCopied = true;
       },
       shutDown: async end => {
-        if (hasCopied && isCleanEnd(end) && (await shutDownCleanly(live))) await staging.markClean();
+        if (hasCopied && isCleanEnd(end) && (await shutDownCleanly(liveSession))) await staging.markClean();
       },
       leave: () => copy.close(),
     };
@@ -114,13 +114,13 @@ export class ContextWatcher implements Watcher {
    * Waits for a save in progress. If the session will persist, also records that the session uses the context. This may
    * be refused.
    */
-  async #awaitTurn(row: ContextRow, asked: Asked, session: SessionId, signal: AbortSignal): Promise<void> {
+  async #awaitTurn(row: ContextRow, requested: ContextRequest, session: SessionId, signal: AbortSignal): Promise<void> {
     const { clock } = this.#parts;
     const began = clock.monotonicMs();
     for (;;) {
-      const saving = await this.#tryToUse(row, asked, session);
-      if (saving === undefined) return;
-      if (clock.monotonicMs() - began >= SAVE_WAIT_MS) throw contextSaving(row.id, saving);
+      const savingSession = await this.#tryToUse(row, requested, session);
+      if (savingSession === undefined) return;
+      if (clock.monotonicMs() - began >= SAVE_WAIT_MS) throw contextSaving(row.id, savingSession);
       await clock.sleep(POLL_MS, signal);
     }
   }
@@ -129,11 +129,11 @@ export class ContextWatcher implements Watcher {
    * Starts to use the context, if that is possible now. If the save of another session is still in progress, returns
    * that session; undefined means that this session may continue.
    */
-  async #tryToUse(row: ContextRow, asked: Asked, session: SessionId): Promise<SessionId | undefined> {
+  async #tryToUse(row: ContextRow, requested: ContextRequest, session: SessionId): Promise<SessionId | undefined> {
     const { uses, host, clock } = this.#parts;
     const { id: contextId, applicationId } = row;
-    if (!asked.persist) return uses.savingSessionOf(applicationId, contextId);
-    const own = { sessionId: session, contextId, applicationId, hostId: host, exclusive: asked.exclusive ?? false };
+    if (!requested.persist) return uses.savingSessionOf(applicationId, contextId);
+    const own = { sessionId: session, contextId, applicationId, hostId: host, exclusive: requested.exclusive ?? false };
     const outcome = await uses.open({ ...own, createdAt: clock.now() });
     if ('saving' in outcome) return outcome.saving;
     if ('held' in outcome) throw contextHeld(contextId, outcome.held);
@@ -159,7 +159,7 @@ export const isCleanEnd = ({ status }: Pick<SessionEnd, 'status'>): boolean => s
 /** Whether the browser exited by itself, which means that everything was written to its profile. */
 async function shutDownCleanly({ browser, box }: LiveSession): Promise<boolean> {
   await browser.shutDown();
-  const gone = await within(SHUTDOWN_MAX_MS, 'the browser to close', () => box.gone).catch(reason);
+  const gone = await withTimeout(SHUTDOWN_MAX_MS, 'the browser to close', () => box.gone).catch(reason);
   return typeof gone === 'object' && gone.why === 'exited';
 }
 

@@ -18,7 +18,7 @@ import type {
   VersionRow,
   VersionSource,
 } from '../../engines/store/rows/contexts.ts';
-import { type Clock, plus } from '../../kit/clock.ts';
+import { addMs, type Clock } from '../../kit/clock.ts';
 import { type ContextId, isUuid, newId, type VersionId } from '../../kit/ids.ts';
 import { Places, type PlacesLimits } from '../../kit/places.ts';
 import { assertProject, fault, invalidRequest, limitReached, notFound } from '../faults.ts';
@@ -102,7 +102,7 @@ export class Contexts {
     const { archive, cookiesOf, partial, sizeBytes } = version;
     const facts = { source: 'restore', partial, sizeBytes, ...partsOf({ archive, cookiesOf }) } as const;
     const kept = await rows.keep(row.applicationId, row.id, { ...retention(clock.now()), id: restoredId, facts });
-    return viewOf(existing(kept?.context, id));
+    return viewOf(requireContext(kept?.context, id));
   }
 
   async fork(caller: AgentCaller, id: string, request: ForkContext, signal: AbortSignal): Promise<Context> {
@@ -113,12 +113,12 @@ export class Contexts {
     if (!version) return viewOf(copy);
     const { rows, clock } = this.#parts;
     try {
-      return await this.#make(copy, 'fork', signal, (id, staging) =>
+      return await this.#createVersion(copy, 'fork', signal, (id, staging) =>
         this.#copy(row, version, copy, { id, staging, signal }),
       );
     } catch (error) {
       await rows.destroy(copy.applicationId, copy.id, clock.now());
-      throw this.#unreadable(error, version);
+      throw this.#unreadableError(error, version);
     }
   }
 
@@ -128,7 +128,7 @@ export class Contexts {
     try {
       return await this.#parts.exports.of(row, version);
     } catch (error) {
-      throw version ? this.#unreadable(error, version) : error;
+      throw version ? this.#unreadableError(error, version) : error;
     }
   }
 
@@ -140,7 +140,7 @@ export class Contexts {
       return { origin, items: new Map(localStorage.map(({ name, value }) => [name, value])) };
     });
     const { profiles, stored, clock } = this.#parts;
-    return this.#make(row, 'import', signal, async (id, staging) => {
+    return this.#createVersion(row, 'import', signal, async (id, staging) => {
       const sealed = await profiles.sealCookies(cookies, await stored.cookiesSeal(row, id));
       await stored.storeCookies(row, id, sealed, signal);
       const seal = await stored.archiveSeal(row, id);
@@ -171,7 +171,7 @@ export class Contexts {
    * Creates a version with its own stored objects. The objects are stored first, and are removed if the row is not
    * committed.
    */
-  #make(row: ContextRow, source: VersionSource, signal: AbortSignal, store: StoreVersion): Promise<Context> {
+  #createVersion(row: ContextRow, source: VersionSource, signal: AbortSignal, store: StoreVersion): Promise<Context> {
     const owner = { application: row.applicationId };
     return this.#creationPlaces.run(owner, () => this.#makeNow(row, source, signal, store), signal);
   }
@@ -179,15 +179,15 @@ export class Contexts {
   async #makeNow(row: ContextRow, source: VersionSource, signal: AbortSignal, store: StoreVersion): Promise<Context> {
     const { rows, profiles, clock, prompt } = this.#parts;
     const id = newId<VersionId>(clock.now());
-    const reserve = { id, source, now: clock.now(), until: plus(clock.now(), INTERRUPTED_WRITE_MS) };
-    if (!(await rows.reserve(row.applicationId, row.id, reserve))) throw notFound('Context', row.id);
+    const reservation = { id, source, now: clock.now(), until: addMs(clock.now(), INTERRUPTED_WRITE_MS) };
+    if (!(await rows.reserve(row.applicationId, row.id, reservation))) throw notFound('Context', row.id);
     const staging = profiles.staging(id);
     try {
       await staging.create();
       const facts = { ...(await store(id, staging)), source };
       signal.throwIfAborted();
       const kept = await rows.keep(row.applicationId, row.id, { ...retention(clock.now()), id, facts });
-      return viewOf(existing(kept?.context, row.id));
+      return viewOf(requireContext(kept?.context, row.id));
     } catch (error) {
       await rows.abandon(id, clock.now());
       prompt();
@@ -198,7 +198,7 @@ export class Contexts {
   }
 
   async #copy(
-    from: ContextRow,
+    original: ContextRow,
     version: VersionRow,
     to: ContextRow,
     { id, staging, signal }: { id: VersionId; staging: Staging; signal: AbortSignal },
@@ -206,24 +206,24 @@ export class Contexts {
     const { stored, profiles } = this.#parts;
     const { archive, cookiesOf, partial, sizeBytes } = version;
     if (cookiesOf) {
-      const cookies = await stored.openCookies(from, cookiesOf);
+      const cookies = await stored.openCookies(original, cookiesOf);
       await stored.storeCookies(to, id, await profiles.sealCookies(cookies, await stored.cookiesSeal(to, id)), signal);
     }
     const own = { partial, ...(cookiesOf ? { cookiesOf: id } : {}) };
     if (!archive) return { ...own, sizeBytes };
-    const sealed = await stored.openArchive(from, archive);
+    const sealed = await stored.openArchive(original, archive);
     const packed = await profiles.reseal(sealed, staging, await stored.archiveSeal(to, id), signal);
     return { ...own, ...(await this.#storePacked(to, id, staging, packed, signal)) };
   }
 
-  async #storePacked(row: ContextRow, id: VersionId, staging: Staging, packed: Packed, signal: AbortSignal) {
+  async #storePacked(row: ContextRow, id: VersionId, staging: Staging, packedArchive: Packed, signal: AbortSignal) {
     await this.#parts.stored.storeArchive(row, id, staging.archiveFile, signal);
-    return { sizeBytes: packed.sizeBytes, archive: { of: id, checksum: packed.checksum } };
+    return { sizeBytes: packedArchive.sizeBytes, archive: { of: id, checksum: packedArchive.checksum } };
   }
 
   async #row(caller: AgentCaller, id: string): Promise<ContextRow> {
     const row = isUuid(id) ? await this.#parts.rows.get(caller.applicationId, id as ContextId) : undefined;
-    return existing(row, id);
+    return requireContext(row, id);
   }
 
   /**
@@ -238,7 +238,7 @@ export class Contexts {
     return found;
   }
 
-  #unreadable(error: unknown, { version }: VersionRow): unknown {
+  #unreadableError(error: unknown, { version }: VersionRow): unknown {
     if (!this.#parts.stored.isDamage(error) && !(error instanceof StateDamaged)) return error;
     return fault('context_unreadable', `The stored data of version ${version} is damaged.`, {
       advice: 'Restore an earlier version, or name an earlier version in the request.',
@@ -278,7 +278,7 @@ const partsOf = ({ archive, cookiesOf }: { [Name in 'archive' | 'cookiesOf']: Ve
   ...(cookiesOf ? { cookiesOf } : {}),
 });
 
-function existing(row: ContextRow | undefined, id: string): ContextRow {
+function requireContext(row: ContextRow | undefined, id: string): ContextRow {
   if (!row) throw notFound('Context', id);
   return row;
 }

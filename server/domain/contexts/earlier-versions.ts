@@ -1,11 +1,11 @@
 // How many versions before the newest one are kept, and for how long.
 import { EARLIER_VERSIONS_DAYS, EARLIER_VERSIONS_MAX } from '../../../contract/contexts.ts';
 import type { KeepVersionRequest } from '../../engines/store/rows/contexts.ts';
-import { plus } from '../../kit/clock.ts';
+import { addMs } from '../../kit/clock.ts';
 
 const DAY_MS = 24 * 3_600_000;
 
 export const retention = (now: Date): Pick<KeepVersionRequest, 'now' | 'earlier'> => ({
   now,
-  earlier: { most: EARLIER_VERSIONS_MAX, until: plus(now, EARLIER_VERSIONS_DAYS * DAY_MS) },
+  earlier: { max: EARLIER_VERSIONS_MAX, until: addMs(now, EARLIER_VERSIONS_DAYS * DAY_MS) },
 });

@@ -60,7 +60,7 @@ export class Exports {
 
   /** Exports the version, or an empty state if there is none. */
   async of(row: ContextRow, version: VersionRow | undefined): Promise<ExportedState> {
-    const leave = this.#enter(row.applicationId);
+    const leave = this.#startExport(row.applicationId);
     let file: FileHandle | undefined;
     try {
       file = await this.#anonymousFile();
@@ -80,8 +80,14 @@ export class Exports {
     const cookies = version?.cookiesOf ? await stored.openCookieText(row, version.cookiesOf) : undefined;
     const archive = version?.archive && (await stored.openArchive(row, version.archive));
     const localStorage = archive ? await profiles.localStorageFiles(archive) : new Map<string, Buffer>();
-    const moved = [...localStorage.values()].flatMap(({ buffer }) => (buffer instanceof ArrayBuffer ? [buffer] : []));
-    const written = await workers.run(job, { cookies, localStorage, descriptor }, { of: row.applicationId, moved });
+    const transferList = [...localStorage.values()].flatMap(({ buffer }) =>
+      buffer instanceof ArrayBuffer ? [buffer] : [],
+    );
+    const written = await workers.run(
+      job,
+      { cookies, localStorage, descriptor },
+      { of: row.applicationId, moved: transferList },
+    );
     if ('damaged' in written) throw new StateDamaged(written.damaged);
     return written.bytes;
   }
@@ -95,7 +101,7 @@ export class Exports {
     return file;
   }
 
-  #enter(application: string): () => void {
+  #startExport(application: string): () => void {
     const running = this.#running.get(application) ?? 0;
     const [limit, used] =
       running >= EXPORTS_OF_APPLICATION_MAX ? [EXPORTS_OF_APPLICATION_MAX, running] : [EXPORTS_MAX, this.#total];

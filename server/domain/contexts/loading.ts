@@ -29,7 +29,7 @@ const SERVICE = { kind: 'service' } as const;
 export class Loading {
   readonly #parts: LoadingParts;
   /** Cookies to set once the browser of the session is running. */
-  readonly #loaded = new Map<SessionId, LoadedCookies>();
+  readonly #loadedCookies = new Map<SessionId, LoadedCookies>();
 
   constructor(parts: LoadingParts) {
     this.#parts = parts;
@@ -53,7 +53,7 @@ export class Loading {
         this.#recordEvent(session, 'context.restored', detail),
       ]);
       recorded.catch(() => {});
-      this.#loaded.set(session.id, { cookies, recorded });
+      this.#loadedCookies.set(session.id, { cookies, recorded });
       return;
     }
     if (versions.length > 0) throw new Error(`no version of context ${context.id} can be read`);
@@ -61,7 +61,7 @@ export class Loading {
 
   /** Returns the cookies to set in the session's browser. Can be called once per session. */
   async take(session: SessionId): Promise<CookieList | undefined> {
-    const loaded = this.#loaded.get(session);
+    const loaded = this.#loadedCookies.get(session);
     this.forget(session);
     await loaded?.recorded;
     return loaded?.cookies;
@@ -69,7 +69,7 @@ export class Loading {
 
   /** Drops the loaded cookies. Called if the session ended before its browser was running. */
   forget(session: SessionId): void {
-    this.#loaded.delete(session);
+    this.#loadedCookies.delete(session);
   }
 
   /** Unpacks the version and returns its cookies. Undefined if it is damaged. */

@@ -13,13 +13,13 @@ import type {
 } from '../../engines/store/rows/contexts.ts';
 import type { SessionEventType } from '../../engines/store/rows/events.ts';
 import type { SessionRows } from '../../engines/store/rows/sessions.ts';
-import { plus } from '../../kit/clock.ts';
+import { addMs } from '../../kit/clock.ts';
 import { reason } from '../../kit/fault.ts';
 import type { SessionId } from '../../kit/ids.ts';
 import type { JsonObject } from '../../kit/json.ts';
 import type { Runtime } from '../../kit/runtime.ts';
 import type { Closeable } from '../../kit/scope.ts';
-import { within } from '../../kit/wait.ts';
+import { withTimeout } from '../../kit/wait.ts';
 import { retention } from './earlier-versions.ts';
 import { type StoredVersions, versionOfSession } from './stored-versions.ts';
 
@@ -68,7 +68,7 @@ export class Saver implements Closeable {
   async tend(): Promise<{ begun: number; removed: number }> {
     const { uses, host, clock } = this.#parts;
     const now = clock.now();
-    for (const session of await uses.orphans(host, plus(now, -ORPHAN_MS))) await uses.markForSaving(session, now);
+    for (const session of await uses.orphans(host, addMs(now, -ORPHAN_MS))) await uses.markForSaving(session, now);
     const due = await uses.due(host, now, BATCH);
     const fresh = due.filter(use => !this.#running.has(use.sessionId)).slice(0, SAVES_AT_ONCE_MAX - this.#running.size);
     if (!this.#closing.signal.aborted) for (const use of fresh) this.#begin(use);
@@ -78,7 +78,7 @@ export class Saver implements Closeable {
   /** Waits a short time for running saves and then interrupts them. The next process continues an interrupted save. */
   async close(): Promise<void> {
     const all = (): Promise<unknown> => Promise.all(this.#running.values());
-    await within(CLOSE_MS, 'saves of contexts', all).catch(() => {});
+    await withTimeout(CLOSE_MS, 'saves of contexts', all).catch(() => {});
     this.#closing.abort(new Error('the service is stopping'));
     await all();
   }
@@ -94,7 +94,7 @@ export class Saver implements Closeable {
     const { clock, log } = this.#parts;
     const began = clock.monotonicMs();
     try {
-      const version = await within(
+      const version = await withTimeout(
         SAVE_TIMEOUT_MS,
         'a context to be saved',
         signal => this.#try(use, signal),
@@ -103,7 +103,7 @@ export class Saver implements Closeable {
       const tookMs = Math.round(clock.monotonicMs() - began);
       log.info('context.saved', { sessionId: use.sessionId, contextId: use.contextId, version, tookMs });
     } catch (error) {
-      await this.#failed(use, error).catch(problem =>
+      await this.#onFailed(use, error).catch(problem =>
         log.error('context.failure_not_written', { sessionId: use.sessionId, reason: reason(problem) }),
       );
     }
@@ -117,7 +117,7 @@ export class Saver implements Closeable {
     if (!context) return this.#discard(use, staging);
     const cookies = await staging.readCookies();
     const isWhole = (await staging.packed()) !== undefined || (await staging.hasProfile());
-    if (!cookies) return this.#nothing(use, staging);
+    if (!cookies) return this.#closeWithoutSave(use, staging);
     const facts = isWhole
       ? await this.#storeWhole(use, context, staging, cookies, signal)
       : await this.#storePartial(use, context, cookies, signal);
@@ -170,7 +170,7 @@ export class Saver implements Closeable {
   #reserve(use: ContextUse, archiveOf?: ReturnType<typeof versionOfSession>): Promise<boolean> {
     const now = this.#parts.clock.now();
     return this.#parts.rows.reserve(use.applicationId, use.contextId, {
-      ...{ id: versionOfSession(use.sessionId), source: 'session', now, until: plus(now, 2 * GIVE_UP_MS) },
+      ...{ id: versionOfSession(use.sessionId), source: 'session', now, until: addMs(now, 2 * GIVE_UP_MS) },
       ...(archiveOf ? { archiveOf } : {}),
     });
   }
@@ -179,7 +179,7 @@ export class Saver implements Closeable {
     const { rows, clock } = this.#parts;
     const now = clock.now();
     const version = { ...retention(now), id: versionOfSession(use.sessionId), facts };
-    const events = (kept: Kept): AddressedEvent[] => newsOf(use, facts, kept, now);
+    const events = (keptVersion: Kept): AddressedEvent[] => newsOf(use, facts, keptVersion, now);
     return rows.keep(use.applicationId, use.contextId, version, { id: use.sessionId, events });
   }
 
@@ -196,20 +196,20 @@ export class Saver implements Closeable {
    * Called if the session left nothing to save. That is expected if the session never ran; otherwise the save has
    * failed.
    */
-  async #nothing(use: ContextUse, staging: Staging): Promise<number> {
+  async #closeWithoutSave(use: ContextUse, staging: Staging): Promise<number> {
     const session = await this.#parts.sessions.byId(use.sessionId);
     if (session?.startedAt) throw new NothingToSave('the browser ended before any cookies were copied');
     return this.#discard(use, staging);
   }
 
-  async #failed(use: ContextUse, error: unknown): Promise<void> {
+  async #onFailed(use: ContextUse, error: unknown): Promise<void> {
     const { rows, uses, profiles, clock, log } = this.#parts;
     const now = clock.now();
     const why = reason(error);
     const isFinal =
       error instanceof NothingToSave ||
       profiles.isRefusal(error) ||
-      (use.savingSince !== undefined && plus(use.savingSince, GIVE_UP_MS) <= now);
+      (use.savingSince !== undefined && addMs(use.savingSince, GIVE_UP_MS) <= now);
     log[isFinal ? 'error' : 'warn']('context.save_failed', {
       sessionId: use.sessionId,
       tries: use.tries + 1,
@@ -217,7 +217,7 @@ export class Saver implements Closeable {
     });
     if (!isFinal) {
       const waitMs = Math.min(RETRY_MAX_MS, RETRY_MIN_MS * 2 ** Math.min(use.tries, 10));
-      return uses.retry(use.sessionId, plus(now, waitMs));
+      return uses.retry(use.sessionId, addMs(now, waitMs));
     }
     await rows.abandon(versionOfSession(use.sessionId), now);
     await uses.fail(newsAt(now, use.sessionId, 'context.save_failed', { contextId: use.contextId, reason: why }));

@@ -2,9 +2,9 @@
 import type { StorageState } from '../../../contract/contexts.ts';
 import type { CookieList } from '../../engines/profiles/profiles.ts';
 
-type Shown = StorageState['cookies'][number];
+type StateCookie = StorageState['cookies'][number];
 
-export const exportedCookies = (cookies: CookieList): Shown[] =>
+export const exportedCookies = (cookies: CookieList): StateCookie[] =>
   cookies.map(cookie => ({
     name: textOf(cookie.name),
     value: textOf(cookie.value),
@@ -17,7 +17,7 @@ export const exportedCookies = (cookies: CookieList): Shown[] =>
     ...partitionOf(cookie.partitionKey),
   }));
 
-export const importedCookies = (cookies: readonly Shown[]): CookieList =>
+export const importedCookies = (cookies: readonly StateCookie[]): CookieList =>
   cookies.map(({ expires, partitionKey, ...cookie }) => ({
     ...cookie,
     ...(expires < 0 ? { session: true, expires: -1 } : { session: false, expires }),

@@ -31,12 +31,12 @@ export class StoredVersions {
     this.#parts = parts;
   }
 
-  archiveSeal(context: Owner, of: VersionId): Promise<Seal> {
-    return this.#parts.profiles.sealOf(context, context.wrappedKey, `${context.id} ${of} archive`);
+  archiveSeal(context: Owner, versionId: VersionId): Promise<Seal> {
+    return this.#parts.profiles.sealOf(context, context.wrappedKey, `${context.id} ${versionId} archive`);
   }
 
-  cookiesSeal(context: Owner, of: VersionId): Promise<Seal> {
-    return this.#parts.profiles.sealOf(context, context.wrappedKey, `${context.id} ${of} cookies`);
+  cookiesSeal(context: Owner, versionId: VersionId): Promise<Seal> {
+    return this.#parts.profiles.sealOf(context, context.wrappedKey, `${context.id} ${versionId} cookies`);
   }
 
   async openArchive(context: Owner, { of, checksum }: StoredArchive): Promise<Sealed> {
@@ -46,33 +46,33 @@ export class StoredVersions {
     return { body: opened.body, checksum, seal: await this.archiveSeal(context, of) };
   }
 
-  async openCookies(context: Owner, of: VersionId): Promise<CookieList> {
-    const seal = await this.cookiesSeal(context, of);
-    return this.#parts.profiles.openCookies(await this.#sealedCookies(context, of), seal);
+  async openCookies(context: Owner, versionId: VersionId): Promise<CookieList> {
+    const seal = await this.cookiesSeal(context, versionId);
+    return this.#parts.profiles.openCookies(await this.#sealedCookies(context, versionId), seal);
   }
 
   /** Returns the cookies as JSON. */
-  async openCookieText(context: Owner, of: VersionId): Promise<Buffer> {
-    const seal = await this.cookiesSeal(context, of);
-    return this.#parts.profiles.openCookieText(await this.#sealedCookies(context, of), seal);
+  async openCookieText(context: Owner, versionId: VersionId): Promise<Buffer> {
+    const seal = await this.cookiesSeal(context, versionId);
+    return this.#parts.profiles.openCookieText(await this.#sealedCookies(context, versionId), seal);
   }
 
-  async #sealedCookies(context: Owner, of: VersionId): Promise<Readable> {
+  async #sealedCookies(context: Owner, versionId: VersionId): Promise<Readable> {
     const { artifacts, cookiesKey } = this.#parts;
-    const opened = await artifacts.open(cookiesKey(context.applicationId, context.id, of));
-    if (!opened) throw new VersionMissing(`the cookies of version ${of} are missing`);
+    const opened = await artifacts.open(cookiesKey(context.applicationId, context.id, versionId));
+    if (!opened) throw new VersionMissing(`the cookies of version ${versionId} are missing`);
     return opened.body;
   }
 
   /** Moves the file to storage. Safe to repeat. */
-  async storeArchive(context: Owner, of: VersionId, file: string, signal: AbortSignal): Promise<void> {
+  async storeArchive(context: Owner, versionId: VersionId, file: string, signal: AbortSignal): Promise<void> {
     const { artifacts, archiveKey } = this.#parts;
-    await artifacts.putFile(archiveKey(context.applicationId, context.id, of), file, { signal });
+    await artifacts.putFile(archiveKey(context.applicationId, context.id, versionId), file, { signal });
   }
 
-  async storeCookies(context: Owner, of: VersionId, sealed: Buffer, signal: AbortSignal): Promise<void> {
+  async storeCookies(context: Owner, versionId: VersionId, sealed: Buffer, signal: AbortSignal): Promise<void> {
     const { artifacts, cookiesKey } = this.#parts;
-    await artifacts.put(cookiesKey(context.applicationId, context.id, of), singleChunk(sealed), { signal });
+    await artifacts.put(cookiesKey(context.applicationId, context.id, versionId), singleChunk(sealed), { signal });
   }
 
   async remove({ applicationId, contextId, archiveOf, cookiesOf }: RemovableVersion): Promise<void> {

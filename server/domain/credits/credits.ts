@@ -17,7 +17,7 @@ import {
 import type { ApplicationRow } from '../../engines/store/rows/accounts.ts';
 import type { CostRow, CreditReads, EntryRow, ReservationRow } from '../../engines/store/rows/credits.ts';
 import type { UsageHours } from '../../engines/store/rows/usage-hours.ts';
-import { type Clock, plus } from '../../kit/clock.ts';
+import { addMs, type Clock } from '../../kit/clock.ts';
 import type { ApplicationId, CreditEntryId } from '../../kit/ids.ts';
 import { type CreditRates, isEnforced } from '../../kit/metered-cost.ts';
 import { invalidRequest } from '../faults.ts';
@@ -95,7 +95,7 @@ export class Credits {
     const now = this.#parts.clock.now();
     const hours = await this.#parts.hours.ofApplication(id, { ...period, now });
     const days = Array.from({ length: (period.to.getTime() - period.from.getTime()) / DAY_MS }, (_, at) =>
-      utcDay(plus(period.from, at * DAY_MS)),
+      utcDay(addMs(period.from, at * DAY_MS)),
     );
     return days.map(of => {
       const own = hours.filter(({ hour }) => utcDay(hour) === of);
@@ -125,9 +125,9 @@ interface Period {
 /** Extends the requested period to whole UTC days. */
 function periodOf({ from, to }: CreditUsageQuery, now: Date): Period {
   const end = to === undefined ? now : new Date(to);
-  const begin = from === undefined ? plus(end, -(CREDIT_USAGE_DEFAULT_DAYS - 1) * DAY_MS) : new Date(from);
+  const begin = from === undefined ? addMs(end, -(CREDIT_USAGE_DEFAULT_DAYS - 1) * DAY_MS) : new Date(from);
   if (begin > end) throw invalidRequest([{ path: 'from', message: 'is after `to`' }]);
-  const days = { from: startOfUtcDay(begin), to: plus(startOfUtcDay(end), DAY_MS) };
+  const days = { from: startOfUtcDay(begin), to: addMs(startOfUtcDay(end), DAY_MS) };
   if (days.to.getTime() - days.from.getTime() > CREDIT_USAGE_DAYS_MAX * DAY_MS)
     throw invalidRequest([{ path: 'from', message: `is more than ${CREDIT_USAGE_DAYS_MAX} days before \`to\`` }]);
   return days;

@@ -17,8 +17,8 @@ export interface ExpiringParts {
 export async function expireHolds({ store, audit, clock }: ExpiringParts): Promise<number> {
   const due = await store.credits.unknown(clock.now(), BATCH);
   for (const { purposeId, purposeKind, applicationId, amount } of due)
-    await store.atomically(async within => {
-      if (!(await within.credits.expire(purposeId, clock.now()))) return;
+    await store.atomically(async trx => {
+      if (!(await trx.credits.expire(purposeId, clock.now()))) return;
       const target = { kind: purposeKind, id: purposeId };
       const entry = {
         action: 'credit.expired',
@@ -27,7 +27,7 @@ export async function expireHolds({ store, audit, clock }: ExpiringParts): Promi
         outcome: 'success',
         details: { amount },
       } as const;
-      await audit.record({ ...BY_OPERATOR, ...entry }, within);
+      await audit.record({ ...BY_OPERATOR, ...entry }, trx);
     });
   return due.length;
 }

@@ -32,8 +32,8 @@ export async function grantCredit(
   const { available, promo } = await store.credits.balance(account);
   if (available + amount > BALANCE_MAX || amount - promo > BALANCE_MAX)
     throw new Fault('invalid_request', 'The balance would be 2^53 micro-credits or more.');
-  return store.atomically(async within => {
-    const balance = await within.credits.add(account, 'grant', amount, { at: clock.now(), reason });
+  return store.atomically(async trx => {
+    const balance = await trx.credits.add(account, 'grant', amount, { at: clock.now(), reason });
     await audit.record(
       {
         ...BY_OPERATOR,
@@ -41,7 +41,7 @@ export async function grantCredit(
         target: { kind: 'account', id: account },
         details: { amount, reason },
       },
-      within,
+      trx,
     );
     return balance;
   });

@@ -4,7 +4,7 @@ import { HandClock } from '../../../tests/harness/hand-clock.ts';
 import { generator } from '../../../tests/harness/random.ts';
 import type { MeteredSession, Metering, ReservationRow } from '../../engines/store/rows/credits.ts';
 import type { SessionEnd } from '../../engines/store/rows/sessions.ts';
-import { plus } from '../../kit/clock.ts';
+import { addMs } from '../../kit/clock.ts';
 import type { AccountId, ApplicationId, HostId, ReservationId } from '../../kit/ids.ts';
 import { silentLog } from '../../kit/log.ts';
 import { meteringOf, meterSessions } from './metering.ts';
@@ -16,15 +16,15 @@ const HELD: ReservationRow = {
   ...{ hostId: 'h' as HostId, purposeKind: 'session', purposeId: 's', status: 'held', createdAt: START },
   ...{ amount: 3000, captured: 0, rateBrowserSecond: 10, rateEgressMegabyte: 0, seconds: 0, bytes: 0 },
 };
-const RUNNING: MeteredSession = { startedAt: START, expiresAt: plus(START, 3_600_000), isEnding: false, bytes: 0 };
+const RUNNING: MeteredSession = { startedAt: START, expiresAt: addMs(START, 3_600_000), isEnding: false, bytes: 0 };
 
 test('meters a session of any length, and rounds its lifetime up to the next second', () => {
   const random = generator(17);
   const clock = new HandClock();
   for (let run = 0; run < 2_000; run += 1) {
-    const startedAt = plus(clock.now(), Math.floor(random() * 100_000));
+    const startedAt = addMs(clock.now(), Math.floor(random() * 100_000));
     const lifeMs = Math.floor(random() * 86_400_000);
-    const { metered, cost } = meteringOf(HELD, { ...RUNNING, startedAt }, plus(startedAt, lifeMs));
+    const { metered, cost } = meteringOf(HELD, { ...RUNNING, startedAt }, addMs(startedAt, lifeMs));
     assert.ok(
       metered.seconds >= lifeMs / 1000 && metered.seconds < lifeMs / 1000 + 1,
       `${metered.seconds} of ${lifeMs}`,
@@ -34,24 +34,24 @@ test('meters a session of any length, and rounds its lifetime up to the next sec
 });
 
 test('extends the hold of a running session to cover the next five minutes', () => {
-  const { cost, target, dueAt } = meteringOf(HELD, RUNNING, plus(START, 60_000));
+  const { cost, target, dueAt } = meteringOf(HELD, RUNNING, addMs(START, 60_000));
   assert.deepEqual([cost, target], [600, 600 + HOLD_SECONDS * 10]);
-  assert.deepEqual(dueAt, plus(START, 2 * METER_MS));
+  assert.deepEqual(dueAt, addMs(START, 2 * METER_MS));
 });
 
 test('a session near its time limit holds credit only for the remaining time', () => {
-  const { target } = meteringOf(HELD, { ...RUNNING, expiresAt: plus(START, 70_000) }, plus(START, 60_000));
+  const { target } = meteringOf(HELD, { ...RUNNING, expiresAt: addMs(START, 70_000) }, addMs(START, 60_000));
   assert.equal(target, 600 + 10 * 10);
 });
 
 test('a pending session costs nothing, and an ending session holds credit only for its cost so far', () => {
   const { startedAt: _, ...pending } = RUNNING;
-  assert.equal(meteringOf(HELD, pending, plus(START, 60_000)).cost, 0);
-  assert.equal(meteringOf(HELD, { ...RUNNING, isEnding: true }, plus(START, 60_000)).target, 600);
+  assert.equal(meteringOf(HELD, pending, addMs(START, 60_000)).cost, 0);
+  assert.equal(meteringOf(HELD, { ...RUNNING, isEnding: true }, addMs(START, 60_000)).target, 600);
 });
 
 test('a session holds no credit if all rates are 0', () => {
-  const period = { at: START, expiresAt: plus(START, 60_000) };
+  const period = { at: START, expiresAt: addMs(START, 60_000) };
   assert.equal(sessionHold({ browserSecond: 0, egressMegabyte: 0 }, HELD.hostId, period), undefined);
   assert.equal(sessionHold({ browserSecond: 0, egressMegabyte: 1 }, HELD.hostId, period)?.amount, 10);
   assert.equal(sessionHold({ browserSecond: 2, egressMegabyte: 0 }, HELD.hostId, period)?.amount, 120);
@@ -63,7 +63,7 @@ test('a session holds no credit if all rates are 0', () => {
  */
 function scene() {
   const clock = new HandClock();
-  const state = { canExtend: true, reservation: { ...HELD, dueAt: plus(START, METER_MS) } as ReservationRow };
+  const state = { canExtend: true, reservation: { ...HELD, dueAt: addMs(START, METER_MS) } as ReservationRow };
   const seen: string[] = [];
   const ends: SessionEnd[] = [];
   const rows = {

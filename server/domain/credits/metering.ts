@@ -3,7 +3,7 @@
 // any process.
 import type { CreditRows, MeteredSession, Metering, ReservationRow } from '../../engines/store/rows/credits.ts';
 import type { SessionEnd } from '../../engines/store/rows/sessions.ts';
-import { plus } from '../../kit/clock.ts';
+import { addMs } from '../../kit/clock.ts';
 import { reason } from '../../kit/fault.ts';
 import type { SessionId } from '../../kit/ids.ts';
 import { meteredCost, startedSeconds } from '../../kit/metered-cost.ts';
@@ -35,11 +35,11 @@ export async function meterSessions(parts: MeteringParts): Promise<{ metered: nu
 }
 
 /** Returns whether the session was ended. */
-async function meterOne({ rows, clock, end }: MeteringParts, due: ReservationRow): Promise<boolean> {
+async function meterOne({ rows, clock, end }: MeteringParts, row: ReservationRow): Promise<boolean> {
   const now = clock.now();
-  const outcome = await rows.meter(due, (reservation, session) => meteringOf(reservation, session, now));
-  if (!outcome?.lowSince || outcome.isEnding || now < plus(outcome.lowSince, METER_MS)) return false;
-  const id = due.purposeId as SessionId; // Only reservations of sessions are due.
+  const outcome = await rows.meter(row, (reservation, session) => meteringOf(reservation, session, now));
+  if (!outcome?.lowSince || outcome.isEnding || now < addMs(outcome.lowSince, METER_MS)) return false;
+  const id = row.purposeId as SessionId; // Only reservations of sessions are due.
   await rows.exhausted(id, now);
   const detail = 'the credit of the account was used up';
   // If the end cannot be written now, the session domain writes it later.
@@ -57,7 +57,7 @@ export function meteringOf(reservation: ReservationRow, session: MeteredSession,
   const cost = meteredCost(rates, metered);
   const left = (session.expiresAt.getTime() - at.getTime()) / 1000;
   const target = session.isEnding ? cost : cost + holdAmount(rates, left);
-  const noticeEndsAt = reservation.lowAt && plus(reservation.lowAt, METER_MS);
-  const dueAt = noticeEndsAt && noticeEndsAt > at ? noticeEndsAt : plus(at, METER_MS);
+  const noticeEndsAt = reservation.lowAt && addMs(reservation.lowAt, METER_MS);
+  const dueAt = noticeEndsAt && noticeEndsAt > at ? noticeEndsAt : addMs(at, METER_MS);
   return { metered, cost, target, at, dueAt };
 }

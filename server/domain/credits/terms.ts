@@ -1,7 +1,7 @@
 // The credit that is held for sessions and invocations before they run: enough for a limited time and a limited amount
 // of traffic.
 import type { NewHold } from '../../engines/store/rows/credits.ts';
-import { plus } from '../../kit/clock.ts';
+import { addMs } from '../../kit/clock.ts';
 import { type HostId, newId, type ReservationId } from '../../kit/ids.ts';
 import { type CreditRates, isEnforced, meteredCost } from '../../kit/metered-cost.ts';
 
@@ -35,5 +35,5 @@ export function sessionHold(
 ): SessionHold | undefined {
   if (!isEnforced(rates)) return undefined;
   const amount = holdAmount(rates, (expiresAt.getTime() - at.getTime()) / 1000);
-  return { id: newId<ReservationId>(at), hostId, amount, rates, at, dueAt: plus(at, METER_MS) };
+  return { id: newId<ReservationId>(at), hostId, amount, rates, at, dueAt: addMs(at, METER_MS) };
 }

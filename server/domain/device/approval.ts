@@ -48,9 +48,9 @@ export class Approval {
   async read(caller: HumanCaller, userCode: string): Promise<DeviceRequest> {
     const { store, clock, audit } = this.#parts;
     const claimed = await this.#findByUserCode(caller, userCode, digest =>
-      store.atomically(async within => {
-        const claimed = await within.device.claim(digest, caller.accountId, clock.now());
-        if (claimed?.isFirst) await audit.claimed(claimed.row, caller, within);
+      store.atomically(async trx => {
+        const claimed = await trx.device.claim(digest, caller.accountId, clock.now());
+        if (claimed?.isFirst) await audit.claimed(claimed.row, caller, trx);
         return claimed;
       }),
     );
@@ -67,12 +67,12 @@ export class Approval {
       store.device.claimed(digest, caller.accountId, clock.now()),
     );
     const decision: DeviceDecision =
-      request.decision === 'deny' ? { status: 'denied' } : await this.#approved(caller, row, request);
+      request.decision === 'deny' ? { status: 'denied' } : await this.#approvalOf(caller, row, request);
     if (row.status !== 'claimed') throw alreadyDecided(row);
-    await store.atomically(async within => {
-      const isDecided = await within.device.decide(row.id, caller.accountId, clock.now(), decision);
+    await store.atomically(async trx => {
+      const isDecided = await trx.device.decide(row.id, caller.accountId, clock.now(), decision);
       if (!isDecided) throw alreadyDecided(row);
-      await audit.decided(row, caller, decision, within);
+      await audit.decided(row, caller, decision, trx);
     });
     return { id: row.id, status: decision.status };
   }
@@ -86,15 +86,15 @@ export class Approval {
     userCode: string,
     find: (digest: Buffer) => Promise<Found | undefined>,
   ): Promise<Found> {
-    const takeBack = await takeAll([this.#wrongCodesByAddress, source.ip], [this.#wrongCodesByAccount, accountId]);
+    const undoAttempts = await takeAll([this.#wrongCodesByAddress, source.ip], [this.#wrongCodesByAccount, accountId]);
     const found = await find(userCodeDigest(this.#parts.secret, normalizedUserCode(userCode)));
     if (!found) throw codeNotFound();
-    await takeBack();
+    await undoAttempts();
     return found;
   }
 
   /** Returns what is granted: a subset of the requested scopes, and applications to which the person may give access. */
-  async #approved(caller: HumanCaller, row: DeviceRow, request: DecideDevice): Promise<DeviceDecision> {
+  async #approvalOf(caller: HumanCaller, row: DeviceRow, request: DecideDevice): Promise<DeviceDecision> {
     const scopes = request.scopes === undefined ? row.scopes : [...new Set<string>(request.scopes)];
     const excessScopes = scopes.filter(scope => !row.scopes.includes(scope));
     if (excessScopes.length > 0)

@@ -11,11 +11,11 @@ import { TOKENS_PER_ACCOUNT_MAX } from '../../../contract/tokens.ts';
 import type { TokenRow } from '../../engines/store/rows/credentials.ts';
 import type { Collection, DeviceRow } from '../../engines/store/rows/device.ts';
 import type { Store } from '../../engines/store/store.ts';
-import { type Clock, plus } from '../../kit/clock.ts';
+import { addMs, type Clock } from '../../kit/clock.ts';
 import { newId, type TokenId } from '../../kit/ids.ts';
 import { fault, invalidRequest, limitReached } from '../faults.ts';
 import type { RequestSource } from '../identity/caller.ts';
-import { type Minted, mint, recogniseSecret } from '../identity/credentials.ts';
+import { type MintedCredential, mint, recogniseSecret } from '../identity/credentials.ts';
 import type { SharedTallies, SharedTally } from '../limits/shared-tally.ts';
 import { verifierMatches } from './codes.ts';
 import type { DeviceAudit } from './device-audit.ts';
@@ -36,7 +36,7 @@ export interface CollectingParts {
 }
 
 /** The effect of a token request, and the error to return if no token is issued. */
-type Verdict = Collection & { readonly answers?: ErrorCode; readonly minted?: Minted };
+type Verdict = Collection & { readonly errorCode?: ErrorCode; readonly minted?: MintedCredential };
 
 export class Collecting {
   readonly #parts: CollectingParts;
@@ -60,13 +60,13 @@ export class Collecting {
     const hash = recogniseSecret('device_code', deviceCode);
     if (!hash) throw invalidGrant();
     const now = clock.now();
-    const judge = (row: DeviceRow | undefined): Verdict => verdictOf(row, clientId, verifier, now);
-    const { row, verdict } = await store.atomically(async within => {
-      const collected = await within.device.collect(hash, now, judge, TOKENS_PER_ACCOUNT_MAX);
+    const decide = (row: DeviceRow | undefined): Verdict => verdictOf(row, clientId, verifier, now);
+    const { row, verdict } = await store.atomically(async trx => {
+      const collected = await trx.device.collect(hash, now, decide, TOKENS_PER_ACCOUNT_MAX);
       const { row, verdict } = collected;
       if (!row || verdict === 'limit_reached') return collected;
-      if (verdict.does === 'revoke') await audit.replayed(row, source, within);
-      if (verdict.does === 'redeem') await audit.redeemed({ ...row, tokenId: verdict.token.id }, source, within);
+      if (verdict.does === 'revoke') await audit.replayed(row, source, trx);
+      if (verdict.does === 'redeem') await audit.redeemed({ ...row, tokenId: verdict.token.id }, source, trx);
       return collected;
     });
     if (verdict === 'limit_reached') throw limitReached('active tokens in the account', TOKENS_PER_ACCOUNT_MAX);
@@ -114,15 +114,15 @@ function parametersOf(request: CollectToken): { deviceCode: string; clientId: st
  */
 function verdictOf(row: DeviceRow | undefined, clientId: string, verifier: string | undefined, now: Date): Verdict {
   if (!row || row.clientId !== clientId || !isFromStarter(row, verifier))
-    return { does: 'nothing', answers: 'invalid_grant' };
+    return { does: 'nothing', errorCode: 'invalid_grant' };
   const status = statusAt(row, now);
-  if (status === 'denied') return { does: 'nothing', answers: 'access_denied' };
-  if (status === 'expired') return { does: 'nothing', answers: 'expired_token' };
-  if (isTooSoon(row, now)) return { does: 'slow_down', intervalSeconds: slowerInterval(row), answers: 'slow_down' };
-  if (status === 'redeemed' && row.tokenId) return { does: 'revoke', token: row.tokenId, answers: 'invalid_grant' };
-  if (status !== 'approved' || !row.accountId) return { does: 'count', answers: 'authorization_pending' };
-  const minted = mint('developer_token');
-  return { does: 'redeem', token: tokenOf(row, row.accountId, minted, now), minted };
+  if (status === 'denied') return { does: 'nothing', errorCode: 'access_denied' };
+  if (status === 'expired') return { does: 'nothing', errorCode: 'expired_token' };
+  if (isTooSoon(row, now)) return { does: 'slow_down', intervalSeconds: slowerInterval(row), errorCode: 'slow_down' };
+  if (status === 'redeemed' && row.tokenId) return { does: 'revoke', token: row.tokenId, errorCode: 'invalid_grant' };
+  if (status !== 'approved' || !row.accountId) return { does: 'count', errorCode: 'authorization_pending' };
+  const mintedToken = mint('developer_token');
+  return { does: 'redeem', token: tokenOf(row, row.accountId, mintedToken, now), minted: mintedToken };
 }
 
 const isFromStarter = ({ codeChallenge }: DeviceRow, verifier: string | undefined): boolean =>
@@ -132,7 +132,7 @@ const isFromStarter = ({ codeChallenge }: DeviceRow, verifier: string | undefine
 const tokenOf = (
   row: DeviceRow,
   accountId: NonNullable<DeviceRow['accountId']>,
-  { hash, prefix }: Minted,
+  { hash, prefix }: MintedCredential,
   now: Date,
 ): TokenRow => ({
   id: newId<TokenId>(now),
@@ -140,7 +140,7 @@ const tokenOf = (
   name: row.deviceName ?? row.clientId,
   ...{ prefix, hash, kind: 'developer', scopes: row.scopes, cidrAllow: [] },
   createdAt: now,
-  expiresAt: plus(now, DEVELOPER_TOKEN_SECONDS * 1000),
+  expiresAt: addMs(now, DEVELOPER_TOKEN_SECONDS * 1000),
   applicationIds: row.applicationIds ?? [],
 });
 
@@ -151,12 +151,12 @@ const MESSAGES: Readonly<Partial<Record<ErrorCode, string>>> = {
   expired_token: 'The device code has expired.',
 };
 
-function refusal({ answers = 'invalid_grant', ...verdict }: Verdict): Error {
-  const message = MESSAGES[answers];
+function refusal({ errorCode = 'invalid_grant', ...verdict }: Verdict): Error {
+  const message = MESSAGES[errorCode];
   if (message === undefined) return invalidGrant();
-  if (verdict.does !== 'slow_down') return fault(answers, message);
+  if (verdict.does !== 'slow_down') return fault(errorCode, message);
   const { intervalSeconds } = verdict;
-  return fault(answers, message, {
+  return fault(errorCode, message, {
     advice: `Wait ${intervalSeconds} s between requests.`,
     details: { interval: intervalSeconds, retryAfterSeconds: intervalSeconds },
   });

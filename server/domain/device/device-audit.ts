@@ -18,38 +18,32 @@ export class DeviceAudit {
     return this.#record(row, { ...byProgram(source), action: 'device.started', details: { scopes: row.scopes } });
   }
 
-  claimed(row: DeviceRow, caller: HumanCaller, within: AuditTransaction): Promise<void> {
-    return this.#record(row, { ...byCaller(caller), action: 'device.claimed' }, within);
+  claimed(row: DeviceRow, caller: HumanCaller, trx: AuditTransaction): Promise<void> {
+    return this.#record(row, { ...byCaller(caller), action: 'device.claimed' }, trx);
   }
 
   /**
    * Writes one entry for each application, so that its members see it. The entries are in the order of the application
    * ids, because each entry locks the chain of its application until the commit.
    */
-  async decided(
-    row: DeviceRow,
-    caller: HumanCaller,
-    decision: DeviceDecision,
-    within: AuditTransaction,
-  ): Promise<void> {
-    if (decision.status === 'denied')
-      return this.#record(row, { ...byCaller(caller), action: 'device.denied' }, within);
+  async decided(row: DeviceRow, caller: HumanCaller, decision: DeviceDecision, trx: AuditTransaction): Promise<void> {
+    if (decision.status === 'denied') return this.#record(row, { ...byCaller(caller), action: 'device.denied' }, trx);
     const { scopes, applicationIds } = decision;
     const approved: Fact = { ...byCaller(caller), action: 'device.approved', details: { scopes, applicationIds } };
     const granted = applicationIds.length > 0 ? [...applicationIds].sort() : [undefined];
     for (const applicationId of granted)
-      await this.#record(row, { ...approved, ...(applicationId ? { applicationId } : {}) }, within);
+      await this.#record(row, { ...approved, ...(applicationId ? { applicationId } : {}) }, trx);
   }
 
-  redeemed(row: DeviceRow, source: RequestSource, within: AuditTransaction): Promise<void> {
-    return this.#record(row, { ...byProgram(source), action: 'device.redeemed' }, within);
+  redeemed(row: DeviceRow, source: RequestSource, trx: AuditTransaction): Promise<void> {
+    return this.#record(row, { ...byProgram(source), action: 'device.redeemed' }, trx);
   }
 
-  replayed(row: DeviceRow, source: RequestSource, within: AuditTransaction): Promise<void> {
-    return this.#record(row, { ...byProgram(source), action: 'device.replayed', outcome: 'refused' }, within);
+  replayed(row: DeviceRow, source: RequestSource, trx: AuditTransaction): Promise<void> {
+    return this.#record(row, { ...byProgram(source), action: 'device.replayed', outcome: 'refused' }, trx);
   }
 
-  #record({ id, clientId, accountId, tokenId }: DeviceRow, fact: Fact, within?: AuditTransaction): Promise<void> {
+  #record({ id, clientId, accountId, tokenId }: DeviceRow, fact: Fact, trx?: AuditTransaction): Promise<void> {
     const { details = {}, ...rest } = fact;
     const entry: AuditEvent = {
       outcome: 'success',
@@ -58,7 +52,7 @@ export class DeviceAudit {
       ...rest,
       details: { clientId, ...(tokenId ? { tokenId } : {}), ...details },
     };
-    return this.#audit.record(entry, within);
+    return this.#audit.record(entry, trx);
   }
 }
 

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { HandClock } from '../../../tests/harness/hand-clock.ts';
 import type { DeviceRow } from '../../engines/store/rows/device.ts';
 import type { Store } from '../../engines/store/store.ts';
-import { plus } from '../../kit/clock.ts';
+import { addMs } from '../../kit/clock.ts';
 import type { DeviceAuthorizationId } from '../../kit/ids.ts';
 import { mint } from '../identity/credentials.ts';
 import { localTallies } from '../limits/lone-tallies.ts';
@@ -27,7 +27,7 @@ async function opened() {
       requestedIp: SOURCE.ip,
       intervalSeconds: 5,
       startedAt: clock.now(),
-      expiresAt: plus(clock.now(), 600_000),
+      expiresAt: addMs(clock.now(), 600_000),
     },
   };
   const heard: { notice: (id: string) => void } = { notice: () => {} };

@@ -5,7 +5,7 @@ import type { Store } from '../../engines/store/store.ts';
 import type { Clock } from '../../kit/clock.ts';
 import type { Closeable } from '../../kit/scope.ts';
 import { fault, notFound } from '../faults.ts';
-import { Following } from '../following.ts';
+import { ChangeFollower } from '../following.ts';
 import type { RequestSource } from '../identity/caller.ts';
 import type { SharedTallies, SharedTally } from '../limits/shared-tally.ts';
 import { deviceCodeIn, invalidDeviceCode } from './device-code.ts';
@@ -22,12 +22,12 @@ export interface DeviceStatesParts {
 
 export class DeviceStates implements Closeable {
   readonly #parts: DeviceStatesParts;
-  readonly #following: Following;
+  readonly #changeFollower: ChangeFollower;
   readonly #reads: SharedTally;
 
-  private constructor(parts: DeviceStatesParts, following: Following) {
+  private constructor(parts: DeviceStatesParts, changeFollower: ChangeFollower) {
     this.#parts = parts;
-    this.#following = following;
+    this.#changeFollower = changeFollower;
     const limit = {
       name: 'device.reads',
       what: 'Reads of states',
@@ -38,11 +38,11 @@ export class DeviceStates implements Closeable {
   }
 
   static async open(parts: DeviceStatesParts): Promise<DeviceStates> {
-    return new DeviceStates(parts, await Following.open('device_changed', parts));
+    return new DeviceStates(parts, await ChangeFollower.open('device_changed', parts));
   }
 
   close(): Promise<void> {
-    return this.#following.close();
+    return this.#changeFollower.close();
   }
 
   async read(
@@ -56,11 +56,11 @@ export class DeviceStates implements Closeable {
     const { clock, store } = this.#parts;
     const row = await this.#find(id, authorization);
     const known = since ?? statusAt(row, clock.now());
-    if (wait === 0 || known !== statusAt(row, clock.now()) || this.#following.isFull) return this.#atOnce(row);
-    const latest = await this.#following.changed(
+    if (wait === 0 || known !== statusAt(row, clock.now()) || this.#changeFollower.isFull) return this.#atOnce(row);
+    const latest = await this.#changeFollower.changed(
       row,
       {
-        concerns: changed => changed === row.id,
+        concerns: changedId => changedId === row.id,
         read: async () => (await store.device.byDeviceCode(row.deviceCodeHash)) ?? row,
         isChanged: now => statusAt(now, clock.now()) !== known,
         changesAt: ({ expiresAt }) => expiresAt,

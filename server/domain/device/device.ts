@@ -1,6 +1,6 @@
 // Device authorizations (RFC 8628): the operations for HTTP handlers, and the removal of expired ones.
 import type { Store } from '../../engines/store/store.ts';
-import { type Clock, plus } from '../../kit/clock.ts';
+import { addMs, type Clock } from '../../kit/clock.ts';
 import type { Closeable } from '../../kit/scope.ts';
 import type { Task } from '../../kit/task.ts';
 import type { Audit } from '../audit/audit.ts';
@@ -8,14 +8,14 @@ import { Approval, type ApprovalParts } from './approval.ts';
 import { Collecting, type CollectingParts } from './collecting.ts';
 import { DeviceAudit } from './device-audit.ts';
 import { DeviceStates } from './device-states.ts';
-import { Starting, type StartingParts } from './starting.ts';
+import { AuthorizationStarter, type StartingParts } from './starting.ts';
 
 /** How long expired authorizations are kept: for the audit log, and to recognise a code that is sent again. */
 const KEPT_MS = 24 * 3_600_000;
 const FORGET_MS = 600_000;
 
 export interface DeviceVerbs {
-  readonly starting: Pick<Starting, 'start'>;
+  readonly starting: Pick<AuthorizationStarter, 'start'>;
   readonly approval: Pick<Approval, 'read' | 'decide'>;
   readonly collecting: Pick<Collecting, 'collect'>;
   readonly states: Pick<DeviceStates, 'read'>;
@@ -34,13 +34,13 @@ export interface Device extends Closeable {
   readonly tasks: readonly Task[];
 }
 
-export async function openDevice(given: DeviceParts): Promise<Device> {
-  const parts = { ...given, audit: new DeviceAudit(given.audit) };
+export async function openDevice(deviceParts: DeviceParts): Promise<Device> {
+  const parts = { ...deviceParts, audit: new DeviceAudit(deviceParts.audit) };
   const { store, clock } = parts;
   const states = await DeviceStates.open(parts);
   return {
     service: {
-      starting: new Starting(parts),
+      starting: new AuthorizationStarter(parts),
       approval: new Approval(parts),
       collecting: new Collecting(parts),
       states,
@@ -51,5 +51,5 @@ export async function openDevice(given: DeviceParts): Promise<Device> {
 }
 
 async function forget(store: Pick<Store, 'device'>, clock: Clock): Promise<{ removed: number }> {
-  return { removed: await store.device.removeExpired(plus(clock.now(), -KEPT_MS)) };
+  return { removed: await store.device.removeExpired(addMs(clock.now(), -KEPT_MS)) };
 }

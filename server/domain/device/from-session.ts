@@ -1,5 +1,5 @@
 // Whether a request was sent by the browser of one of our sessions: an agent must not approve its own device.
-import type { Presented } from '../identity/callers.ts';
+import type { PresentedCredentials } from '../identity/callers.ts';
 
 /** The origin of a request. */
 export interface Peer {
@@ -10,7 +10,11 @@ export interface Peer {
   readonly client: string;
 }
 
-export const peerOf = ({ ip, peer }: Pick<Presented, 'ip' | 'peer'>): Peer => ({ address: ip, ...peer, client: ip });
+export const peerOf = ({ ip, peer }: Pick<PresentedCredentials, 'ip' | 'peer'>): Peer => ({
+  address: ip,
+  ...peer,
+  client: ip,
+});
 
 export type IsFromSession = (peer: Peer) => boolean;
 

@@ -9,7 +9,7 @@ import {
 import { TOKEN_SCOPES } from '../../../contract/tokens.ts';
 import type { DeviceRow } from '../../engines/store/rows/device.ts';
 import type { Store } from '../../engines/store/store.ts';
-import { type Clock, plus } from '../../kit/clock.ts';
+import { addMs, type Clock } from '../../kit/clock.ts';
 import { type DeviceAuthorizationId, newId } from '../../kit/ids.ts';
 import type { Secret } from '../../kit/secret.ts';
 import { fault, invalidRequest } from '../faults.ts';
@@ -37,7 +37,7 @@ export interface StartingParts {
   readonly audit: DeviceAudit;
 }
 
-export class Starting {
+export class AuthorizationStarter {
   readonly #parts: StartingParts;
   readonly #starts: SharedTally;
 
@@ -69,10 +69,10 @@ export class Starting {
       requestedIp: source.ip,
       intervalSeconds: POLL_INTERVAL_SECONDS,
       startedAt: now,
-      expiresAt: plus(now, DEVICE_CODE_SECONDS * 1000),
+      expiresAt: addMs(now, DEVICE_CODE_SECONDS * 1000),
       ...(deviceName === undefined ? {} : { deviceName }),
       ...(request.code_challenge === undefined ? {} : { codeChallenge: request.code_challenge }),
-      ...(source.userAgent === undefined ? {} : { userAgent: shown(source.userAgent) }),
+      ...(source.userAgent === undefined ? {} : { userAgent: displayCode(source.userAgent) }),
     });
     await audit.started(row, source);
     const page = `${publicUrl}/device`;
@@ -97,7 +97,7 @@ export class Starting {
       const row: DeviceRow = { ...start, userCodeHash: userCodeDigest(secret, userCode) };
       const outcome = await store.device.insert(row, OPEN_AUTHORIZATIONS_MAX);
       if (outcome === 'inserted') return { row, userCode };
-      if (outcome === 'limit_reached' || attempt === CODE_TRIES_MAX) throw tooMany();
+      if (outcome === 'limit_reached' || attempt === CODE_TRIES_MAX) throw tooManyAuthorizations();
     }
   }
 }
@@ -129,19 +129,19 @@ function assertResource(resource: string | undefined, publicUrl: string): void {
 }
 
 /** Removes characters that a page would not show, or that change the direction of adjacent text. */
-const shown = (text: string): string =>
+const displayCode = (text: string): string =>
   text
     .toWellFormed()
     .replace(/[\p{Cc}\p{Cf}]/gu, '')
     .slice(0, USER_AGENT_CHARACTERS_MAX);
 
 function printable(text: string, path: string): string {
-  const left = shown(text).trim();
+  const left = displayCode(text).trim();
   if (left === '') throw invalidRequest([{ path, message: 'contains no printable character' }]);
   return left;
 }
 
-const tooMany = (): Error =>
+const tooManyAuthorizations = (): Error =>
   fault('busy', 'Too many device authorizations are pending.', {
     advice: 'Start the authorization again in a few minutes.',
   });

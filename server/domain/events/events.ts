@@ -61,7 +61,7 @@ export class EventService implements Events, Closeable {
   async *follow(
     caller: AgentCaller,
     query: EventQuery,
-    outer: AbortSignal,
+    callerSignal: AbortSignal,
   ): AsyncGenerator<readonly SessionEvent[], void> {
     const types = typesOf(query);
     const period = periodOf(query);
@@ -70,7 +70,7 @@ export class EventService implements Events, Closeable {
     if (closing.aborted) throw stopping();
     const place = this.#streams.enter(caller.applicationId);
     const wake = this.#wakes.of(caller.applicationId, session?.id);
-    const signal = AbortSignal.any([outer, closing]);
+    const signal = AbortSignal.any([callerSignal, closing]);
     signal.addEventListener('abort', () => wake.now(), { once: true });
     try {
       const isNewOnly = !session && query.after === undefined && query.from === undefined;

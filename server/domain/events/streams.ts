@@ -22,14 +22,14 @@ export class Streams implements Closeable {
         details: { limit: STREAMS_PER_APPLICATION_MAX, used: open },
       });
     this.#open.set(application, open + 1);
-    return { leave: () => this.#leave(application) };
+    return { leave: () => this.#closeStream(application) };
   }
 
   close(): void {
     this.#closing.abort(new Error('the service is stopping'));
   }
 
-  #leave(application: ApplicationId): void {
+  #closeStream(application: ApplicationId): void {
     const left = (this.#open.get(application) ?? 1) - 1;
     if (left > 0) this.#open.set(application, left);
     else this.#open.delete(application);

@@ -7,7 +7,7 @@ import type { Closeable } from '../../kit/scope.ts';
 
 export class Wakes implements Closeable {
   readonly #clock: Clock;
-  readonly #sleepers = new Set<Wake>();
+  readonly #wakes = new Set<Wake>();
   #listening: Closeable | undefined;
 
   constructor(clock: Clock) {
@@ -17,14 +17,14 @@ export class Wakes implements Closeable {
   async listen(listen: Store['listen']): Promise<void> {
     this.#listening = await listen(
       'session_event',
-      payload => this.#heard(payload),
+      payload => this.#handleNotification(payload),
       () => this.#wakeAll(),
     );
   }
 
   of(application: ApplicationId, session: SessionId | undefined): Wake {
-    const wake = new Wake(this.#clock, application, session, () => this.#sleepers.delete(wake));
-    this.#sleepers.add(wake);
+    const wake = new Wake(this.#clock, application, session, () => this.#wakes.delete(wake));
+    this.#wakes.add(wake);
     return wake;
   }
 
@@ -32,14 +32,14 @@ export class Wakes implements Closeable {
     await this.#listening?.close();
   }
 
-  #heard(payload: string): void {
+  #handleNotification(payload: string): void {
     const [application, session] = payload.split(' ');
-    for (const wake of this.#sleepers)
+    for (const wake of this.#wakes)
       if (wake.application === application && (wake.session === undefined || wake.session === session)) wake.now();
   }
 
   #wakeAll(): void {
-    for (const wake of this.#sleepers) wake.now();
+    for (const wake of this.#wakes) wake.now();
   }
 }
 
@@ -48,7 +48,7 @@ export class Wake {
   readonly session: SessionId | undefined;
   readonly #clock: Clock;
   readonly #forget: () => void;
-  #woken = false;
+  #isWoken = false;
   #sleep: AbortController | undefined;
 
   constructor(clock: Clock, application: ApplicationId, session: SessionId | undefined, forget: () => void) {
@@ -59,7 +59,7 @@ export class Wake {
   }
 
   now(): void {
-    this.#woken = true;
+    this.#isWoken = true;
     this.#sleep?.abort();
   }
 
@@ -68,11 +68,11 @@ export class Wake {
    * `ms`.
    */
   async next(ms: number): Promise<void> {
-    if (!this.#woken) {
+    if (!this.#isWoken) {
       this.#sleep = new AbortController();
       await this.#clock.sleep(ms, this.#sleep.signal).catch(() => {}); // woken
     }
-    this.#woken = false;
+    this.#isWoken = false;
   }
 
   close(): void {

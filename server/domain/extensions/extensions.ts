@@ -4,7 +4,7 @@ import type { Artifacts } from '../../engines/artifacts/artifacts.ts';
 import type { ArtifactKey } from '../../engines/artifacts/keys.ts';
 import type { ExtensionPackages } from '../../engines/extensions/packages.ts';
 import type { ExtensionRow, ExtensionRows } from '../../engines/store/rows/extensions.ts';
-import { type Clock, plus } from '../../kit/clock.ts';
+import { addMs, type Clock } from '../../kit/clock.ts';
 import { type ApplicationId, type ExtensionId, isUuid, newId } from '../../kit/ids.ts';
 import type { Places } from '../../kit/places.ts';
 import { limitReached, notFound } from '../faults.ts';
@@ -82,11 +82,11 @@ export class Extensions {
   async removeUnused(): Promise<{ forgotten: number; files: number }> {
     const { rows, artifacts, keyOf, clock, unusedDays } = this.#parts;
     const now = clock.now();
-    const forgotten = await rows.forget(plus(now, -unusedDays * DAY_MS), FORGET_BATCH);
+    const forgotten = await rows.forget(addMs(now, -unusedDays * DAY_MS), FORGET_BATCH);
     const remove = (application: ApplicationId, checksum: string): Promise<void> =>
       artifacts.remove([keyOf(application, checksum)]);
     let files = 0;
-    while (files < FORGET_BATCH && (await rows.dropFile(plus(now, -FILE_GRACE_MS), remove))) files++;
+    while (files < FORGET_BATCH && (await rows.dropFile(addMs(now, -FILE_GRACE_MS), remove))) files++;
     return { forgotten, files };
   }
 

@@ -44,11 +44,12 @@ export const extensionsWatcher = (parts: LoadingParts): Watcher => ({
     return { kept: { loaded: rows.map(({ id, checksum }) => ({ id, checksum })) } };
   },
 
-  attend: async (live, row, signal) => {
+  attend: async (liveSession, row, signal) => {
     const kept = storedExtensions(row);
-    for (const { id, checksum } of kept) live.browser.extensions.register(id, folderFor(parts, live, checksum));
+    for (const { id, checksum } of kept)
+      liveSession.browser.extensions.register(id, folderFor(parts, liveSession, checksum));
     // A session that is already running was adopted; the previous process has loaded its extensions.
-    if (row.status === 'PENDING') await load(parts, live, kept, signal);
+    if (row.status === 'PENDING') await load(parts, liveSession, kept, signal);
     return undefined;
   },
 });
@@ -104,18 +105,18 @@ function assertDistinct(rows: readonly ExtensionRow[]): void {
 
 async function load(
   parts: LoadingParts,
-  live: LiveSession,
-  kept: readonly StoredExtension[],
+  liveSession: LiveSession,
+  keptExtensions: readonly StoredExtension[],
   signal: AbortSignal,
 ): Promise<void> {
   // The same content may have been uploaded under two ids.
-  const unique = [...new Map(kept.map(one => [one.checksum, one])).values()];
+  const unique = [...new Map(keptExtensions.map(one => [one.checksum, one])).values()];
   const placed = await Promise.all(
-    unique.map(async one => ({ one, facts: await placeWithinLimits(parts, live, one, signal) })),
+    unique.map(async one => ({ one, facts: await placeWithinLimits(parts, liveSession, one, signal) })),
   );
   for (const { one, facts } of placed) {
-    const folder = folderFor(parts, live, one.checksum);
-    const loaded = await live.browser.extensions.load(folder, facts.hasServiceWorker).catch(error => {
+    const folder = folderFor(parts, liveSession, one.checksum);
+    const loaded = await liveSession.browser.extensions.load(folder, facts.hasServiceWorker).catch(error => {
       if (!isFault(error, 'extension_not_loaded')) throw error;
       throw fault('invalid_file', `Chromium could not load extension ${one.id}: ${error.message}.`, {
         advice: 'Correct the extension, upload it again and use the new id.',
@@ -123,35 +124,35 @@ async function load(
       });
     });
     if (!loaded.isWorkerRunning)
-      parts.log.warn('extension.worker_not_started', { sessionId: live.id, extensionId: one.id });
+      parts.log.warn('extension.worker_not_started', { sessionId: liveSession.id, extensionId: one.id });
   }
 }
 
-const placeWithinLimits = (parts: LoadingParts, live: LiveSession, one: StoredExtension, signal: AbortSignal) =>
+const placeWithinLimits = (parts: LoadingParts, liveSession: LiveSession, one: StoredExtension, signal: AbortSignal) =>
   parts.unpacking.run(
-    { application: live.applicationId, session: live.id },
-    () => place(parts, live, one, signal),
+    { application: liveSession.applicationId, session: liveSession.id },
+    () => place(parts, liveSession, one, signal),
     signal,
   );
 
 async function place(
   { artifacts, keyOf, packages }: LoadingParts,
-  live: LiveSession,
+  liveSession: LiveSession,
   { id, checksum }: StoredExtension,
   signal: AbortSignal,
 ) {
-  const opened = await artifacts.open(keyOf(live.applicationId, checksum));
+  const opened = await artifacts.open(keyOf(liveSession.applicationId, checksum));
   if (!opened)
     throw fault('unknown_extension', `The file of extension ${id} is missing.`, {
       advice: 'Upload the extension again and use the new id.',
     });
-  return packages.unpack(opened.body, live.box.folder, folderName(checksum), signal);
+  return packages.unpack(opened.body, liveSession.box.folder, folderName(checksum), signal);
 }
 
 const folderName = (checksum: string): string => checksum.slice(0, FOLDER_CHARACTERS);
 
-const folderFor = ({ packages }: LoadingParts, live: LiveSession, checksum: string): string =>
-  packages.folderIn(live.box.folderInBox, folderName(checksum));
+const folderFor = ({ packages }: LoadingParts, liveSession: LiveSession, checksum: string): string =>
+  packages.folderIn(liveSession.box.folderInBox, folderName(checksum));
 
 /** What `check` stored in the session's settings. */
 function storedExtensions({ settings }: SessionRow): readonly StoredExtension[] {

@@ -35,7 +35,7 @@ const LOOKS_BEFORE_ABSENT = 2;
  */
 const UNOBSERVED_LOOKS = 5;
 
-interface Known {
+interface WatchedDownload {
   readonly row: DownloadRow;
   /** Id of the frame that started the download; empty if unknown. */
   readonly frame: string;
@@ -47,39 +47,40 @@ interface Known {
 
 export class DownloadWatch implements DownloadListener {
   readonly #keeper: Keeper;
-  readonly #live: LiveSession;
-  readonly #known = new Map<string, Known>();
+  readonly #liveSession: LiveSession;
+  readonly #watchedDownloads = new Map<string, WatchedDownload>();
   readonly #pendingWork = new Set<Promise<void>>();
-  readonly #leaving = new AbortController();
+  readonly #leaveController = new AbortController();
   #keptBytes = 0;
 
-  constructor(keeper: Keeper, live: LiveSession) {
+  constructor(keeper: Keeper, liveSession: LiveSession) {
     this.#keeper = keeper;
-    this.#live = live;
+    this.#liveSession = liveSession;
   }
 
   began({ guid, url, suggestedName, frame }: Parameters<DownloadListener['began']>[0]): void {
-    if (this.#known.has(guid)) return;
-    if (this.#known.size >= DOWNLOADS_MAX) return void this.#live.browser.cancelDownload(guid).catch(() => {});
-    const known = this.#remember(guid, downloadName(suggestedName), frame, this.#live.responseTypes.of(url));
+    if (this.#watchedDownloads.has(guid)) return;
+    if (this.#watchedDownloads.size >= DOWNLOADS_MAX)
+      return void this.#liveSession.browser.cancelDownload(guid).catch(() => {});
+    const known = this.#remember(guid, downloadName(suggestedName), frame, this.#liveSession.responseTypes.of(url));
     this.#work(() => this.#keeper.parts.rows.begin(known.row));
   }
 
   progressed({ guid, state, receivedBytes, totalBytes }: Parameters<DownloadListener['progressed']>[0]): void {
-    const known = this.#known.get(guid);
+    const known = this.#watchedDownloads.get(guid);
     if (!known || known.ended) return;
     known.receivedBytes = Math.max(receivedBytes, known.receivedBytes);
     if (state === 'inProgress') return this.#enforceLimit(known);
     known.ended = true;
-    if (state === 'completed') this.#work(() => this.#take(known));
-    else this.#interrupted(known, totalBytes);
+    if (state === 'completed') this.#work(() => this.#takeFile(known));
+    else this.#onInterrupted(known, totalBytes);
   }
 
   /** Called after an adoption. Continues downloads that began earlier, and finds downloads that no server observed. */
   async resume(): Promise<void> {
-    const rows = await this.#keeper.parts.rows.ofSession(this.#live.id);
+    const rows = await this.#keeper.parts.rows.ofSession(this.#liveSession.id);
     for (const row of rows) {
-      this.#known.set(row.guid, {
+      this.#watchedDownloads.set(row.guid, {
         row,
         frame: '',
         mimeType: undefined,
@@ -88,26 +89,26 @@ export class DownloadWatch implements DownloadListener {
       });
       if (row.state === 'complete') this.#keptBytes += row.size ?? 0;
     }
-    const open = [...this.#known.values()].filter(({ ended }) => !ended);
+    const open = [...this.#watchedDownloads.values()].filter(({ ended }) => !ended);
     for (const known of open) this.#work(() => this.#await(known));
     this.#work(() => this.#findUnobserved());
   }
 
   /** Abandons copies in progress; their files are still in the box. */
   async leave(): Promise<void> {
-    this.#leaving.abort(new Error('the download watch is stopping'));
+    this.#leaveController.abort(new Error('the download watch is stopping'));
     await Promise.all(this.#pendingWork);
   }
 
-  #remember(guid: string, name: string, frame = '', mimeType?: string): Known {
+  #remember(guid: string, name: string, frame = '', mimeType?: string): WatchedDownload {
     const { host, clock } = this.#keeper.parts;
     const now = clock.now();
-    const { id: sessionId, applicationId, secrets } = this.#live;
+    const { id: sessionId, applicationId, secrets } = this.#liveSession;
     const filename = secrets.clean(name);
     const named = { id: newId<DownloadId>(now), applicationId, sessionId, hostId: host, guid, filename };
     const row: DownloadRow = { ...named, state: 'running', createdAt: now };
-    const known: Known = { row, frame, mimeType, receivedBytes: 0, ended: false };
-    this.#known.set(guid, known);
+    const known: WatchedDownload = { row, frame, mimeType, receivedBytes: 0, ended: false };
+    this.#watchedDownloads.set(guid, known);
     return known;
   }
 
@@ -117,14 +118,14 @@ export class DownloadWatch implements DownloadListener {
    */
   #work(step: () => Promise<void>): void {
     const { clock, log } = this.#keeper.parts;
-    const { signal } = this.#leaving;
+    const { signal } = this.#leaveController;
     const run = async (): Promise<void> => {
       while (!signal.aborted)
         try {
           return await step();
         } catch (error) {
           if (signal.aborted) return;
-          log.warn('download.retried', { sessionId: this.#live.id, reason: reason(error) });
+          log.warn('download.retried', { sessionId: this.#liveSession.id, reason: reason(error) });
           await clock.sleep(RETRY_MS, signal).catch(() => {});
         }
     };
@@ -136,14 +137,14 @@ export class DownloadWatch implements DownloadListener {
    * Cancels the download if the session exceeds its limit. The bytes that unfinished downloads have received so far are
    * included.
    */
-  #enforceLimit(known: Known): void {
+  #enforceLimit(watched: WatchedDownload): void {
     let bytes = this.#keptBytes;
-    for (const { receivedBytes, ended } of this.#known.values()) if (!ended) bytes += receivedBytes;
+    for (const { receivedBytes, ended } of this.#watchedDownloads.values()) if (!ended) bytes += receivedBytes;
     if (bytes <= this.#keeper.parts.sessionBytesMax) return;
-    known.ended = true;
+    watched.ended = true;
     this.#work(async () => {
-      await this.#live.browser.cancelDownload(known.row.guid);
-      await this.#fail(known, overSessionLimit(this.#keeper.parts.sessionBytesMax));
+      await this.#liveSession.browser.cancelDownload(watched.row.guid);
+      await this.#fail(watched, overSessionLimit(this.#keeper.parts.sessionBytesMax));
     });
   }
 
@@ -152,13 +153,14 @@ export class DownloadWatch implements DownloadListener {
    * still be on its way.
    */
   async #findUnobserved(): Promise<void> {
-    const { keeper, live } = { keeper: this.#keeper, live: this.#live };
+    const { keeper, live } = { keeper: this.#keeper, live: this.#liveSession };
     let before = new Set<string>();
     for (let look = 0; look < UNOBSERVED_LOOKS; look++) {
-      if (look > 0) await keeper.parts.clock.sleep(LOOK_MS, this.#leaving.signal);
+      if (look > 0) await keeper.parts.clock.sleep(LOOK_MS, this.#leaveController.signal);
       const seen = new Set(await keeper.guidsIn(live.box.folder));
       for (const guid of seen) {
-        if (!before.has(guid) || this.#known.has(guid) || this.#known.size >= DOWNLOADS_MAX) continue;
+        if (!before.has(guid) || this.#watchedDownloads.has(guid) || this.#watchedDownloads.size >= DOWNLOADS_MAX)
+          continue;
         const known = this.#remember(guid, downloadName(''));
         this.#work(() => this.#await(known));
       }
@@ -170,17 +172,17 @@ export class DownloadWatch implements DownloadListener {
    * Marks an interrupted download as failed. The reason is determined at once, while the free space is still unchanged,
    * and stored as soon as the database responds.
    */
-  #interrupted(known: Known, totalBytes: number): void {
-    const why = this.#reasonOfInterruption(known, totalBytes);
-    this.#work(async () => this.#fail(known, await why));
+  #onInterrupted(watched: WatchedDownload, totalBytes: number): void {
+    const why = this.#reasonOfInterruption(watched, totalBytes);
+    this.#work(async () => this.#fail(watched, await why));
   }
 
   /**
    * Returns the reason of an interruption. Chromium gives none, so the free space is checked. The space that Chromium
    * freed by deleting the file counts as occupied at the time of the interruption.
    */
-  async #reasonOfInterruption({ row, receivedBytes }: Known, totalBytes: number): Promise<string> {
-    const { keeper, live } = { keeper: this.#keeper, live: this.#live };
+  async #reasonOfInterruption({ row, receivedBytes }: WatchedDownload, totalBytes: number): Promise<string> {
+    const { keeper, live } = { keeper: this.#keeper, live: this.#liveSession };
     try {
       // The order matters: a file that is still present after the measurement was also present during the measurement.
       const free = await keeper.parts.staging.freeBytes();
@@ -193,51 +195,51 @@ export class DownloadWatch implements DownloadListener {
     }
   }
 
-  async #await(known: Known): Promise<void> {
-    const { keeper, live } = { keeper: this.#keeper, live: this.#live };
+  async #await(watched: WatchedDownload): Promise<void> {
+    const { keeper, live } = { keeper: this.#keeper, live: this.#liveSession };
     let absentLooks = 0;
-    while (!known.ended) {
-      const seen = await keeper.look(live.box.folder, known.row.guid);
-      if (seen === 'partial') await keeper.parts.clock.sleep(LOOK_MS, this.#leaving.signal);
-      else if (seen === 'whole') known.ended = true;
+    while (!watched.ended) {
+      const seen = await keeper.look(live.box.folder, watched.row.guid);
+      if (seen === 'partial') await keeper.parts.clock.sleep(LOOK_MS, this.#leaveController.signal);
+      else if (seen === 'whole') watched.ended = true;
       else if (++absentLooks === LOOKS_BEFORE_ABSENT) {
-        known.ended = true;
-        return this.#fail(known, INTERRUPTED);
+        watched.ended = true;
+        return this.#fail(watched, INTERRUPTED);
       }
     }
-    return this.#take(known);
+    return this.#takeFile(watched);
   }
 
-  async #take(known: Known): Promise<void> {
+  async #takeFile(watched: WatchedDownload): Promise<void> {
     try {
-      const kept = await this.#keep(known);
+      const kept = await this.#keep(watched);
       if (!kept) return;
       this.#keptBytes += kept.size;
       const { id: downloadId, filename, mimeType, size } = kept;
       await this.#recordEvent('download.completed', { downloadId, filename, mimeType, size });
-      this.#keeper.parts.kept(kept, known.frame);
+      this.#keeper.parts.kept(kept, watched.frame);
     } catch (error) {
-      const failure = this.#leaving.signal.aborted ? undefined : permanentFailure(error);
+      const failure = this.#leaveController.signal.aborted ? undefined : permanentFailure(error);
       if (failure === undefined) throw error;
-      await this.#fail(known, failure);
+      await this.#fail(watched, failure);
     }
   }
 
-  async #keep({ row, mimeType }: Known): Promise<CompleteDownload | undefined> {
-    const { keeper, live } = { keeper: this.#keeper, live: this.#live };
+  async #keep({ row, mimeType }: WatchedDownload): Promise<CompleteDownload | undefined> {
+    const { keeper, live } = { keeper: this.#keeper, live: this.#liveSession };
     const path = [keeper.parts.downloadsFolder, row.guid] as const;
     const file = await openHostile(live.box.folder, [...path], { uid: live.box.uid });
     if (!file) throw new NotAPlainFile('there is none');
     try {
       const { size } = await file.stat();
       await keeper.assertRoomFor(row, size);
-      return await keeper.keepCopy(row, file, { bytes: size, mimeType }, this.#leaving.signal);
+      return await keeper.keepCopy(row, file, { bytes: size, mimeType }, this.#leaveController.signal);
     } finally {
       await file.close();
     }
   }
 
-  async #fail({ row }: Pick<Known, 'row'>, failure: string): Promise<void> {
+  async #fail({ row }: Pick<WatchedDownload, 'row'>, failure: string): Promise<void> {
     const { rows, clock } = this.#keeper.parts;
     await rows.begin(row);
     if (await rows.fail(row.sessionId, row.guid, failure, clock.now()))
@@ -246,7 +248,7 @@ export class DownloadWatch implements DownloadListener {
 
   async #recordEvent(type: 'download.completed' | 'download.failed', detail: JsonObject): Promise<void> {
     const { events, clock } = this.#keeper.parts;
-    await events.append(this.#live.id, { type, at: clock.now(), actor: { kind: 'browser' }, detail });
+    await events.append(this.#liveSession.id, { type, at: clock.now(), actor: { kind: 'browser' }, detail });
   }
 }
 

@@ -41,18 +41,18 @@ export class Downloads {
     const { limit = LIMIT_DEFAULT, offset = 0 } = query;
     const filter = { ...filterOf(query), limit, offset };
     const { downloads, total } = await this.#parts.rows.list(caller.applicationId, session, filter);
-    return { downloads: await this.#shown(caller.applicationId, downloads), total, limit, offset };
+    return { downloads: await this.#viewsOf(caller.applicationId, downloads), total, limit, offset };
   }
 
   async read(caller: AgentCaller, id: string): Promise<Download> {
-    const [shown] = await this.#shown(caller.applicationId, [await this.#require(caller, id)]);
+    const [shown] = await this.#viewsOf(caller.applicationId, [await this.#require(caller, id)]);
     if (!shown) throw notFound('Download', id);
     return shown;
   }
 
   /** Returns a new signed link for a viewer, who has no key. */
   async linkTo(row: CompleteDownload): Promise<string> {
-    const [shown] = await this.#shown(row.applicationId, [row]);
+    const [shown] = await this.#viewsOf(row.applicationId, [row]);
     if (!shown) throw notFound('Download', row.id);
     return shown.downloadUrl;
   }
@@ -103,7 +103,7 @@ export class Downloads {
     return row && this.#servedFile(row);
   };
 
-  async #shown(application: ApplicationId, rows: readonly CompleteDownload[]): Promise<Download[]> {
+  async #viewsOf(application: ApplicationId, rows: readonly CompleteDownload[]): Promise<Download[]> {
     const waiting = await this.#parts.outbox.waiting(
       application,
       rows.map(row => this.#keyOf(row)),

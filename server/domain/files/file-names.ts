@@ -25,13 +25,13 @@ function nameProblem(name: string): string | undefined {
 }
 
 /** Makes the name of a download safe to display. The browser cleans names too, but a compromised browser may not. */
-export function downloadName(suggested: string): string {
-  const clean = shortened(suggested.toWellFormed().replace(FORBIDDEN_CHARACTERS, '_'));
+export function downloadName(suggestedName: string): string {
+  const clean = shorten(suggestedName.toWellFormed().replace(FORBIDDEN_CHARACTERS, '_'));
   return clean === '' || clean === '.' || clean === '..' ? DEFAULT_NAME : clean;
 }
 
 /** Truncates the name between characters, keeping the extension. */
-function shortened(name: string): string {
+function shorten(name: string): string {
   if (Buffer.byteLength(name) <= NAME_BYTES_MAX) return name;
   const extension = /\.[^.]{1,16}$/.exec(name)?.[0] ?? '';
   let stem = '';

@@ -2,7 +2,7 @@
 // transaction. Used for running sessions (download-watch.ts) and for ended ones (left-behind.ts).
 import type { FileHandle } from 'node:fs/promises';
 import type { ArtifactKey } from '../../engines/artifacts/keys.ts';
-import type { Staged, Staging } from '../../engines/artifacts/staging.ts';
+import type { StagedFile, Staging } from '../../engines/artifacts/staging.ts';
 import type { CompleteDownload, DownloadRow, DownloadRows } from '../../engines/store/rows/downloads.ts';
 import type { EventRows } from '../../engines/store/rows/events.ts';
 import type { StoredBytes } from '../../engines/store/rows/retention.ts';
@@ -88,14 +88,14 @@ export class Keeper {
     return this.#complete(row, staged, mimeTypeOf(head, row.filename));
   }
 
-  async #complete(row: DownloadRow, staged: Staged, mimeType: string): Promise<CompleteDownload | undefined> {
+  async #complete(row: DownloadRow, stagedFile: StagedFile, mimeType: string): Promise<CompleteDownload | undefined> {
     const { rows, staging, outbox, keyOf, clock } = this.parts;
-    const { size, checksum } = staged;
+    const { size, checksum } = stagedFile;
     const complete = { ...row, state: 'complete', mimeType, size, checksum, finishedAt: clock.now() } as const;
     const key = keyOf(row.applicationId, row.sessionId, row.id);
-    const outboxRow = outbox.row(row.applicationId, { key, staged: staged.name, contentType: mimeType });
+    const outboxRow = outbox.row(row.applicationId, { key, staged: stagedFile.name, contentType: mimeType });
     if (!(await rows.complete(complete, outboxRow))) {
-      await staging.remove(staged.name);
+      await staging.remove(stagedFile.name);
       return undefined;
     }
     outbox.prompt();

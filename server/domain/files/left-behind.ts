@@ -32,9 +32,13 @@ export async function takeLeftBehindFiles(parts: LeftBehindParts): Promise<{ tak
  * Marks the downloads whose file is not complete as failed. Called before the end of the session, so that its events
  * include these downloads.
  */
-export async function failPartial({ parts }: Keeper, session: SessionRow, whole: readonly string[]): Promise<void> {
+export async function failPartial(
+  { parts }: Keeper,
+  session: SessionRow,
+  wholeFiles: readonly string[],
+): Promise<void> {
   const { rows, events, clock, log } = parts;
-  const names = new Set(whole);
+  const names = new Set(wholeFiles);
   try {
     for (const { state, guid, filename } of await rows.ofSession(session.id)) {
       if (state !== 'running' || names.has(guid)) continue;

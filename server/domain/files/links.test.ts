@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { type Clock, plus, systemClock } from '../../kit/clock.ts';
+import { addMs, type Clock, systemClock } from '../../kit/clock.ts';
 import { isFault } from '../../kit/fault.ts';
 import { type ApplicationId, newId } from '../../kit/ids.ts';
 import { Secret } from '../../kit/secret.ts';
@@ -23,9 +23,9 @@ describe('a signed link', () => {
     const made = links.make(linked);
     assert.equal(made.expiresAt.getTime() - now.getTime(), LINK_MS);
     assert.deepEqual(links.read(tokenOf(made.url)), linked);
-    now = plus(now, LINK_MS - 1);
+    now = addMs(now, LINK_MS - 1);
     assert.deepEqual(links.read(tokenOf(made.url)), linked);
-    now = plus(now, 1);
+    now = addMs(now, 1);
     refused(tokenOf(made.url), 'signed_url_expired');
   });
 
@@ -45,7 +45,7 @@ describe('a signed link', () => {
         verb,
         app,
         object,
-        plus(now, 10 * LINK_MS)
+        addMs(now, 10 * LINK_MS)
           .getTime()
           .toString(36),
       ],

@@ -1,7 +1,7 @@
 // Signed links: a URL that serves one file for a few hours without a credential. A link is bound to the application,
 // the object, the method and the expiry time. If the file is deleted, the link returns 404.
 import { createHmac, timingSafeEqual } from 'node:crypto';
-import { type Clock, plus } from '../../kit/clock.ts';
+import { addMs, type Clock } from '../../kit/clock.ts';
 import { type ApplicationId, isUuid } from '../../kit/ids.ts';
 import type { Secret } from '../../kit/secret.ts';
 import { fault } from '../faults.ts';
@@ -36,7 +36,7 @@ export class Links {
 
   /** The expiry time of a link that is made now. */
   expiry(): Date {
-    return plus(this.#clock.now(), LINK_MS);
+    return addMs(this.#clock.now(), LINK_MS);
   }
 
   /** Makes a link that is valid for GET requests, and also for HEAD requests, because these reveal less. */
@@ -49,7 +49,8 @@ export class Links {
   read(token: string): LinkTarget {
     const [encoded = '', signature = '', ...more] = token.split('.');
     const words = Buffer.from(encoded, 'base64url').toString();
-    const isAuthentic = same(signature, this.#sign(words)) && Buffer.from(words).toString('base64url') === encoded;
+    const isAuthentic =
+      equalsInConstantTime(signature, this.#sign(words)) && Buffer.from(words).toString('base64url') === encoded;
     const [version, verb, application = '', object = '', expiry = ''] = words.split(' ');
     if (!isAuthentic || more.length > 0 || version !== VERSION || verb !== 'GET' || !isUuid(application))
       throw invalid();
@@ -63,8 +64,8 @@ export class Links {
   }
 }
 
-function same(given: string, expected: string): boolean {
-  const [one, other] = [Buffer.from(given), Buffer.from(expected)];
+function equalsInConstantTime(actual: string, expected: string): boolean {
+  const [one, other] = [Buffer.from(actual), Buffer.from(expected)];
   return one.length === other.length && timingSafeEqual(one, other);
 }
 

@@ -4,12 +4,12 @@ import type { Artifacts, ByteRange, OpenedArtifact } from '../../engines/artifac
 import type { ArtifactKey } from '../../engines/artifacts/keys.ts';
 import type { Staging } from '../../engines/artifacts/staging.ts';
 import type { OutboxRow, OutboxRows } from '../../engines/store/rows/outbox.ts';
-import { plus } from '../../kit/clock.ts';
+import { addMs } from '../../kit/clock.ts';
 import { reason } from '../../kit/fault.ts';
 import { type ApplicationId, newId } from '../../kit/ids.ts';
 import type { Runtime } from '../../kit/runtime.ts';
 import type { Closeable } from '../../kit/scope.ts';
-import { within } from '../../kit/wait.ts';
+import { withTimeout } from '../../kit/wait.ts';
 
 const AT_ONCE = 4;
 const FIRST_RETRY_MS = 1_000;
@@ -38,23 +38,23 @@ export class Outbox implements Closeable {
   readonly #parts: OutboxParts;
   readonly #storing = new Map<string, { readonly key: ArtifactKey; readonly done: Promise<void> }>();
   readonly #closing = new AbortController();
-  #stored = 0;
+  #storedCount = 0;
 
   constructor(parts: OutboxParts) {
     this.#parts = parts;
   }
 
   /** Takes ownership of the staged file. From now on it can be opened under its key. */
-  async post(application: ApplicationId, posted: OutboxFile): Promise<void> {
-    await this.#parts.rows.add(this.row(application, posted));
+  async post(application: ApplicationId, outboxFile: OutboxFile): Promise<void> {
+    await this.#parts.rows.add(this.row(application, outboxFile));
     this.#parts.prompt();
   }
 
   /** Returns the row for a file, for callers that insert it in their own transaction and then call `prompt`. */
-  row(applicationId: ApplicationId, posted: OutboxFile): OutboxRow {
+  row(applicationId: ApplicationId, outboxFile: OutboxFile): OutboxRow {
     const { host, clock } = this.#parts;
     const now = clock.now();
-    return { id: newId(now), applicationId, hostId: host, ...posted, attempts: 0, dueAt: now, createdAt: now };
+    return { id: newId(now), applicationId, hostId: host, ...outboxFile, attempts: 0, dueAt: now, createdAt: now };
   }
 
   prompt(): void {
@@ -89,8 +89,8 @@ export class Outbox implements Closeable {
     const { rows, host, clock } = this.#parts;
     const due = await rows.due(host, clock.now(), AT_ONCE + this.#storing.size);
     for (const row of due) if (this.#storing.size < AT_ONCE && !this.#storing.has(row.id)) this.#begin(row);
-    const stored = this.#stored;
-    this.#stored = 0;
+    const stored = this.#storedCount;
+    this.#storedCount = 0;
     return { stored };
   }
 
@@ -103,7 +103,7 @@ export class Outbox implements Closeable {
   async close(): Promise<void> {
     this.#closing.abort(new Error('the outbox is closing'));
     const all = [...this.#storing.values()].map(({ done }) => done);
-    await within(CLOSE_MS, 'the outbox to stop', () => Promise.all(all)).catch(error =>
+    await withTimeout(CLOSE_MS, 'the outbox to stop', () => Promise.all(all)).catch(error =>
       this.#parts.log.warn('outbox.close_unfinished', { reason: reason(error) }),
     );
   }
@@ -111,11 +111,11 @@ export class Outbox implements Closeable {
   #begin(row: OutboxRow): void {
     // The key was checked when the file was posted. The store checks it again.
     const key = row.key as ArtifactKey;
-    const done = this.#store(row, key).finally(() => {
+    const whenStored = this.#store(row, key).finally(() => {
       this.#storing.delete(row.id);
       if (!this.#closing.signal.aborted) this.#parts.prompt();
     });
-    this.#storing.set(row.id, { key, done });
+    this.#storing.set(row.id, { key, done: whenStored });
   }
 
   async #store(row: OutboxRow, key: ArtifactKey): Promise<void> {
@@ -125,7 +125,7 @@ export class Outbox implements Closeable {
     try {
       await artifacts.putFile(key, staging.pathOf(row.staged), { ...(contentType ? { contentType } : {}), signal });
       // If the row has been removed in the meantime, the object must not remain either.
-      if (await rows.remove(row.id)) this.#stored += 1;
+      if (await rows.remove(row.id)) this.#storedCount += 1;
       else await artifacts.remove([key]);
     } catch (error) {
       if (signal.aborted) return;
@@ -138,7 +138,7 @@ export class Outbox implements Closeable {
     const { rows, clock, log } = this.#parts;
     const waitMs = Math.min(RETRY_MAX_MS, FIRST_RETRY_MS * 2 ** Math.min(row.attempts, 10));
     await rows
-      .putOff(row.id, plus(clock.now(), waitMs))
+      .putOff(row.id, addMs(clock.now(), waitMs))
       .catch(error => log.warn('outbox.not_put_off', { key: row.key, reason: reason(error) }));
   }
 }

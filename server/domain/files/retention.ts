@@ -4,7 +4,7 @@ import type { Artifacts } from '../../engines/artifacts/artifacts.ts';
 import type { ArtifactKey, ArtifactPrefix } from '../../engines/artifacts/keys.ts';
 import type { OutboxRows } from '../../engines/store/rows/outbox.ts';
 import type { ExpiredSession, RetentionRows } from '../../engines/store/rows/retention.ts';
-import { plus } from '../../kit/clock.ts';
+import { addMs } from '../../kit/clock.ts';
 import { reason } from '../../kit/fault.ts';
 import type { ApplicationId, SessionId } from '../../kit/ids.ts';
 import type { Runtime } from '../../kit/runtime.ts';
@@ -39,8 +39,8 @@ export const dueTimes = (
   { filesMs, sessionsMs }: RetentionPeriods,
   endedAt: Date,
 ): { filesDueAt: Date; forgetDueAt: Date } => ({
-  filesDueAt: plus(endedAt, filesMs),
-  forgetDueAt: plus(endedAt, Math.max(filesMs, sessionsMs)),
+  filesDueAt: addMs(endedAt, filesMs),
+  forgetDueAt: addMs(endedAt, Math.max(filesMs, sessionsMs)),
 });
 
 /** Returns the sessions whose files, and those whose rows, a run would remove now: at most one batch of each. */
@@ -58,10 +58,10 @@ export async function sweep(parts: RetentionParts): Promise<{ files: number; ses
   const did = { files: 0, sessions: 0, failed: 0 };
   const each = async (
     what: 'files' | 'sessions',
-    due: readonly ExpiredSession[],
+    expiredSessions: readonly ExpiredSession[],
     work: (one: ExpiredSession) => Promise<void>,
   ): Promise<void> => {
-    for (const one of due)
+    for (const one of expiredSessions)
       try {
         await work(one);
         did[what] += 1;

@@ -67,15 +67,16 @@ const UNKNOWN = 'application/octet-stream';
 export function mimeTypeOf(head: Uint8Array, filename: string): string {
   const bytes = Buffer.from(head.buffer, head.byteOffset, Math.min(head.byteLength, SNIFFED_BYTES));
   const extension = /\.([a-z0-9]{1,8})$/i.exec(filename)?.[1]?.toLowerCase() ?? '';
-  if (has(bytes, 0, '504b0304') || has(bytes, 0, '504b0506')) return ZIP_TYPES[extension] ?? 'application/zip';
-  const signed = SIGNATURES.find(([offset, hex]) => has(bytes, offset, hex));
+  if (hasBytes(bytes, 0, '504b0304') || hasBytes(bytes, 0, '504b0506'))
+    return ZIP_TYPES[extension] ?? 'application/zip';
+  const signed = SIGNATURES.find(([offset, hex]) => hasBytes(bytes, offset, hex));
   if (signed) return signed[2];
   if (!isText(bytes)) return UNKNOWN;
   if (/^\s*<(!doctype html|html)[\s>]/i.test(bytes.toString('latin1'))) return 'text/html';
   return TEXTS[extension] ?? 'text/plain';
 }
 
-const has = (bytes: Buffer, offset: number, hex: string): boolean =>
+const hasBytes = (bytes: Buffer, offset: number, hex: string): boolean =>
   bytes.subarray(offset, offset + hex.length / 2).toString('hex') === hex;
 
 /** Whether the bytes are not empty and are all bytes that occur in text. */

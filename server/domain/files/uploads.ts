@@ -11,7 +11,7 @@ import type { UploadRow, UploadRows } from '../../engines/store/rows/uploads.ts'
 import type { Clock } from '../../kit/clock.ts';
 import { publishFile } from '../../kit/durable.ts';
 import { type ApplicationId, type KeyId, newId, type SessionId, type UploadId } from '../../kit/ids.ts';
-import { Turns } from '../../kit/turns.ts';
+import { TurnQueue } from '../../kit/turns.ts';
 import { fault, notFound, sessionNotRunning } from '../faults.ts';
 import type { Limits } from '../limits/limits.ts';
 import type { LiveSession, LiveSessions } from '../sessions/live.ts';
@@ -25,7 +25,7 @@ export interface UploadsParts {
   readonly rows: UploadRows;
   readonly stored: StoredBytes;
   readonly sessions: Pick<SessionRows, 'get'>;
-  readonly lives: LiveSessions;
+  readonly liveSessions: LiveSessions;
   readonly events: Pick<EventRows, 'append'>;
   readonly limits: Pick<Limits, 'effective'>;
   /** Maximum total size of the uploads of one session. */
@@ -58,7 +58,7 @@ export interface ReceivedFile {
 export class Uploads {
   readonly #parts: UploadsParts;
   /** Serialises uploads to a session: if two have the same name, the file and the row must come from the same upload. */
-  readonly #turns = new Turns<SessionId>();
+  readonly #turns = new TurnQueue<SessionId>();
 
   constructor(parts: UploadsParts) {
     this.#parts = parts;
@@ -123,15 +123,20 @@ export class Uploads {
     }));
   }
 
-  async #keep(caller: Uploader, session: SessionRow, live: LiveSession, file: ReceivedFile): Promise<UploadResponse> {
+  async #keep(
+    caller: Uploader,
+    session: SessionRow,
+    liveSession: LiveSession,
+    file: ReceivedFile,
+  ): Promise<UploadResponse> {
     const { rows, events, sessionBytesMax, clock } = this.#parts;
     const { fileName, size, checksum } = file;
     const others = (await rows.ofSession(session.applicationId, session.id)).filter(({ name }) => name !== fileName);
     if (sum(others) + size > sessionBytesMax) throw uploadTooLarge(sessionBytesMax);
     const now = clock.now();
     // File before row: a row must not name a file that does not exist, while a file without a row is replaced by a retry.
-    if (!live.isOpen) throw sessionNotRunning(session.id, 'ending');
-    await publishFile(file.path, `${live.box.uploads}/${fileName}`);
+    if (!liveSession.isOpen) throw sessionNotRunning(session.id, 'ending');
+    await publishFile(file.path, `${liveSession.box.uploads}/${fileName}`);
     const named = { applicationId: session.applicationId, sessionId: session.id, name: fileName };
     const put = await rows.put({ id: newId<UploadId>(now), ...named, size, checksum, createdAt: now });
     if (!put) throw sessionNotRunning(session.id, 'ending');
@@ -141,11 +146,11 @@ export class Uploads {
   }
 
   async #running(caller: Uploader, id: string): Promise<{ row: SessionRow; live: LiveSession }> {
-    const { sessions, lives } = this.#parts;
+    const { sessions, liveSessions } = this.#parts;
     const row = await requireSession(sessions, caller.applicationId, id);
-    const live = row.status === 'RUNNING' && !row.end ? lives.get(row.id) : undefined;
-    if (!live) throw sessionNotRunning(id, row.status);
-    return { row, live };
+    const liveSession = row.status === 'RUNNING' && !row.end ? liveSessions.get(row.id) : undefined;
+    if (!liveSession) throw sessionNotRunning(id, row.status);
+    return { row, live: liveSession };
   }
 }
 

@@ -23,9 +23,9 @@ export interface FilesWatcherParts {
 export const filesWatcher = ({ keeper, salvage, uploads, prompt }: FilesWatcherParts): Watcher => ({
   name: 'files',
 
-  attend: async (live, row) => {
-    const watch = new DownloadWatch(keeper, live);
-    live.browser.onDownloads(watch);
+  attend: async (liveSession, row) => {
+    const watch = new DownloadWatch(keeper, liveSession);
+    liveSession.browser.onDownloads(watch);
     if (row.status === 'RUNNING') await watch.resume();
     return { leave: () => watch.leave() };
   },

@@ -19,24 +19,24 @@ export interface FileStorage {
  * @throws Fault `fleet_refused`
  */
 export async function assertMayJoin(
-  own: JoiningHost,
+  ownHost: JoiningHost,
   storage: FileStorage,
-  others: readonly LivingHost[],
+  otherHosts: readonly LivingHost[],
 ): Promise<{ storeMark: string }> {
-  const [first] = others;
+  const [first] = otherHosts;
   if (!first) return { storeMark: await markWhenAlone(storage) };
   const named = `host ${first.id} (${first.url})`;
-  const shares = (other: LivingHost): boolean => areProcesses(own, other);
-  if (storage.kind === 'disk' && !others.every(shares))
-    throw refused(`This server keeps files on its disk, and the database is in use by ${named}.`, {
+  const shares = (other: LivingHost): boolean => areProcesses(ownHost, other);
+  if (storage.kind === 'disk' && !otherHosts.every(shares))
+    throw joinRefused(`This server keeps files on its disk, and the database is in use by ${named}.`, {
       cure: 'Several hosts need one bucket: set BERTH_S3_BUCKET for all of them, or stop the other host.',
     });
-  for (const other of others) assertCompatible(own, other);
+  for (const other of otherHosts) assertCompatible(ownHost, other);
   if (storage.kind === 'disk') return { storeMark: DISK_MARK };
   const storeMark = await storage.mark();
-  for (const other of others)
+  for (const other of otherHosts)
     if (other.storeMark !== NO_MARK && other.storeMark !== storeMark)
-      throw refused(`The bucket of this server differs from that of host ${other.id} (${other.url}).`, {
+      throw joinRefused(`The bucket of this server differs from that of host ${other.id} (${other.url}).`, {
         cure: 'Set the same BERTH_S3_BUCKET and BERTH_S3_ENDPOINT for all hosts.',
       });
   return { storeMark: storeMark ?? first.storeMark };
@@ -55,30 +55,30 @@ async function markWhenAlone(storage: FileStorage): Promise<string> {
   return mark().catch(() => NO_MARK);
 }
 
-function assertCompatible(own: JoiningHost, other: LivingHost): void {
+function assertCompatible(ownHost: JoiningHost, other: LivingHost): void {
   const named = `host ${other.id} (${other.url})`;
-  if (other.storeMark === DISK_MARK && !areProcesses(own, other))
-    throw refused(`The database is in use by ${named}, which keeps files on its disk.`, {
+  if (other.storeMark === DISK_MARK && !areProcesses(ownHost, other))
+    throw joinRefused(`The database is in use by ${named}, which keeps files on its disk.`, {
       cure: 'Several hosts need one bucket: set BERTH_S3_BUCKET for all of them, and restart the other host.',
     });
-  if (other.secretMark !== own.secretMark)
-    throw refused(`The secret of this server differs from that of ${named}.`, {
+  if (other.secretMark !== ownHost.secretMark)
+    throw joinRefused(`The secret of this server differs from that of ${named}.`, {
       cure: 'Set the same BERTH_SECRET for all hosts.',
     });
-  const skewMs = Math.abs(other.clockMs - own.clockMs);
+  const skewMs = Math.abs(other.clockMs - ownHost.clockMs);
   if (skewMs > CLOCK_SKEW_MAX_MS)
-    throw refused(`The clock of this server differs by ${Math.round(skewMs / 1000)} s from that of ${named}.`, {
+    throw joinRefused(`The clock of this server differs by ${Math.round(skewMs / 1000)} s from that of ${named}.`, {
       cure: 'Synchronize the clocks of all machines with NTP, then start again.',
     });
-  if (isSocket(own) || isSocket(other) ? !areProcesses(own, other) : isLocal(own) !== isLocal(other))
-    throw refused(
-      `The address ${own.url} of this server and the address ${other.url} of ${named} cannot reach each other.`,
+  if (isSocket(ownHost) || isSocket(other) ? !areProcesses(ownHost, other) : isLocal(ownHost) !== isLocal(other))
+    throw joinRefused(
+      `The address ${ownHost.url} of this server and the address ${other.url} of ${named} cannot reach each other.`,
       {
         cure: 'Set BERTH_PEER_URL of each host to an address at which the others reach it.',
       },
     );
-  if (other.url === own.url)
-    throw refused(`The address ${own.url} is also that of ${named}.`, {
+  if (other.url === ownHost.url)
+    throw joinRefused(`The address ${ownHost.url} is also that of ${named}.`, {
       cure: 'Set BERTH_PEER_URL of each host to an address at which the others reach it.',
     });
 }
@@ -87,12 +87,12 @@ function assertCompatible(own: JoiningHost, other: LivingHost): void {
  * Whether both are processes of one installation on one machine, which share its folder and reach each other over Unix
  * sockets.
  */
-const areProcesses = (own: Pick<JoiningHost, 'url'>, other: Pick<JoiningHost, 'url'>): boolean =>
-  isSocket(own) && isSocket(other) && new URL(own.url).hash === new URL(other.url).hash;
+const areProcesses = (ownHost: Pick<JoiningHost, 'url'>, other: Pick<JoiningHost, 'url'>): boolean =>
+  isSocket(ownHost) && isSocket(other) && new URL(ownHost.url).hash === new URL(other.url).hash;
 
 const isSocket = ({ url }: Pick<JoiningHost, 'url'>): boolean => url.startsWith('unix:');
 
 const isLocal = ({ url }: Pick<JoiningHost, 'url'>): boolean => isLoopback(new URL(url).hostname);
 
-const refused = (what: string, { cure }: { readonly cure: string }): Fault =>
-  new Fault('fleet_refused', what, { advice: cure });
+const joinRefused = (problem: string, { cure }: { readonly cure: string }): Fault =>
+  new Fault('fleet_refused', problem, { advice: cure });

@@ -6,7 +6,7 @@ import { reason } from '../../kit/fault.ts';
 import type { HostId } from '../../kit/ids.ts';
 import type { Runtime } from '../../kit/runtime.ts';
 import type { Closeable } from '../../kit/scope.ts';
-import { within } from '../../kit/wait.ts';
+import { withTimeout } from '../../kit/wait.ts';
 import { assertMayJoin, type FileStorage } from './fits.ts';
 import { choose, roomByRegion, roomOf } from './placement.ts';
 
@@ -48,10 +48,10 @@ export class Fleet implements Closeable {
   readonly #responseMs: number;
   readonly #renewMs: number;
   #lease: Lease | undefined;
-  #living: readonly LivingHost[] = [];
+  #livingHosts: readonly LivingHost[] = [];
   /** Number of sessions placed on each host since the use of that host was last read. */
-  readonly #placed = new Map<HostId, number>();
-  #warm: () => number = () => 0;
+  readonly #placedCounts = new Map<HostId, number>();
+  #countWarm: () => number = () => 0;
   #fence: (why: string) => Promise<void> = async () => {};
   #hostsReadListener: () => void = () => {};
   #fencing: Promise<void> | undefined;
@@ -81,12 +81,12 @@ export class Fleet implements Closeable {
     const clockMs = Math.round(clock.now().getTime() - now.getTime() - (clock.monotonicMs() - askedMs) / 2);
     const row = { ...own, id: host, incarnation: randomUUID(), clockMs };
     const beganMs = clock.monotonicMs();
-    const judge = (others: readonly LivingHost[]) => assertMayJoin(row, storage, others);
-    const { wasLost } = await rows.join(row, this.leaseMs, judge, this.#renewing === undefined);
+    const check = (otherHosts: readonly LivingHost[]) => assertMayJoin(row, storage, otherHosts);
+    const { wasLost } = await rows.join(row, this.leaseMs, check, this.#renewing === undefined);
     this.#lease = { row, untilMs: beganMs + this.leaseMs, sinceMs: beganMs };
-    await this.#look();
+    await this.#refresh();
     this.#renewing ??= this.#keepRenewing();
-    log.info('fleet.joined', { hosts: this.#living.length, url: row.url });
+    log.info('fleet.joined', { hosts: this.#livingHosts.length, url: row.url });
     this.#wasLost = wasLost;
   }
 
@@ -100,13 +100,13 @@ export class Fleet implements Closeable {
    * lease is lost.
    */
   begin(parts: { readonly warm: () => number; readonly fence: (why: string) => Promise<void> }): void {
-    this.#warm = parts.warm;
+    this.#countWarm = parts.warm;
     this.#fence = parts.fence;
   }
 
   /** Sets a function that is called each time the living hosts have been read. */
-  onHostsRead(looked: () => void): void {
-    this.#hostsReadListener = looked;
+  onHostsRead(listener: () => void): void {
+    this.#hostsReadListener = listener;
   }
 
   /**
@@ -129,20 +129,20 @@ export class Fleet implements Closeable {
     const askedMs = clock.monotonicMs();
     const others = this.peers.length;
     try {
-      const renewed = await within(this.#responseMs, 'the lease to be renewed', () =>
-        rows.renew(lease.row, this.leaseMs, this.#warm()),
+      const renewed = await withTimeout(this.#responseMs, 'the lease to be renewed', () =>
+        rows.renew(lease.row, this.leaseMs, this.#countWarm()),
       );
       // A host that is leaving has already recorded this, and leaves its sessions to its next process.
       if (this.#isClosed) return;
-      if (!renewed) await this.#lost('another host declared this host lost');
+      if (!renewed) await this.#onLeaseLost('another host declared this host lost');
       else lease.untilMs = askedMs + this.leaseMs;
-      await within(this.#responseMs, 'the hosts', () => this.#look());
+      await withTimeout(this.#responseMs, 'the hosts', () => this.#refresh());
     } catch (error) {
       log.warn('fleet.not_renewed', { reason: reason(error) });
       const isOver = clock.monotonicMs() > lease.untilMs - this.leaseMs * FENCE_MARGIN;
       // If the host is alone, no other host can declare it lost, so its sessions can wait for the database.
       if (isOver && others > 0 && this.#lease === lease && !this.#isClosed)
-        await this.#lost('the lease could not be renewed in time');
+        await this.#onLeaseLost('the lease could not be renewed in time');
     }
   }
 
@@ -166,7 +166,7 @@ export class Fleet implements Closeable {
   }
 
   get peers(): readonly LivingHost[] {
-    return this.#living.filter(({ id }) => id !== this.#parts.host);
+    return this.#livingHosts.filter(({ id }) => id !== this.#parts.host);
   }
 
   peer(id: HostId): LivingHost | undefined {
@@ -174,7 +174,7 @@ export class Fleet implements Closeable {
   }
 
   isLiving(id: HostId): boolean {
-    return id === this.#parts.host || this.#living.some(host => host.id === id);
+    return id === this.#parts.host || this.#livingHosts.some(host => host.id === id);
   }
 
   /** Slots of the other living hosts. */
@@ -183,38 +183,38 @@ export class Fleet implements Closeable {
   }
 
   /** Returns the host that should take a session next. Undefined if no host takes sessions. */
-  choose(region: string | undefined, without: ReadonlySet<HostId> = new Set()): HostId | undefined {
+  choose(region: string | undefined, excluded: ReadonlySet<HostId> = new Set()): HostId | undefined {
     const chosen = choose(
-      this.#living.filter(({ id }) => !without.has(id)),
-      { own: this.#parts.host, placed: this.#placed, ...(region === undefined ? {} : { region }) },
+      this.#livingHosts.filter(({ id }) => !excluded.has(id)),
+      { own: this.#parts.host, placed: this.#placedCounts, ...(region === undefined ? {} : { region }) },
     );
-    if (chosen) this.#placed.set(chosen, (this.#placed.get(chosen) ?? 0) + 1);
+    if (chosen) this.#placedCounts.set(chosen, (this.#placedCounts.get(chosen) ?? 0) + 1);
     return chosen;
   }
 
   /** Whether another host has a free slot. */
   get hasRoomElsewhere(): boolean {
-    return this.peers.some(peer => roomOf(peer, this.#placed) > 0);
+    return this.peers.some(peer => roomOf(peer, this.#placedCounts) > 0);
   }
 
   /** Free slots of the hosts that take sessions, by region. */
   get roomByRegion(): ReadonlyMap<string, number> {
-    return roomByRegion(this.#living, this.#placed);
+    return roomByRegion(this.#livingHosts, this.#placedCounts);
   }
 
   /** Reads the list of live hosts again, without waiting for the next renewal of the lease. Logs a failure. */
   async look(): Promise<void> {
-    await this.#look().catch(error => this.#parts.log.warn('fleet.not_read', { reason: reason(error) }));
+    await this.#refresh().catch(error => this.#parts.log.warn('fleet.not_read', { reason: reason(error) }));
   }
 
   /** Gives up the lease. `away`: this host is restarting and keeps its sessions. `left`: it has no sessions. */
-  async leave(how: 'away' | 'left'): Promise<void> {
+  async leave(state: 'away' | 'left'): Promise<void> {
     this.#stopRenewing();
     const { rows, log } = this.#parts;
     const lease = this.#lease;
     if (!lease) return;
-    await within(this.#responseMs, 'the lease to be given up', () =>
-      rows.leave(lease.row, how, how === 'away' ? this.#parts.lease.restartMs : 0),
+    await withTimeout(this.#responseMs, 'the lease to be given up', () =>
+      rows.leave(lease.row, state, state === 'away' ? this.#parts.lease.restartMs : 0),
     ).catch(error => log.warn('fleet.not_left', { reason: reason(error) }));
   }
 
@@ -229,15 +229,16 @@ export class Fleet implements Closeable {
     this.#closing.abort(new Error('the host leaves'));
   }
 
-  async #look(): Promise<void> {
-    const counted = new Map(this.#placed);
-    this.#living = await this.#parts.rows.living();
-    for (const [host, count] of counted) this.#placed.set(host, Math.max(0, (this.#placed.get(host) ?? 0) - count));
+  async #refresh(): Promise<void> {
+    const counted = new Map(this.#placedCounts);
+    this.#livingHosts = await this.#parts.rows.living();
+    for (const [host, count] of counted)
+      this.#placedCounts.set(host, Math.max(0, (this.#placedCounts.get(host) ?? 0) - count));
     this.#hostsReadListener();
   }
 
   /** Called when the lease is lost. Ends the sessions, then joins again as a host without sessions. */
-  #lost(why: string): Promise<void> {
+  #onLeaseLost(why: string): Promise<void> {
     this.#fencing ??= this.#endAndRejoin(why).finally(() => {
       this.#fencing = undefined;
     });
@@ -251,7 +252,7 @@ export class Fleet implements Closeable {
     await this.#fence(why);
     while (!this.#isClosed) {
       try {
-        await within(3 * this.#responseMs, 'the host to join again', () => this.join());
+        await withTimeout(3 * this.#responseMs, 'the host to join again', () => this.join());
         return;
       } catch (error) {
         log.warn('fleet.not_joined', { reason: reason(error) });

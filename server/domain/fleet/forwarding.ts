@@ -42,7 +42,7 @@ export interface Forwarding {
   elsewhere(kind: OwnedKind, id: string, application?: string): Promise<Peer | undefined>;
   readonly host: HostId;
   /** Returns the host that should start a browser for a request. Undefined if none of the remaining hosts can. */
-  place(region: string | undefined, tried: ReadonlySet<HostId>): Peer | 'here' | undefined;
+  place(region: string | undefined, triedHosts: ReadonlySet<HostId>): Peer | 'here' | undefined;
   /**
    * Returns the region whose hosts must start the browser for a request that names a region. Undefined if any host can.
    */
@@ -56,7 +56,7 @@ export interface Forwarding {
   passUpgrade(to: Peer, request: IncomingMessage, connection: Duplex, head: Buffer): Promise<void>;
 }
 
-const alone = (): Promise<never> => Promise.reject(new Error('there is no other host'));
+const rejectAlone = (): Promise<never> => Promise.reject(new Error('there is no other host'));
 
 /** The implementation for a single host. */
 export const noForwarding = (host: HostId): Forwarding => ({
@@ -66,8 +66,8 @@ export const noForwarding = (host: HostId): Forwarding => ({
   elsewhere: async () => undefined,
   place: () => 'here',
   regionFor: () => undefined,
-  pass: alone,
-  wait: alone,
+  pass: rejectAlone,
+  wait: rejectAlone,
   refused: () => {},
-  passUpgrade: alone,
+  passUpgrade: rejectAlone,
 });

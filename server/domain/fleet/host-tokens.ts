@@ -44,14 +44,15 @@ export class HostTokens {
   read(token: string, { method, path }: PassedRequest): ForwardedFrom {
     const [encoded = '', signature = '', ...more] = token.length > TOKEN_CHARS_MAX ? [] : token.split('.');
     const words = Buffer.from(encoded, 'base64url').toString();
-    if (more.length > 0 || !same(signature, this.#sign(words))) throw refused('was not issued by this fleet');
+    if (more.length > 0 || !equalsInConstantTime(signature, this.#sign(words)))
+      throw tokenRefused('was not issued by this fleet');
     const claims = parseJson(words);
     const [from, to, forMethod, forPath, expires, ip, address, port]: unknown[] = Array.isArray(claims) ? claims : [];
-    if (to !== this.#host) throw refused('is for another host');
-    if (from === this.#host) throw refused('was issued by this host, so the request was forwarded in a loop');
-    if (forMethod !== method || forPath !== path) throw refused('is for another request');
-    if (!(Number(expires) > this.#clock.now().getTime())) throw refused('has expired');
-    if (typeof from !== 'string' || !isUuid(from)) throw refused('was not issued by this fleet');
+    if (to !== this.#host) throw tokenRefused('is for another host');
+    if (from === this.#host) throw tokenRefused('was issued by this host, so the request was forwarded in a loop');
+    if (forMethod !== method || forPath !== path) throw tokenRefused('is for another request');
+    if (!(Number(expires) > this.#clock.now().getTime())) throw tokenRefused('has expired');
+    if (typeof from !== 'string' || !isUuid(from)) throw tokenRefused('was not issued by this fleet');
     return {
       ...{ host: from, ip: String(ip), address: String(address) },
       ...(typeof port === 'number' ? { port } : {}),
@@ -76,7 +77,8 @@ export function admitForwarded(
 ): void {
   const token = request.headers[HOST_TOKEN_HEADER];
   if (token === undefined) return;
-  if (!tokens || typeof token !== 'string') throw refused('is not expected by this host, which is not part of a fleet');
+  if (!tokens || typeof token !== 'string')
+    throw tokenRefused('is not expected by this host, which is not part of a fleet');
   noteForwarded(request, tokens.read(token, { method: request.method ?? '', path: request.url ?? '' }));
 }
 
@@ -84,12 +86,12 @@ export function admitForwarded(
 export const markOf = (secret: Secret): string =>
   createHmac('sha256', secret.reveal()).update('fleet secret mark').digest('hex').slice(0, 32);
 
-function same(given: string, expected: string): boolean {
-  const [one, other] = [Buffer.from(given), Buffer.from(expected)];
+function equalsInConstantTime(actual: string, expected: string): boolean {
+  const [one, other] = [Buffer.from(actual), Buffer.from(expected)];
   return one.length === other.length && timingSafeEqual(one, other);
 }
 
-const refused = (why: string): Error =>
+const tokenRefused = (why: string): Error =>
   fault('permission_denied', `The token in ${HOST_TOKEN_HEADER} ${why}.`, {
     advice: 'Only hosts of a fleet send this header: remove it.',
   });

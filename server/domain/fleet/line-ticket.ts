@@ -17,10 +17,10 @@ export interface LineTicket extends Partial<Place> {
   readonly refused?: Refusal;
 }
 
-const noted = new WeakMap<object, LineTicket>();
+const tickets = new WeakMap<object, LineTicket>();
 
 export const noteTicket = ({ headers }: Pick<IncomingMessage, 'headers'>, ticket: LineTicket): void =>
-  void noted.set(headers, ticket);
+  void tickets.set(headers, ticket);
 
 /**
  * Returns the ticket of a request. Undefined if the sender does not keep a place in the line for the request; this host
@@ -28,7 +28,7 @@ export const noteTicket = ({ headers }: Pick<IncomingMessage, 'headers'>, ticket
  */
 export function ticketOf(request: Pick<IncomingMessage, 'headers'>): LineTicket | undefined {
   const text = forwardedFrom(request) && request.headers[LINE_HEADER];
-  return noted.get(request.headers) ?? (typeof text === 'string' ? parsed(text) : undefined);
+  return tickets.get(request.headers) ?? (typeof text === 'string' ? parsed(text) : undefined);
 }
 
 export const ticketText = ({ waitedMs, turn, place }: LineTicket): string =>

@@ -7,7 +7,7 @@ import type { ApplicationId } from '../../kit/ids.ts';
 import type { Runtime } from '../../kit/runtime.ts';
 import type { Closeable } from '../../kit/scope.ts';
 import { fault } from '../faults.ts';
-import { type Refusal, refusal, type Waited } from '../limits/refusals.ts';
+import { type Refusal, refusal, type WaitDetails } from '../limits/refusals.ts';
 import type { Fleet } from './fleet.ts';
 import type { LineTicket } from './line-ticket.ts';
 import { nextInLine } from './next-in-line.ts';
@@ -23,7 +23,7 @@ const ROWS_PER_ROUND_MAX = 5_000;
 
 export type LineAttempt<T> = (ticket: LineTicket) => Promise<{ readonly got: T } | { readonly refused: Refusal }>;
 
-export type LineOutcome<T> = { readonly got: T } | { readonly refused: Refusal; readonly waited?: Waited };
+export type LineOutcome<T> = { readonly got: T } | { readonly refused: Refusal; readonly waited?: WaitDetails };
 
 export interface LineRequest<T> {
   readonly application: ApplicationId;
@@ -61,7 +61,7 @@ export class Line implements Closeable {
   /** The waiters whose callers are connected to this host. */
   readonly #waiters = new Map<number, Waiter>();
   readonly #closing = new AbortController();
-  #keeping: Promise<void> | undefined;
+  #keepLoop: Promise<void> | undefined;
   #isServing = false;
   #serveAgain = false;
   #isNotifying = false;
@@ -96,13 +96,13 @@ export class Line implements Closeable {
     const giveUp = (): void => resolve(this.#refusalOf(waiter));
     this.#waiters.set(joined.place, waiter);
     try {
-      this.#keeping ??= this.#keepWhileWaiting();
+      this.#keepLoop ??= this.#keepWhileWaiting();
       void this.serve(); // The refusal may be outdated already.
       this.#limitWait(waiter, request.waitMs, signal, giveUp, promise);
       return await promise;
     } finally {
       this.#waiters.delete(joined.place);
-      await rows.leave(joined.place).catch(error => this.#failed(error));
+      await rows.leave(joined.place).catch(error => this.#logFailure(error));
       this.moved();
     }
   }
@@ -114,7 +114,7 @@ export class Line implements Closeable {
   moved(): void {
     if (this.#parts.fleet.isAlone || this.#isNotifying || this.#closing.signal.aborted) return;
     this.#isNotifying = true;
-    void this.#tell();
+    void this.#announceAll();
   }
 
   /**
@@ -127,7 +127,7 @@ export class Line implements Closeable {
     this.#isServing = true;
     while (this.#serveAgain) {
       this.#serveAgain = false;
-      await this.#round().catch(error => this.#failed(error));
+      await this.#serveRound().catch(error => this.#logFailure(error));
     }
     this.#isServing = false;
   }
@@ -140,36 +140,42 @@ export class Line implements Closeable {
   /** Rejects all waiters on this host, and accepts no more. */
   stop(why: () => Error): void {
     this.#closing.abort(new Error('the line is closing'));
-    for (const waiter of this.#waiters.values()) leave(waiter, () => waiter.reject(why()));
+    for (const waiter of this.#waiters.values()) removeWaiter(waiter, () => waiter.reject(why()));
   }
 
   async close(): Promise<void> {
     this.stop(() => callerDisconnected());
-    await this.#keeping;
+    await this.#keepLoop;
   }
 
   /** Ends the wait when its time is over, or when the caller has disconnected. */
-  #limitWait(waiter: Waiter, waitMs: number, signal: AbortSignal, giveUp: () => void, done: Promise<unknown>): void {
+  #limitWait(
+    waiter: Waiter,
+    waitMs: number,
+    signal: AbortSignal,
+    giveUp: () => void,
+    finished: Promise<unknown>,
+  ): void {
     const over = new AbortController();
-    const hangUp = (): void => leave(waiter, () => waiter.reject(callerDisconnected()));
+    const hangUp = (): void => removeWaiter(waiter, () => waiter.reject(callerDisconnected()));
     if (signal.aborted) hangUp();
     signal.addEventListener('abort', hangUp, { once: true });
     this.#parts.clock.sleep(waitMs, over.signal).then(
-      () => leave(waiter, giveUp),
+      () => removeWaiter(waiter, giveUp),
       () => {},
     );
     const end = (): void => {
       signal.removeEventListener('abort', hangUp);
       over.abort(new Error('no longer waiting'));
     };
-    done.then(end, end);
+    finished.then(end, end);
   }
 
-  async #refusalOf({ row, refused, sinceMs }: Waiter): Promise<{ refused: Refusal; waited?: Waited }> {
-    const waitedMs = this.#since(sinceMs);
+  async #refusalOf({ row, refused, sinceMs }: Waiter): Promise<{ refused: Refusal; waited?: WaitDetails }> {
+    const waitedMs = this.#elapsedSince(sinceMs);
     const standing = this.#parts.rows.standing(row.applicationId, row);
     return standing.then(
-      found => ({ refused, waited: { waitedMs, ...found } }),
+      position => ({ refused, waited: { waitedMs, ...position } }),
       () => ({ refused }),
     );
   }
@@ -186,13 +192,13 @@ export class Line implements Closeable {
       });
       const idle = all.filter(({ isTrying }) => !isTrying).map(rowOf);
       const trying = all.filter(({ isTrying }) => isTrying).map(rowOf);
-      await rows.keep(idle, trying).catch(error => this.#failed(error));
+      await rows.keep(idle, trying).catch(error => this.#logFailure(error));
       await this.serve();
     }
-    this.#keeping = undefined;
+    this.#keepLoop = undefined;
   }
 
-  async #round(): Promise<void> {
+  async #serveRound(): Promise<void> {
     const { rows, fleet } = this.#parts;
     if (this.#waiters.size === 0) return;
     await fleet.look();
@@ -207,7 +213,7 @@ export class Line implements Closeable {
     const { row, sinceMs } = waiter;
     waiter.isTrying = true;
     try {
-      const ticket = { turn: row.turn, place: row.place, waitedMs: this.#since(sinceMs) };
+      const ticket = { turn: row.turn, place: row.place, waitedMs: this.#elapsedSince(sinceMs) };
       waiter.refused = (await waiter.attempt(ticket)) ?? waiter.refused;
     } catch (error) {
       waiter.reject(error);
@@ -217,22 +223,22 @@ export class Line implements Closeable {
     }
   }
 
-  async #tell(): Promise<void> {
+  async #announceAll(): Promise<void> {
     await this.#parts.clock.sleep(GATHER_MS, this.#closing.signal).catch(() => {});
     this.#isNotifying = false;
-    await this.#parts.rows.moved().catch(error => this.#failed(error));
+    await this.#parts.rows.moved().catch(error => this.#logFailure(error));
   }
 
-  #since(ms: number): number {
+  #elapsedSince(ms: number): number {
     return Math.round(this.#parts.clock.monotonicMs() - ms);
   }
 
-  #failed(error: unknown): void {
+  #logFailure(error: unknown): void {
     this.#parts.log.warn('fleet.line_failed', { reason: reason(error) });
   }
 }
 
-function leave(waiter: Waiter, settle: () => void): void {
+function removeWaiter(waiter: Waiter, settle: () => void): void {
   if (waiter.isTrying) waiter.leave ??= settle;
   else settle();
 }

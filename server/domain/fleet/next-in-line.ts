@@ -27,7 +27,7 @@ export function nextInLine(rows: readonly WaitingPlace[], free: ReadonlyMap<stri
 }
 
 /** Returns the requested region if it has room. If no region was requested, returns the region with the most room. */
-function regionFor(left: ReadonlyMap<string, number>, region: string | null): string | undefined {
-  const fit = [...left].filter(([name, room]) => room > 0 && (region === null || name === region));
+function regionFor(remaining: ReadonlyMap<string, number>, region: string | null): string | undefined {
+  const fit = [...remaining].filter(([name, room]) => room > 0 && (region === null || name === region));
   return fit.sort(([, one], [, other]) => other - one)[0]?.[0];
 }

@@ -7,20 +7,20 @@ import { type Refusal, refusal, refusalFault, refusalFrom } from '../limits/refu
 /** The header that carries the refusal, in the response to the host that passed the request on. */
 export const REFUSAL_HEADER = 'x-berth-room-elsewhere';
 
-const noted = new WeakMap<object, Refusal>();
+const refusalByObject = new WeakMap<object, Refusal>();
 
 export const refusalError = (refused: Refusal, error: Error = refusalFault(refused)): Error =>
   noteRefusal(refused, error);
 
 /** Notes the refusal that an error or a result describes. */
-export function noteRefusal<T extends object>(refused: Refusal, what: T): T {
-  noted.set(what, refused);
-  return what;
+export function noteRefusal<T extends object>(refused: Refusal, target: T): T {
+  refusalByObject.set(target, refused);
+  return target;
 }
 
 /** Returns the refusal that was noted for an error or a result. */
-export const notedRefusal = (what: unknown): Refusal | undefined =>
-  typeof what === 'object' && what !== null ? noted.get(what) : undefined;
+export const notedRefusal = (value: unknown): Refusal | undefined =>
+  typeof value === 'object' && value !== null ? refusalByObject.get(value) : undefined;
 
 export const refusalText = (refused: Refusal): string => JSON.stringify(refused);
 

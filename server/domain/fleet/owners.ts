@@ -23,7 +23,7 @@ export interface OwnersParts {
 
 export class Owners {
   readonly #parts: OwnersParts;
-  readonly #remembered = new Map<string, Owner>();
+  readonly #ownersById = new Map<string, Owner>();
 
   constructor(parts: OwnersParts) {
     this.#parts = parts;
@@ -33,11 +33,11 @@ export class Owners {
    * Returns the other host that owns the object. `application` is the application of the caller, if it is known. This
    * host handles an object of another application as an object that does not exist.
    */
-  async elsewhere(kind: OwnedKind, named: string, application?: string): Promise<LivingHost | undefined> {
+  async elsewhere(kind: OwnedKind, text: string, application?: string): Promise<LivingHost | undefined> {
     const { fleet, host, isHere } = this.#parts;
-    const id = named.toLowerCase();
+    const id = text.toLowerCase();
     if (!fleet.hasLease || !isUuid(id) || (kind === 'session' && isHere(id as SessionId))) return undefined;
-    const owner = this.#remembered.get(id) ?? (await this.#find(kind, id));
+    const owner = this.#ownersById.get(id) ?? (await this.#find(kind, id));
     if (!owner || owner.hostId === host) return undefined;
     if (application !== undefined && owner.applicationId !== application) return undefined;
     if (!fleet.isLiving(owner.hostId)) await this.#readHostsOnce(owner.hostId);
@@ -52,21 +52,21 @@ export class Owners {
     }[kind];
     const owner = await find(id);
     if (!owner) return undefined;
-    const [oldest] = this.#remembered.keys();
-    if (this.#remembered.size >= REMEMBERED_MAX && oldest !== undefined) this.#remembered.delete(oldest);
-    this.#remembered.set(id, owner);
+    const [oldest] = this.#ownersById.keys();
+    if (this.#ownersById.size >= REMEMBERED_MAX && oldest !== undefined) this.#ownersById.delete(oldest);
+    this.#ownersById.set(id, owner);
     return owner;
   }
 
-  readonly #known = new Set<HostId>();
+  readonly #readFor = new Set<HostId>();
 
   /**
    * Reads the hosts again, because an unknown host may have just joined. This is done once per unknown host, so it is
    * not repeated for a host that is gone.
    */
   async #readHostsOnce(id: HostId): Promise<void> {
-    if (this.#known.has(id)) return;
-    this.#known.add(id);
+    if (this.#readFor.has(id)) return;
+    this.#readFor.add(id);
     await this.#parts.fleet.look();
   }
 }

@@ -30,18 +30,21 @@ export function choose(hosts: readonly LivingHost[], { own, region, placed }: Ch
   return best?.id;
 }
 
-export const roomOf = (host: LivingHost, placed: ReadonlyMap<HostId, number>): number =>
-  isOpen(host) ? host.slots - host.used - (placed.get(host.id) ?? 0) : 0;
+export const roomOf = (host: LivingHost, placedCounts: ReadonlyMap<HostId, number>): number =>
+  isOpen(host) ? host.slots - host.used - (placedCounts.get(host.id) ?? 0) : 0;
 
 /** Free slots of the hosts that take sessions, by region. */
-export function roomByRegion(hosts: readonly LivingHost[], placed: ReadonlyMap<HostId, number>): Map<string, number> {
+export function roomByRegion(
+  hosts: readonly LivingHost[],
+  placedCounts: ReadonlyMap<HostId, number>,
+): Map<string, number> {
   const rooms = new Map<string, number>();
   for (const host of hosts)
-    if (isOpen(host)) rooms.set(host.region, (rooms.get(host.region) ?? 0) + Math.max(0, roomOf(host, placed)));
+    if (isOpen(host)) rooms.set(host.region, (rooms.get(host.region) ?? 0) + Math.max(0, roomOf(host, placedCounts)));
   return rooms;
 }
 
 const isOpen = ({ slots, draining, state }: LivingHost): boolean => slots > 0 && !draining && state === 'up';
 
-const loadOf = (host: LivingHost, placed: ReadonlyMap<HostId, number>): number =>
-  (host.used + (placed.get(host.id) ?? 0)) / host.slots;
+const loadOf = (host: LivingHost, placedCounts: ReadonlyMap<HostId, number>): number =>
+  (host.used + (placedCounts.get(host.id) ?? 0)) / host.slots;

@@ -15,7 +15,7 @@ export type InputVerdict =
 
 export class AgentQueue {
   readonly #clock: Clock;
-  readonly #waiting = new Set<() => void>();
+  readonly #wakeListeners = new Set<() => void>();
 
   constructor(clock: Clock) {
     this.#clock = clock;
@@ -25,10 +25,10 @@ export class AgentQueue {
   judge(method: string, mode: AgentInput, handoff: string | undefined): InputVerdict {
     if (mode === 'refuse')
       return { refuse: refusal(method, 'the session is configured to refuse input until then', handoff) };
-    if (this.#waiting.size >= WAITING_COMMANDS_MAX)
+    if (this.#wakeListeners.size >= WAITING_COMMANDS_MAX)
       return { refuse: refusal(method, `${WAITING_COMMANDS_MAX} commands are already queued`, handoff) };
     return {
-      wait: this.#queued(
+      wait: this.#waitInQueue(
         refusal(method, `the command was queued for the maximum of ${WAITING_MS / 1000} seconds`, handoff),
       ),
     };
@@ -36,28 +36,28 @@ export class AgentQueue {
 
   /** Passes on the queued commands, in order. */
   release(): void {
-    for (const pass of [...this.#waiting]) pass();
+    for (const pass of [...this.#wakeListeners]) pass();
   }
 
-  #queued(late: string): Promise<'pass' | { refuse: string }> {
+  #waitInQueue(lateMessage: string): Promise<'pass' | { refuse: string }> {
     const free = Promise.withResolvers<'pass' | { refuse: string }>();
     const settled = new AbortController();
     const settle = (verdict: 'pass' | { refuse: string }): void => {
       settled.abort();
-      this.#waiting.delete(pass);
+      this.#wakeListeners.delete(pass);
       free.resolve(verdict);
     };
     const pass = (): void => settle('pass');
-    this.#waiting.add(pass);
+    this.#wakeListeners.add(pass);
     this.#clock.sleep(WAITING_MS, settled.signal).then(
-      () => settle({ refuse: late }),
+      () => settle({ refuse: lateMessage }),
       () => {},
     );
     return free.promise;
   }
 }
 
-const refusal = (method: string, why: string, handoff: string | undefined): string =>
+const refusal = (method: string, reason: string, handoff: string | undefined): string =>
   handoff === undefined
-    ? `${method} is refused: a person controls this session in its live view, and ${why}. Try again when control is given back.`
-    : `${method} is refused: a person controls this session in hand-off ${handoff}, and ${why}. Wait for Berth.handoffComplete, then try again.`;
+    ? `${method} is refused: a person controls this session in its live view, and ${reason}. Try again when control is given back.`
+    : `${method} is refused: a person controls this session in hand-off ${handoff}, and ${reason}. Wait for Berth.handoffComplete, then try again.`;

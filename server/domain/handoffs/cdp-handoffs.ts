@@ -23,9 +23,9 @@ export class CdpHandoffs {
   async request(
     session: { readonly id: SessionId; readonly applicationId: ApplicationId },
     keyId: KeyId | undefined,
-    given: JsonObject,
+    input: JsonObject,
   ): Promise<JsonObject> {
-    const { mask, ...params } = given;
+    const { mask, ...params } = input;
     const terms = typeof mask === 'boolean' ? { record: mask ? 'mask' : 'keep', ...params } : params;
     const issues = this.#parts.issuesOf(terms);
     if (issues.length > 0)

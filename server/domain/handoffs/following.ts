@@ -17,7 +17,7 @@ export interface FollowedHandoffsParts {
   readonly clock: Clock;
 }
 
-export class FollowedHandoffs {
+export class HandoffFollower {
   readonly #parts: FollowedHandoffsParts;
 
   constructor(parts: FollowedHandoffsParts) {
@@ -26,7 +26,7 @@ export class FollowedHandoffs {
 
   /** Returns the row once its status has changed, or the current row after `waitMs`. */
   async changed(row: HandoffRow, waitMs: number, signal: AbortSignal): Promise<HandoffRow> {
-    return this.#until(row, waitMs, signal, now => !isOpen(now) || now.status !== row.status);
+    return this.#waitUntil(row, waitMs, signal, now => !isOpen(now) || now.status !== row.status);
   }
 
   /**
@@ -34,7 +34,7 @@ export class FollowedHandoffs {
    * hand-off is open.
    */
   async ended(row: HandoffRow, signal: AbortSignal, waitMs = Number.POSITIVE_INFINITY): Promise<HandoffRow> {
-    return this.#until(row, waitMs, signal, now => !isOpen(now));
+    return this.#waitUntil(row, waitMs, signal, now => !isOpen(now));
   }
 
   /**
@@ -60,7 +60,7 @@ export class FollowedHandoffs {
     if (control) throw handoffClaimed({ id: control.handoffId, sessionId: session });
   }
 
-  async #until(
+  async #waitUntil(
     row: HandoffRow,
     waitMs: number,
     signal: AbortSignal,

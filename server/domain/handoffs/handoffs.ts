@@ -26,7 +26,7 @@ import { type Cursors, type ListName, pageOf } from '../identity/cursors.ts';
 import { assertSteppedUp } from '../identity/step-up.ts';
 import type { LiveSessions } from '../sessions/live.ts';
 import { handoffEnded, staleFence } from './faults.ts';
-import type { FollowedHandoffs } from './following.ts';
+import type { HandoffFollower } from './following.ts';
 import type { Lease } from './lease.ts';
 import type { Claimer } from './lease-parts.ts';
 import type { HandoffRequests, Requester } from './requests.ts';
@@ -39,7 +39,7 @@ const URL_CHARS_MAX = 1_000;
 type ApiCaller = AgentCaller | AccountCaller;
 
 /** The credentials that a request about one hand-off can carry. */
-export interface Shown {
+export interface PresentedCredentials {
   readonly caller: ApiCaller | undefined;
   /** The bearer credential. */
   readonly bearer: string | undefined;
@@ -52,7 +52,7 @@ export interface Shown {
  * The result of an operation. `browser` is a cookie to set in the response, because this browser was the first to open
  * the link.
  */
-export interface Opened<T> {
+export interface Opening<T> {
   readonly value: T;
   readonly browser?: { readonly secret: Secret; readonly until: Date };
 }
@@ -60,10 +60,10 @@ export interface Opened<T> {
 export interface HandoffsParts {
   readonly store: Pick<Store, 'handoffs' | 'sessions' | 'applications'>;
   readonly requests: HandoffRequests;
-  readonly following: Pick<FollowedHandoffs, 'changed'>;
+  readonly following: Pick<HandoffFollower, 'changed'>;
   readonly applications: Pick<Applications, 'require'>;
   readonly leaseOf: (session: SessionId) => Lease | undefined;
-  readonly lives: Pick<LiveSessions, 'get'>;
+  readonly liveSessions: Pick<LiveSessions, 'get'>;
   readonly leaseUrl: (row: HandoffRow, until: Date) => string;
   readonly cursors: Cursors;
   readonly clock: Clock;
@@ -105,20 +105,20 @@ export class Handoffs {
   }
 
   async read(
-    shown: Shown,
+    presented: PresentedCredentials,
     appId: string,
     id: string,
     waitSeconds: number,
     signal: AbortSignal,
-  ): Promise<Opened<Handoff>> {
-    const { row, browser } = await this.#requireReadable(shown, appId, id);
+  ): Promise<Opening<Handoff>> {
+    const { row, browser } = await this.#requireReadable(presented, appId, id);
     const seen = waitSeconds > 0 ? await this.#parts.following.changed(row, 1000 * waitSeconds, signal) : row;
-    const about = shown.caller?.kind === 'agentKey' ? {} : await this.#about(seen);
+    const about = presented.caller?.kind === 'agentKey' ? {} : await this.#contextOf(seen);
     return { value: { ...handoffView(seen), ...about }, ...(browser ? { browser } : {}) };
   }
 
-  async claim(shown: Shown, appId: string, id: string): Promise<Opened<ClaimedHandoff>> {
-    const { row, browser, claimer } = await this.#requireClaimable(shown, appId, id);
+  async claim(presented: PresentedCredentials, appId: string, id: string): Promise<Opening<ClaimedHandoff>> {
+    const { row, browser, claimer } = await this.#requireClaimable(presented, appId, id);
     return { value: await this.claimFor(row, claimer), ...(browser ? { browser } : {}) };
   }
 
@@ -137,13 +137,13 @@ export class Handoffs {
     };
   }
 
-  async renew(shown: Shown, appId: string, id: string): Promise<Handoff> {
-    const row = await this.#requireLeased(shown, appId, id);
-    return handoffView(await this.#leaseOf(row).renew(row.id, row.fence, holderSource(row, shown)));
+  async renew(presented: PresentedCredentials, appId: string, id: string): Promise<Handoff> {
+    const row = await this.#requireLeased(presented, appId, id);
+    return handoffView(await this.#leaseOf(row).renew(row.id, row.fence, holderSource(row, presented)));
   }
 
-  async complete(shown: Shown, appId: string, id: string, body: CompleteHandoff): Promise<Handoff> {
-    const row = await this.#requireLeased(shown, appId, id);
+  async complete(presented: PresentedCredentials, appId: string, id: string, body: CompleteHandoff): Promise<Handoff> {
+    const row = await this.#requireLeased(presented, appId, id);
     const { evidence, ...said } = body;
     if (evidence && Buffer.byteLength(JSON.stringify(evidence)) > EVIDENCE_BYTES_MAX)
       throw invalidRequest([{ path: 'evidence', message: `has more than ${EVIDENCE_BYTES_MAX} bytes` }]);
@@ -153,19 +153,19 @@ export class Handoffs {
       ...(evidence ? { evidence: evidence as JsonObject } : {}), // Parsed from JSON.
       ...(url === undefined ? {} : { url }),
     };
-    return handoffView(await this.#leaseOf(row).complete(row.id, row.fence, done, holderSource(row, shown)));
+    return handoffView(await this.#leaseOf(row).complete(row.id, row.fence, done, holderSource(row, presented)));
   }
 
   /** Cancels the hand-off. If the request carries the lease token, control is given back instead. */
-  async cancel(shown: Shown, appId: string, id: string): Promise<Handoff> {
-    if (hasLease(shown)) {
-      const row = await this.#requireLeased(shown, appId, id);
-      await this.#leaseOf(row).returnLease(row.id, row.fence, holderSource(row, shown));
+  async cancel(presented: PresentedCredentials, appId: string, id: string): Promise<Handoff> {
+    if (hasLease(presented)) {
+      const row = await this.#requireLeased(presented, appId, id);
+      await this.#leaseOf(row).returnLease(row.id, row.fence, holderSource(row, presented));
       return handoffView((await this.#parts.store.handoffs.get(row.applicationId, row.id)) ?? row);
     }
-    const { caller } = shown;
+    const { caller } = presented;
     if (!caller) throw invalidSecret();
-    const { row } = await this.#requireReadable(shown, appId, id);
+    const { row } = await this.#requireReadable(presented, appId, id);
     if (!isRequester(row, caller)) await this.#assertAdmin(caller, appId);
     if (!isOpen(row)) throw handoffEnded(row);
     const { source, actor } = requesterOf(caller);
@@ -181,13 +181,15 @@ export class Handoffs {
   }
 
   async #requireReadable(
-    shown: Shown,
+    presented: PresentedCredentials,
     appId: string,
     id: string,
-  ): Promise<{ row: HandoffRow } & Pick<Opened<unknown>, 'browser'>> {
-    const { caller } = shown;
+  ): Promise<{ row: HandoffRow } & Pick<Opening<unknown>, 'browser'>> {
+    const { caller } = presented;
     if (!caller)
-      return hasLease(shown) ? { row: await this.#requireLeased(shown, appId, id) } : this.#linked(shown, appId, id);
+      return hasLease(presented)
+        ? { row: await this.#requireLeased(presented, appId, id) }
+        : this.#requireLinked(presented, appId, id);
     const application = await this.#application(caller, appId, 'read');
     const row = isUuid(id) ? await this.#parts.store.handoffs.get(application, id as HandoffId) : undefined;
     if (!row || (caller.kind === 'agentKey' && !belongsToKey(row, caller))) throw notFound('Hand-off', id);
@@ -195,19 +197,19 @@ export class Handoffs {
   }
 
   async #requireClaimable(
-    shown: Shown,
+    presented: PresentedCredentials,
     appId: string,
     id: string,
-  ): Promise<{ row: HandoffRow; claimer: Claimer } & Pick<Opened<unknown>, 'browser'>> {
-    const { caller, source } = shown;
+  ): Promise<{ row: HandoffRow; claimer: Claimer } & Pick<Opening<unknown>, 'browser'>> {
+    const { caller, source } = presented;
     if (caller?.kind === 'agentKey') throw personRequired();
     if (!caller) {
-      const { row, browser } = await this.#linked(shown, appId, id);
+      const { row, browser } = await this.#requireLinked(presented, appId, id);
       const claimer: Claimer = { kind: 'link', source: { ...ANONYMOUS, ...source } };
       return { row, claimer, ...(browser ? { browser } : {}) };
     }
     await this.#application(caller, appId, 'handoffs');
-    const { row } = await this.#requireReadable(shown, appId, id);
+    const { row } = await this.#requireReadable(presented, appId, id);
     if (row.claimableBy !== 'members') throw notForMembers(row);
     if (row.reason === 'payment') assertSteppedUp(caller, this.#parts.clock.now());
     return { row, claimer: { kind: 'account', id: caller.accountId, source: byCaller(caller) } };
@@ -217,11 +219,11 @@ export class Handoffs {
    * Finds the hand-off by the secret of the claim link. The secret is accepted only from the browser that first opened
    * the link.
    */
-  async #linked(
-    { bearer = '', browser: cookie, source: _ }: Shown,
+  async #requireLinked(
+    { bearer = '', browser: cookie, source: _ }: PresentedCredentials,
     appId: string,
     id: string,
-  ): Promise<{ row: HandoffRow } & Pick<Opened<unknown>, 'browser'>> {
+  ): Promise<{ row: HandoffRow } & Pick<Opening<unknown>, 'browser'>> {
     const { handoffs } = this.#parts.store;
     const application = appId as ApplicationId; // Its form was checked.
     const row = isUuid(id) ? await handoffs.get(application, id as HandoffId) : undefined;
@@ -240,7 +242,7 @@ export class Handoffs {
     return { row, browser: { secret: secret.text, until: row.expiresAt } };
   }
 
-  async #requireLeased({ bearer = '' }: Shown, appId: string, id: string): Promise<HandoffRow> {
+  async #requireLeased({ bearer = '' }: PresentedCredentials, appId: string, id: string): Promise<HandoffRow> {
     const hash = recogniseSecret('handoff_lease', bearer);
     if (!hash) throw holderRequired();
     const row = await this.#parts.store.handoffs.byLease(hash);
@@ -266,7 +268,7 @@ export class Handoffs {
   }
 
   /** Returns what a person is shown before they take control: the application, and the origin of the page. */
-  async #about(row: HandoffRow): Promise<Pick<Handoff, 'applicationName' | 'pageOrigin'>> {
+  async #contextOf(row: HandoffRow): Promise<Pick<Handoff, 'applicationName' | 'pageOrigin'>> {
     const application = await this.#parts.store.applications.byId(row.applicationId);
     return { ...(application ? { applicationName: application.name } : {}), ...(await this.currentPageOrigin(row)) };
   }
@@ -285,7 +287,7 @@ export class Handoffs {
    */
   listedPageOrigin(row: ListedHandoff): Pick<Handoff, 'pageOrigin'> {
     if (!isOpen(row)) return {};
-    const shown = this.#parts.lives.get(row.sessionId)?.browser.changedPage;
+    const shown = this.#parts.liveSessions.get(row.sessionId)?.browser.changedPage;
     if (row.pageId !== undefined && row.pageId !== shown?.targetId) return {};
     const url = URL.parse(shown?.url ?? row.pageUrl ?? '');
     return url && url.origin !== 'null' ? { pageOrigin: url.origin } : {};
@@ -299,14 +301,14 @@ export class Handoffs {
 
   /** Returns the address of the page that is shown to the person first, if it is a web address. */
   async #pageOf({ sessionId, pageId }: HandoffRow): Promise<URL | undefined> {
-    const { browser } = this.#parts.lives.get(sessionId) ?? {};
+    const { browser } = this.#parts.liveSessions.get(sessionId) ?? {};
     const pages = (await browser?.listPages().catch(() => undefined)) ?? [];
     const url = URL.parse((pages.find(({ id }) => id === pageId) ?? pages.at(-1))?.url ?? '');
     return url && url.origin !== 'null' ? url : undefined;
   }
 }
 
-const hasLease = ({ bearer }: Shown): boolean => bearer?.startsWith('bhl_') === true;
+const hasLease = ({ bearer }: PresentedCredentials): boolean => bearer?.startsWith('bhl_') === true;
 
 const belongsToKey = ({ keyId, requesterId }: HandoffRow, caller: AgentCaller): boolean =>
   keyId === caller.keyId || requesterId === caller.keyId;
@@ -327,7 +329,7 @@ const requesterOf = (caller: AgentCaller | AccountCaller): Requester =>
         actor: { kind: 'viewer', id: caller.accountId },
       };
 
-const holderSource = ({ holderKind, holderId }: HandoffRow, { source }: Shown) => ({
+const holderSource = ({ holderKind, holderId }: HandoffRow, { source }: PresentedCredentials) => ({
   actor:
     (holderKind === 'account' || holderKind === 'consumer') && holderId
       ? ({ kind: holderKind, id: holderId } as const)

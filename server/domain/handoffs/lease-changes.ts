@@ -17,20 +17,20 @@ export interface LockedFence {
 }
 
 type OnCommitted<T> = (result: T) => unknown;
-type Work<T> = (within: Atomic, locked: LockedFence, open: HandoffRow | undefined) => Promise<T>;
+type Work<T> = (trx: Atomic, locked: LockedFence, open: HandoffRow | undefined) => Promise<T>;
 
 export class LeaseChanges {
   readonly #parts: LeaseParts;
   readonly #session: Pick<LeasedSession, 'id' | 'applicationId'>;
-  readonly #news: LeaseNews;
+  readonly #leaseNews: LeaseNews;
   /** Changes are made one after another, so that the state in memory is the one that was committed last. */
   #turn: Promise<unknown> = Promise.resolve();
   #hasLeft = false;
 
-  constructor(parts: LeaseParts, session: LeasedSession, news: LeaseNews) {
+  constructor(parts: LeaseParts, session: LeasedSession, leaseNews: LeaseNews) {
     this.#parts = parts;
     this.#session = session;
-    this.#news = news;
+    this.#leaseNews = leaseNews;
   }
 
   /**
@@ -42,28 +42,28 @@ export class LeaseChanges {
   }
 
   /** Makes a change. `committed` is called with the result, and awaited, before the next change begins. */
-  make<T>(work: Work<T>, committed: OnCommitted<T> = () => {}): Promise<T> {
-    return this.#inTurn(async (within, locked, open) => {
-      if (!open || this.#hasLeft || !isOver(open, this.#parts.clock.now())) return work(within, locked, open);
-      const settled = await this.#settled(within, locked.fence, open);
-      return work(within, { ...locked, fence: settled.fence }, settled.open);
-    }, committed);
+  make<T>(work: Work<T>, onCommitted: OnCommitted<T> = () => {}): Promise<T> {
+    return this.#runInTurn(async (trx, locked, open) => {
+      if (!open || this.#hasLeft || !isOver(open, this.#parts.clock.now())) return work(trx, locked, open);
+      const settled = await this.#settleOverdue(trx, locked.fence, open);
+      return work(trx, { ...locked, fence: settled.fence }, settled.open);
+    }, onCommitted);
   }
 
   /** Like `make`, but for a change that itself ends a hand-off whose time is over. */
-  makeEnd<T>(work: Work<T>, committed: OnCommitted<T> = () => {}): Promise<T> {
-    return this.#inTurn(work, committed);
+  makeEnd<T>(work: Work<T>, onCommitted: OnCommitted<T> = () => {}): Promise<T> {
+    return this.#runInTurn(work, onCommitted);
   }
 
-  #inTurn<T>(work: Work<T>, committed: OnCommitted<T>): Promise<T> {
+  #runInTurn<T>(work: Work<T>, onCommitted: OnCommitted<T>): Promise<T> {
     const { id, applicationId } = this.#session;
     const change = async (): Promise<T> => {
-      const result = await this.#parts.store.atomically(async within => {
-        const locked = await within.controls.lockFence(applicationId, id);
+      const result = await this.#parts.store.atomically(async trx => {
+        const locked = await trx.controls.lockFence(applicationId, id);
         if (!locked) throw notFound('Session', id);
-        return work(within, locked, await within.handoffs.findOpen(id));
+        return work(trx, locked, await trx.handoffs.findOpen(id));
       });
-      await committed(result);
+      await onCommitted(result);
       return result;
     };
     const done = this.#turn.then(change);
@@ -72,36 +72,36 @@ export class LeaseChanges {
   }
 
   /** Settles a lease or a request whose time ran out but whose end was not recorded. */
-  async #settled(
-    within: Atomic,
+  async #settleOverdue(
+    trx: Atomic,
     fence: number,
     open: HandoffRow,
   ): Promise<{ readonly fence: number; readonly open: HandoffRow | undefined }> {
     if (open.status === 'claimed' && open.origin !== 'viewer') {
-      const row = await this.returnToQueue(within, fence, open, BY_CLOCK);
+      const row = await this.returnToQueue(trx, fence, open, BY_CLOCK);
       return { fence: row.fence, open: row.status === 'requested' ? row : undefined };
     }
-    await within.handoffs.change(open.id, { ...ended('expired', this.#parts.clock.now()), fence: fence + 1 });
-    await within.controls.setFence(this.#session.id, fence + 1);
+    await trx.handoffs.change(open.id, { ...endedFields('expired', this.#parts.clock.now()), fence: fence + 1 });
+    await trx.controls.setFence(this.#session.id, fence + 1);
     return { fence: fence + 1, open: undefined };
   }
 
   /** Puts the hand-off back in the queue, or ends it if its time is over. */
-  async returnToQueue(within: Atomic, fence: number, open: HandoffRow, source: AuditSource): Promise<HandoffRow> {
+  async returnToQueue(trx: Atomic, fence: number, open: HandoffRow, source: AuditSource): Promise<HandoffRow> {
     const now = this.#parts.clock.now();
     const isLate = open.expiresAt <= now;
     const lease = { leaseHash: null, leaseExpiresAt: null, holder: null, holderSession: null, fence: fence + 1 };
-    const change = isLate ? { ...lease, ...ended('expired', now) } : { ...lease, status: 'requested' as const };
-    const row = await within.handoffs.change(open.id, change);
+    const change = isLate ? { ...lease, ...endedFields('expired', now) } : { ...lease, status: 'requested' as const };
+    const row = await trx.handoffs.change(open.id, change);
     if (!row) throw notFound('Hand-off', open.id);
-    await within.controls.setFence(this.#session.id, row.fence);
-    await this.#news.audit(within, isLate ? 'handoff.expired' : 'handoff.returned', row, source);
+    await trx.controls.setFence(this.#session.id, row.fence);
+    await this.#leaseNews.audit(trx, isLate ? 'handoff.expired' : 'handoff.returned', row, source);
     return row;
   }
 
   /** Returns the error that says why this hand-off is not the open one. */
-  async notOpen(within: Atomic, id: HandoffId): Promise<Error> {
-    const row = await within.handoffs.get(this.#session.applicationId, id);
+  async notOpen(trx: Atomic, id: HandoffId): Promise<Error> {
+    const row = await trx.handoffs.get(this.#session.applicationId, id);
     return row ? handoffEnded(row) : notFound('Hand-off', id);
   }
 }
@@ -112,6 +112,6 @@ export const isHeld = (open: HandoffRow | undefined, id: HandoffId, fence: numbe
   open?.id === id && open.fence === fence && open.status === 'claimed';
 
 /** The fields that change when a hand-off ends. */
-export const ended = (status: HandoffRow['status'], endedAt: Date) => ({
+export const endedFields = (status: HandoffRow['status'], endedAt: Date) => ({
   ...{ status, endedAt, leaseHash: null, leaseExpiresAt: null, claimHash: null, holder: null, holderSession: null },
 });

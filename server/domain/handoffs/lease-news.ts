@@ -36,7 +36,7 @@ export class LeaseNews {
 
   /** Writes an audit entry. Called in the transaction of the change. */
   audit(
-    within: Atomic,
+    trx: Atomic,
     action: AuditAction,
     row: HandoffRow,
     source: AuditSource,
@@ -51,7 +51,7 @@ export class LeaseNews {
         target: { kind: 'handoff', id: row.id },
         details: { sessionId: row.sessionId, fence: row.fence, ...holder, ...details },
       },
-      within,
+      trx,
     );
   }
 
@@ -74,10 +74,10 @@ export class LeaseNews {
 }
 
 /** Fields of every event of a hand-off. */
-export const shown = (row: HandoffRow): JsonObject => ({ ...named(row), fence: row.fence });
+export const withFence = (row: HandoffRow): JsonObject => ({ ...handoffFields(row), fence: row.fence });
 
 /** Fields by which the agent recognises the hand-off. */
-export const named = ({ id, callbackEvent }: HandoffRow): JsonObject => ({
+export const handoffFields = ({ id, callbackEvent }: HandoffRow): JsonObject => ({
   handoffId: id,
   ...(callbackEvent === undefined ? {} : { callbackEvent }),
 });

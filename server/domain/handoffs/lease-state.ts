@@ -1,9 +1,9 @@
 // The state of control of one session in this process, and its consequences for the session: the cover, the hold, the
 // allowed origins, the queue of the agent, and the time at which control ends.
 import type { HandoffRow } from '../../engines/store/rows/handoffs.ts';
-import { callAt, plus } from '../../kit/clock.ts';
+import { addMs, callAt } from '../../kit/clock.ts';
 import type { Closeable } from '../../kit/scope.ts';
-import { within } from '../../kit/wait.ts';
+import { withTimeout } from '../../kit/wait.ts';
 import type { Cover } from '../sessions/live.ts';
 import { AgentQueue } from './agent-queue.ts';
 import { allowOnlyOrigins, type Control, controlOf } from './control.ts';
@@ -32,16 +32,16 @@ export class LeaseState {
   #row: HandoffRow | undefined;
   #control: Control | undefined;
   /** Number of live views of the person in control. */
-  #attached = 0;
+  #attachedViews = 0;
   #goneAt: Date | undefined;
   #hold: { close(): void } | undefined;
   #guard: Closeable | undefined;
-  #due: { close(): void } | undefined;
+  #timer: { close(): void } | undefined;
   #isClosed = false;
   /** Whether the masked hand-off is over but the agent may not continue yet. */
   #isEnding = false;
   /** Number of calls of `set`. Only the latest call takes effect. */
-  #changes = 0;
+  #changeNumber = 0;
 
   constructor(parts: LeaseStateParts) {
     this.#parts = parts;
@@ -50,7 +50,7 @@ export class LeaseState {
 
   /** Continues the state that an earlier process left. */
   async adopt(row: HandoffRow): Promise<void> {
-    this.#goneAt = plus(this.#parts.clock.now(), VIEWER_GONE_MS);
+    this.#goneAt = addMs(this.#parts.clock.now(), VIEWER_GONE_MS);
     await this.set(row);
     if (row.status === 'claimed') await this.openGuard(row);
   }
@@ -82,15 +82,15 @@ export class LeaseState {
    * later.
    */
   async set(row: HandoffRow | undefined): Promise<void> {
-    const change = ++this.#changes;
+    const changeNumberNow = ++this.#changeNumber;
     const control = row && controlOf(row);
     if (this.#control?.masks && !control?.masks) {
       this.#isEnding = true;
-      this.#due?.close();
-      const forgotten = within(FORGET_MS, 'pages to forget', () => this.#parts.session.browser.forgetConsole());
+      this.#timer?.close();
+      const forgotten = withTimeout(FORGET_MS, 'pages to forget', () => this.#parts.session.browser.forgetConsole());
       await forgotten.catch(this.#parts.failed);
     }
-    if (change === this.#changes) this.#apply(row, control);
+    if (changeNumberNow === this.#changeNumber) this.#apply(row, control);
   }
 
   #apply(row: HandoffRow | undefined, control: Control | undefined): void {
@@ -99,12 +99,13 @@ export class LeaseState {
     this.#row = row;
     this.#control = control;
     // The first live view may be opened at any time during the lease.
-    if (control && control.fence !== before.fence && control.isAsked && this.#attached === 0) this.#goneAt = undefined;
+    if (control && control.fence !== before.fence && control.isAsked && this.#attachedViews === 0)
+      this.#goneAt = undefined;
     this.#parts.session.setCover(control?.isAsked && row?.record !== 'keep' ? (row?.record as Cover) : undefined);
     if (this.isAsked) this.#hold ??= this.#parts.session.hold();
     else this.#releaseHold();
     if (!control) this.#closeGuard();
-    this.#arm();
+    this.#scheduleDue();
     if (!control) this.queue.release();
     if (row?.id === before.id && row?.status === before.status && control?.fence === before.fence) return;
     for (const listener of [...this.#listeners]) listener();
@@ -113,7 +114,7 @@ export class LeaseState {
   /** Ends control in this process, before the end is recorded. */
   dropControl(): void {
     this.#control = undefined;
-    this.#due?.close();
+    this.#timer?.close();
   }
 
   async openGuard({ allowedOrigins }: HandoffRow): Promise<void> {
@@ -127,12 +128,12 @@ export class LeaseState {
 
   /** Called when a live view of the person in control is opened. Close the result when the view closes. */
   attached(): { close(): void } {
-    this.#attached++;
+    this.#attachedViews++;
     this.#goneAt = undefined;
-    this.#arm();
+    this.#scheduleDue();
     return {
       close: () => {
-        if (--this.#attached > 0) return;
+        if (--this.#attachedViews > 0) return;
         this.#startGoneTimer();
       },
     };
@@ -146,7 +147,7 @@ export class LeaseState {
   /** Stops all timers: from now on, nothing becomes due. */
   stopWaiting(): void {
     this.#isClosed = true;
-    this.#due?.close();
+    this.#timer?.close();
   }
 
   /** Called when the session has ended or is left to the next process. */
@@ -157,8 +158,8 @@ export class LeaseState {
   }
 
   #startGoneTimer(): void {
-    this.#goneAt = plus(this.#parts.clock.now(), VIEWER_GONE_MS);
-    this.#arm();
+    this.#goneAt = addMs(this.#parts.clock.now(), VIEWER_GONE_MS);
+    this.#scheduleDue();
   }
 
   #releaseHold(): void {
@@ -172,11 +173,11 @@ export class LeaseState {
     if (guard) Promise.resolve(guard.close()).catch(this.#parts.failed);
   }
 
-  #arm(): void {
-    this.#due?.close();
+  #scheduleDue(): void {
+    this.#timer?.close();
     const row = this.#row;
     if (!row || this.#isClosed) return;
-    this.#due = callAt(this.#parts.clock, this.#dueAt(row), () => this.#parts.isDue(row));
+    this.#timer = callAt(this.#parts.clock, this.#dueAt(row), () => this.#parts.isDue(row));
   }
 
   #dueAt({ status, expiresAt, leaseExpiresAt = expiresAt, origin }: HandoffRow): Date {

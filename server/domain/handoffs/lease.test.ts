@@ -4,10 +4,10 @@ import { TestClock } from '../../../tests/harness/test-clock.ts';
 import type { EventRows } from '../../engines/store/rows/events.ts';
 import type { HandoffRow } from '../../engines/store/rows/handoffs.ts';
 import type { Atomic } from '../../engines/store/store.ts';
-import { plus } from '../../kit/clock.ts';
+import { addMs } from '../../kit/clock.ts';
 import type { ApplicationId, HandoffId, SessionId } from '../../kit/ids.ts';
 import { silentLog } from '../../kit/log.ts';
-import { until } from '../../kit/wait.ts';
+import { pollUntil } from '../../kit/wait.ts';
 import type { Cover } from '../sessions/live.ts';
 import { type AgentInput, WAITING_COMMANDS_MAX, WAITING_MS } from './agent-queue.ts';
 import { Lease } from './lease.ts';
@@ -78,7 +78,7 @@ function asked(now: Date): HandoffRow {
   return {
     ...{ id: handoffId, applicationId, sessionId: id, origin: 'api', status: 'requested', instructions: 'x' },
     ...{ reason: 'other', claimableBy: 'members', record: 'mask', leaseSeconds: 120, fence: 0 },
-    ...{ requesterKind: 'account', createdAt: now, expiresAt: plus(now, 600_000), claimTries: 0 },
+    ...{ requesterKind: 'account', createdAt: now, expiresAt: addMs(now, 600_000), claimTries: 0 },
   };
 }
 
@@ -114,7 +114,7 @@ describe('control by a viewer', () => {
     for (const name of ['one', 'two', 'three'])
       void waitOf(lease.judgeInput('Input.dispatchKeyEvent')).then(verdict => passed.push(`${name} ${verdict}`));
     await lease.giveBack(control?.fence ?? 0);
-    await until(30_000, 'the waiting input to pass', () => (passed.length === 3 ? true : undefined));
+    await pollUntil(30_000, 'the waiting input to pass', () => (passed.length === 3 ? true : undefined));
     assert.deepEqual(passed, ['one pass', 'two pass', 'three pass']);
     assert.equal(lease.judgeInput('Input.dispatchKeyEvent'), 'pass');
     assert.deepEqual(events, ['control.taken', 'control.given_back']);
@@ -177,7 +177,7 @@ describe('control by a viewer', () => {
   test('is kept across a restart, and only its holder can take it again', async () => {
     const now = new TestClock().now();
     const taken = { origin: 'viewer', status: 'claimed', claimableBy: 'viewer', record: 'keep', fence: 7 } as const;
-    const stored: HandoffRow = { ...asked(now), ...taken, holder: ANNA, leaseExpiresAt: plus(now, LEASE_MS) };
+    const stored: HandoffRow = { ...asked(now), ...taken, holder: ANNA, leaseExpiresAt: addMs(now, LEASE_MS) };
     const { lease } = await setup('queue', stored);
     assert.equal(lease.control?.fence, 7);
     assert.notEqual(lease.judgeInput('Input.insertText'), 'pass');
@@ -225,7 +225,7 @@ describe('a hand-off', () => {
     const { row } = await lease.claim(handoffId, CLAIMER);
     const waiting = waitOf(lease.judgeInput('Runtime.evaluate'));
     const completed = lease.complete(handoffId, row.fence, { outcome: 'completed' }, BY_CLOCK);
-    await until(30_000, 'the end', () => (lease.isFresh(row.fence) ? undefined : true));
+    await pollUntil(30_000, 'the end', () => (lease.isFresh(row.fence) ? undefined : true));
     assert.ok(lease.control?.masks, 'the agent is still held back');
     assert.equal(covers.at(-1), 'mask');
     forgotten.resolve();
@@ -240,13 +240,13 @@ describe('a hand-off', () => {
     const { lease, clock, events, row } = await requested();
     const { row: claimed } = await lease.claim(handoffId, CLAIMER);
     clock.advance(120_000);
-    await until(30_000, 'the lease to end', () => (lease.control ? undefined : true));
+    await pollUntil(30_000, 'the lease to end', () => (lease.control ? undefined : true));
     assert.equal(lease.open?.status, 'requested');
     assert.equal(lease.open?.fence, claimed.fence + 1);
     clock.advance(480_000);
-    await until(30_000, 'the hand-off to expire', () => (lease.open ? undefined : true));
+    await pollUntil(30_000, 'the hand-off to expire', () => (lease.open ? undefined : true));
     assert.equal(row(handoffId)?.status, 'expired');
-    await until(30_000, 'the events', () => (events.length === 4 ? true : undefined));
+    await pollUntil(30_000, 'the events', () => (events.length === 4 ? true : undefined));
     assert.deepEqual(events.slice(2), ['handoff.returned', 'handoff.expired']);
     await lease.close(false);
   });
@@ -263,7 +263,7 @@ describe('a hand-off', () => {
     clock.advance(VIEWER_GONE_MS / 2 - 2_000);
     assert.ok(lease.control, 'the live view was opened again');
     clock.advance(VIEWER_GONE_MS);
-    await until(30_000, 'the person to have left', () => (lease.control ? undefined : true));
+    await pollUntil(30_000, 'the person to have left', () => (lease.control ? undefined : true));
     await lease.close(false);
   });
 

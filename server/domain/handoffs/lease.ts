@@ -4,18 +4,18 @@ import { randomUUID } from 'node:crypto';
 import type { AuditAction } from '../../../contract/audit.ts';
 import type { Actor } from '../../engines/store/rows/events.ts';
 import type { HandoffChange, HandoffRow } from '../../engines/store/rows/handoffs.ts';
-import { plus } from '../../kit/clock.ts';
+import { addMs } from '../../kit/clock.ts';
 import type { HandoffId, KeyId } from '../../kit/ids.ts';
 import type { Secret } from '../../kit/secret.ts';
-import { within as inTime } from '../../kit/wait.ts';
+import { withTimeout as inTime } from '../../kit/wait.ts';
 import type { AuditSource, Detail } from '../audit/audit.ts';
 import { notFound, sessionNotRunning } from '../faults.ts';
 import { mint } from '../identity/credentials.ts';
 import type { AgentInput, InputVerdict } from './agent-queue.ts';
 import type { Control } from './control.ts';
 import { handoffClaimed, handoffExists, staleFence } from './faults.ts';
-import { ended, isHeld, LeaseChanges } from './lease-changes.ts';
-import { LeaseNews, type Notice, named, shown, viewerOf } from './lease-news.ts';
+import { endedFields, isHeld, LeaseChanges } from './lease-changes.ts';
+import { handoffFields, LeaseNews, type Notice, viewerOf, withFence } from './lease-news.ts';
 import { BY_CLOCK, type Claimer, type HandoffReport, type LeasedSession, type LeaseParts } from './lease-parts.ts';
 import { LeaseState } from './lease-state.ts';
 import { TakenControl } from './taken-control.ts';
@@ -27,10 +27,10 @@ export class Lease {
   readonly #parts: LeaseParts;
   readonly #session: LeasedSession;
   readonly #agentInput: AgentInput;
-  readonly #news: LeaseNews;
+  readonly #leaseNews: LeaseNews;
   readonly #changes: LeaseChanges;
   readonly #state: LeaseState;
-  readonly #taken: TakenControl;
+  readonly #takenControl: TakenControl;
   readonly #settling = new Set<() => Promise<void>>();
 
   /** `keyId`: the agent key that created the session. */
@@ -39,15 +39,15 @@ export class Lease {
     this.#parts = parts;
     this.#session = session;
     this.#agentInput = agentInput;
-    this.#news = new LeaseNews(parts, session.id);
-    this.#changes = new LeaseChanges(parts, session, this.#news);
+    this.#leaseNews = new LeaseNews(parts, session.id);
+    this.#changes = new LeaseChanges(parts, session, this.#leaseNews);
     this.#state = new LeaseState({
       ...{ session, clock },
       isDue: row => void this.#handleDue(row),
-      failed: error => this.#news.logNotWritten(error),
+      failed: error => this.#leaseNews.logNotWritten(error),
     });
-    const [state, changes, news] = [this.#state, this.#changes, this.#news];
-    this.#taken = new TakenControl({ session, state, changes, news, clock, keyId });
+    const [state, changes, leaseNews] = [this.#state, this.#changes, this.#leaseNews];
+    this.#takenControl = new TakenControl({ session, state, changes, news: leaseNews, clock, keyId });
   }
 
   /** Continues the state that an earlier process left. */
@@ -77,7 +77,7 @@ export class Lease {
 
   /** Calls the listener with each notice for the agent. */
   onNotice(listener: (notice: Notice) => void): { close(): void } {
-    return this.#news.onNotice(listener);
+    return this.#leaseNews.onNotice(listener);
   }
 
   /** Whether input that was sent under this fence may still be dispatched. */
@@ -89,9 +89,9 @@ export class Lease {
    * Registers a function that is called before the person gives up control, and that resolves when all input of the
    * person so far has been sent to the browser.
    */
-  onSettling(settled: () => Promise<void>): { close(): void } {
-    this.#settling.add(settled);
-    return { close: () => void this.#settling.delete(settled) };
+  onSettling(onSettle: () => Promise<void>): { close(): void } {
+    this.#settling.add(onSettle);
+    return { close: () => void this.#settling.delete(onSettle) };
   }
 
   /** Decides what happens to a command of the agent that must not run while a person has control. */
@@ -113,12 +113,12 @@ export class Lease {
    * before this returns. A holder that takes control again gets a higher fence.
    */
   take(holder: string): Promise<Control | undefined> {
-    return this.#taken.take(holder);
+    return this.#takenControl.take(holder);
   }
 
   /** Renews the lease of a viewer. False if control has ended. */
   renewTakenControl(control: Pick<Control, 'holder' | 'fence'>): Promise<boolean> {
-    return this.#taken.renew(control);
+    return this.#takenControl.renew(control);
   }
 
   /** Gives back the control of a viewer. A requested hand-off then waits for another person. */
@@ -126,50 +126,50 @@ export class Lease {
     if (this.control?.fence !== fence) return;
     if (this.#settling.size > 0) await this.#waitForInput();
     if (this.control?.isAsked) return this.#return(fence, { kind: 'viewer' }, BY_CLOCK);
-    await this.#taken.end(fence, 'completed', 'control.given_back', { kind: 'viewer' });
+    await this.#takenControl.end(fence, 'completed', 'control.given_back', { kind: 'viewer' });
   }
 
   // ---- hand-offs -------------------------------------------------------------------------------------------------------
 
   async request(row: HandoffRow, source: AuditSource, actor: Actor): Promise<HandoffRow> {
-    const asked = await this.#changes.make(
-      async (within, { fence, runs }, open) => {
+    const askedRow = await this.#changes.make(
+      async (trx, { fence, runs }, open) => {
         if (!runs) throw sessionNotRunning(this.#session.id, 'ending');
         if (open) throw handoffExists(open);
         const asked = { ...row, fence };
-        await within.handoffs.insert(asked);
+        await trx.handoffs.insert(asked);
         const details = { origin: row.origin, reason: row.reason };
-        await this.#news.audit(within, 'handoff.requested', asked, source, details);
+        await this.#leaseNews.audit(trx, 'handoff.requested', asked, source, details);
         return asked;
       },
       asked => this.#state.set(asked),
     );
-    this.#news.event('handoff.requested', { ...shown(asked), reason: asked.reason }, actor);
-    this.#notifyRequested(asked);
-    return asked;
+    this.#leaseNews.event('handoff.requested', { ...withFence(askedRow), reason: askedRow.reason }, actor);
+    this.#notifyRequested(askedRow);
+    return askedRow;
   }
 
   /** Claims a hand-off. Before this returns, the fence is committed and the agent is held back. */
   async claim(id: HandoffId, claimer: Claimer): Promise<{ row: HandoffRow; token: Secret }> {
     const token = mint('handoff_lease');
     const row = await this.#changes.make(
-      async (within, { fence, runs }, open) => {
-        if (!open || open.id !== id) throw await this.#changes.notOpen(within, id);
+      async (trx, { fence, runs }, open) => {
+        if (!open || open.id !== id) throw await this.#changes.notOpen(trx, id);
         if (open.status === 'claimed') throw handoffClaimed(open);
         if (!runs) throw sessionNotRunning(this.#session.id, 'ending');
         const now = this.#parts.clock.now();
-        const claimed = await within.handoffs.change(id, {
+        const claimed = await trx.handoffs.change(id, {
           ...{ status: 'claimed', fence: fence + 1, holder: randomUUID(), holderKind: claimer.kind },
           ...{ holderId: claimer.id ?? null, holderSession: claimer.session ?? null, leaseHash: token.hash },
           claimedAt: now,
-          leaseExpiresAt: plus(now, 1000 * open.leaseSeconds),
+          leaseExpiresAt: addMs(now, 1000 * open.leaseSeconds),
         });
         if (!claimed) throw notFound('Hand-off', id);
-        await within.controls.setFence(this.#session.id, claimed.fence);
-        await this.#news.audit(within, 'handoff.claimed', claimed, claimer.source);
+        await trx.controls.setFence(this.#session.id, claimed.fence);
+        await this.#leaseNews.audit(trx, 'handoff.claimed', claimed, claimer.source);
         return claimed;
       },
-      claimed => this.#state.set(claimed),
+      claimedRow => this.#state.set(claimedRow),
     );
     try {
       await this.#state.openGuard(row);
@@ -177,18 +177,18 @@ export class Lease {
       await this.#return(row.fence, { kind: 'service' }, BY_CLOCK);
       throw error;
     }
-    this.#news.event('handoff.claimed', { ...shown(row), by: claimer.kind }, viewerOf(row));
-    this.#news.notifyAgents('Berth.handoffClaimed', named(row));
+    this.#leaseNews.event('handoff.claimed', { ...withFence(row), by: claimer.kind }, viewerOf(row));
+    this.#leaseNews.notifyAgents('Berth.handoffClaimed', handoffFields(row));
     return { row, token: token.text };
   }
 
   async renew(id: HandoffId, fence: number, source: AuditSource): Promise<HandoffRow> {
     const row = await this.#changes.make(
-      async (within, _, open) => {
+      async (trx, _, open) => {
         if (!isHeld(open, id, fence)) throw staleFence(id);
-        const leaseExpiresAt = plus(this.#parts.clock.now(), 1000 * open.leaseSeconds);
-        const renewed = await within.handoffs.change(id, { leaseExpiresAt });
-        await this.#news.audit(within, 'handoff.renewed', open, source);
+        const leaseExpiresAt = addMs(this.#parts.clock.now(), 1000 * open.leaseSeconds);
+        const renewed = await trx.handoffs.change(id, { leaseExpiresAt });
+        await this.#leaseNews.audit(trx, 'handoff.renewed', open, source);
         return renewed;
       },
       // Control may have ended while the change was written.
@@ -199,19 +199,19 @@ export class Lease {
     return row;
   }
 
-  async complete(id: HandoffId, fence: number, done: HandoffReport, source: AuditSource): Promise<HandoffRow> {
-    const { outcome, ...rest } = done;
+  async complete(id: HandoffId, fence: number, report: HandoffReport, source: AuditSource): Promise<HandoffRow> {
+    const { outcome, ...rest } = report;
     if (this.control?.fence === fence) await this.#waitForInput();
     const row = await this.#end(id, fence, { status: outcome, ...rest }, 'handoff.completed', source, { outcome });
-    this.#news.event('handoff.completed', { ...shown(row), outcome }, viewerOf(row));
-    this.#news.notifyAgents('Berth.handoffComplete', { ...named(row), ...done });
+    this.#leaseNews.event('handoff.completed', { ...withFence(row), outcome }, viewerOf(row));
+    this.#leaseNews.notifyAgents('Berth.handoffComplete', { ...handoffFields(row), ...report });
     return row;
   }
 
   /** Cancels the hand-off before its end. The caller has checked the permission. */
   async cancel(id: HandoffId, source: AuditSource, actor: Actor): Promise<HandoffRow> {
     const row = await this.#end(id, undefined, { status: 'cancelled' }, 'handoff.cancelled', source);
-    this.#news.event('handoff.cancelled', shown(row), actor);
+    this.#leaseNews.event('handoff.cancelled', withFence(row), actor);
     this.#notifyEnded(row, 'cancelled');
     return row;
   }
@@ -236,25 +236,25 @@ export class Lease {
     const row = this.open;
     this.#changes.leave();
     this.#state.stopWaiting();
-    if (hasEnded && row) await this.#endWithSession(row).catch(error => this.#news.logNotWritten(error));
+    if (hasEnded && row) await this.#endWithSession(row).catch(error => this.#leaseNews.logNotWritten(error));
     this.#state.close();
-    this.#news.close();
+    this.#leaseNews.close();
   }
 
   async #endWithSession(row: HandoffRow): Promise<void> {
     const { id, origin } = row;
-    await this.#changes.make(async (within, { fence }, open) => {
+    await this.#changes.make(async (trx, { fence }, open) => {
       if (open?.id !== id) return;
-      await within.controls.setFence(this.#session.id, fence + 1);
-      await within.handoffs.change(id, { ...ended('session_ended', this.#parts.clock.now()), fence: fence + 1 });
+      await trx.controls.setFence(this.#session.id, fence + 1);
+      await trx.handoffs.change(id, { ...endedFields('session_ended', this.#parts.clock.now()), fence: fence + 1 });
     });
     if (origin !== 'viewer') this.#notifyEnded(row, 'session_ended');
   }
 
   async #handleDue(row: HandoffRow): Promise<void> {
     if (row.status === 'requested') return this.#expire(row.id);
-    if (row.origin === 'viewer') return this.#taken.end(row.fence, 'expired', 'control.expired', CLOCK);
-    await this.#return(row.fence, CLOCK, BY_CLOCK).catch(error => this.#lost(row, error));
+    if (row.origin === 'viewer') return this.#takenControl.end(row.fence, 'expired', 'control.expired', CLOCK);
+    await this.#return(row.fence, CLOCK, BY_CLOCK).catch(error => this.#onLost(row, error));
   }
 
   /**
@@ -272,14 +272,14 @@ export class Lease {
     const make: LeaseChanges['make'] = (work, committed) =>
       action === 'handoff.expired' ? this.#changes.makeEnd(work, committed) : this.#changes.make(work, committed);
     return make(
-      async (within, locked, open) => {
+      async (trx, locked, open) => {
         if (fence !== undefined && !isHeld(open, id, fence)) throw staleFence(id);
-        if (open?.id !== id) throw await this.#changes.notOpen(within, id);
-        const end = { ...change, ...ended(change.status, this.#parts.clock.now()), fence: locked.fence + 1 };
-        const row = await within.handoffs.change(id, end);
+        if (open?.id !== id) throw await this.#changes.notOpen(trx, id);
+        const end = { ...change, ...endedFields(change.status, this.#parts.clock.now()), fence: locked.fence + 1 };
+        const row = await trx.handoffs.change(id, end);
         if (!row) throw notFound('Hand-off', id);
-        await within.controls.setFence(this.#session.id, end.fence);
-        await this.#news.audit(within, action, row, source, details);
+        await trx.controls.setFence(this.#session.id, end.fence);
+        await this.#leaseNews.audit(trx, action, row, source, details);
         return row;
       },
       () => this.#state.set(undefined),
@@ -289,15 +289,15 @@ export class Lease {
   /** Puts the hand-off back in the queue, or ends it if its time is over. */
   async #return(fence: number, actor: Actor, source: AuditSource): Promise<void> {
     const row = await this.#changes.makeEnd(
-      async (within, locked, open) => {
+      async (trx, locked, open) => {
         if (open?.fence !== fence || open.status !== 'claimed') return undefined;
-        return this.#changes.returnToQueue(within, locked.fence, open, source);
+        return this.#changes.returnToQueue(trx, locked.fence, open, source);
       },
       row => this.#state.set(row?.status === 'requested' ? row : undefined),
     );
     if (!row) return;
     const isReturned = row.status === 'requested';
-    this.#news.event(isReturned ? 'handoff.returned' : 'handoff.expired', shown(row), actor);
+    this.#leaseNews.event(isReturned ? 'handoff.returned' : 'handoff.expired', withFence(row), actor);
     if (isReturned) this.#notifyRequested(row);
     else this.#notifyEnded(row, 'expired');
   }
@@ -305,10 +305,10 @@ export class Lease {
   async #expire(id: HandoffId): Promise<void> {
     try {
       const row = await this.#end(id, undefined, { status: 'expired' }, 'handoff.expired', BY_CLOCK);
-      this.#news.event('handoff.expired', shown(row), CLOCK);
+      this.#leaseNews.event('handoff.expired', withFence(row), CLOCK);
       this.#notifyEnded(row, 'expired');
     } catch (error) {
-      this.#news.logNotWritten(error);
+      this.#leaseNews.logNotWritten(error);
       if (this.open?.id === id) await this.#state.set(undefined);
     }
   }
@@ -317,8 +317,8 @@ export class Lease {
    * Ends the lease in this process if the change could not be written to the database. The next change in the database
    * finds the lease expired.
    */
-  async #lost({ fence }: HandoffRow, error: unknown): Promise<void> {
-    this.#news.logNotWritten(error);
+  async #onLost({ fence }: HandoffRow, error: unknown): Promise<void> {
+    this.#leaseNews.logNotWritten(error);
     if (this.control?.fence === fence) await this.#state.set(undefined);
   }
 
@@ -329,10 +329,13 @@ export class Lease {
   }
 
   #notifyRequested(row: HandoffRow): void {
-    this.#news.notifyAgents('Berth.handoffRequested', { ...named(row), expiresAt: row.expiresAt.toISOString() });
+    this.#leaseNews.notifyAgents('Berth.handoffRequested', {
+      ...handoffFields(row),
+      expiresAt: row.expiresAt.toISOString(),
+    });
   }
 
   #notifyEnded(row: HandoffRow, outcome: 'cancelled' | 'expired' | 'session_ended'): void {
-    this.#news.notifyAgents('Berth.handoffComplete', { ...named(row), outcome });
+    this.#leaseNews.notifyAgents('Berth.handoffComplete', { ...handoffFields(row), outcome });
   }
 }

@@ -13,7 +13,7 @@ import type { Actor } from '../../engines/store/rows/events.ts';
 import type { HandoffRow } from '../../engines/store/rows/handoffs.ts';
 import type { SessionRow } from '../../engines/store/rows/sessions.ts';
 import type { Store } from '../../engines/store/store.ts';
-import { type Clock, plus } from '../../kit/clock.ts';
+import { addMs, type Clock } from '../../kit/clock.ts';
 import {
   type ApplicationId,
   type ConsumerId,
@@ -60,7 +60,7 @@ export class HandoffRequests {
 
   /** Throws the faults with which `request` would refuse the request. */
   async assertPossible(application: ApplicationId, sessionId: string, terms: HandoffTerms): Promise<void> {
-    const { lease } = await this.#checked(application, sessionId, terms);
+    const { lease } = await this.#requireValid(application, sessionId, terms);
     if (lease.open) throw handoffExists(lease.open);
   }
 
@@ -69,33 +69,33 @@ export class HandoffRequests {
     application: ApplicationId,
     sessionId: string,
     terms: HandoffTerms,
-    by: Requester,
+    requestedBy: Requester,
     id?: HandoffId,
   ): Promise<Handoff> {
-    const { session, lease, origins, consumerId } = await this.#checked(application, sessionId, terms);
+    const { session, lease, origins, consumerId } = await this.#requireValid(application, sessionId, terms);
     const now = this.#parts.clock.now();
     const { expiresAt, warnings } = await this.#expiryOf(session, terms, now);
     const claimableBy = claimersIn(terms);
     const secret = claimableBy === 'link' ? mint('handoff_claim') : undefined;
     const row: HandoffRow = {
       ...{ id: id ?? newId<HandoffId>(now), applicationId: application, sessionId: session.id, status: 'requested' },
-      ...{ origin: by.origin, instructions: terms.instructions, reason: terms.reason ?? 'other', claimableBy },
+      ...{ origin: requestedBy.origin, instructions: terms.instructions, reason: terms.reason ?? 'other', claimableBy },
       ...{ record: terms.record ?? 'mask', leaseSeconds: terms.leaseSeconds ?? LEASE_SECONDS_DEFAULT, fence: 0 },
-      ...{ requesterKind: by.kind, createdAt: now, expiresAt, claimTries: 0 },
+      ...{ requesterKind: requestedBy.kind, createdAt: now, expiresAt, claimTries: 0 },
       ...(session.keyId ? { keyId: session.keyId } : {}),
-      ...(by.id === undefined ? {} : { requesterId: by.id }),
+      ...(requestedBy.id === undefined ? {} : { requesterId: requestedBy.id }),
       ...(terms.pageId === undefined ? {} : { pageId: terms.pageId }),
       ...(terms.callbackEvent === undefined ? {} : { callbackEvent: terms.callbackEvent }),
       ...(origins ? { allowedOrigins: origins } : {}),
       ...(secret ? { claimHash: secret.hash } : {}),
       ...(consumerId === undefined ? {} : { consumerId }),
     };
-    const asked = await lease.request(row, by.source, by.actor);
+    const asked = await lease.request(row, requestedBy.source, requestedBy.actor);
     const claimUrl = this.#claimUrl(asked, secret?.text.reveal());
     return { ...handoffView(asked, warnings), ...(claimUrl === undefined ? {} : { claimUrl }) };
   }
 
-  async #checked(application: ApplicationId, sessionId: string, terms: HandoffTerms) {
+  async #requireValid(application: ApplicationId, sessionId: string, terms: HandoffTerms) {
     const { store, leaseOf } = this.#parts;
     const session = await requireSession(store.sessions, application, sessionId);
     // Text that was typed into the pages of an exclusive session is hidden from everybody.
@@ -137,7 +137,7 @@ export class HandoffRequests {
     { ttlSeconds = TTL_SECONDS_DEFAULT, extendSession = false }: HandoffTerms,
     now: Date,
   ): Promise<{ expiresAt: Date; warnings: readonly Warning[] }> {
-    const wanted = plus(now, 1000 * ttlSeconds);
+    const wanted = addMs(now, 1000 * ttlSeconds);
     if (wanted <= session.expiresAt) return { expiresAt: wanted, warnings: [] };
     const end = extendSession ? await this.#parts.extend(session, wanted) : session.expiresAt;
     if (wanted <= end) return { expiresAt: wanted, warnings: [] };

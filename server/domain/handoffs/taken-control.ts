@@ -2,10 +2,10 @@
 // server while the live view is open.
 import type { Actor } from '../../engines/store/rows/events.ts';
 import type { HandoffRow } from '../../engines/store/rows/handoffs.ts';
-import { type Clock, plus } from '../../kit/clock.ts';
+import { addMs, type Clock } from '../../kit/clock.ts';
 import { type HandoffId, type KeyId, newId } from '../../kit/ids.ts';
 import type { Control } from './control.ts';
-import { ended, type LeaseChanges } from './lease-changes.ts';
+import { endedFields, type LeaseChanges } from './lease-changes.ts';
 import type { LeaseNews } from './lease-news.ts';
 import type { LeasedSession } from './lease-parts.ts';
 import type { LeaseState } from './lease-state.ts';
@@ -38,14 +38,14 @@ export class TakenControl {
     const { state, changes, news, session, clock } = this.#parts;
     const before = state.control?.holder;
     const row = await changes.make(
-      async (within, { fence, runs }, open) => {
+      async (trx, { fence, runs }, open) => {
         if (!runs || (open && (open.origin !== 'viewer' || open.holder !== holder))) return undefined;
         const now = clock.now();
-        const lease = { fence: fence + 1, leaseExpiresAt: plus(now, LEASE_MS) };
-        await within.controls.setFence(session.id, lease.fence);
-        if (open) return within.handoffs.change(open.id, lease);
+        const lease = { fence: fence + 1, leaseExpiresAt: addMs(now, LEASE_MS) };
+        await trx.controls.setFence(session.id, lease.fence);
+        if (open) return trx.handoffs.change(open.id, lease);
         const row = { ...this.#rowFor(holder, now), ...lease };
-        await within.handoffs.insert(row);
+        await trx.handoffs.insert(row);
         return row;
       },
       row => row && state.set(row),
@@ -63,9 +63,9 @@ export class TakenControl {
     const { state, changes, clock } = this.#parts;
     if (!state.isFresh(fence)) return false;
     const row = await changes.make(
-      async (within, _, open) => {
+      async (trx, _, open) => {
         if (open?.fence !== fence || open.holder !== holder || open.status !== 'claimed') return undefined;
-        return within.handoffs.change(open.id, { leaseExpiresAt: plus(clock.now(), LEASE_MS) });
+        return trx.handoffs.change(open.id, { leaseExpiresAt: addMs(clock.now(), LEASE_MS) });
       },
       // Control may have ended while the change was written.
       row => row && state.control?.fence === fence && state.set(row),
@@ -84,10 +84,10 @@ export class TakenControl {
     if (state.control?.fence !== fence) return;
     state.dropControl();
     await changes
-      .makeEnd(async (within, locked, open) => {
+      .makeEnd(async (trx, locked, open) => {
         if (open?.fence !== fence) return;
-        await within.controls.setFence(session.id, locked.fence + 1);
-        await within.handoffs.change(open.id, { ...ended(status, clock.now()), fence: locked.fence + 1 });
+        await trx.controls.setFence(session.id, locked.fence + 1);
+        await trx.handoffs.change(open.id, { ...endedFields(status, clock.now()), fence: locked.fence + 1 });
       })
       .catch(error => news.logNotWritten(error));
     news.event(type, { fence }, actor);
@@ -99,7 +99,7 @@ export class TakenControl {
     return {
       ...{ id: newId<HandoffId>(now), applicationId: session.applicationId, sessionId: session.id, origin: 'viewer' },
       ...{ status: 'claimed', instructions: '', reason: 'other', claimableBy: 'viewer', record: 'keep', fence: 0 },
-      ...{ leaseSeconds: LEASE_MS / 1000, requesterKind: 'viewer', createdAt: now, expiresAt: plus(now, LEASE_MS) },
+      ...{ leaseSeconds: LEASE_MS / 1000, requesterKind: 'viewer', createdAt: now, expiresAt: addMs(now, LEASE_MS) },
       ...{ claimTries: 0, holder, holderKind: 'viewer', claimedAt: now },
       ...(keyId ? { keyId } : {}),
     };

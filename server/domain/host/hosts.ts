@@ -9,7 +9,7 @@ import {
 } from '../../../contract/hosts.ts';
 import type { Accounts } from '../../engines/store/rows/accounts.ts';
 import type { Hosts as HostRows, ListedHost as ListedRow } from '../../engines/store/rows/hosts.ts';
-import { plus } from '../../kit/clock.ts';
+import { addMs } from '../../kit/clock.ts';
 import { type HostId, isUuid } from '../../kit/ids.ts';
 import type { Audit } from '../audit/audit.ts';
 import { byCaller } from '../audit/by-caller.ts';
@@ -55,7 +55,7 @@ export class Hosts {
     const { accounts, rows, audit } = this.#parts;
     await assertOperator(accounts, caller);
     const { id, state } = await this.#one(hostId);
-    if (state === 'alone') throw alone();
+    if (state === 'alone') throw noOtherHosts();
     if (!(await rows.drain(id as HostId, draining))) throw notFound('Host', hostId); // Of the list.
     const action = draining ? 'host.drained' : 'host.undrained';
     const target = { kind: 'host', id };
@@ -87,13 +87,13 @@ export class Hosts {
         ...(row.url === null ? {} : { url: row.url }),
         startedAt: startedAt.toISOString(),
         // While a host is restarting, its lease is longer and does not show when it was last renewed.
-        ...(leaseUntil && row.state === 'up' ? { heardAt: plus(leaseUntil, -leaseMs).toISOString() } : {}),
+        ...(leaseUntil && row.state === 'up' ? { heardAt: addMs(leaseUntil, -leaseMs).toISOString() } : {}),
       },
     ];
   }
 }
 
-const alone = (): Error =>
+const noOtherHosts = (): Error =>
   fault('feature_unavailable', 'This is the only host, so no other host can take its sessions.', {
     advice:
       'Stop the server with SIGINT, which ends its sessions, or with SIGTERM, which leaves them running for the next start.',

@@ -3,7 +3,7 @@
 
 import { randomUUID } from 'node:crypto';
 import type { IdempotencyRow, IdempotencyRows, IdempotencyRun } from '../../engines/store/rows/idempotency.ts';
-import { type Clock, plus } from '../../kit/clock.ts';
+import { addMs, type Clock } from '../../kit/clock.ts';
 import type { AccountId, ApplicationId, HostId, SessionId } from '../../kit/ids.ts';
 import type { JsonObject } from '../../kit/json.ts';
 import type { Secret } from '../../kit/secret.ts';
@@ -102,12 +102,12 @@ export class Idempotency {
     row: IdempotencyRow,
     isAtomic: boolean,
   ): Promise<{ run: Run } | { again: FirstRunResult } | 'runs' | 'free'> {
-    const { promise: ended, resolve: end } = Promise.withResolvers<void>();
+    const { promise: whenEnded, resolve: end } = Promise.withResolvers<void>();
     const forget = (): void => {
       this.#running.delete(nameOf(row));
       end();
     };
-    const running: Running = { ended };
+    const running: Running = { ended: whenEnded };
     this.#running.set(nameOf(row), running);
     try {
       const begun = await this.#parts.rows.begin(row);
@@ -115,37 +115,37 @@ export class Idempotency {
         running.digest = row.requestDigest;
         return { run: new Run(row, this.#parts.rows, forget) };
       }
-      const judged = await this.#judge(begun.standing, row, isAtomic);
+      const outcome = await this.#outcomeOf(begun.standing, row, isAtomic);
       forget();
-      return judged;
+      return outcome;
     } catch (error) {
       forget();
       throw error;
     }
   }
 
-  async #judge(
-    standing: IdempotencyRow,
+  async #outcomeOf(
+    existingRow: IdempotencyRow,
     { requestDigest }: IdempotencyRow,
     isAtomic: boolean,
   ): Promise<{ again: FirstRunResult } | 'runs' | 'free'> {
-    const { sessionId, kept, hostId } = standing;
-    if (!standing.requestDigest.equals(requestDigest)) throw requestMismatch();
+    const { sessionId, kept, hostId } = existingRow;
+    if (!existingRow.requestDigest.equals(requestDigest)) throw requestMismatch();
     const session = sessionId ? { sessionId } : {};
     if (kept) return { again: { ...session, kept } };
     if (hostId !== this.#parts.host && this.#parts.isLiving(hostId)) return 'runs';
     if (sessionId) return { again: session };
     if (!isAtomic) throw firstRunInterrupted();
-    await this.#parts.rows.release(standing);
+    await this.#parts.rows.release(existingRow);
     return 'free';
   }
 
   /** Sleeps until the first request has ended or the caller has disconnected, at most `ms`. */
-  async #pause(ended: Promise<void> | undefined, ms: number, signal: AbortSignal): Promise<void> {
-    const over = new AbortController();
-    const timeout = this.#parts.clock.sleep(ms, AbortSignal.any([signal, over.signal])).catch(() => {});
-    await Promise.race(ended ? [timeout, ended] : [timeout]);
-    over.abort(new Error('no longer waiting'));
+  async #pause(whenEnded: Promise<void> | undefined, ms: number, signal: AbortSignal): Promise<void> {
+    const timeoutControl = new AbortController();
+    const timeout = this.#parts.clock.sleep(ms, AbortSignal.any([signal, timeoutControl.signal])).catch(() => {});
+    await Promise.race(whenEnded ? [timeout, whenEnded] : [timeout]);
+    timeoutControl.abort(new Error('no longer waiting'));
     if (signal.aborted) throw stillRunning();
   }
 
@@ -160,7 +160,7 @@ export class Idempotency {
       operation,
       hostId: host,
       createdAt: now,
-      expiresAt: plus(now, KEPT_MS),
+      expiresAt: addMs(now, KEPT_MS),
     };
   }
 }
@@ -178,8 +178,8 @@ export class Run {
   }
 
   /** Called if the request took effect. Equal requests get a response made from `kept`. */
-  keep(kept: JsonObject): Promise<void> {
-    return this.#end(() => this.#rows.keep(this.row, kept));
+  keep(storedResponse: JsonObject): Promise<void> {
+    return this.#end(() => this.#rows.keep(this.row, storedResponse));
   }
 
   /** Called if the request was refused and had no effect. The key can then be used again. */

@@ -15,7 +15,7 @@ import { PAGE_LIMIT_DEFAULT, type PageQuery } from '../../../contract/common.ts'
 import type { Grant } from '../../../contract/grants.ts';
 import type { GrantRow, KeyChange, KeyRow } from '../../engines/store/rows/credentials.ts';
 import type { Store } from '../../engines/store/store.ts';
-import { type Clock, plus } from '../../kit/clock.ts';
+import { addMs, type Clock } from '../../kit/clock.ts';
 import { type ApplicationId, isUuid, type KeyId, newId } from '../../kit/ids.ts';
 import type { Secret } from '../../kit/secret.ts';
 import type { Audit, AuditSource, AuditTransaction, Detail } from '../audit/audit.ts';
@@ -39,7 +39,7 @@ export interface AgentKeysParts {
   /**
    * Called with the hash, in hex, of each credential that has changed. Other processes get revocations from the store.
    */
-  readonly onCredentialChanged: (hash: string, keeps?: boolean) => void;
+  readonly onCredentialChanged: (hash: string, keepsConnections?: boolean) => void;
 }
 
 type KeyAction = `agent_key.${'created' | 'changed' | 'rotated' | 'revoked'}`;
@@ -79,11 +79,11 @@ export class AgentKeys {
       createdAt: now,
       ...(expiresAt ? { expiresAt } : {}),
     };
-    await this.#parts.store.atomically(async within => {
-      const outcome = await within.keys.insert(row, AGENT_KEYS_PER_APPLICATION_MAX);
+    await this.#parts.store.atomically(async trx => {
+      const outcome = await trx.keys.insert(row, AGENT_KEYS_PER_APPLICATION_MAX);
       if (outcome === 'limit_reached') throw tooManyKeys();
       const details = { scopes: row.scopes, grants: operationsOf(row) };
-      await this.#record(within, 'agent_key.created', row, source, details);
+      await this.#record(trx, 'agent_key.created', row, source, details);
     });
     return { row, key: text };
   }
@@ -128,12 +128,12 @@ export class AgentKeys {
       ...(request.cidrAllow === undefined ? {} : { cidrAllow: cleanRanges(request.cidrAllow) }),
       ...(expiresAt ? { expiresAt } : {}),
     };
-    const changed = await this.#parts.store.atomically(async within => {
-      const changed = await within.keys.change(row.applicationId, row.id, revision, change);
+    const changed = await this.#parts.store.atomically(async trx => {
+      const changed = await trx.keys.change(row.applicationId, row.id, revision, change);
       if (!changed) throw preconditionFailed();
       const grants = request.grants === undefined ? {} : { grants: operationsOf(changed) };
       const details = { fields: Object.keys(request), ...grants };
-      await this.#record(within, 'agent_key.changed', row, byCaller(caller), details);
+      await this.#record(trx, 'agent_key.changed', row, byCaller(caller), details);
       return changed;
     });
     this.#parts.onCredentialChanged(row.hash.toString('hex'));
@@ -154,9 +154,9 @@ export class AgentKeys {
   ): Promise<void> {
     const row = await this.#requireActive(applicationId, keyId);
     const now = this.#parts.clock.now();
-    const isRevoked = await this.#parts.store.atomically(async within => {
-      const isEnded = await within.keys.revoke(applicationId, row.id, now, { keepConnections });
-      if (isEnded) await this.#record(within, 'agent_key.revoked', row, source);
+    const isRevoked = await this.#parts.store.atomically(async trx => {
+      const isEnded = await trx.keys.revoke(applicationId, row.id, now, { keepConnections });
+      if (isEnded) await this.#record(trx, 'agent_key.revoked', row, source);
       return isEnded;
     });
     this.#parts.onCredentialChanged(row.hash.toString('hex'), keepConnections);
@@ -175,12 +175,12 @@ export class AgentKeys {
     const { hash, prefix, text } = mint('agent_key');
     const { lastUsedAt: _used, lastUsedIp: _ip, ...kept } = old;
     const row: KeyRow = { ...kept, id: newId<KeyId>(now), hash, prefix, revision: 1, createdAt: now };
-    const oldExpiresAt = plus(now, graceSeconds * 1000);
-    const outcome = await this.#parts.store.atomically(async within => {
-      const outcome = await within.keys.rotate(old.id, row, oldExpiresAt, AGENT_KEYS_PER_APPLICATION_MAX);
+    const oldExpiresAt = addMs(now, graceSeconds * 1000);
+    const outcome = await this.#parts.store.atomically(async trx => {
+      const outcome = await trx.keys.rotate(old.id, row, oldExpiresAt, AGENT_KEYS_PER_APPLICATION_MAX);
       if (outcome === 'limit_reached') throw tooManyKeys(); // The old key has ended in this transaction.
       const details = { replacedBy: row.id, graceSeconds };
-      if (outcome === 'rotated') await this.#record(within, 'agent_key.rotated', old, byCaller(caller), details);
+      if (outcome === 'rotated') await this.#record(trx, 'agent_key.rotated', old, byCaller(caller), details);
       return outcome;
     });
     if (outcome === 'not_rotatable') throw notRotatable(await this.#get(id, keyId));
@@ -189,14 +189,14 @@ export class AgentKeys {
   }
 
   #record(
-    within: AuditTransaction,
+    trx: AuditTransaction,
     action: KeyAction,
     { id, applicationId }: KeyRow,
     source: AuditSource,
     details: Readonly<Record<string, Detail>> = {},
   ): Promise<void> {
     const target = { kind: 'agent_key', id };
-    return this.#parts.audit.record({ ...source, action, applicationId, target, outcome: 'success', details }, within);
+    return this.#parts.audit.record({ ...source, action, applicationId, target, outcome: 'success', details }, trx);
   }
 
   async #get(applicationId: ApplicationId, keyId: string): Promise<KeyRow> {

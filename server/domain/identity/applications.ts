@@ -72,9 +72,9 @@ export class Applications {
     let slug = request.slug ?? slugOf(name);
     for (let attempt = 1; ; attempt += 1) {
       const row = this.#newRow(owner, name, slug);
-      const outcome = await this.#store.atomically(async within => {
-        const outcome = await within.applications.insert(row, owner, APPLICATIONS_PER_ACCOUNT_MAX, onlyFor);
-        if (outcome === 'inserted') await this.#record(within, 'application.created', row, source);
+      const outcome = await this.#store.atomically(async trx => {
+        const outcome = await trx.applications.insert(row, owner, APPLICATIONS_PER_ACCOUNT_MAX, onlyFor);
+        if (outcome === 'inserted') await this.#record(trx, 'application.created', row, source);
         return outcome;
       });
       if (outcome === 'inserted') return row;
@@ -107,23 +107,23 @@ export class Applications {
     const { id: applicationId, role, revision: current } = await this.require(caller, id, 'rename');
     const revision = revisionFrom(ifMatch, current);
     const name = cleanName(change.name);
-    const row = await this.#store.atomically(async within => {
-      const row = await within.applications.rename(applicationId, revision, name, this.#clock.now());
+    const row = await this.#store.atomically(async trx => {
+      const row = await trx.applications.rename(applicationId, revision, name, this.#clock.now());
       if (!row) throw preconditionFailed();
-      await this.#record(within, 'application.renamed', row, byCaller(caller));
+      await this.#record(trx, 'application.renamed', row, byCaller(caller));
       return row;
     });
     return applicationView({ ...row, role });
   }
 
   #record(
-    within: AuditTransaction,
+    trx: AuditTransaction,
     action: 'application.created' | 'application.renamed',
     { id }: ApplicationRow,
     source: AuditSource,
   ): Promise<void> {
     const target = { kind: 'application', id };
-    return this.#audit.record({ ...source, action, applicationId: id, target, outcome: 'success' }, within);
+    return this.#audit.record({ ...source, action, applicationId: id, target, outcome: 'success' }, trx);
   }
 
   /**

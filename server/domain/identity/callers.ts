@@ -6,17 +6,17 @@ import type { ConsumerSessionRow } from '../../engines/store/rows/consumers.ts';
 import type { KeyRow, TokenRow } from '../../engines/store/rows/credentials.ts';
 import type { Acr, HumanSessionRow } from '../../engines/store/rows/human-sessions.ts';
 import type { Store } from '../../engines/store/store.ts';
-import { type Clock, plus } from '../../kit/clock.ts';
+import { addMs, type Clock } from '../../kit/clock.ts';
 import { reason } from '../../kit/fault.ts';
 import type { AccountId } from '../../kit/ids.ts';
 import type { Log } from '../../kit/log.ts';
 import type { Closeable } from '../../kit/scope.ts';
 import type { AccountCaller, AgentCaller, ConsumerCaller, HumanCaller, RequestSource, TokenProof } from './caller.ts';
-import { allows } from './cidr.ts';
+import { rangesAllow } from './cidr.ts';
 import {
   type AcceptedCredential,
-  invalid,
-  missing,
+  credentialInvalid,
+  credentialMissing,
   refusedAddress,
   twoCredentials,
   wrongCredentialKind,
@@ -32,7 +32,7 @@ export const SESSION_IDLE_MS = 12 * 3600 * 1000;
 const USER_AGENT_CHARACTERS_MAX = 256;
 
 /** The credentials in a request's headers. */
-export interface Presented {
+export interface PresentedCredentials {
   readonly authorization?: string | undefined;
   readonly apiKey?: string | undefined;
   /** The sign-in cookie of a person or a consumer. Ignored if one of the headers has a credential. */
@@ -48,7 +48,7 @@ export interface Presented {
 type Sourceless<Caller> = Omit<Caller, 'source'>;
 type CachedCaller = Sourceless<AgentCaller> | Sourceless<AccountCaller> | Sourceless<ConsumerCaller>;
 
-interface Known {
+interface KnownCredential {
   readonly caller: CachedCaller;
   readonly row: {
     readonly cidrAllow: readonly string[];
@@ -89,7 +89,7 @@ export class Callers implements Closeable {
   readonly #clock: Clock;
   readonly #log: Log;
   readonly #notices: Notices;
-  readonly #known = new Map<string, Known>();
+  readonly #cachedCallers = new Map<string, KnownCredential>();
   #listening: Closeable | undefined;
   /** Incremented by each revocation. A row that was read before a revocation is not put into the cache after it. */
   #revocations = 0;
@@ -118,41 +118,44 @@ export class Callers implements Closeable {
 
   async close(): Promise<void> {
     await this.#listening?.close();
-    this.#known.clear();
+    this.#cachedCallers.clear();
   }
 
-  async authenticate<Kind extends AcceptedCredential>(presented: Presented, expected: Kind): Promise<CallerOf[Kind]> {
-    const credential = credentialIn(presented, expected);
+  async authenticate<Kind extends AcceptedCredential>(
+    presentedCredentials: PresentedCredentials,
+    expected: Kind,
+  ): Promise<CallerOf[Kind]> {
+    const credential = credentialIn(presentedCredentials, expected);
     if (credential && !ACCEPTED[expected].includes(credential.kind)) throw wrongCredentialKind(expected);
     const known = credential && (await this.#find(credential));
-    if (!known || !isActive(known.row, this.#clock.now())) throw invalid(expected);
-    if (!allows(known.row.cidrAllow, presented.ip)) {
-      if (known.caller.kind === 'agentKey') this.#notices.refused(known.caller, sourceOf(presented));
+    if (!known || !isActive(known.row, this.#clock.now())) throw credentialInvalid(expected);
+    if (!rangesAllow(known.row.cidrAllow, presentedCredentials.ip)) {
+      if (known.caller.kind === 'agentKey') this.#notices.refused(known.caller, sourceOf(presentedCredentials));
       throw refusedAddress();
     }
-    this.#touch(known, sourceOf(presented));
-    const caller = { ...known.caller, source: sourceOf(presented) };
+    this.#touch(known, sourceOf(presentedCredentials));
+    const caller = { ...known.caller, source: sourceOf(presentedCredentials) };
     return caller as CallerOf[Kind]; // Its kind is the credential's, which was compared above.
   }
 
   /** Drops a credential from the cache. `hash` is in hex. */
   forget(hash: string): void {
     this.#revocations += 1;
-    this.#known.delete(hash);
+    this.#cachedCallers.delete(hash);
   }
 
   forgetAll(): void {
     this.#revocations += 1;
-    this.#known.clear();
+    this.#cachedCallers.clear();
   }
 
   /**
    * Finds a credential. Only active ones are cached, so that an expired one takes the same path, and the same time, as
    * an unknown one.
    */
-  async #find(credential: Credential): Promise<Known | undefined> {
+  async #find(credential: Credential): Promise<KnownCredential | undefined> {
     const name = credential.hash.toString('hex');
-    const known = this.#known.get(name);
+    const known = this.#cachedCallers.get(name);
     if (known && this.#clock.monotonicMs() - known.readAtMs < CACHED_MS) return known;
     const before = this.#revocations;
     const read = await this.#read(credential);
@@ -160,7 +163,7 @@ export class Callers implements Closeable {
     return read;
   }
 
-  async #read({ kind, hash }: Credential): Promise<Known | undefined> {
+  async #read({ kind, hash }: Credential): Promise<KnownCredential | undefined> {
     const readAtMs = this.#clock.monotonicMs();
     if (kind === 'agent_key') {
       const row = await this.#store.keys.byHash(hash);
@@ -178,38 +181,38 @@ export class Callers implements Closeable {
     return row && { caller: tokenCaller(row), row, readAtMs, touchedAt: row.lastUsedAt };
   }
 
-  #cache(name: string, known: Known): void {
-    this.#known.delete(name);
-    this.#known.set(name, known);
-    const oldest = this.#known.keys().next().value;
-    if (this.#known.size > CACHED_MAX && oldest !== undefined) this.#known.delete(oldest);
+  #cache(name: string, cachedCaller: KnownCredential): void {
+    this.#cachedCallers.delete(name);
+    this.#cachedCallers.set(name, cachedCaller);
+    const oldest = this.#cachedCallers.keys().next().value;
+    if (this.#cachedCallers.size > CACHED_MAX && oldest !== undefined) this.#cachedCallers.delete(oldest);
   }
 
   /** Records the time and address of the use, at most once a minute and without delaying the request. */
-  #touch(known: Known, source: RequestSource): void {
+  #touch(cachedCaller: KnownCredential, source: RequestSource): void {
     const now = this.#clock.now();
-    if (known.touchedAt && now.getTime() - known.touchedAt.getTime() < TOUCH_EVERY_MS) return;
-    known.touchedAt = now;
-    this.#written(known.caller, now, source).catch(error =>
+    if (cachedCaller.touchedAt && now.getTime() - cachedCaller.touchedAt.getTime() < TOUCH_EVERY_MS) return;
+    cachedCaller.touchedAt = now;
+    this.#writeUse(cachedCaller.caller, now, source).catch(error =>
       this.#log.warn('credential.touch', { error: reason(error) }),
     );
   }
 
-  async #written(caller: CachedCaller, now: Date, source: RequestSource): Promise<void> {
+  async #writeUse(caller: CachedCaller, now: Date, source: RequestSource): Promise<void> {
     const { ip } = source;
     if (caller.kind === 'agentKey') return this.#store.keys.touch(caller.keyId, now, ip);
     if (caller.kind === 'consumer') return this.#store.consumerSessions.touch(caller.via.id, now, ip);
     if (caller.via.kind === 'human_session')
-      return this.#store.humanSessions.touch(caller.via.id, now, ip, plus(now, SESSION_IDLE_MS));
+      return this.#store.humanSessions.touch(caller.via.id, now, ip, addMs(now, SESSION_IDLE_MS));
     const isFirst = await this.#store.tokens.touch(caller.via.id, now, ip);
     if (isFirst) this.#notices.firstUsed(caller.accountId, caller.via, source);
   }
 }
 
-const isActive = ({ revokedAt, expiresAt }: Known['row'], now: Date): boolean =>
+const isActive = ({ revokedAt, expiresAt }: KnownCredential['row'], now: Date): boolean =>
   !revokedAt && (!expiresAt || expiresAt > now);
 
-export const sourceOf = ({ ip, userAgent, requestId }: Presented): RequestSource => ({
+export const sourceOf = ({ ip, userAgent, requestId }: PresentedCredentials): RequestSource => ({
   ip,
   ...(userAgent === undefined ? {} : { userAgent: userAgent.slice(0, USER_AGENT_CHARACTERS_MAX) }),
   ...(requestId === undefined ? {} : { requestId }),
@@ -266,13 +269,13 @@ const consumerCaller = (row: ConsumerSessionRow & { readonly strongestAcr: Acr }
   scopes: NO_SCOPES,
 });
 
-const consumerBounds = ({ expiresAt, revokedAt }: ConsumerSessionRow): Known['row'] => ({
+const consumerBounds = ({ expiresAt, revokedAt }: ConsumerSessionRow): KnownCredential['row'] => ({
   cidrAllow: [],
   expiresAt,
   ...(revokedAt ? { revokedAt } : {}),
 });
 
-const sessionBounds = ({ expiresAt, idleExpiresAt, revokedAt }: HumanSessionRow): Known['row'] => ({
+const sessionBounds = ({ expiresAt, idleExpiresAt, revokedAt }: HumanSessionRow): KnownCredential['row'] => ({
   cidrAllow: [],
   expiresAt: idleExpiresAt < expiresAt ? idleExpiresAt : expiresAt,
   ...(revokedAt ? { revokedAt } : {}),
@@ -282,19 +285,22 @@ const sessionBounds = ({ expiresAt, idleExpiresAt, revokedAt }: HumanSessionRow)
  * Returns the credential in the request. If there are two different credentials, the request is refused. A cookie is
  * not a bearer credential.
  */
-function credentialIn(presented: Presented, expected: AcceptedCredential): Credential | undefined {
-  const sent = bearerIn(presented);
+function credentialIn(
+  presentedCredentials: PresentedCredentials,
+  expected: AcceptedCredential,
+): Credential | undefined {
+  const sent = bearerIn(presentedCredentials);
   if (sent !== undefined) {
     const credential = recognise(sent);
     if (credential?.kind === 'human_session') throw wrongCredentialKind(expected);
     return credential;
   }
-  if (presented.cookie === undefined) throw missing(expected);
-  const credential = recognise(presented.cookie);
+  if (presentedCredentials.cookie === undefined) throw credentialMissing(expected);
+  const credential = recognise(presentedCredentials.cookie);
   return credential?.kind === (expected === 'consumer' ? 'consumer_session' : 'human_session') ? credential : undefined;
 }
 
-function bearerIn({ authorization, apiKey }: Presented): string | undefined {
+function bearerIn({ authorization, apiKey }: PresentedCredentials): string | undefined {
   const [, bearer] = authorization === undefined ? [] : (/^bearer +(\S+) *$/i.exec(authorization) ?? ['', '']);
   const key = apiKey?.trim() === '' ? undefined : apiKey?.trim();
   if (bearer !== undefined && key !== undefined && bearer !== key) throw twoCredentials();

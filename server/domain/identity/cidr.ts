@@ -12,9 +12,9 @@ export function parseRange(text: string): Range | undefined {
   const [, address = '', length] = /^([0-9a-fA-F.:]+)(?:\/(\d{1,3}))?$/.exec(text) ?? [];
   const version = isIP(address);
   if (version === 0) return undefined;
-  const most = version === 4 ? 32 : 128;
-  const prefix = length === undefined ? most : Number(length);
-  return prefix > most ? undefined : { address, prefix, family: version === 4 ? 'ipv4' : 'ipv6' };
+  const maxPrefix = version === 4 ? 32 : 128;
+  const prefix = length === undefined ? maxPrefix : Number(length);
+  return prefix > maxPrefix ? undefined : { address, prefix, family: version === 4 ? 'ipv4' : 'ipv6' };
 }
 
 /** Whether the range lies within one of these ranges. */
@@ -32,13 +32,13 @@ export function covers(ranges: readonly string[], text: string): boolean {
  * Whether two addresses are in the same network, such as that of a household or company. A network is a /24 for IPv4
  * and a /48 for IPv6.
  */
-export function sameNetwork(one: string, other: string): boolean {
-  const plain = one.replace(/^::ffff:(?=\d+\.)/i, '');
-  return isIP(plain) !== 0 && allows([`${plain}/${isIP(plain) === 4 ? 24 : 48}`], other);
+export function sameNetwork(first: string, otherAddress: string): boolean {
+  const plain = first.replace(/^::ffff:(?=\d+\.)/i, '');
+  return isIP(plain) !== 0 && rangesAllow([`${plain}/${isIP(plain) === 4 ? 24 : 48}`], otherAddress);
 }
 
 /** Whether the address is in one of the ranges. An empty list allows every address. */
-export function allows(ranges: readonly string[], ip: string): boolean {
+export function rangesAllow(ranges: readonly string[], ip: string): boolean {
   if (ranges.length === 0) return true;
   const list = new BlockList();
   for (const range of ranges.map(parseRange)) if (range) list.addSubnet(range.address, range.prefix, range.family);

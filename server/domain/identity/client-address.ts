@@ -1,7 +1,7 @@
 // Determines the address of the client that sent a request. Trusted proxies report it in X-Forwarded-For; the header is
 // ignored from everyone else.
 import { isIP } from 'node:net';
-import { allows } from './cidr.ts';
+import { rangesAllow } from './cidr.ts';
 
 export interface Connection {
   /** Peer address of the socket. */
@@ -16,13 +16,13 @@ export interface Connection {
  */
 export function clientAddress(
   { remoteAddress = '', forwardedFor = '' }: Connection,
-  trusted: readonly string[],
+  trustedProxies: readonly string[],
 ): string {
   let client = plain(remoteAddress);
-  if (trusted.length === 0) return client;
+  if (trustedProxies.length === 0) return client;
   const hops = [forwardedFor].flat().join(',').split(',');
   for (const hop of hops.reverse()) {
-    if (!allows(trusted, client)) return client;
+    if (!rangesAllow(trustedProxies, client)) return client;
     const address = plain(hop.trim());
     if (isIP(address) === 0) return client;
     client = address;

@@ -29,7 +29,7 @@ const ADVICE = {
   agentKeyOrAccount: `Send the header Authorization: Bearer with ${NAMES.agentKeyOrAccount}.`,
 } as const satisfies Record<AcceptedCredential, string>;
 
-export const missing = (expected: AcceptedCredential): Error =>
+export const credentialMissing = (expected: AcceptedCredential): Error =>
   fault('missing_credentials', 'The request has no credential.', {
     advice: ADVICE[expected],
     details: { expected: EXPECTED[expected] },
@@ -45,7 +45,7 @@ export const wrongCredentialKind = (expected: AcceptedCredential): Error =>
     details: { expected: EXPECTED[expected] },
   });
 
-export const invalid = (expected: AcceptedCredential): Error =>
+export const credentialInvalid = (expected: AcceptedCredential): Error =>
   fault('invalid_credentials', 'The credential is not valid.', {
     advice: expected === 'human' ? 'Sign in again.' : `Send ${NAMES[expected]} that is neither expired nor revoked.`,
   });

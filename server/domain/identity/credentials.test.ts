@@ -4,7 +4,7 @@ import { createHash } from 'node:crypto';
 import { test } from 'node:test';
 import { inspect } from 'node:util';
 import { isFault } from '../../kit/fault.ts';
-import { allows, parseRange } from './cidr.ts';
+import { parseRange, rangesAllow } from './cidr.ts';
 import { mint, recognise } from './credentials.ts';
 import { cleanName, slugOf, withSuffix } from './names.ts';
 import { revisionFrom } from './revisions.ts';
@@ -51,9 +51,9 @@ const RANGES: ReadonlyArray<readonly [string, string, boolean]> = [
   ['203.0.113.0/24', 'nonsense', false],
 ];
 for (const [range, ip, inside] of RANGES)
-  test(`${ip} is ${inside ? '' : 'not '}in ${range}`, () => assert.equal(allows([range], ip), inside));
+  test(`${ip} is ${inside ? '' : 'not '}in ${range}`, () => assert.equal(rangesAllow([range], ip), inside));
 
-test('an empty list of ranges allows every address', () => assert.ok(allows([], '198.51.100.1')));
+test('an empty list of ranges allows every address', () => assert.ok(rangesAllow([], '198.51.100.1')));
 
 for (const text of [
   '',

@@ -51,14 +51,14 @@ export interface Credential {
   readonly hash: Buffer;
 }
 
-export interface Minted {
+export interface MintedCredential {
   readonly hash: Buffer;
   readonly text: Secret;
   /** The first characters, which are shown in lists. */
   readonly prefix: string;
 }
 
-export function mint(kind: CredentialKind | SecretKind): Minted {
+export function mint(kind: CredentialKind | SecretKind): MintedCredential {
   const body = `${PREFIXES[kind]}_${randomBytes(RANDOM_BYTES).toString('base64url')}`;
   const text = body + checksum(body);
   return { hash: hashOf(text), text: new Secret(text), prefix: text.slice(0, SHOWN_CHARACTERS) };

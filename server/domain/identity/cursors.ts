@@ -1,7 +1,7 @@
 // List cursors, which mark where the next list page begins. They are opaque, signed, and valid for one list and one
 // owner for a day.
 import { createHmac, timingSafeEqual } from 'node:crypto';
-import { type Clock, plus } from '../../kit/clock.ts';
+import { addMs, type Clock } from '../../kit/clock.ts';
 import type { Secret } from '../../kit/secret.ts';
 import { invalidRequest } from '../faults.ts';
 
@@ -25,7 +25,7 @@ export class Cursors {
 
   /** A cursor for the list page after the item with this id. */
   after(name: ListName, id: string): string {
-    const body = Buffer.from(`${plus(this.#clock.now(), LIFE_MS).getTime()}.${id}`).toString('base64url');
+    const body = Buffer.from(`${addMs(this.#clock.now(), LIFE_MS).getTime()}.${id}`).toString('base64url');
     return `${body}.${this.#sign(name, body).toString('base64url')}`;
   }
 
@@ -59,9 +59,9 @@ export function pageOf<Row extends { readonly id: string }, View>(
   rows: readonly Row[],
   limit: number,
   view: (row: Row) => View,
-  after: (id: string) => string,
+  cursorOf: (id: string) => string,
 ): { data: View[]; nextCursor?: string } {
   const shown = rows.slice(0, limit);
   const last = shown.at(-1);
-  return { data: shown.map(view), ...(last && rows.length > limit ? { nextCursor: after(last.id) } : {}) };
+  return { data: shown.map(view), ...(last && rows.length > limit ? { nextCursor: cursorOf(last.id) } : {}) };
 }

@@ -3,7 +3,7 @@
 import { CONSOLE_LINK_HOURS, CONSOLE_SCOPES, type CreateToken } from '../../../contract/tokens.ts';
 import type { AccountRow, ApplicationRow } from '../../engines/store/rows/accounts.ts';
 import type { Store } from '../../engines/store/store.ts';
-import { type Clock, plus } from '../../kit/clock.ts';
+import { addMs, type Clock } from '../../kit/clock.ts';
 import { type AccountId, newId } from '../../kit/ids.ts';
 import type { Secret } from '../../kit/secret.ts';
 import { newSetUpSecret } from '../people/set-up-links.ts';
@@ -50,7 +50,7 @@ export async function firstStart(parts: FirstStartParts): Promise<FirstStart> {
 export const consoleTokenRequest = (clock: Clock): CreateToken => ({
   name: 'Console link',
   scopes: [...CONSOLE_SCOPES],
-  expiresAt: plus(clock.now(), CONSOLE_LINK_HOURS * HOUR_MS).toISOString(),
+  expiresAt: addMs(clock.now(), CONSOLE_LINK_HOURS * HOUR_MS).toISOString(),
 });
 
 async function openAccount(store: Pick<Store, 'accounts'>, clock: Clock): Promise<AccountRow> {

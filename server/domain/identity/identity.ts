@@ -66,9 +66,9 @@ export async function openIdentity(
     },
     () => keyUses.invalidateAll(),
   );
-  const onCredentialChanged = (hash: string, keeps = false): void => {
+  const onCredentialChanged = (hash: string, keepsOpen = false): void => {
     callers.forget(hash);
-    keyUses.changed(hash, keeps);
+    keyUses.changed(hash, keepsOpen);
   };
   const applications = new Applications({ store, clock, cursors, audit, onCredentialChanged });
   return {

@@ -38,8 +38,8 @@ test('refuses schemas that are invalid, too large or too expensive to match, and
     [{ minLength: -1 }, /input\.minLength/],
     [{ pattern: '(' }, /input\.pattern is not a regular expression/],
     [{ pattern: 'a'.repeat(257) }, /input\.pattern is longer than 256/],
-    [{ pattern: '(?=a)b' }, /input\.pattern has lookaround/],
-    [{ pattern: '(?<!a)b' }, /input\.pattern has lookaround/],
+    [{ pattern: '(?=a)b' }, /input\.pattern uses lookaround/],
+    [{ pattern: '(?<!a)b' }, /input\.pattern uses lookaround/],
     [{ pattern: '(a)\\1' }, /input\.pattern uses lookaround or a backreference/],
     [{ patternProperties: { '(?<n>a)\\k<n>': {} } }, /input\.patternProperties uses lookaround or a backreference/],
     [{ $ref: 'https://evil.example/schema' }, /input\.\$ref may only refer to/],
@@ -80,5 +80,8 @@ test('refuses exponentially repeated references', () => {
     const one = { $ref: `#/$defs/d${level - 1}` };
     definitions[`d${level}`] = { allOf: [one, one] };
   }
-  assert.match(refusalOf({ $defs: definitions, $ref: '#/$defs/d20' }) ?? 'accepted', /beyond 5000 schemas/);
+  assert.match(
+    refusalOf({ $defs: definitions, $ref: '#/$defs/d20' }) ?? 'accepted',
+    /exceeds the limit of 5000 schemas/,
+  );
 });

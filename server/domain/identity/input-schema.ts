@@ -49,7 +49,7 @@ function assertText(text: string, path: string): void {
   if (text.includes('\0') || !text.isWellFormed()) throw invalid(path, 'contains a character that cannot be stored');
 }
 
-interface Counted {
+interface CountedSchema {
   readonly schemas: number;
   /** Depth of nested references below this definition, including the reference to the definition itself. */
   readonly height: number;
@@ -58,8 +58,8 @@ interface Counted {
 /** Counts the schemas of a document, including those that it refers to. Checks every schema while counting. */
 class Schemas {
   readonly #definitions: JsonObject;
-  readonly #known = new Map<string, Counted | 'counting'>();
-  #counted = 0;
+  readonly #countByName = new Map<string, CountedSchema | 'counting'>();
+  #total = 0;
   /** Number of nested references that lead to the schema that is being counted. */
   #references = 0;
   /** Height of the definition that is being counted, based on what has been read so far. */
@@ -70,7 +70,7 @@ class Schemas {
   }
 
   count(schema: Json, path: string): number {
-    const before = this.#counted;
+    const before = this.#total;
     this.#add(1, path);
     if (typeof schema === 'boolean') return 1;
     if (!isObject(schema)) throw invalid(path, 'is not a schema; expected an object, true or false');
@@ -79,12 +79,12 @@ class Schemas {
       if (!check) throw invalid(`${path}.${keyword}`, 'is not a supported keyword');
       check(value, `${path}.${keyword}`, this);
     }
-    return this.#counted - before;
+    return this.#total - before;
   }
 
   /** Counts the schema that a reference names. Refuses a schema that refers to itself, directly or through others. */
   refer(name: string, path: string): void {
-    const known = this.#known.get(name);
+    const known = this.#countByName.get(name);
     if (known === 'counting') throw invalid(path, 'refers to a schema that contains it');
     if (known !== undefined) {
       this.#descend(known.height, path);
@@ -94,13 +94,13 @@ class Schemas {
     if (definition === undefined) throw invalid(path, `refers to ${name}, which is not in $defs`);
     const before = this.#height;
     this.#descend(1, path);
-    this.#known.set(name, 'counting');
+    this.#countByName.set(name, 'counting');
     this.#references += 1;
     this.#height = 0;
     const schemas = this.count(definition, path);
     const height = this.#height + 1;
     this.#references -= 1;
-    this.#known.set(name, { schemas, height });
+    this.#countByName.set(name, { schemas, height });
     this.#height = Math.max(before, height);
   }
 
@@ -111,8 +111,8 @@ class Schemas {
   }
 
   #add(schemas: number, path: string): void {
-    this.#counted += schemas;
-    if (this.#counted > SCHEMAS_MAX)
+    this.#total += schemas;
+    if (this.#total > SCHEMAS_MAX)
       throw invalid(path, `exceeds the limit of ${SCHEMAS_MAX} schemas, including references`);
   }
 }
@@ -178,7 +178,7 @@ const text: Check = (value, path) => {
 
 const values: Check = (value, path) => void list(value, path);
 
-const anything: Check = () => {};
+const acceptAnything: Check = () => {};
 
 const dialect: Check = (value, path) => {
   if (value !== DIALECT) throw invalid(path, `is not ${DIALECT}`);
@@ -210,8 +210,8 @@ function hasLookaroundOrReference(source: string): boolean {
   return /\(\?<?[=!]|\\[1-9k]/.test(outsideClasses);
 }
 
-function list(value: Json, path: string, least = 1): readonly Json[] {
-  if (!Array.isArray(value) || value.length < least) throw invalid(path, 'is not a list, or is empty');
+function list(value: Json, path: string, min = 1): readonly Json[] {
+  if (!Array.isArray(value) || value.length < min) throw invalid(path, 'is not a list, or is empty');
   return value;
 }
 
@@ -221,28 +221,28 @@ function map(value: Json, path: string): JsonObject {
 }
 
 const KEYWORDS: ReadonlyMap<string, Check> = new Map([
-  ...each(schema, 'additionalProperties', 'items', 'contains', 'not', 'if', 'then', 'else', 'propertyNames'),
-  ...each(schema, 'unevaluatedItems', 'unevaluatedProperties'),
-  ...each(schemaList, 'allOf', 'anyOf', 'oneOf', 'prefixItems'),
-  ...each(schemaMap, 'properties', 'dependentSchemas', '$defs'),
-  ...each(patternMap, 'patternProperties'),
-  ...each(count, 'minLength', 'maxLength', 'minItems', 'maxItems', 'minProperties', 'maxProperties'),
-  ...each(count, 'minContains', 'maxContains'),
-  ...each(number, 'minimum', 'maximum', 'exclusiveMinimum', 'exclusiveMaximum'),
-  ...each(step, 'multipleOf'),
-  ...each(flag, 'uniqueItems', 'deprecated', 'readOnly', 'writeOnly'),
-  ...each(text, 'title', 'description', '$comment', 'format', 'contentEncoding', 'contentMediaType'),
-  ...each(names, 'required'),
-  ...each(namesMap, 'dependentRequired'),
-  ...each(types, 'type'),
-  ...each(values, 'enum', 'examples'),
-  ...each(anything, 'const', 'default'),
-  ...each(pattern, 'pattern'),
-  ...each(reference, '$ref'),
-  ...each(dialect, '$schema'),
+  ...checksFor(schema, 'additionalProperties', 'items', 'contains', 'not', 'if', 'then', 'else', 'propertyNames'),
+  ...checksFor(schema, 'unevaluatedItems', 'unevaluatedProperties'),
+  ...checksFor(schemaList, 'allOf', 'anyOf', 'oneOf', 'prefixItems'),
+  ...checksFor(schemaMap, 'properties', 'dependentSchemas', '$defs'),
+  ...checksFor(patternMap, 'patternProperties'),
+  ...checksFor(count, 'minLength', 'maxLength', 'minItems', 'maxItems', 'minProperties', 'maxProperties'),
+  ...checksFor(count, 'minContains', 'maxContains'),
+  ...checksFor(number, 'minimum', 'maximum', 'exclusiveMinimum', 'exclusiveMaximum'),
+  ...checksFor(step, 'multipleOf'),
+  ...checksFor(flag, 'uniqueItems', 'deprecated', 'readOnly', 'writeOnly'),
+  ...checksFor(text, 'title', 'description', '$comment', 'format', 'contentEncoding', 'contentMediaType'),
+  ...checksFor(names, 'required'),
+  ...checksFor(namesMap, 'dependentRequired'),
+  ...checksFor(types, 'type'),
+  ...checksFor(values, 'enum', 'examples'),
+  ...checksFor(acceptAnything, 'const', 'default'),
+  ...checksFor(pattern, 'pattern'),
+  ...checksFor(reference, '$ref'),
+  ...checksFor(dialect, '$schema'),
 ]);
 
-function each(check: Check, ...keywords: readonly string[]): Array<[string, Check]> {
+function checksFor(check: Check, ...keywords: readonly string[]): Array<[string, Check]> {
   return keywords.map(keyword => [keyword, check]);
 }
 

@@ -47,7 +47,7 @@ export class KeyUses {
     const entry = this.#entry(key);
     const isKnown = entry.row && !entry.stale && this.#parts.clock.monotonicMs() - entry.readAtMs < CACHED_MS;
     if (!isKnown) await this.#read(entry);
-    if (!this.#isActive(entry)) throw ended();
+    if (!this.#isActive(entry)) throw keyEnded();
   }
 
   /** Calls `end` once, when the key expires or is revoked. If this has already happened, calls `end` at once. */
@@ -60,12 +60,12 @@ export class KeyUses {
   }
 
   /** Called when a key has changed, expired or been revoked. With `keeps`, the open connections of the key stay open. */
-  changed(hash: string, keeps: boolean): void {
+  changed(hash: string, keepsConnections: boolean): void {
     this.#changes += 1;
     for (const entry of this.#entries.values()) {
       if (entry.row && entry.row.hash.toString('hex') !== hash) continue;
       entry.stale = true;
-      if (keeps && entry.row) entry.ends.clear();
+      if (keepsConnections && entry.row) entry.ends.clear();
     }
     void this.tend();
   }
@@ -124,7 +124,7 @@ export class KeyUses {
   }
 }
 
-const ended = (): Error =>
+const keyEnded = (): Error =>
   fault('invalid_credentials', 'The agent key that this address was issued to has expired or was revoked.', {
     advice: 'Read the session with another agent key of the application to get a new address.',
   });

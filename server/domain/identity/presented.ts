@@ -2,13 +2,13 @@
 // connected to that host.
 import type { IncomingMessage } from 'node:http';
 import { forwardedFrom } from '../../kit/forwarded.ts';
-import type { Presented } from './callers.ts';
+import type { PresentedCredentials } from './callers.ts';
 import { clientAddress } from './client-address.ts';
 
 export const presentedBy = (
   request: Pick<IncomingMessage, 'headers' | 'socket'>,
   trustedProxies: readonly string[],
-): Presented => {
+): PresentedCredentials => {
   const { headers } = request;
   return {
     authorization: headers.authorization,
@@ -22,7 +22,7 @@ export const presentedBy = (
 export function clientOf(
   { headers, socket }: Pick<IncomingMessage, 'headers' | 'socket'>,
   trustedProxies: readonly string[],
-): Required<Pick<Presented, 'peer' | 'ip'>> {
+): Required<Pick<PresentedCredentials, 'peer' | 'ip'>> {
   const from = forwardedFrom({ headers });
   if (from) return { ip: from.ip, peer: { address: from.address, port: from.port } };
   const { remoteAddress, remotePort } = socket;

@@ -12,7 +12,7 @@ import {
 } from '../../../contract/tokens.ts';
 import type { TokenRow } from '../../engines/store/rows/credentials.ts';
 import type { Store } from '../../engines/store/store.ts';
-import { type Clock, plus } from '../../kit/clock.ts';
+import { addMs, type Clock } from '../../kit/clock.ts';
 import { type AccountId, type ApplicationId, isUuid, newId, type TokenId } from '../../kit/ids.ts';
 import type { Secret } from '../../kit/secret.ts';
 import type { Audit, AuditSource, AuditTransaction } from '../audit/audit.ts';
@@ -84,10 +84,10 @@ export class Tokens {
       ...(request.applicationIds ? { applicationIds: [...new Set(request.applicationIds)] as ApplicationId[] } : {}),
       ...(issuedBy ? { issuedBy } : {}),
     };
-    await this.#parts.store.atomically(async within => {
-      const outcome = await within.tokens.insert(row, TOKENS_PER_ACCOUNT_MAX);
+    await this.#parts.store.atomically(async trx => {
+      const outcome = await trx.tokens.insert(row, TOKENS_PER_ACCOUNT_MAX);
       if (outcome === 'limit_reached') throw limitReached('active tokens in this account', TOKENS_PER_ACCOUNT_MAX);
-      await this.#record(within, 'token.created', row, source);
+      await this.#record(trx, 'token.created', row, source);
     });
     return { row, token: text };
   }
@@ -156,9 +156,9 @@ export class Tokens {
   /** Revokes a token. Returns false if the token was no longer active. */
   async #revoke(row: TokenRow, source: AuditSource): Promise<boolean> {
     const now = this.#parts.clock.now();
-    const isEnded = await this.#parts.store.atomically(async within => {
-      const isEnded = await within.tokens.revoke(row.accountId, row.id, now);
-      if (isEnded) await this.#record(within, 'token.revoked', row, source);
+    const isEnded = await this.#parts.store.atomically(async trx => {
+      const isEnded = await trx.tokens.revoke(row.accountId, row.id, now);
+      if (isEnded) await this.#record(trx, 'token.revoked', row, source);
       return isEnded;
     });
     this.#parts.onCredentialChanged(row.hash.toString('hex'));
@@ -166,25 +166,28 @@ export class Tokens {
   }
 
   async #record(
-    within: AuditTransaction,
+    trx: AuditTransaction,
     action: 'token.created' | 'token.revoked',
     { id, accountId, scopes }: TokenRow,
     source: AuditSource,
   ): Promise<void> {
     const target = { kind: 'token', id };
     const entry = { ...source, action, accountId, target, outcome: 'success', details: { scopes } } as const;
-    await this.#parts.audit.record(entry, within);
+    await this.#parts.audit.record(entry, trx);
   }
 
   /** Returns the applications to which a new token is restricted: the requested ones, or those of the caller. */
-  async #restriction(caller: AccountCaller, asked: readonly string[] | undefined): Promise<string[] | undefined> {
-    if (!asked) return caller.applicationIds ? [...caller.applicationIds] : undefined;
-    const accessible = await Promise.all(asked.map(id => this.#parts.applications.canAccess(caller, id)));
-    const issues = asked.flatMap((id, index) =>
+  async #restriction(
+    caller: AccountCaller,
+    requestedScopes: readonly string[] | undefined,
+  ): Promise<string[] | undefined> {
+    if (!requestedScopes) return caller.applicationIds ? [...caller.applicationIds] : undefined;
+    const accessible = await Promise.all(requestedScopes.map(id => this.#parts.applications.canAccess(caller, id)));
+    const issues = requestedScopes.flatMap((id, index) =>
       accessible[index] ? [] : [{ path: `applicationIds[${index}]`, message: `names ${id}, which you cannot access` }],
     );
     if (issues.length > 0) throw invalidRequest(issues);
-    return [...asked];
+    return [...requestedScopes];
   }
 
   /** Returns the address ranges and the expiry, never wider or later than those of the caller. */
@@ -225,13 +228,13 @@ export class Tokens {
 }
 
 function defaultExpiry({ expiresAt }: AccountCaller, now: Date): string {
-  const end = plus(now, TOKEN_LIFE_DEFAULT_DAYS * DAY_MS);
+  const end = addMs(now, TOKEN_LIFE_DEFAULT_DAYS * DAY_MS);
   return (expiresAt && expiresAt < end ? expiresAt : end).toISOString();
 }
 
-function endOf(asked: string | undefined, now: Date): Date {
-  const end = futureExpiry(asked, now) ?? plus(now, TOKEN_LIFE_DEFAULT_DAYS * DAY_MS);
-  const latest = plus(now, TOKEN_LIFE_MAX_DAYS * DAY_MS);
+function endOf(requestedEnd: string | undefined, now: Date): Date {
+  const end = futureExpiry(requestedEnd, now) ?? addMs(now, TOKEN_LIFE_DEFAULT_DAYS * DAY_MS);
+  const latest = addMs(now, TOKEN_LIFE_MAX_DAYS * DAY_MS);
   if (end > latest)
     throw invalidExpiry(`is more than ${TOKEN_LIFE_MAX_DAYS} days ahead; the latest is ${latest.toISOString()}`);
   return end;

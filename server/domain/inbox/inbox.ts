@@ -13,7 +13,7 @@ import type { Store } from '../../engines/store/store.ts';
 import type { Clock } from '../../kit/clock.ts';
 import type { AccountId, ApplicationId } from '../../kit/ids.ts';
 import { invalidRequest } from '../faults.ts';
-import type { Following } from '../following.ts';
+import type { ChangeFollower } from '../following.ts';
 import type { HumanCaller } from '../identity/caller.ts';
 
 /**
@@ -34,7 +34,7 @@ export const INBOX_ROLES: InboxRoles = {
 
 export interface InboxParts {
   readonly store: Pick<Store, 'inbox' | 'accounts'>;
-  readonly following: Following;
+  readonly following: ChangeFollower;
   readonly clock: Clock;
 }
 
@@ -47,14 +47,14 @@ export class Inbox {
 
   async read({ accountId }: HumanCaller, { wait = 0, since }: InboxQuery, signal: AbortSignal): Promise<InboxView> {
     const { following } = this.#parts;
-    const first = await this.#counted(accountId);
+    const first = await this.#readCounts(accountId);
     if (wait === 0) return first;
     const known = since ?? first.state;
     const own = new Set(await this.#applicationsOf(accountId));
     const followed = {
       caller: accountId,
       concerns: (application: string) => own.has(application as ApplicationId), // An id, or none of ours.
-      read: () => this.#counted(accountId),
+      read: () => this.#readCounts(accountId),
       isChanged: ({ state }: InboxView) => state !== known,
       lookMs: LOOK_MS,
     };
@@ -92,7 +92,7 @@ export class Inbox {
     return this.readNotifications(caller);
   }
 
-  async #counted(account: AccountId): Promise<InboxView> {
+  async #readCounts(account: AccountId): Promise<InboxView> {
     const { store, clock } = this.#parts;
     const counts = await store.inbox.counts(account, INBOX_ROLES, clock.now());
     return {

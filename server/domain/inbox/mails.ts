@@ -3,7 +3,7 @@
 // e-mail contains only text of the application and no text of an agent.
 import type { InboxRows, NotifyConditions, WaitingRow } from '../../engines/store/rows/inbox.ts';
 import type { Atomic, Store } from '../../engines/store/store.ts';
-import { plus } from '../../kit/clock.ts';
+import { addMs } from '../../kit/clock.ts';
 import { isFault } from '../../kit/fault.ts';
 import { type AccountId, type MailId, newId } from '../../kit/ids.ts';
 import type { Runtime } from '../../kit/runtime.ts';
@@ -49,38 +49,38 @@ export class InboxMails {
     const { store, clock, mail } = this.#parts;
     const withdrawn = await store.mails.withdraw();
     const now = clock.now();
-    const when = { now, waitingSince: plus(now, -GATHER_MS), notifiedBefore: plus(now, -PAUSE_MS) };
+    const when = { now, waitingSince: addMs(now, -GATHER_MS), notifiedBefore: addMs(now, -PAUSE_MS) };
     let told = 0;
     for (const account of await store.inbox.untold(INBOX_ROLES, when, ACCOUNTS_AT_ONCE))
-      told += (await this.#tell(account, when)) ? 1 : 0;
+      told += (await this.#announce(account, when)) ? 1 : 0;
     if (told > 0) mail.send();
     return { told, withdrawn };
   }
 
   /** Returns false if there is nothing left to report, or if too many e-mails have been sent to the address. */
-  async #tell(account: AccountId, when: NotifyConditions): Promise<boolean> {
+  async #announce(account: AccountId, conditions: NotifyConditions): Promise<boolean> {
     try {
-      return await this.#parts.store.atomically(within => this.#write(within, account, when));
+      return await this.#parts.store.atomically(trx => this.#write(trx, account, conditions));
     } catch (error) {
       if (!isFault(error, 'rate_limited')) throw error;
-      await this.#parts.store.inbox.pause(account, when.now);
+      await this.#parts.store.inbox.pause(account, conditions.now);
       this.#parts.log.info('inbox.not_told', { accountId: account });
       return false;
     }
   }
 
   async #write(
-    within: Pick<Atomic, 'inbox' | 'mails' | 'configuredOperations'>,
+    trx: Pick<Atomic, 'inbox' | 'mails' | 'configuredOperations'>,
     account: AccountId,
-    when: NotifyConditions,
+    conditions: NotifyConditions,
   ): Promise<boolean> {
-    const id = newId<MailId>(when.now);
-    const told = await within.inbox.tell(account, id, INBOX_ROLES, when, REPORTED_MAX);
+    const id = newId<MailId>(conditions.now);
+    const told = await trx.inbox.tell(account, id, INBOX_ROLES, conditions, REPORTED_MAX);
     if (!told) return false;
     const { address, waiting } = told;
     // Uses the connection of the transaction, because decisions that wait for this transaction may hold all other
     // connections.
-    const catalogue = new Catalogue(within.configuredOperations);
+    const catalogue = new Catalogue(trx.configuredOperations);
     const named: Line[] = [];
     for (const item of waiting.slice(0, NAMED_MAX)) named.push(await this.#lineOf(item, catalogue));
     const [only] = waiting.length === 1 ? named : [];
@@ -94,7 +94,7 @@ export class InboxMails {
       `Everything that is waiting for you:\n${this.#parts.publicUrl}/console/inbox`,
       `Nothing is done until you decide. Turn these e-mails off in your account:\n${this.#parts.publicUrl}/console/account\n`,
     ].join('\n\n');
-    await this.#parts.mail.write({ id, to: address, subject, text, tellsOfWaiting: true }, within.mails);
+    await this.#parts.mail.write({ id, to: address, subject, text, tellsOfWaiting: true }, trx.mails);
     return true;
   }
 

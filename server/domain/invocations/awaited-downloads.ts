@@ -23,7 +23,7 @@ export interface AwaitedDownloadsParts {
   readonly assertRunning: (session: SessionId) => Promise<void>;
 }
 
-export interface Waiting {
+export interface DownloadWait {
   readonly session: SessionId;
   /** Time on the monotonic clock until which the files are waited for. */
   readonly untilMs: number;
@@ -38,11 +38,11 @@ export type ArrivedDownloads =
 export class AwaitedDownloads {
   readonly #parts: AwaitedDownloadsParts;
   /** The GUIDs of the downloads that later calls of `next` ignore. */
-  readonly #known: Set<string>;
+  readonly #knownIds: Set<string>;
 
-  private constructor(parts: AwaitedDownloadsParts, known: Set<string>) {
+  private constructor(parts: AwaitedDownloadsParts, knownIds: Set<string>) {
     this.#parts = parts;
-    this.#known = known;
+    this.#knownIds = knownIds;
   }
 
   /** Follows the downloads that begin from now on. */
@@ -55,31 +55,37 @@ export class AwaitedDownloads {
    * Resolves when all downloads that began since the previous call are complete and no new ones have begun for a while.
    * If this is not possible, resolves with the error.
    */
-  async next({ session, untilMs, signal }: Waiting): Promise<ArrivedDownloads> {
+  async next({ session, untilMs, signal }: DownloadWait): Promise<ArrivedDownloads> {
     const { rows, clock, assertRunning } = this.#parts;
     let begun: readonly DownloadRow[] = [];
     let quietSinceMs = clock.monotonicMs();
     for (;;) {
-      const found = (await rows.ofSession(session)).filter(({ guid }) => !this.#known.has(guid));
+      const found = (await rows.ofSession(session)).filter(({ guid }) => !this.#knownIds.has(guid));
       const nowMs = clock.monotonicMs();
       if (found.length > DOWNLOADS_MAX)
-        return failed('not_possible', `More than ${DOWNLOADS_MAX} downloads began, which is the limit for a call.`);
+        return failedOutcome(
+          'not_possible',
+          `More than ${DOWNLOADS_MAX} downloads began, which is the limit for a call.`,
+        );
       const broken = found.find(({ state }) => state === 'failed' || state === 'removed');
       if (broken)
-        return failed('download_failed', `The download of ${named(broken)} failed: ${failureReason(broken)}.`);
+        return failedOutcome(
+          'download_failed',
+          `The download of ${quotedName(broken)} failed: ${failureReason(broken)}.`,
+        );
       if (found.length > begun.length) quietSinceMs = nowMs;
       begun = found;
       const isWhole = found.length > 0 && found.every(({ state }) => state === 'complete');
-      if (isWhole && nowMs - quietSinceMs >= QUIET_MS) return this.#taken(found);
-      if (nowMs >= untilMs) return failed('timeout', late(found));
+      if (isWhole && nowMs - quietSinceMs >= QUIET_MS) return this.#takeArrived(found);
+      if (nowMs >= untilMs) return failedOutcome('timeout', lateMessage(found));
       if (found.length === 0) await assertRunning(session);
       await clock.sleep(LOOK_MS, signal);
     }
   }
 
-  #taken(found: readonly DownloadRow[]): ArrivedDownloads {
-    for (const { guid } of found) this.#known.add(guid);
-    return { files: found.map(described) };
+  #takeArrived(arrivedRows: readonly DownloadRow[]): ArrivedDownloads {
+    for (const { guid } of arrivedRows) this.#knownIds.add(guid);
+    return { files: arrivedRows.map(toJson) };
   }
 }
 
@@ -87,20 +93,20 @@ export class AwaitedDownloads {
  * Describes a file for the output. The description contains no links, because new links are made whenever the output is
  * shown.
  */
-const described = ({ id, sessionId, filename, mimeType, size, checksum, createdAt }: DownloadRow): JsonObject => ({
+const toJson = ({ id, sessionId, filename, mimeType, size, checksum, createdAt }: DownloadRow): JsonObject => ({
   ...{ id, sessionId, filename, mimeType: mimeType ?? null, size: size ?? null, checksum: checksum ?? null },
   createdAt: createdAt.toISOString(),
 });
 
-const failed = (code: string, message: string): ArrivedDownloads => ({ failed: { code, message } });
+const failedOutcome = (code: string, message: string): ArrivedDownloads => ({ failed: { code, message } });
 
-const named = ({ filename }: DownloadRow): string => JSON.stringify(filename.slice(0, NAME_CHARACTERS_SHOWN));
+const quotedName = ({ filename }: DownloadRow): string => JSON.stringify(filename.slice(0, NAME_CHARACTERS_SHOWN));
 
 const failureReason = ({ failure, state }: DownloadRow): string =>
   failure ?? (state === 'removed' ? 'it was deleted' : 'it was interrupted');
 
-function late(found: readonly DownloadRow[]): string {
-  const running = found.filter(({ state }) => state === 'running');
-  if (found.length === 0) return 'No download began within the time limit of the call.';
-  return `Only ${found.length - running.length} of ${found.length} downloads were complete within the time limit of the call. Still running: ${running.map(named).join(', ').slice(0, 500)}.`;
+function lateMessage(arrivedRows: readonly DownloadRow[]): string {
+  const running = arrivedRows.filter(({ state }) => state === 'running');
+  if (arrivedRows.length === 0) return 'No download began within the time limit of the call.';
+  return `Only ${arrivedRows.length - running.length} of ${arrivedRows.length} downloads were complete within the time limit of the call. Still running: ${running.map(quotedName).join(', ').slice(0, 500)}.`;
 }

@@ -3,7 +3,7 @@
 
 import type { SchemaIssue } from '../../engines/schemas/validate-job.ts';
 import type { InvocationRow } from '../../engines/store/rows/invocations.ts';
-import { type Clock, plus } from '../../kit/clock.ts';
+import { addMs, type Clock } from '../../kit/clock.ts';
 import type { ApplicationId } from '../../kit/ids.ts';
 import { isObject, type JsonObject } from '../../kit/json.ts';
 import { boundSteps } from '../configured-operations/browser-binding.ts';
@@ -12,14 +12,14 @@ import { inputRetention, outputRetention } from '../configured-operations/retent
 import type { AgentCaller } from '../identity/caller.ts';
 import { credentialsIn, type TypedCredentials } from '../stored-credentials/typed-credentials.ts';
 import type { ManagedOperations } from './managed.ts';
-import type { Outcome, Prepared, Success } from './prepared.ts';
+import type { Outcome, PreparedCall, Success } from './prepared.ts';
 
 export interface BrowserOperationsParts {
   readonly managed: Pick<ManagedOperations, 'prepare'>;
   readonly validate: (
     value: unknown,
     schemas: readonly object[],
-    of: string,
+    jobOwner: string,
   ) => Promise<readonly (readonly SchemaIssue[])[]>;
   readonly typed: Pick<TypedCredentials, 'problem'>;
   readonly clock: Clock;
@@ -50,7 +50,7 @@ export class BrowserOperations {
     { id, applicationId }: Pick<InvocationRow, 'id' | 'applicationId'>,
     input: JsonObject,
     signal: AbortSignal,
-  ): Promise<Prepared> {
+  ): Promise<PreparedCall> {
     const { binding, timeoutMs, retention } = operation.definition;
     const { url: _, steps: __, ...settings } = binding;
     const given = { ...settings, timeoutMs, ...boundSteps(binding, input) };
@@ -59,7 +59,7 @@ export class BrowserOperations {
     return {
       ...prepared,
       ...inputRetention(retention),
-      run: async (row, stop) => this.#checked(operation, applicationId, await prepared.run(row, stop)),
+      run: async (row, stop) => this.#checkOutput(operation, applicationId, await prepared.run(row, stop)),
     };
   }
 
@@ -67,7 +67,7 @@ export class BrowserOperations {
    * Validates the output, without its files, against the output schema. If the output does not match, a call with the
    * effect `read` fails; any other call is marked as having invalid output.
    */
-  async #checked(operation: BrowserCallable, application: ApplicationId, outcome: Outcome): Promise<Outcome> {
+  async #checkOutput(operation: BrowserCallable, application: ApplicationId, outcome: Outcome): Promise<Outcome> {
     if (outcome.state !== 'succeeded') return outcome;
     const { outputSchema, retention } = operation.definition;
     const output = { ...outcome.output, fields: fieldsIn(outcome.output) };
@@ -83,7 +83,7 @@ export class BrowserOperations {
         },
       };
     const { keptMs, isNotKept } = outputRetention(retention);
-    const kept: Success = { ...outcome, output, outputUntil: plus(this.#parts.clock.now(), keptMs) };
+    const kept: Success = { ...outcome, output, outputUntil: addMs(this.#parts.clock.now(), keptMs) };
     return { ...kept, ...(isValid ? {} : { outputInvalid: true }), ...(isNotKept ? { isNotKept } : {}) };
   }
 

@@ -9,7 +9,7 @@ import {
   STEP_HANDOFFS_MAX,
   type Step as StepSchema,
 } from '../../../contract/managed-operations.ts';
-import type { FileContent, Step, StepResult, StepsOutcome, Wanted } from '../../engines/driver/command.ts';
+import type { FileContent, Step, StepResult, StepsOutcome, WantedContent } from '../../engines/driver/command.ts';
 import type { HandoffRow } from '../../engines/store/rows/handoffs.ts';
 import type { JsonObject } from '../../kit/json.ts';
 import { invalidRequest } from '../faults.ts';
@@ -81,20 +81,20 @@ const contentOf = ({ name, mimeType = 'application/octet-stream', text, base64 =
 });
 
 /** Converts a step that `assertSteps` has accepted. */
-export function stepOf(given: GivenStep): Step {
-  const { selector = '', url = '', value = '', values = [], key = '', ms = 0 } = given;
-  const place = given.selector === undefined ? {} : { selector: given.selector };
-  switch (given.do) {
+export function stepOf(givenStep: GivenStep): Step {
+  const { selector = '', url = '', value = '', values = [], key = '', ms = 0 } = givenStep;
+  const place = givenStep.selector === undefined ? {} : { selector: givenStep.selector };
+  switch (givenStep.do) {
     case 'goto':
-      return { do: 'goto', url, waitUntil: given.waitUntil ?? 'load' };
+      return { do: 'goto', url, waitUntil: givenStep.waitUntil ?? 'load' };
     case 'waitFor':
-      return { do: 'waitFor', selector, state: given.state ?? 'visible' };
+      return { do: 'waitFor', selector, state: givenStep.state ?? 'visible' };
     case 'download':
       return { do: 'click', selector, button: 'left', double: false };
     case 'click':
-      return { do: 'click', selector, button: given.button ?? 'left', double: given.double ?? false };
+      return { do: 'click', selector, button: givenStep.button ?? 'left', double: givenStep.double ?? false };
     case 'fill':
-      return partOf(given) ? { do: 'type', selector } : { do: 'fill', selector, value };
+      return partOf(givenStep) ? { do: 'type', selector } : { do: 'fill', selector, value };
     case 'select':
       return { do: 'select', selector, values };
     case 'press':
@@ -102,9 +102,9 @@ export function stepOf(given: GivenStep): Step {
     case 'hover':
       return { do: 'hover', selector };
     case 'scroll':
-      return { do: 'scroll', x: given.x ?? 0, y: given.y ?? 0, ...place };
+      return { do: 'scroll', x: givenStep.x ?? 0, y: givenStep.y ?? 0, ...place };
     case 'upload':
-      return { do: 'upload', selector, files: (given.files ?? []).map(contentOf) };
+      return { do: 'upload', selector, files: (givenStep.files ?? []).map(contentOf) };
     case 'sleep':
       return { do: 'sleep', ms };
     case 'handoff':
@@ -113,18 +113,18 @@ export function stepOf(given: GivenStep): Step {
     case 'screenshot':
     case 'content':
     case 'extract':
-      return { do: 'take', wanted: wantedOf(given, place) };
+      return { do: 'take', wanted: wantedOf(givenStep, place) };
   }
 }
 
-function wantedOf(given: GivenStep, place: { readonly selector?: string }): Wanted {
-  const { fullPage = false, format = 'png', quality = QUALITY_DEFAULT, as = 'text', fields = {} } = given;
-  if (given.do === 'screenshot') return { kind: 'screenshot', fullPage, format, quality, ...place };
-  if (given.do === 'pdf') {
-    const { paper = 'A4', landscape = false, background = true, pages } = given;
+function wantedOf(givenSteps: GivenStep, place: { readonly selector?: string }): WantedContent {
+  const { fullPage = false, format = 'png', quality = QUALITY_DEFAULT, as = 'text', fields = {} } = givenSteps;
+  if (givenSteps.do === 'screenshot') return { kind: 'screenshot', fullPage, format, quality, ...place };
+  if (givenSteps.do === 'pdf') {
+    const { paper = 'A4', landscape = false, background = true, pages } = givenSteps;
     return { kind: 'pdf', paper, landscape, background, ...(pages === undefined ? {} : { pages }) };
   }
-  if (given.do === 'content') return { kind: as, ...place };
+  if (givenSteps.do === 'content') return { kind: as, ...place };
   return { kind: 'fields', fields: wantedFields(fields) };
 }
 
@@ -163,13 +163,13 @@ export function partsOf(steps: readonly GivenStep[]): readonly StepsPart[] {
 
 /** Converts the results to the output. Returns the output, and the files in the order of its `artifacts`. */
 export function stepsOutput(
-  given: readonly GivenStep[],
+  givenSteps: readonly GivenStep[],
   { results, ...place }: StepsOutcome,
   { downloaded, handedOver }: { readonly downloaded: StepDownloads; readonly handedOver: StepHandoffs },
 ) {
   const files: NewFile[] = [];
   const downloads: JsonObject[] = [];
-  const shown = given.map((step, index): JsonObject => {
+  const shown = givenSteps.map((step, index): JsonObject => {
     const result = results[index];
     const { text = '', values, isCut } = result ?? {};
     if (step.do === 'handoff') return { do: step.do, ...handoffIn(handedOver.get(index)) };

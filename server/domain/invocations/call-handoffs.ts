@@ -9,19 +9,19 @@ import type { ApplicationId, HandoffId, InvocationId, SessionId } from '../../ki
 import type { JsonObject } from '../../kit/json.ts';
 import { byAgent } from '../audit/by-caller.ts';
 import { notFound } from '../faults.ts';
-import type { FollowedHandoffs } from '../handoffs/following.ts';
+import type { HandoffFollower } from '../handoffs/following.ts';
 import type { HandoffRequests } from '../handoffs/requests.ts';
 import type { AgentCaller } from '../identity/caller.ts';
 import type { Sessions } from '../sessions/api.ts';
 import type { GivenStep } from './browser-steps.ts';
-import type { Outcome, Prepared, Unsuccessful } from './prepared.ts';
+import type { Outcome, PreparedCall, Unsuccessful } from './prepared.ts';
 
 type Input = Static<(typeof MANAGED_OPERATIONS)['browser.handoff']['input']>;
 
 export interface CallHandoffsParts {
   readonly sessions: Pick<Sessions, 'read'>;
   readonly requests: Pick<HandoffRequests, 'assertPossible' | 'request'>;
-  readonly following: Pick<FollowedHandoffs, 'ended'>;
+  readonly following: Pick<HandoffFollower, 'ended'>;
   readonly rows: Pick<HandoffRows, 'get'>;
 }
 
@@ -36,9 +36,9 @@ export class CallHandoffs {
    * Prepares the call. Throws a `Fault` if the hand-off is refused. If an earlier attempt was interrupted, continues
    * with its hand-off, which is still waiting or has ended.
    */
-  async prepare(caller: AgentCaller, id: InvocationId, given: JsonObject): Promise<Prepared> {
+  async prepare(caller: AgentCaller, id: InvocationId, callInput: JsonObject): Promise<PreparedCall> {
     const { sessions, requests } = this.#parts;
-    const { sessionId, ...terms } = given as Input; // Validated against the schema of the operation.
+    const { sessionId, ...terms } = callInput as Input; // Validated against the schema of the operation.
     const session = await sessions.read(caller, sessionId.toLowerCase());
     if (!(await this.#ofCall(caller.applicationId, id)))
       await requests.assertPossible(caller.applicationId, session.id, terms);
@@ -63,7 +63,7 @@ export class CallHandoffs {
       ...(allowedOrigins === undefined ? {} : { allowedOrigins }),
       ...(record === undefined ? {} : { record }),
     };
-    return this.#asked(caller, session, terms, signal);
+    return this.#requestHandoff(caller, session, terms, signal);
   }
 
   async #run(
@@ -74,15 +74,15 @@ export class CallHandoffs {
     signal: AbortSignal,
   ): Promise<Outcome> {
     try {
-      return outcomeOf(await this.#asked(caller, session, terms, signal, handoffIdOf(id)));
+      return outcomeOf(await this.#requestHandoff(caller, session, terms, signal, handoffIdOf(id)));
     } catch (error) {
       if (!isFault(error)) throw error;
       // Another hand-off was requested first, or the session has ended.
-      return failed({ code: error.code, message: error.message, retryable: false, phase: 'before' });
+      return failedOutcome({ code: error.code, message: error.message, retryable: false, phase: 'before' });
     }
   }
 
-  async #asked(
+  async #requestHandoff(
     caller: AgentCaller,
     session: SessionId,
     terms: HandoffTerms,
@@ -133,26 +133,27 @@ function outcomeOf(row: HandoffRow): Outcome {
 export function failedHandoff(row: HandoffRow, step: number): Unsuccessful | undefined {
   const { id: handoffId, status, note } = row;
   if (status === 'completed') return undefined;
-  const { error } = status === 'declined' || status === 'failed' ? failed(REFUSED[status]) : undecidedHandoff(row);
+  const { error } =
+    status === 'declined' || status === 'failed' ? failedOutcome(REFUSED_OUTCOME[status]) : undecidedHandoff(row);
   const details = { step, handoffId, ...(note === undefined ? {} : { note }) };
-  return failed({ ...error, message: `Step ${step} (handoff): ${error.message}`, details });
+  return failedOutcome({ ...error, message: `Step ${step} (handoff): ${error.message}`, details });
 }
 
 function undecidedHandoff({ status }: HandoffRow): Unsuccessful {
-  if (status === 'expired') return failed(EXPIRED);
-  return failed(status === 'cancelled' ? CANCELLED : SESSION_ENDED);
+  if (status === 'expired') return failedOutcome(EXPIRED);
+  return failedOutcome(status === 'cancelled' ? CANCELLED : SESSION_ENDED);
 }
 
-const failed = (error: InvocationError): Unsuccessful => ({ state: 'failed', error });
+const failedOutcome = (error: InvocationError): Unsuccessful => ({ state: 'failed', error });
 
-const during = (code: string, message: string, retryable: boolean): InvocationError => ({
+const handoffError = (code: string, message: string, retryable: boolean): InvocationError => ({
   ...{ code, message, retryable, phase: 'during' },
 });
 
-const REFUSED = {
-  declined: during('handoff_declined', 'The person declined.', false),
-  failed: during('handoff_failed', 'The person could not complete the hand-off.', false),
+const REFUSED_OUTCOME = {
+  declined: handoffError('handoff_declined', 'The person declined.', false),
+  failed: handoffError('handoff_failed', 'The person could not complete the hand-off.', false),
 } as const;
-const EXPIRED = during('handoff_expired', 'Nobody took control in time.', true);
-const CANCELLED = during('handoff_cancelled', 'The hand-off was cancelled.', false);
-const SESSION_ENDED = during('session_not_running', 'The session ended before the hand-off did.', false);
+const EXPIRED = handoffError('handoff_expired', 'Nobody took control in time.', true);
+const CANCELLED = handoffError('handoff_cancelled', 'The hand-off was cancelled.', false);
+const SESSION_ENDED = handoffError('session_not_running', 'The session ended before the hand-off did.', false);

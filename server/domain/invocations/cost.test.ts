@@ -5,7 +5,7 @@ import { capturedOf, reservationOf } from './cost.ts';
 
 const RATES = { browserSecond: 100, egressMegabyte: 10 };
 const NONE = { browserSecond: 0, egressMegabyte: 0 };
-const metered = { seconds: 6, bytes: 1_500_000 };
+const measured = { seconds: 6, bytes: 1_500_000 };
 const METERS = 615;
 
 for (const [what, price, input, maxCost, amount] of [
@@ -43,4 +43,6 @@ for (const [what, ended, captured] of [
   ['an unknown outcome captures and gives back nothing', { state: 'ambiguous' }, undefined],
   ['no more is captured than was held', { state: 'succeeded', reserved: 300 }, 300],
 ] as const)
-  test(what, () => assert.equal(capturedOf(RATES, { metered, reserved: 10_000, price: 50, ...ended }), captured));
+  test(what, () =>
+    assert.equal(capturedOf(RATES, { metered: measured, reserved: 10_000, price: 50, ...ended }), captured),
+  );

@@ -1,7 +1,7 @@
 // The credit that an invocation holds before it starts, and the credit that is captured at its end. Pure.
 import { OPERATION_TIMEOUT_MS_DEFAULT } from '../../../contract/managed-operations.ts';
 import type { InvocationEnd } from '../../engines/store/rows/invocations.ts';
-import { type CreditRates, isEnforced, type Metered, meteredCost } from '../../kit/metered-cost.ts';
+import { type CreditRates, isEnforced, type MeteredUse, meteredCost } from '../../kit/metered-cost.ts';
 import { invalidRequest } from '../faults.ts';
 import { handoffSeconds, sessionSeconds } from './managed.ts';
 
@@ -38,10 +38,10 @@ export function reservationOf(
   if (!isEnforced(rates)) return 0;
   const { timeoutMs = OPERATION_TIMEOUT_MS_DEFAULT, sessionId } = input;
   if (sessionId !== undefined) return priceOf(rates, price, maxCost);
-  const least = price + Math.max(1, meteredCost(rates, { seconds: 1, bytes: 0 }));
-  if (maxCost !== undefined && maxCost < least)
+  const minCost = price + Math.max(1, meteredCost(rates, { seconds: 1, bytes: 0 }));
+  if (maxCost !== undefined && maxCost < minCost)
     throw invalidRequest([
-      { path: 'maxCost', message: `is ${maxCost}, but the first second costs ${least} micro-credits` },
+      { path: 'maxCost', message: `is ${maxCost}, but the first second costs ${minCost} micro-credits` },
     ]);
   const metered = { seconds: sessionSeconds(Number(timeoutMs)) + handoffSeconds(input), bytes: ESTIMATED_BYTES };
   const estimate = Math.min(price + meteredCost(rates, metered), Number.MAX_SAFE_INTEGER);
@@ -56,11 +56,11 @@ export function priceOf(rates: CreditRates, price: number, maxCost: number | und
   return price;
 }
 
-export interface Ended {
+export interface EndedUse {
   readonly state: InvocationEnd['state'];
   /** Phase of the error, if the call failed. */
   readonly phase?: string;
-  readonly metered: Metered;
+  readonly metered: MeteredUse;
   readonly reserved: number;
   readonly price: number;
 }
@@ -70,7 +70,7 @@ export interface Ended {
  * call failed after it had started; 0 if nothing was started. Never more than was held. Undefined if the outcome is
  * unknown; the whole amount then stays held.
  */
-export function capturedOf(rates: CreditRates, { state, phase, metered, reserved, price }: Ended) {
+export function capturedOf(rates: CreditRates, { state, phase, metered, reserved, price }: EndedUse) {
   if (state === 'ambiguous') return undefined;
   if (state === 'cancelled' || phase === 'before') return 0;
   const cost = meteredCost(rates, metered) + (state === 'succeeded' ? price : 0);

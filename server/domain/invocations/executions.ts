@@ -8,7 +8,7 @@ import type { KeyRow } from '../../engines/store/rows/credentials.ts';
 import type { HandoffRows } from '../../engines/store/rows/handoffs.ts';
 import type { InvocationEnd, InvocationRow, InvocationRows } from '../../engines/store/rows/invocations.ts';
 import { digestOf } from '../../kit/canonical-json.ts';
-import { plus } from '../../kit/clock.ts';
+import { addMs } from '../../kit/clock.ts';
 import { isFault, reason } from '../../kit/fault.ts';
 import {
   type ActionId,
@@ -20,9 +20,9 @@ import {
   type SessionId,
 } from '../../kit/ids.ts';
 import type { JsonObject } from '../../kit/json.ts';
-import { type CreditRates, type Metered, meteredCost, startedSeconds } from '../../kit/metered-cost.ts';
+import { type CreditRates, type MeteredUse, meteredCost, startedSeconds } from '../../kit/metered-cost.ts';
 import type { Runtime } from '../../kit/runtime.ts';
-import { within } from '../../kit/wait.ts';
+import { withTimeout } from '../../kit/wait.ts';
 import type { CallableOperation, Catalogue, HttpCallable } from '../configured-operations/callable.ts';
 import type { HttpOperations } from '../configured-operations/http-operations.ts';
 import { inputRetention } from '../configured-operations/retention.ts';
@@ -33,7 +33,7 @@ import type { BrowserOperations } from './browser-operations.ts';
 import { capturedOf } from './cost.ts';
 import { type InvocationFiles, OUTPUT_MS } from './files.ts';
 import type { ManagedOperations } from './managed.ts';
-import type { Outcome, Prepared, Success, Upstream } from './prepared.ts';
+import type { Outcome, PreparedCall, Success, Upstream } from './prepared.ts';
 import { RECEIPT_TYPE, receiptPayload } from './receipt.ts';
 
 /** Maximum number of attempts of an invocation whose effect is `read`. */
@@ -99,9 +99,9 @@ export class Executions {
   readonly #parts: ExecutionsParts;
   readonly #running = new Map<InvocationId, Running>();
   /** Invocations whose row is being inserted. */
-  readonly #held = new Set<InvocationId>();
+  readonly #heldIds = new Set<InvocationId>();
   /** Ends that could not be written because the database did not respond. */
-  readonly #unwritten = new Map<InvocationId, Ending>();
+  readonly #unwrittenEndings = new Map<InvocationId, Ending>();
   #isClosed = false;
 
   constructor(parts: ExecutionsParts) {
@@ -110,11 +110,11 @@ export class Executions {
 
   /** Runs `work`, which inserts and starts an invocation. Meanwhile, `recover` ignores this invocation. */
   async holding<T>(id: InvocationId, work: () => Promise<T>): Promise<T> {
-    this.#held.add(id);
+    this.#heldIds.add(id);
     try {
       return await work();
     } finally {
-      this.#held.delete(id);
+      this.#heldIds.delete(id);
     }
   }
 
@@ -124,8 +124,8 @@ export class Executions {
    */
   async start(caller: AgentCaller, row: InvocationRow, operation: CallableOperation, input: JsonObject): Promise<void> {
     const abort = new AbortController();
-    const { promise: ended, resolve } = Promise.withResolvers<InvocationRow | undefined>();
-    this.#running.set(row.id, { ended, abort, effect: row.effect, isContinued: isContinued(row) });
+    const { promise: whenEnded, resolve } = Promise.withResolvers<InvocationRow | undefined>();
+    this.#running.set(row.id, { ended: whenEnded, abort, effect: row.effect, isContinued: isContinued(row) });
     const done = (end?: InvocationRow): void => {
       this.#running.delete(row.id);
       resolve(end);
@@ -150,7 +150,7 @@ export class Executions {
     operation: CallableOperation,
     input: JsonObject,
     signal: AbortSignal,
-  ): Promise<Prepared> {
+  ): Promise<PreparedCall> {
     const { managed, http, browser, memory } = this.#parts;
     switch (operation.kind) {
       case 'http':
@@ -163,7 +163,7 @@ export class Executions {
     }
   }
 
-  #dispatch({ id }: InvocationRow, { session }: Prepared): Promise<InvocationRow | undefined> {
+  #dispatch({ id }: InvocationRow, { session }: PreparedCall): Promise<InvocationRow | undefined> {
     return this.#parts.rows.dispatch(id, this.#parts.clock.now(), session?.id);
   }
 
@@ -189,9 +189,9 @@ export class Executions {
     row: InvocationRow,
     state: 'failed' | 'ambiguous' | 'cancelled',
     error: InvocationError,
-    kept: Pick<Prepared, 'inputKeptMs'> = {},
+    options: Pick<PreparedCall, 'inputKeptMs'> = {},
   ): Promise<void> {
-    await this.#end({ row, end: this.#endOf(row, { state, error }, kept) });
+    await this.#end({ row, end: this.#endOf(row, { state, error }, options) });
   }
 
   /**
@@ -199,11 +199,11 @@ export class Executions {
    * left.
    */
   async recover(): Promise<{ recovered: number }> {
-    for (const ending of [...this.#unwritten.values()]) await this.#write(ending);
+    for (const ending of [...this.#unwrittenEndings.values()]) await this.#write(ending);
     if (this.#isClosed) return { recovered: 0 };
     const open = await this.#parts.rows.open(this.#parts.host, RECOVERY_BATCH + this.#running.size);
     const isUntracked = ({ id }: InvocationRow): boolean =>
-      !this.#running.has(id) && !this.#held.has(id) && !this.#unwritten.has(id);
+      !this.#running.has(id) && !this.#heldIds.has(id) && !this.#unwrittenEndings.has(id);
     const left = open.filter(isUntracked).slice(0, RECOVERY_BATCH);
     for (const row of left) await this.#recoverOne(row);
     return { recovered: left.length };
@@ -221,7 +221,7 @@ export class Executions {
     for (const one of running.filter(({ effect, isContinued }) => effect === 'read' || isContinued)) stop(one);
     const effects = running.filter(({ effect, isContinued }) => effect !== 'read' && !isContinued);
     const all = Promise.all(effects.map(({ ended }) => ended)).then(() => {});
-    if (effects.length > 0) await within(SHUTDOWN_GRACE_MS, 'effects under way', () => all).catch(() => {});
+    if (effects.length > 0) await withTimeout(SHUTDOWN_GRACE_MS, 'effects under way', () => all).catch(() => {});
     for (const one of effects) stop(one);
   }
 
@@ -252,13 +252,13 @@ export class Executions {
   }
 
   /** Runs the invocation. Returns the ended row if the end was written. */
-  async #run(row: InvocationRow, prepared: Prepared, abort: AbortController): Promise<InvocationRow | undefined> {
+  async #run(row: InvocationRow, prepared: PreparedCall, abort: AbortController): Promise<InvocationRow | undefined> {
     const recorded = prepared.session ? { recorded: prepared.session.recorded } : {};
     const { signal } = abort;
     const over = new AbortController();
     void this.#watchCost(row, prepared, abort, over.signal);
     try {
-      const outcome = await this.#kept(row, await abortable(signal, prepared.run(row, signal)));
+      const outcome = await this.#storeOutput(row, await abortable(signal, prepared.run(row, signal)));
       const upstream = outcome.upstream ? { upstream: outcome.upstream } : {};
       const ended = await this.#end({ row, end: this.#endOf(row, outcome, prepared), ...recorded, ...upstream });
       return ended && outcome.state === 'succeeded' && outcome.isNotKept ? { ...ended, output: outcome.output } : ended;
@@ -275,7 +275,7 @@ export class Executions {
   }
 
   /** Stores the files of the outcome, and returns the outcome with them in its output. */
-  async #kept(row: InvocationRow, outcome: Outcome): Promise<Outcome> {
+  async #storeOutput(row: InvocationRow, outcome: Outcome): Promise<Outcome> {
     if (outcome.state !== 'succeeded') return outcome;
     const { file, files, ...rest } = outcome;
     if (!file && !files) return outcome;
@@ -287,19 +287,19 @@ export class Executions {
   #endOf(
     row: InvocationRow,
     outcome: Outcome | { readonly state: 'cancelled'; readonly error: InvocationError },
-    { session, inputKeptMs }: Partial<Prepared> = {},
+    { session, inputKeptMs }: Partial<PreparedCall> = {},
   ): Ending['end'] {
     const { clock, rates } = this.#parts;
     const { state } = outcome;
     const endedAt = clock.now();
-    const metered = this.#meteredOf(session, endedAt);
+    const measured = this.#meteredOf(session, endedAt);
     const phase = outcome.state === 'succeeded' ? {} : { phase: outcome.error.phase };
     const { reserved, price } = row;
-    const captured = capturedOf(rates, { state, metered, reserved, price, ...phase });
+    const captured = capturedOf(rates, { state, metered: measured, reserved, price, ...phase });
     return {
-      ...{ state, endedAt, meters: { ...row.meters, browserSeconds: metered.seconds, egressBytes: metered.bytes } },
-      ...(inputKeptMs === undefined ? {} : { inputUntil: plus(endedAt, inputKeptMs) }),
-      ...(captured === undefined ? { heldUntil: plus(endedAt, UNKNOWN_OUTCOME_HOLD_MS) } : { captured }),
+      ...{ state, endedAt, meters: { ...row.meters, browserSeconds: measured.seconds, egressBytes: measured.bytes } },
+      ...(inputKeptMs === undefined ? {} : { inputUntil: addMs(endedAt, inputKeptMs) }),
+      ...(captured === undefined ? { heldUntil: addMs(endedAt, UNKNOWN_OUTCOME_HOLD_MS) } : { captured }),
       ...(outcome.state === 'succeeded'
         ? outputOf(outcome, endedAt)
         : { error: { ...outcome.error, details: outcome.error.details ?? {} } }),
@@ -310,7 +310,7 @@ export class Executions {
    * Returns the metered use of the call. The use of a session that the caller named is not metered here, because that
    * session is charged separately.
    */
-  #meteredOf(session: Prepared['session'], until: Date): Metered {
+  #meteredOf(session: PreparedCall['session'], until: Date): MeteredUse {
     if (!session?.ownSessionSince) return { seconds: 0, bytes: 0 };
     return { seconds: startedSeconds(session.ownSessionSince, until), bytes: this.#parts.bytesOf(session.id) ?? 0 };
   }
@@ -318,21 +318,21 @@ export class Executions {
   /** Stops the call as soon as its metered cost exceeds the amount that is held for it, not counting its price. */
   async #watchCost(
     row: InvocationRow,
-    { session }: Prepared,
+    { session }: PreparedCall,
     abort: AbortController,
-    over: AbortSignal,
+    endSignal: AbortSignal,
   ): Promise<void> {
     const { clock, rates } = this.#parts;
     if (row.reserved === 0 || !session?.ownSessionSince) return;
-    while (!over.aborted) {
+    while (!endSignal.aborted) {
       if (meteredCost(rates, this.#meteredOf(session, clock.now())) > row.reserved - row.price)
         return abort.abort(new CostLimit(`The call reached its limit of ${row.reserved} micro-credits.`));
-      await clock.sleep(COST_CHECK_MS, over).catch(() => {}); // Rejects when the call is over.
+      await clock.sleep(COST_CHECK_MS, endSignal).catch(() => {}); // Rejects when the call is over.
     }
   }
 
   #end(ending: Ending): Promise<InvocationRow | undefined> {
-    this.#unwritten.set(ending.row.id, ending);
+    this.#unwrittenEndings.set(ending.row.id, ending);
     return this.#write(ending);
   }
 
@@ -361,7 +361,7 @@ export class Executions {
         ...(endUser === undefined ? {} : { endUser }),
       });
       const ended = await rows.end(row.id, { ...end, receiptId, receipt: await sign(RECEIPT_TYPE, payload) });
-      this.#unwritten.delete(row.id);
+      this.#unwrittenEndings.delete(row.id);
       return ended;
     } catch (error) {
       log.warn('invocation.end_not_written', { invocationId: row.id, reason: reason(error) });
@@ -384,7 +384,7 @@ export class Executions {
     return errorOf('browser_lost', message, true);
   }
 
-  async #release(prepared: Prepared): Promise<void> {
+  async #release(prepared: PreparedCall): Promise<void> {
     await prepared.release().catch(error => {
       if (!isFault(error, 'session_not_running'))
         this.#parts.log.warn('invocation.not_released', { sessionId: prepared.session?.id, reason: reason(error) });
@@ -406,7 +406,7 @@ const outputOf = ({ output, outputDigest, outputUntil, outputInvalid, isNotKept 
     ? {}
     : {
         ...{ output, outputDigest: outputDigest ?? digestOf(output) },
-        outputUntil: outputUntil ?? plus(endedAt, OUTPUT_MS),
+        outputUntil: outputUntil ?? addMs(endedAt, OUTPUT_MS),
       }),
   ...(outputInvalid ? { outputInvalid } : {}),
 });

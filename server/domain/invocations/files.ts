@@ -37,10 +37,10 @@ export interface InvocationFilesParts {
   readonly keyOf: (application: ApplicationId, invocation: string) => ArtifactKey;
 }
 
-const storageFull = (bytes: number, used: number, limit: number): Error =>
+const storageFull = (bytes: number, usedBytes: number, limit: number): Error =>
   fault(
     'limit_reached',
-    `The files have ${bytes} bytes, but ${used} of the ${limit} bytes that the application may store are in use.`,
+    `The files have ${bytes} bytes, but ${usedBytes} of the ${limit} bytes that the application may store are in use.`,
     {
       advice: 'Delete downloads that are no longer needed, or raise the limit maxStoredBytes of the application.',
       details: { limit },
@@ -79,7 +79,7 @@ export class InvocationFiles {
     const output = this.#withDownloads(row);
     const files = filesOf(row);
     if (files.length === 0) return output;
-    const linked = files.map((file, index) => this.#linked(row, file, index));
+    const linked = files.map((file, index) => this.#withLink(row, file, index));
     return {
       ...output,
       ...(Array.isArray(output?.artifacts) ? { artifacts: linked } : { artifact: linked[0] ?? null }),
@@ -126,7 +126,7 @@ export class InvocationFiles {
     return due.length;
   }
 
-  #linked({ id, applicationId }: InvocationRow, file: StoredFile, index: number): JsonObject {
+  #withLink({ id, applicationId }: InvocationRow, file: StoredFile, index: number): JsonObject {
     const object: LinkObject = `${INVOCATION_OBJECT}:${partOf(id, index)}`;
     const { url, expiresAt } = this.#parts.links.make({ application: applicationId, object });
     return { downloadUrl: url, downloadUrlExpiresAt: expiresAt.toISOString(), ...file };

@@ -32,11 +32,11 @@ import {
 import type { JsonObject } from '../../kit/json.ts';
 import type { CreditRates } from '../../kit/metered-cost.ts';
 import type { Secret } from '../../kit/secret.ts';
-import { Turns } from '../../kit/turns.ts';
+import { TurnQueue } from '../../kit/turns.ts';
 import {
   type CallableOperation,
   type Catalogue,
-  type Granted,
+  type GrantedOperation,
   grantedOf,
   grantFor,
 } from '../configured-operations/callable.ts';
@@ -69,7 +69,7 @@ export interface InvokeOptions {
   readonly signal: AbortSignal;
 }
 
-export interface Invoked {
+export interface InvokedOperation {
   readonly invocation: Invocation;
   readonly isReplayed: boolean;
 }
@@ -96,7 +96,7 @@ export interface InvocationsParts {
   readonly validate: (
     value: unknown,
     schemas: readonly object[],
-    of: string,
+    jobOwner: string,
   ) => Promise<readonly (readonly SchemaIssue[])[]>;
   readonly sealInput: (row: Pick<InvocationRow, 'id' | 'applicationId'>, input: JsonObject) => Promise<Buffer>;
   readonly openInput: (row: InvocationRow) => Promise<JsonObject>;
@@ -111,7 +111,7 @@ export interface InvocationsParts {
 export class Invocations {
   readonly #parts: InvocationsParts;
   /** Equal concurrent calls are checked one after another, so that they do not fill the queue of the worker threads. */
-  readonly #checks = new Turns<string>();
+  readonly #checks = new TurnQueue<string>();
 
   constructor(parts: InvocationsParts) {
     this.#parts = parts;
@@ -123,7 +123,7 @@ export class Invocations {
     const { limit = PAGE_LIMIT_DEFAULT, cursor, ...filters } = query;
     const name = { list: `discovery ${JSON.stringify(filters)}`, owner: caller.keyId };
     const last = cursor === undefined ? '' : cursors.read(name, cursor);
-    const sought = (await this.#granted(caller)).filter(
+    const sought = (await this.#listGranted(caller)).filter(
       ({ operation }) => operation.id > last && matchesFilters(operation, filters),
     );
     const rows = sought.slice(0, limit + 1).map(one => ({ id: one.operation.id, one }));
@@ -138,7 +138,7 @@ export class Invocations {
 
   /** Every operation that the key has a grant for. */
   async callable(caller: AgentCaller): Promise<readonly AgentOperation[]> {
-    return Promise.all((await this.#granted(caller)).map(one => this.#operationView(caller, one)));
+    return Promise.all((await this.#listGranted(caller)).map(one => this.#operationView(caller, one)));
   }
 
   async readOperation(caller: AgentCaller, appId: string, operationId: string): Promise<AgentOperation> {
@@ -155,7 +155,7 @@ export class Invocations {
     operationId: string,
     request: InvokeOperation,
     options: InvokeOptions,
-  ): Promise<Invoked> {
+  ): Promise<InvokedOperation> {
     assertOwn(caller, appId);
     const granted = await this.granted(caller, operationId, request.revision);
     const { operation } = granted;
@@ -171,7 +171,7 @@ export class Invocations {
   }
 
   /** The published operation, and the grant of the key for it. */
-  async granted(caller: AgentCaller, operationId: string, revision?: number): Promise<Granted> {
+  async granted(caller: AgentCaller, operationId: string, revision?: number): Promise<GrantedOperation> {
     const [operation, grants] = await Promise.all([
       this.#parts.catalogue.one(caller.applicationId, operationId),
       this.#grants(caller),
@@ -188,7 +188,7 @@ export class Invocations {
    * Returns the operation and the grant for a revision that somebody has approved. The operation must still be
    * published.
    */
-  async grantedRevision(caller: AgentCaller, operationId: string, revision: number): Promise<Granted> {
+  async grantedRevision(caller: AgentCaller, operationId: string, revision: number): Promise<GrantedOperation> {
     const { catalogue } = this.#parts;
     const published = await catalogue.one(caller.applicationId, operationId);
     if (!published) throw notFound('Operation', operationId);
@@ -207,21 +207,25 @@ export class Invocations {
   }
 
   /** Checks an input, and returns the micro-credits that a call with this input would hold. */
-  async check(caller: AgentCaller, granted: Granted, request: InvokeOperation): Promise<{ readonly reserved: number }> {
-    await this.#assertInput(caller, granted, request);
-    return { reserved: amountToReserve(granted.operation, this.#parts.rates, request) };
+  async check(
+    caller: AgentCaller,
+    grantedOperation: GrantedOperation,
+    request: InvokeOperation,
+  ): Promise<{ readonly reserved: number }> {
+    await this.#assertInput(caller, grantedOperation, request);
+    return { reserved: amountToReserve(grantedOperation.operation, this.#parts.rates, request) };
   }
 
   /** Runs a call that a person has approved. `insert` decides whether the call may begin. */
   async runApproved(
     caller: AgentCaller,
-    granted: Granted,
+    grantedOperation: GrantedOperation,
     request: InvokeOperation,
     options: Omit<InvokeOptions, 'idempotencyKey'>,
-    approved: Pick<Admission, 'insert' | 'endUser'> & { readonly jobId: ActionId },
-  ): Promise<Invoked> {
-    await this.#checks.take(`action ${approved.jobId}`, () => this.#assertInput(caller, granted, request));
-    return this.#run(caller, granted, request, options, approved);
+    approvedCall: Pick<Admission, 'insert' | 'endUser'> & { readonly jobId: ActionId },
+  ): Promise<InvokedOperation> {
+    await this.#checks.take(`action ${approvedCall.jobId}`, () => this.#assertInput(caller, grantedOperation, request));
+    return this.#run(caller, grantedOperation, request, options, approvedCall);
   }
 
   /** Returns the invocation of an Action, whichever key made the call. */
@@ -231,26 +235,26 @@ export class Invocations {
       if (!row) throw notFound('Invocation', id);
       return row;
     };
-    return this.#shown(await this.#waited(look, id, options.waitSeconds, options.signal));
+    return this.#viewOf(await this.#waitUntil(look, id, options.waitSeconds, options.signal));
   }
 
   async #run(
     caller: AgentCaller,
-    granted: Granted,
+    grantedOperation: GrantedOperation,
     request: InvokeOperation,
     { waitSeconds, signal }: InvokeOptions,
     admission: Admission,
-  ): Promise<Invoked> {
+  ): Promise<InvokedOperation> {
     const id = newId<InvocationId>(this.#parts.clock.now());
     const { row, existing } = await this.#parts.executions.holding(id, async () => {
-      const inserted = await this.#insert(caller, granted, id, request, admission);
-      if (!inserted.existing) await this.#start(caller, granted, inserted.row, request.input);
+      const inserted = await this.#insert(caller, grantedOperation, id, request, admission);
+      if (!inserted.existing) await this.#start(caller, grantedOperation, inserted.row, request.input);
       return inserted;
     });
     const look = async (): Promise<InvocationRow> =>
       (await this.#parts.rows.get(caller.applicationId, row.id)) ?? Promise.reject(notFound('Invocation', row.id));
-    const ended = await this.#waited(look, row.id, waitSeconds, signal, !existing);
-    return { invocation: this.#shown(ended), isReplayed: existing };
+    const ended = await this.#waitUntil(look, row.id, waitSeconds, signal, !existing);
+    return { invocation: this.#viewOf(ended), isReplayed: existing };
   }
 
   async list(caller: AgentCaller, appId: string, query: InvocationListQuery): Promise<InvocationPage> {
@@ -266,7 +270,7 @@ export class Invocations {
     return pageOf(
       rows,
       limit,
-      row => this.#shown(row),
+      row => this.#viewOf(row),
       last => this.#parts.cursors.after(name, last),
     );
   }
@@ -279,32 +283,32 @@ export class Invocations {
     signal: AbortSignal,
   ): Promise<Invocation> {
     assertOwn(caller, appId);
-    const row = await this.#waited(() => this.#own(caller, id), id, waitSeconds, signal);
+    const row = await this.#waitUntil(() => this.#requireOwn(caller, id), id, waitSeconds, signal);
     // Until the invocation ends, the input is stored for another attempt, and callers cannot read it.
-    if (row.inputUntil === undefined || !row.sealedInput) return this.#shown(row);
-    return { ...this.#shown(row), input: await this.#parts.openInput(row) };
+    if (row.inputUntil === undefined || !row.sealedInput) return this.#viewOf(row);
+    return { ...this.#viewOf(row), input: await this.#parts.openInput(row) };
   }
 
   /** The file of an invocation, for a caller that needs its bytes. */
   async file(caller: AgentCaller, id: string): Promise<ServedFile | undefined> {
-    await this.#own(caller, id);
+    await this.#requireOwn(caller, id);
     return this.#parts.files.find(caller.applicationId, id);
   }
 
   async cancel(caller: AgentCaller, appId: string, id: string, signal: AbortSignal): Promise<Invocation> {
     assertOwn(caller, appId);
     const { executions } = this.#parts;
-    const row = await this.#own(caller, id);
+    const row = await this.#requireOwn(caller, id);
     if (row.endedAt || row.effect !== 'read' || !executions.isRunning(row.id)) throw notCancellable(row);
     executions.cancel(row.id);
-    return this.#shown(await this.#waited(() => this.#own(caller, row.id), row.id, CANCEL_SECONDS, signal));
+    return this.#viewOf(await this.#waitUntil(() => this.#requireOwn(caller, row.id), row.id, CANCEL_SECONDS, signal));
   }
 
   async receiptStatus(jti: string): Promise<{ status: 'current' | 'unknown' }> {
     return { status: (await this.#parts.rows.hasReceipt(jti as ReceiptId)) ? 'current' : 'unknown' }; // Validated as an id.
   }
 
-  async #granted(caller: AgentCaller): Promise<readonly Granted[]> {
+  async #listGranted(caller: AgentCaller): Promise<readonly GrantedOperation[]> {
     return grantedOf(await this.#parts.catalogue.all(caller.applicationId), await this.#grants(caller));
   }
 
@@ -312,7 +316,10 @@ export class Invocations {
     return (await this.#parts.keys.get(applicationId, keyId))?.grants ?? [];
   }
 
-  async #operationView({ keyId, applicationId }: AgentCaller, { operation, grant }: Granted): Promise<AgentOperation> {
+  async #operationView(
+    { keyId, applicationId }: AgentCaller,
+    { operation, grant }: GrantedOperation,
+  ): Promise<AgentOperation> {
     const { rows, clock } = this.#parts;
     const { input, credentials, maxCallsPerDay, maxCostPerDay } = grant;
     const limits = limitsOf(grant, clock.now());
@@ -343,7 +350,7 @@ export class Invocations {
 
   async #assertInput(
     caller: AgentCaller,
-    { operation, grant }: Granted,
+    { operation, grant }: GrantedOperation,
     { input, metadata }: InvokeOperation,
   ): Promise<void> {
     if (Buffer.byteLength(JSON.stringify(input)) > INPUT_BYTES_MAX)
@@ -365,7 +372,7 @@ export class Invocations {
 
   async #insert(
     caller: AgentCaller,
-    { operation, grant }: Granted,
+    { operation, grant }: GrantedOperation,
     id: InvocationId,
     request: InvokeOperation,
     { idempotencyKey, jobId, endUser, insert }: Admission,
@@ -411,7 +418,12 @@ export class Invocations {
    * Starts the invocation. If its session is refused, nothing was started: the row is withdrawn, and the idempotency
    * key can be used again.
    */
-  async #start(caller: AgentCaller, { operation }: Granted, row: InvocationRow, input: JsonObject): Promise<void> {
+  async #start(
+    caller: AgentCaller,
+    { operation }: GrantedOperation,
+    row: InvocationRow,
+    input: JsonObject,
+  ): Promise<void> {
     try {
       await this.#parts.executions.start(caller, row, operation, input);
     } catch (error) {
@@ -424,8 +436,8 @@ export class Invocations {
    * Returns the invocation when it has ended, when the time is up, or when the caller has disconnected. `isOwn`: the
    * invocation was started here for this caller, so its row is not read before it ends.
    */
-  async #waited(
-    look: () => Promise<InvocationRow>,
+  async #waitUntil(
+    readRow: () => Promise<InvocationRow>,
     id: string,
     seconds: number,
     signal: AbortSignal,
@@ -438,7 +450,7 @@ export class Invocations {
       if (ended) return ended;
     }
     for (;;) {
-      const row = await look();
+      const row = await readRow();
       const leftMs = until - clock.monotonicMs();
       if (row.endedAt || leftMs <= 0 || signal.aborted) return row;
       await this.#ends(row.id, leftMs, signal);
@@ -457,12 +469,12 @@ export class Invocations {
     return ended;
   }
 
-  #shown(row: InvocationRow): Invocation {
+  #viewOf(row: InvocationRow): Invocation {
     return invocationView(row, this.#parts.files.shown(row));
   }
 
   /** Returns an invocation of the caller's key. Those of other keys are treated as not found. */
-  async #own({ applicationId, keyId }: AgentCaller, id: string): Promise<InvocationRow> {
+  async #requireOwn({ applicationId, keyId }: AgentCaller, id: string): Promise<InvocationRow> {
     const row = isUuid(id) ? await this.#parts.rows.get(applicationId, id as InvocationId) : undefined;
     if (row?.keyId !== keyId) throw notFound('Invocation', id);
     return row;

@@ -11,7 +11,7 @@ import {
 import type { CreateSession } from '../../../contract/sessions.ts';
 import type {
   Capture,
-  Captured,
+  CapturedPage,
   Command,
   CommandResult,
   DriveFailed,
@@ -19,7 +19,7 @@ import type {
   Helper,
   StepResult,
   StepsOutcome,
-  Wanted,
+  WantedContent,
 } from '../../engines/driver/command.ts';
 import type { HandoffRow } from '../../engines/store/rows/handoffs.ts';
 import type { InvocationRow } from '../../engines/store/rows/invocations.ts';
@@ -28,16 +28,16 @@ import { isFault } from '../../kit/fault.ts';
 import type { InvocationId, SessionId } from '../../kit/ids.ts';
 import { isObject, type JsonObject } from '../../kit/json.ts';
 import { fault, invalidRequest, scopeMissing, sessionNotRunning } from '../faults.ts';
-import type { FollowedHandoffs } from '../handoffs/following.ts';
+import type { HandoffFollower } from '../handoffs/following.ts';
 import type { AgentCaller } from '../identity/caller.ts';
 import type { SessionRequest, Sessions, SessionView } from '../sessions/api.ts';
 import { sessionExclusive } from '../sessions/exclusive.ts';
 import { credentialsIn, type OpenedCredentials } from '../stored-credentials/typed-credentials.ts';
-import { AwaitedDownloads, type AwaitedDownloadsParts, type Waiting } from './awaited-downloads.ts';
+import { AwaitedDownloads, type AwaitedDownloadsParts, type DownloadWait } from './awaited-downloads.ts';
 import { assertSteps, type GivenStep, partsOf, stepOf, stepsOutput, wantedFields } from './browser-steps.ts';
 import { type CallHandoffs, failedHandoff } from './call-handoffs.ts';
 import { firstBytes } from './first-bytes.ts';
-import type { NewFile, Outcome, Prepared, Unsuccessful } from './prepared.ts';
+import type { NewFile, Outcome, PreparedCall, Unsuccessful } from './prepared.ts';
 import type { PageTyping } from './typing.ts';
 
 /** The metadata field of a session that contains the id of the invocation for which the session was created. */
@@ -88,7 +88,7 @@ interface DriverTarget {
  */
 const EXCLUSIVE_TARGET = 'exclusive ';
 
-interface Produced {
+interface ProducedContent {
   readonly output: JsonObject;
   readonly file?: NewFile;
 }
@@ -111,8 +111,8 @@ export interface ManagedParts {
   readonly typing: PageTyping;
   readonly handoffs: Pick<CallHandoffs, 'prepare' | 'step'>;
   /** Tells whether a person has control of the session of a call. */
-  readonly following: Pick<FollowedHandoffs, 'waitUntilReturned' | 'assertNotClaimed'>;
-  readonly toMarkdown: (page: { html: string; url: string; isWhole: boolean }, of: string) => Promise<string>;
+  readonly following: Pick<HandoffFollower, 'waitUntilReturned' | 'assertNotClaimed'>;
+  readonly toMarkdown: (page: { html: string; url: string; isWhole: boolean }, jobOwner: string) => Promise<string>;
 }
 
 export class ManagedOperations {
@@ -123,17 +123,17 @@ export class ManagedOperations {
   }
 
   /** Checks the rules that the input schema cannot express. */
-  assertInput({ scopes }: AgentCaller, operation: BrowserOperationId, given: JsonObject): void {
+  assertInput({ scopes }: AgentCaller, operation: BrowserOperationId, callInput: JsonObject): void {
     if (operation === 'browser.handoff') return assertMayConnect(scopes);
-    if (operation === 'browser.steps') assertSteps((given as InputOf<'browser.steps'>).steps);
-    const { url, sessionId, ...rest } = given as AnyInput; // Validated against the schema of the operation.
+    if (operation === 'browser.steps') assertSteps((callInput as InputOf<'browser.steps'>).steps);
+    const { url, sessionId, ...rest } = callInput as AnyInput; // Validated against the schema of the operation.
     if ((url === undefined) === (sessionId === undefined))
       throw invalidRequest([{ path: 'input', message: 'requires either url or sessionId' }]);
     if (sessionId === undefined) return;
-    if (operation === 'browser.download' && given.selector === undefined)
+    if (operation === 'browser.download' && callInput.selector === undefined)
       throw invalidRequest([{ path: 'input.selector', message: 'is required with sessionId' }]);
     assertMayConnect(scopes);
-    if (operation === 'browser.steps' && credentialsIn((given as InputOf<'browser.steps'>).steps).length > 0)
+    if (operation === 'browser.steps' && credentialsIn((callInput as InputOf<'browser.steps'>).steps).length > 0)
       throw fault('input_not_granted', 'Credentials are typed only into a session that is created for the call.', {
         advice: 'Use url instead of sessionId.',
       });
@@ -149,7 +149,7 @@ export class ManagedOperations {
     id: InvocationId,
     input: JsonObject,
     signal: AbortSignal,
-  ): Promise<Prepared> {
+  ): Promise<PreparedCall> {
     if (operation === 'browser.handoff') return this.#parts.handoffs.prepare(caller, id, input);
     const place = await this.#place(caller, id, input, signal);
     const { sessionId, recorded, isOwn, startedAt } = place;
@@ -160,8 +160,8 @@ export class ManagedOperations {
     };
   }
 
-  async #place(caller: AgentCaller, id: InvocationId, given: JsonObject, signal: AbortSignal): Promise<Place> {
-    const input = given as AnyInput; // Validated against the schema of the operation.
+  async #place(caller: AgentCaller, id: InvocationId, callInput: JsonObject, signal: AbortSignal): Promise<Place> {
+    const input = callInput as AnyInput; // Validated against the schema of the operation.
     const { sessions, requestOf } = this.#parts;
     if (input.sessionId !== undefined) {
       const session = await sessions.read(caller, input.sessionId.toLowerCase());
@@ -171,7 +171,7 @@ export class ManagedOperations {
       const recorded = session.browserSettings?.recordSession !== false;
       return { sessionId: session.id as SessionId, isOwn: false, recorded, ...timesOf(session) };
     }
-    const { steps = [] } = given as Partial<InputOf<'browser.steps'>>;
+    const { steps = [] } = callInput as Partial<InputOf<'browser.steps'>>;
     const opened = await this.#parts.typing.open(caller.applicationId, steps);
     const options = { signal, isPaid: true, ...(opened ? { isExclusive: true as const } : {}) } as const;
     const { session } = await sessions.create(caller, requestOf(sessionBody(id, input)), options);
@@ -183,42 +183,42 @@ export class ManagedOperations {
    * Runs the operation. Throws DriveFailed, or `handoff_claimed` if the driver failed because a person had taken
    * control.
    */
-  async #run(caller: AgentCaller, operation: PageOperationId, given: JsonObject, at: Running): Promise<Outcome> {
-    if (operation === 'browser.steps') return this.#runSteps(caller, given as InputOf<'browser.steps'>, at);
+  async #run(caller: AgentCaller, operation: PageOperationId, callInput: JsonObject, at: Running): Promise<Outcome> {
+    if (operation === 'browser.steps') return this.#runSteps(caller, callInput as InputOf<'browser.steps'>, at);
     try {
-      return await this.#capture(caller, operation, given, at);
+      return await this.#capture(caller, operation, callInput, at);
     } catch (error) {
       if (this.#parts.isDriveFailed(error)) this.#parts.following.assertNotClaimed(at.sessionId);
       throw error;
     }
   }
 
-  async #capture(caller: AgentCaller, operation: CapturingOperationId, given: JsonObject, at: Running) {
+  async #capture(caller: AgentCaller, operation: CapturingOperationId, callInput: JsonObject, at: Running) {
     const { sessionId } = at;
     const target = { session: sessionId, address: this.#parts.addressOf(caller, sessionId) };
-    if (operation === 'browser.download') return this.#download(caller, target, given, at);
-    const captured = await this.#captured(target, captureOf(operation, given));
-    return { state: 'succeeded', ...(await this.#produced(operation, given, captured, sessionId)) } as const;
+    if (operation === 'browser.download') return this.#download(caller, target, callInput, at);
+    const captured = await this.#runCapture(target, captureOf(operation, callInput));
+    return { state: 'succeeded', ...(await this.#storeContent(operation, callInput, captured, sessionId)) } as const;
   }
 
-  async #captured(target: DriverTarget, capture: Capture): Promise<Captured> {
+  async #runCapture(target: DriverTarget, capture: Capture): Promise<CapturedPage> {
     const { captured } = await this.#parts.driver.run(target, { do: 'capture', capture });
     if (!captured) throw new Error('the driver returned nothing for a capture');
     return captured;
   }
 
-  async #download(caller: AgentCaller, target: DriverTarget, given: JsonObject, at: Running): Promise<Outcome> {
-    const order = captureOf('browser.download', given);
-    const waiting = this.#waiting(at, order.timeoutMs);
+  async #download(caller: AgentCaller, target: DriverTarget, callInput: JsonObject, at: Running): Promise<Outcome> {
+    const order = captureOf('browser.download', callInput);
+    const waiting = this.#waitForDownloads(at, order.timeoutMs);
     const downloads = await this.#downloadsFrom(caller, at);
-    const { url, title, status } = await this.#captured(target, order);
-    const arrived = await downloads.next(waiting);
-    if ('failed' in arrived) return downloadFailed(arrived.failed);
+    const { url, title, status } = await this.#runCapture(target, order);
+    const downloadResult = await downloads.next(waiting);
+    if ('failed' in downloadResult) return downloadFailed(downloadResult.failed);
     const place = { url, title, ...(status === undefined ? {} : { status }) };
-    return { state: 'succeeded', output: { downloads: [...arrived.files], ...place } };
+    return { state: 'succeeded', output: { downloads: [...downloadResult.files], ...place } };
   }
 
-  #waiting({ sessionId, signal }: Running, timeoutMs: number): Waiting {
+  #waitForDownloads({ sessionId, signal }: Running, timeoutMs: number): DownloadWait {
     return { session: sessionId, untilMs: this.#parts.clock.monotonicMs() + timeoutMs, signal };
   }
 
@@ -264,7 +264,7 @@ export class ManagedOperations {
     const { driver, typing, clock } = this.#parts;
     const { sessionId, opened } = at;
     const { url, timeoutMs, ...visit } = visitOf(input);
-    const waiting = this.#waiting(at, timeoutMs);
+    const waiting = this.#waitForDownloads(at, timeoutMs);
     let { untilMs } = waiting;
     const downloads = input.steps.some(isDownload) ? await this.#downloadsFrom(caller, at) : undefined;
     const help = opened ? typing.helper(sessionId, input.steps, opened) : undefined;
@@ -338,12 +338,12 @@ export class ManagedOperations {
       await this.#release(caller, { sessionId: session.id as SessionId, isOwn: true }).catch(() => {});
   }
 
-  async #produced(
+  async #storeContent(
     operation: ProducingOperationId,
-    given: JsonObject,
-    { url, title, status, ...captured }: Captured,
-    of: SessionId,
-  ): Promise<Produced> {
+    callInput: JsonObject,
+    { url, title, status, ...capturedContent }: CapturedPage,
+    storedSession: SessionId,
+  ): Promise<ProducedContent> {
     const place = { url, title, ...(status === undefined ? {} : { status }) };
     const {
       bytes,
@@ -353,7 +353,7 @@ export class ManagedOperations {
       pages,
       text = '',
       values = {},
-    } = captured;
+    } = capturedContent;
     switch (operation) {
       case 'browser.screenshot':
         return { output: { ...place, width, height }, file: fileOf(bytes, mimeType) };
@@ -362,13 +362,15 @@ export class ManagedOperations {
       case 'browser.extract':
         return { output: { ...place, fields: values } };
       case 'browser.content': {
-        const { as = 'markdown', selector, maxBytes = CONTENT_BYTES_DEFAULT } = given as InputOf<'browser.content'>;
+        const { as = 'markdown', selector, maxBytes = CONTENT_BYTES_DEFAULT } = callInput as InputOf<'browser.content'>;
         const whole =
           as === 'markdown'
-            ? await this.#parts.toMarkdown({ html: text, url, isWhole: selector !== undefined }, of)
+            ? await this.#parts.toMarkdown({ html: text, url, isWhole: selector !== undefined }, storedSession)
             : text;
         const content = firstBytes(whole, maxBytes);
-        return { output: { ...place, content, truncated: captured.isCut === true || content.length < whole.length } };
+        return {
+          output: { ...place, content, truncated: capturedContent.isCut === true || content.length < whole.length },
+        };
       }
     }
   }
@@ -408,16 +410,16 @@ function assertMayConnect(scopes: AgentCaller['scopes']): void {
 function sessionBody(id: InvocationId, input: AnyInput): CreateSession {
   const { timeoutMs = TIMEOUT_MS_DEFAULT, viewport, contextId, proxies } = input;
   const { allowedDomains, networkPolicy, userAgent, locale, timezoneId } = input;
-  const browserSettings = present({ allowedDomains, networkPolicy, userAgent, locale, timezoneId, viewport });
+  const browserSettings = omitUndefined({ allowedDomains, networkPolicy, userAgent, locale, timezoneId, viewport });
   return {
     timeout: sessionSeconds(timeoutMs) + handoffSeconds(input),
     userMetadata: { [INVOCATION_METADATA]: id },
-    ...present({ contextId, proxies }),
+    ...omitUndefined({ contextId, proxies }),
     ...(Object.keys(browserSettings).length > 0 ? { browserSettings } : {}),
   };
 }
 
-const present = <Fields extends object>(
+const omitUndefined = <Fields extends object>(
   fields: Fields,
 ): { [Name in keyof Fields]?: Exclude<Fields[Name], undefined> } =>
   // The filter guarantees the type.
@@ -430,9 +432,9 @@ function visitOf(input: AnyInput): Omit<Capture, 'wanted'> {
   return url === undefined ? how : { url, ...how };
 }
 
-const captureOf = (operation: CapturingOperationId, given: JsonObject): Capture => ({
-  ...visitOf(given as AnyInput),
-  wanted: wantedBy(operation, given),
+const captureOf = (operation: CapturingOperationId, callInput: JsonObject): Capture => ({
+  ...visitOf(callInput as AnyInput),
+  wanted: wantedBy(operation, callInput),
 });
 
 const CODES: Readonly<Partial<Record<DriveFailure, string>>> = {
@@ -461,27 +463,27 @@ const downloadFailed = ({ code, message }: Pick<InvocationError, 'code' | 'messa
   },
 });
 
-function wantedBy(operation: CapturingOperationId, given: JsonObject): Wanted {
+function wantedBy(operation: CapturingOperationId, callInput: JsonObject): WantedContent {
   switch (operation) {
     case 'browser.screenshot': {
-      const input = given as InputOf<'browser.screenshot'>;
+      const input = callInput as InputOf<'browser.screenshot'>;
       const { fullPage = false, selector, format = 'png', quality = QUALITY_DEFAULT } = input;
       return { kind: 'screenshot', fullPage, format, quality, ...(selector === undefined ? {} : { selector }) };
     }
     case 'browser.pdf': {
-      const { paper = 'A4', landscape = false, background = true, pages } = given as InputOf<'browser.pdf'>;
+      const { paper = 'A4', landscape = false, background = true, pages } = callInput as InputOf<'browser.pdf'>;
       return { kind: 'pdf', paper, landscape, background, ...(pages === undefined ? {} : { pages }) };
     }
     case 'browser.download': {
-      const { selector } = given as InputOf<'browser.download'>;
+      const { selector } = callInput as InputOf<'browser.download'>;
       return { kind: 'download', ...(selector === undefined ? {} : { selector }) };
     }
     case 'browser.extract': {
-      const { fields } = given as InputOf<'browser.extract'>;
+      const { fields } = callInput as InputOf<'browser.extract'>;
       return { kind: 'fields', fields: wantedFields(fields) };
     }
     case 'browser.content': {
-      const { as = 'markdown', selector } = given as InputOf<'browser.content'>;
+      const { as = 'markdown', selector } = callInput as InputOf<'browser.content'>;
       const kind = as === 'markdown' ? 'html' : as;
       return { kind, ...(selector === undefined ? {} : { selector }) };
     }

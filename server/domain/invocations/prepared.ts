@@ -43,7 +43,7 @@ export interface Unsuccessful extends Common {
 
 export type Outcome = Success | Unsuccessful;
 
-export interface Prepared {
+export interface PreparedCall {
   /** Only for an operation that runs in a browser. */
   readonly session?: {
     readonly id: SessionId;
@@ -57,7 +57,7 @@ export interface Prepared {
    * Called after the dispatch has been committed. Rejects with the reason of the signal if the signal is aborted, or
    * with the error that occurred.
    */
-  run(dispatched: InvocationRow, signal: AbortSignal): Promise<Outcome>;
+  run(row: InvocationRow, signal: AbortSignal): Promise<Outcome>;
   /** Called once, whether `run` was called or not. */
   release(): Promise<void>;
 }

@@ -30,7 +30,7 @@ export interface PageTypingParts {
   readonly pageOf: (session: SessionId) => TypingPage | undefined;
   readonly secretsOf: (session: SessionId) => SecretTexts | undefined;
   readonly failure: (why: DriveFailure, message: string, details?: Readonly<Record<string, string>>) => DriveFailed;
-  readonly clean: (stepped: StepsOutcome, secrets: readonly string[], of: string) => Promise<StepsOutcome>;
+  readonly clean: (stepsOutcome: StepsOutcome, secrets: readonly string[], jobOwner: string) => Promise<StepsOutcome>;
   readonly log: Log;
 }
 
@@ -56,11 +56,11 @@ export class PageTyping {
   }
 
   /** Returns the helper that carries out the requests of the driver. */
-  helper(session: SessionId, steps: readonly GivenStep[], opened: OpenedCredentials): Helper {
+  helper(session: SessionId, steps: readonly GivenStep[], openedCredentials: OpenedCredentials): Helper {
     return async help => {
       const page = this.#parts.pageOf(session);
       if (!page) throw this.#parts.failure('connection', 'The session has ended.');
-      if (help.do === 'type') await this.#type(session, page, help, steps, opened);
+      if (help.do === 'type') await this.#type(session, page, help, steps, openedCredentials);
       else if (!(await page.cover(help.do === 'cover'))) throw this.#parts.failure('command', NOT_HIDDEN);
     };
   }
@@ -83,9 +83,9 @@ export class PageTyping {
   }
 
   /** Removes what was typed from the results. */
-  async cleaned(session: SessionId, stepped: StepsOutcome): Promise<StepsOutcome> {
-    const files = stepped.results.map(({ bytes }) => bytes);
-    const texts = { ...stepped, results: stepped.results.map(({ bytes: _, ...rest }) => rest) };
+  async cleaned(session: SessionId, stepsOutcome: StepsOutcome): Promise<StepsOutcome> {
+    const files = stepsOutcome.results.map(({ bytes }) => bytes);
+    const texts = { ...stepsOutcome, results: stepsOutcome.results.map(({ bytes: _, ...rest }) => rest) };
     const cleaned = await this.#parts.clean(texts, this.#parts.secretsOf(session)?.all ?? [], session);
     const results = cleaned.results.map((result, index) => {
       const bytes = files[index];
@@ -113,14 +113,14 @@ export class PageTyping {
     page: TypingPage,
     { step, mark }: Extract<Help, { do: 'type' }>,
     steps: readonly GivenStep[],
-    opened: OpenedCredentials,
+    openedCredentials: OpenedCredentials,
   ): Promise<void> {
     const { failure, secretsOf } = this.#parts;
     const given = steps[step];
     const part = given && partOf(given);
     const secrets = secretsOf(session);
     if (!part || !secrets) throw failure('connection', 'The session has ended.');
-    const { text, origins } = opened.textOf(part);
+    const { text, origins } = openedCredentials.textOf(part);
     if (isRedacted(part, text.reveal())) secrets.add(text.reveal());
     const outcome = await page.type({ mark, text: text.reveal(), origins });
     if (outcome?.is === 'typed') return;

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { BROWSER_LIMITS_DEFAULT } from '../../../contract/limits.ts';
-import { plus } from '../../kit/clock.ts';
+import { addMs } from '../../kit/clock.ts';
 import { isFault } from '../../kit/fault.ts';
 import { quotaOf, refusalOf, termsOf } from './admission.ts';
 
@@ -14,7 +14,7 @@ const LIMITS = {
   defaultTimeout: 60,
   maxTimeout: 90,
 };
-const use = (living: number, created: number, oldest = plus(NOW, -20 * SECOND)) => ({
+const use = (living: number, created: number, oldest = addMs(NOW, -20 * SECOND)) => ({
   configured: {},
   egressBytes: 0,
   living,
@@ -25,8 +25,8 @@ const use = (living: number, created: number, oldest = plus(NOW, -20 * SECOND)) 
 describe('termsOf', () => {
   test('admits a create below the limits, with the default timeout or the requested timeout', () => {
     const below = { living: 3, created: 5, egressBytes: BROWSER_LIMITS_DEFAULT.egressBytesPerDay };
-    assert.deepEqual(termsOf(LIMITS, { createdAt: NOW }), { expiresAt: plus(NOW, 60 * SECOND), below });
-    assert.deepEqual(termsOf(LIMITS, { createdAt: NOW, timeout: 90 }), { expiresAt: plus(NOW, 90 * SECOND), below });
+    assert.deepEqual(termsOf(LIMITS, { createdAt: NOW }), { expiresAt: addMs(NOW, 60 * SECOND), below });
+    assert.deepEqual(termsOf(LIMITS, { createdAt: NOW, timeout: 90 }), { expiresAt: addMs(NOW, 90 * SECOND), below });
   });
 
   test('throws invalid_request for a timeout above maxTimeout', () => {

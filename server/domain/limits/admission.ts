@@ -2,7 +2,7 @@
 // compares the use with the terms while the limits of the application are locked.
 import type { BrowserLimits } from '../../../contract/limits.ts';
 import type { ApplicationUse, PlacementTerms } from '../../engines/store/rows/place.ts';
-import { plus } from '../../kit/clock.ts';
+import { addMs } from '../../kit/clock.ts';
 import { invalidRequest } from '../faults.ts';
 import { RETRY_AFTER_SECONDS, type Refusal, refusal } from './refusals.ts';
 import { secondsToNextDay } from './utc-day.ts';
@@ -25,7 +25,7 @@ export const termsOf = (
   limits: BrowserLimits,
   { createdAt, timeout }: { readonly createdAt: Date; readonly timeout?: number },
 ): PlacementTerms => ({
-  expiresAt: plus(createdAt, 1000 * timeoutSeconds(limits, timeout)),
+  expiresAt: addMs(createdAt, 1000 * timeoutSeconds(limits, timeout)),
   below: {
     living: limits.maxConcurrent,
     created: limits.maxCreatesPerMinute,
@@ -54,18 +54,21 @@ export function quotaOf(limits: BrowserLimits, use: ApplicationUse, createdAt: D
 
 /** Seconds until the oldest create of the last minute is no longer counted. */
 function secondsToWindow({ oldest }: ApplicationUse, createdAt: Date): number {
-  const windowEnds = plus(oldest ?? createdAt, CREATES_WINDOW_MS);
+  const windowEnds = addMs(oldest ?? createdAt, CREATES_WINDOW_MS);
   return Math.max(1, Math.ceil((windowEnds.getTime() - createdAt.getTime()) / 1000));
 }
 
 /** Returns the time limit of a session. Throws if the requested time limit is above the maximum of the application. */
 export function timeoutSeconds(
   { maxTimeout, defaultTimeout }: Pick<BrowserLimits, 'maxTimeout' | 'defaultTimeout'>,
-  requested?: number,
+  requestedTimeout?: number,
 ): number {
-  if (requested !== undefined && requested > maxTimeout)
+  if (requestedTimeout !== undefined && requestedTimeout > maxTimeout)
     throw invalidRequest([
-      { path: 'timeout', message: `is ${requested}; the application's limit maxTimeout is ${maxTimeout} seconds` },
+      {
+        path: 'timeout',
+        message: `is ${requestedTimeout}; the application's limit maxTimeout is ${maxTimeout} seconds`,
+      },
     ]);
-  return requested ?? defaultTimeout;
+  return requestedTimeout ?? defaultTimeout;
 }

@@ -25,9 +25,9 @@ export function configuredLimits({ browsers }: JsonObject): BrowserLimits {
  * Applies the operator's ceiling to configured limits. A default time limit above the maximum is reduced to the
  * maximum.
  */
-export function effectiveLimits(configured: BrowserLimits, ceiling: PartialBrowserLimits): BrowserLimits {
-  const capped = { ...configured };
-  for (const name of NAMES) capped[name] = Math.min(configured[name], ceiling[name] ?? Number.POSITIVE_INFINITY);
+export function effectiveLimits(applicationLimits: BrowserLimits, ceiling: PartialBrowserLimits): BrowserLimits {
+  const capped = { ...applicationLimits };
+  for (const name of NAMES) capped[name] = Math.min(applicationLimits[name], ceiling[name] ?? Number.POSITIVE_INFINITY);
   return { ...capped, defaultTimeout: Math.min(capped.defaultTimeout, capped.maxTimeout) };
 }
 
@@ -36,16 +36,16 @@ export function effectiveLimits(configured: BrowserLimits, ceiling: PartialBrows
  * configured before the operator lowered it, and a default time limit above the maximum.
  */
 export function ineffectiveLimitIssues(
-  asked: PartialBrowserLimits,
-  before: BrowserLimits,
+  requestedLimits: PartialBrowserLimits,
+  current: BrowserLimits,
   ceiling: PartialBrowserLimits,
 ): readonly Issue[] {
   const above = NAMES.flatMap(name => {
-    const [value, most] = [asked[name], ceiling[name]];
-    if (value === undefined || most === undefined || value <= most || value === before[name]) return [];
-    return [{ path: `browsers.${name}`, message: `is ${value}; the operator of this service allows at most ${most}` }];
+    const [value, max] = [requestedLimits[name], ceiling[name]];
+    if (value === undefined || max === undefined || value <= max || value === current[name]) return [];
+    return [{ path: `browsers.${name}`, message: `is ${value}; the operator of this service allows at most ${max}` }];
   });
-  const { defaultTimeout, maxTimeout = BROWSER_LIMITS_DEFAULT.maxTimeout } = asked;
+  const { defaultTimeout, maxTimeout = BROWSER_LIMITS_DEFAULT.maxTimeout } = requestedLimits;
   if (defaultTimeout === undefined || defaultTimeout <= maxTimeout) return above;
   const message = `is ${defaultTimeout}, which is above maxTimeout (${maxTimeout})`;
   return [...above, { path: 'browsers.defaultTimeout', message }];

@@ -33,26 +33,26 @@ interface Share {
 
 export class FleetRates {
   readonly #parts: FleetRatesParts;
-  readonly #alone: RequestRates;
+  readonly #localRates: RequestRates;
   /** Shares by credential, ordered by the latest request, oldest first. */
   readonly #shares = new Map<string, Share>();
   #sweptMs: number;
 
   constructor(parts: FleetRatesParts) {
     this.#parts = parts;
-    this.#alone = new RequestRates(parts.perMinute, parts.clock);
+    this.#localRates = new RequestRates(parts.perMinute, parts.clock);
     this.#sweptMs = parts.clock.monotonicMs();
   }
 
   /** Counts a request with a valid credential, or throws `rate_limited`. */
   async take(credential: CountedCredential, isWrite: boolean): Promise<void> {
-    if (this.#parts.isAlone()) return this.#alone.take(credential, isWrite);
+    if (this.#parts.isAlone()) return this.#localRates.take(credential, isWrite);
     const what = isWrite ? 'writes' : 'reads';
     const id = idOf(credential);
     const share = this.#shareOf(`${id} ${what}`);
     const perMinute = this.#parts.perMinute[what];
     const portion = Math.ceil(perMinute * SHARE);
-    const ask = (): Promise<void> => this.#ask(share, { id, what, perMinute }, portion);
+    const ask = (): Promise<void> => this.#requestTokens(share, { id, what, perMinute }, portion);
     if (!this.#takeFrom(share)) {
       const waitMs = share.emptyUntilMs - this.#now();
       if (waitMs > 0) throw rateRefused(what, perMinute, waitMs);
@@ -61,7 +61,7 @@ export class FleetRates {
         await share.asking;
       } catch (error) {
         this.#parts.log.warn('rates.not_shared', { reason: reason(error) });
-        return this.#alone.take(credential, isWrite);
+        return this.#localRates.take(credential, isWrite);
       }
       if (!this.#takeFrom(share)) throw rateRefused(what, perMinute, Math.max(1, share.emptyUntilMs - this.#now()));
     }
@@ -79,9 +79,9 @@ export class FleetRates {
     return true;
   }
 
-  async #ask(share: Share, bucket: Parameters<RequestRateRows['take']>[0], portion: number): Promise<void> {
+  async #requestTokens(share: Share, bucket: Parameters<RequestRateRows['take']>[0], amount: number): Promise<void> {
     try {
-      const { granted, waitMs } = await this.#parts.rows.take(bucket, portion);
+      const { granted, waitMs } = await this.#parts.rows.take(bucket, amount);
       const nowMs = this.#now();
       if (granted > 0) share.takenMs = nowMs;
       share.tokens += granted;

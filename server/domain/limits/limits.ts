@@ -9,7 +9,7 @@ import type {
 import type { LimitsRow } from '../../engines/store/rows/limits.ts';
 import type { SessionRows } from '../../engines/store/rows/sessions.ts';
 import type { Store } from '../../engines/store/store.ts';
-import { plus } from '../../kit/clock.ts';
+import { addMs } from '../../kit/clock.ts';
 import type { ApplicationId } from '../../kit/ids.ts';
 import type { Runtime } from '../../kit/runtime.ts';
 import type { Audit } from '../audit/audit.ts';
@@ -60,15 +60,15 @@ export class Limits {
     const issues = ineffectiveLimitIssues(replacement.browsers ?? {}, configuredLimits(before.configured), ceiling);
     if (issues.length > 0) throw invalidRequest(issues);
     const configured = replacement.browsers ? { browsers: { ...replacement.browsers } } : {};
-    const row = await store.atomically(async within => {
-      const row = await within.limits.replace(id, revision, configured, clock.now());
+    const row = await store.atomically(async trx => {
+      const row = await trx.limits.replace(id, revision, configured, clock.now());
       if (!row) throw preconditionFailed(before.revision);
       const entry = {
         ...byCaller(caller),
         ...({ action: 'limits.changed', applicationId: id, outcome: 'success' } as const),
         details: { fields: Object.keys(replacement.browsers ?? {}), revision: row.revision },
       };
-      await audit.record(entry, within);
+      await audit.record(entry, trx);
       return row;
     });
     log.info('limits.changed', { applicationId: id, before: before.configured, after: row.configured });
@@ -92,7 +92,7 @@ export class Limits {
     const { store, clock, ceiling, waitingOf } = this.#parts;
     const now = clock.now();
     const [{ living, created, egressBytes }, maxStoredBytes, maxWaiting] = await Promise.all([
-      store.sessions.countOf(applicationId, plus(now, -CREATES_WINDOW_MS), now),
+      store.sessions.countOf(applicationId, addMs(now, -CREATES_WINDOW_MS), now),
       store.storedBytes.ofApplication(applicationId),
       waitingOf(applicationId),
     ]);

@@ -17,7 +17,7 @@ interface Served {
 interface More {
   readonly waitMs?: number;
   readonly signal?: AbortSignal;
-  readonly most?: number;
+  readonly max?: number;
 }
 
 /** Simulates the responses of the database: free slots on the host and for each application. */
@@ -30,12 +30,12 @@ class Room {
   asked = 0;
 
   async come(application: ApplicationId, name: string, more: More = {}): Promise<Served> {
-    const { waitMs, signal = new AbortController().signal, most = 20 } = more;
+    const { waitMs, signal = new AbortController().signal, max = 20 } = more;
     const outcome = await this.queue.enter({
       application,
       signal,
       attempt: async () => this.#try(application, name),
-      maxWaiting: async () => most,
+      maxWaiting: async () => max,
       ...(waitMs === undefined ? {} : { waitMs }),
     });
     if ('refused' in outcome) throw refusalFault(outcome.refused, outcome.waited);
@@ -154,11 +154,11 @@ test('admits creates of other applications while one application is at its own l
 
 test('refuses creates above maxWaiting', async () => {
   const room = new Room();
-  await room.join(A, 'one', { most: 2 });
-  await room.join(A, 'two', { most: 2 });
-  const late = room.come(A, 'three', { waitMs: SECOND, most: 2 });
+  await room.join(A, 'one', { max: 2 });
+  await room.join(A, 'two', { max: 2 });
+  const late = room.come(A, 'three', { waitMs: SECOND, max: 2 });
   await assert.rejects(late, refusedWith('line', { limit: 2, used: 2, scope: 'line' }));
-  await assert.rejects(room.come(B, 'none', { waitMs: SECOND, most: 0 }), refusedWith('line', { limit: 0, used: 0 }));
+  await assert.rejects(room.come(B, 'none', { waitMs: SECOND, max: 0 }), refusedWith('line', { limit: 0, used: 0 }));
   room.queue.close(() => new Error('closed'));
 });
 
@@ -166,11 +166,11 @@ test('removes a create immediately when its caller disconnects', async () => {
   const room = new Room();
   const one = new AbortController();
   const left = await room.join(A, 'one', { signal: one.signal });
-  await room.join(A, 'two', { most: 2 });
+  await room.join(A, 'two', { max: 2 });
   one.abort(new Error('gone'));
   await assert.rejects(left.entered, error => isFault(error, 'capacity'));
   assert.equal(room.queue.waitingOf(A), 1);
-  await room.join(A, 'three', { most: 2 });
+  await room.join(A, 'three', { max: 2 });
   await room.makeRoom(2);
   assert.deepEqual(room.served, ['two', 'three']);
   await assert.rejects(room.come(A, 'four', { signal: AbortSignal.abort() }), error => isFault(error, 'capacity'));

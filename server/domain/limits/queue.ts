@@ -2,9 +2,9 @@
 // take turns when a slot becomes free. The queue makes no decision: it repeats the attempt of the create at its head.
 import type { Clock } from '../../kit/clock.ts';
 import type { ApplicationId } from '../../kit/ids.ts';
-import { Turns } from '../../kit/turns.ts';
+import { TurnQueue } from '../../kit/turns.ts';
 import { fault } from '../faults.ts';
-import { type Refusal, refusal, type Waited } from './refusals.ts';
+import { type Refusal, refusal, type WaitDetails } from './refusals.ts';
 
 /** Slots freed by other processes are noticed within this time. */
 const RETRY_MS = 1_000;
@@ -12,7 +12,7 @@ const RETRY_MS = 1_000;
 export type Attempt<T> = { readonly got: T } | { readonly refused: Refusal };
 export type Outcome<T> =
   | { readonly got: T; readonly waitedMs: number }
-  | { readonly refused: Refusal; readonly waited?: Waited };
+  | { readonly refused: Refusal; readonly waited?: WaitDetails };
 
 export interface QueueRequest<T> {
   readonly application: ApplicationId;
@@ -52,7 +52,7 @@ export class AdmissionQueue<T> {
    * the end.
    */
   readonly #queues = new Map<ApplicationId, Queue<T>>();
-  readonly #arrivals = new Turns<ApplicationId>();
+  readonly #arrivals = new TurnQueue<ApplicationId>();
   readonly #closing = new AbortController();
   #retrying: Promise<void> | undefined;
   #isServing = false;
@@ -94,7 +94,7 @@ export class AdmissionQueue<T> {
   close(reason: () => Error): void {
     this.#closing.abort(new Error('the queue is closing'));
     for (const { waiters } of [...this.#queues.values()])
-      for (const waiter of [...waiters]) this.#leave(waiter, () => waiter.done.reject(reason()));
+      for (const waiter of [...waiters]) this.#removeWaiter(waiter, () => waiter.done.reject(reason()));
   }
 
   async #arrive(
@@ -104,15 +104,15 @@ export class AdmissionQueue<T> {
     const { application, attempt, waitMs, maxWaiting, signal } = request;
     if (signal.aborted) throw callerLeft();
     const changes = this.#changes;
-    const ahead = this.#ahead(application);
+    const ahead = this.#refusalAhead(application);
     const tried: Attempt<T> = ahead ? { refused: ahead } : await attempt();
     if ('got' in tried) return { got: tried.got, waitedMs: 0 };
     if (waitMs === undefined) return tried;
-    const most = await maxWaiting();
+    const max = await maxWaiting();
     if (signal.aborted) throw callerLeft();
     if (this.#closing.signal.aborted) return tried;
     const waiting = this.waitingOf(application);
-    if (waiting >= most) return { refused: refusal('line', most, waiting) };
+    if (waiting >= max) return { refused: refusal('line', max, waiting) };
     const waiter = this.#join(application, attempt, tried.refused, sinceMs);
     // The refusal may already be outdated, so the attempt is repeated now, not only at the next retry.
     if (ahead || changes !== this.#changes) void this.#serve();
@@ -123,7 +123,7 @@ export class AdmissionQueue<T> {
    * Returns the refusal of a create that is ahead of a new one: a create of the same application, or of any application
    * that is waiting for a slot of this host.
    */
-  #ahead(application: ApplicationId): Refusal | undefined {
+  #refusalAhead(application: ApplicationId): Refusal | undefined {
     const own = this.#queues.get(application);
     if (own) return own.refused;
     for (const { refused } of this.#queues.values()) if (refused.why === 'host') return refused;
@@ -141,8 +141,8 @@ export class AdmissionQueue<T> {
 
   async #wait({ signal }: QueueRequest<T>, waiter: Waiter<T>, waitMs: number): Promise<Outcome<T>> {
     const left = new AbortController();
-    const hangUp = (): void => this.#leave(waiter, () => waiter.done.reject(callerLeft()));
-    const giveUp = (): void => this.#leave(waiter, () => waiter.done.resolve(this.#refusalOf(waiter)));
+    const hangUp = (): void => this.#removeWaiter(waiter, () => waiter.done.reject(callerLeft()));
+    const giveUp = (): void => this.#removeWaiter(waiter, () => waiter.done.resolve(this.#refusalOf(waiter)));
     signal.addEventListener('abort', hangUp, { once: true });
     this.#clock.sleep(waitMs, left.signal).then(giveUp, () => {});
     try {
@@ -153,7 +153,7 @@ export class AdmissionQueue<T> {
     }
   }
 
-  #leave(waiter: Waiter<T>, settle: () => void): void {
+  #removeWaiter(waiter: Waiter<T>, settle: () => void): void {
     const leave = (): void => {
       settle();
       this.#remove(waiter);
@@ -194,13 +194,13 @@ export class AdmissionQueue<T> {
     this.#isServing = true;
     while (this.#serveAgain) {
       this.#serveAgain = false;
-      await this.#round();
+      await this.#serveRound();
     }
     this.#isServing = false;
   }
 
   /** Makes attempts in turns until the head of each application has been refused or no slot is left. */
-  async #round(): Promise<void> {
+  async #serveRound(): Promise<void> {
     const refused = new Set<ApplicationId>();
     for (;;) {
       const queue = [...this.#queues.values()].find(({ application }) => !refused.has(application));

@@ -20,7 +20,7 @@ export interface Refusal {
 }
 
 /** How long and where a create waited in the queue before it was refused. */
-export interface Waited {
+export interface WaitDetails {
   readonly waitedMs: number;
   /** The position of the create when it left the queue; 1 is the head. */
   readonly position: number;
@@ -85,7 +85,7 @@ const TEXTS: Readonly<Record<Refusal['why'], Text>> = {
   },
 };
 
-export function refusalFault({ why, limit, used, retryAfterSeconds }: Refusal, waited?: Waited): Fault<ErrorCode> {
+export function refusalFault({ why, limit, used, retryAfterSeconds }: Refusal, waited?: WaitDetails): Fault<ErrorCode> {
   const { code, scope, message, advice } = TEXTS[why];
   return new Fault(code, message(limit, used), {
     advice,

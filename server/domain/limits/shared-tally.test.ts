@@ -28,8 +28,8 @@ test('counts in memory only if the host is alone or the database does not respon
 test('repeats a database refusal for one second without a new query, and does not count it locally', async () => {
   const clock = new HandClock();
   let asked = 0;
-  const answers = [REFUSED, REFUSED, REFUSED, { at: '1' }, { at: '2' }];
-  const tally = tallyOver(async () => answers[asked++] ?? assert.fail(), { clock });
+  const responses = [REFUSED, REFUSED, REFUSED, { at: '1' }, { at: '2' }];
+  const tally = tallyOver(async () => responses[asked++] ?? assert.fail(), { clock });
   for (let attempt = 0; attempt < 3; attempt += 1) {
     await assert.rejects(tally.take('a'), refuses(40));
     await assert.rejects(tally.take('a'), refuses(40));

@@ -42,7 +42,7 @@ export class SharedTallies {
   of(options: SharedTallyOptions): SharedTally {
     return new SharedTally(options, this.#parts.clock, {
       count: name => this.#count(options, name),
-      takeBack: (name, at) => this.#parts.rows.takeBack(name, at).catch(error => this.#failed(error)),
+      takeBack: (name, at) => this.#parts.rows.takeBack(name, at).catch(error => this.#logFailure(error)),
     });
   }
 
@@ -54,7 +54,7 @@ export class SharedTallies {
       await this.#sweepSometimes();
       return await rows.count(name, options);
     } catch (error) {
-      this.#failed(error);
+      this.#logFailure(error);
       return undefined;
     }
   }
@@ -66,7 +66,7 @@ export class SharedTallies {
     await this.#parts.rows.sweep(ROWS_MAX);
   }
 
-  #failed(error: unknown): void {
+  #logFailure(error: unknown): void {
     this.#parts.log.warn('attempts.not_shared', { reason: reason(error) });
   }
 }
@@ -80,46 +80,46 @@ export class SharedTally {
   readonly #options: SharedTallyOptions;
   readonly #clock: Clock;
   readonly #ofFleet: FleetCounter;
-  readonly #here: Tally;
+  readonly #localTally: Tally;
   /** Refusals by the database, oldest first. */
-  readonly #refused = new Map<string, { readonly atMs: number; readonly waitMs: number }>();
+  readonly #refusals = new Map<string, { readonly atMs: number; readonly waitMs: number }>();
 
   constructor(options: SharedTallyOptions, clock: Clock, ofFleet: FleetCounter) {
     this.#options = options;
     this.#clock = clock;
     this.#ofFleet = ofFleet;
-    this.#here = new Tally(options, clock);
+    this.#localTally = new Tally(options, clock);
   }
 
   /** Counts an attempt before it is made, so that concurrent attempts count too. Throws `rate_limited`. */
   async take(name: string): Promise<TakeBack> {
     this.#assertNotRefused(name);
-    const takeBackLocal = this.#here.take(name);
+    const takeBackLocal = this.#localTally.take(name);
     const counted = { tally: this.#options.name, digest: createHash('sha256').update(name).digest() };
-    const answer = await this.#ofFleet.count(counted);
-    if (answer && 'waitMs' in answer) {
+    const response = await this.#ofFleet.count(counted);
+    if (response && 'waitMs' in response) {
       takeBackLocal();
-      this.#noteRefused(name, answer.waitMs);
-      throw tooManyAttempts(this.#options, answer.waitMs);
+      this.#noteRefused(name, response.waitMs);
+      throw tooManyAttempts(this.#options, response.waitMs);
     }
     return async () => {
       takeBackLocal();
-      if (answer) await this.#ofFleet.takeBack(counted, answer.at);
+      if (response) await this.#ofFleet.takeBack(counted, response.at);
     };
   }
 
   #assertNotRefused(name: string): void {
-    const refused = this.#refused.get(name);
+    const refused = this.#refusals.get(name);
     if (!refused) return;
     const passedMs = this.#clock.monotonicMs() - refused.atMs;
     if (passedMs < REFUSED_MS) throw tooManyAttempts(this.#options, refused.waitMs - passedMs);
-    this.#refused.delete(name);
+    this.#refusals.delete(name);
   }
 
   #noteRefused(name: string, waitMs: number): void {
-    this.#refused.set(name, { atMs: this.#clock.monotonicMs(), waitMs });
-    const [oldest] = this.#refused.keys();
-    if (oldest !== undefined && this.#refused.size > REFUSED_MAX) this.#refused.delete(oldest);
+    this.#refusals.set(name, { atMs: this.#clock.monotonicMs(), waitMs });
+    const [oldest] = this.#refusals.keys();
+    if (oldest !== undefined && this.#refusals.size > REFUSED_MAX) this.#refusals.delete(oldest);
   }
 }
 
@@ -129,14 +129,14 @@ export class SharedTally {
  */
 export async function takeAll(...names: ReadonlyArray<readonly [SharedTally, string]>): Promise<TakeBack> {
   const undo: TakeBack[] = [];
-  const takeBack = async (): Promise<void> => {
+  const undoAttempts = async (): Promise<void> => {
     for (const one of undo) await one();
   };
   try {
     for (const [tally, name] of names) undo.push(await tally.take(name));
-    return takeBack;
+    return undoAttempts;
   } catch (error) {
-    await takeBack();
+    await undoAttempts();
     throw error;
   }
 }

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { WaitingBytes, type Watched } from './waiting-bytes.ts';
+import { type BytesWatch, WaitingBytes } from './waiting-bytes.ts';
 
 class Client {
   bytes = 0;
   closedFor: string | undefined;
-  readonly #watched: Watched;
+  readonly #watched: BytesWatch;
 
   constructor(all: WaitingBytes, application: string, session: string) {
     this.#watched = all.watch(

@@ -16,7 +16,7 @@ export interface WaitingSource {
   close(bound: Bound): void;
 }
 
-export interface Watched {
+export interface BytesWatch {
   /** To be called whenever bytes were added or removed. */
   note(): void;
   close(): void;
@@ -30,7 +30,7 @@ export class WaitingBytes {
     this.#totals = new Totals(bounds);
   }
 
-  watch(owner: Owner, source: WaitingSource): Watched {
+  watch(owner: Owner, source: WaitingSource): BytesWatch {
     const share = this.#totals.open(owner);
     this.#sources.set(share, source);
     return {
@@ -39,20 +39,20 @@ export class WaitingBytes {
         if (bytes === share.amount || !this.#sources.has(share)) return;
         const hasGrown = bytes > share.amount;
         share.set(bytes);
-        if (hasGrown && share.exceeded) this.#shed(share);
+        if (hasGrown && share.exceeded) this.#closeLargest(share);
       },
-      close: () => this.#leave(share),
+      close: () => this.#remove(share),
     };
   }
 
-  #shed(share: Share): void {
+  #closeLargest(share: Share): void {
     for (let level = share.exceeded; level; level = share.exceeded) {
       this.#recount(level);
       if (level.sum <= level.max) continue;
       const largest = largestOf(level);
       const source = this.#sources.get(largest);
       // The connection is no longer counted, because nothing is added to its buffer before it is closed.
-      this.#leave(largest);
+      this.#remove(largest);
       source?.close(level.bound);
     }
   }
@@ -62,11 +62,11 @@ export class WaitingBytes {
     for (const share of level.shares) share.set(this.#sources.get(share)?.bytes() ?? 0);
   }
 
-  #leave(share: Share): void {
+  #remove(share: Share): void {
     this.#sources.delete(share);
     share.close();
   }
 }
 
 const largestOf = ({ shares }: Level): Share =>
-  [...shares].reduce((most, share) => (share.amount > most.amount ? share : most));
+  [...shares].reduce((biggest, share) => (share.amount > biggest.amount ? share : biggest));

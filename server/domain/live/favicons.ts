@@ -9,20 +9,20 @@ const ICON_BYTES_MAX = 32 * 1024;
 const ICONS_MAX = 200;
 
 export class Favicons {
-  readonly #known = new Map<string, string>();
-  readonly #changed: () => void;
+  readonly #iconsByUrl = new Map<string, string>();
+  readonly #onChanged: () => void;
 
   /** `changed` is called when another icon has been loaded. */
-  constructor(changed: () => void) {
-    this.#changed = changed;
+  constructor(onChanged: () => void) {
+    this.#onChanged = onChanged;
   }
 
   /** The icon as a data URL, or undefined if it has not been loaded. The first call for an icon starts loading it. */
   of(target: ObservedTarget, url: string): string | undefined {
     if (url === '') return undefined;
-    const known = this.#known.get(url);
-    if (known !== undefined || this.#known.size >= ICONS_MAX) return known || undefined;
-    this.#known.set(url, '');
+    const known = this.#iconsByUrl.get(url);
+    if (known !== undefined || this.#iconsByUrl.size >= ICONS_MAX) return known || undefined;
+    this.#iconsByUrl.set(url, '');
     void this.#load(target, url).catch(() => {}); // the tab is shown without an icon
     return undefined;
   }
@@ -37,8 +37,8 @@ export class Favicons {
     if (!bytes || bytes.length === 0) return;
     // Browsers recognise all bitmap formats. Only SVG must be declared.
     const type = bytes[0] === LESS_THAN ? 'image/svg+xml' : 'image/png';
-    this.#known.set(url, `data:${type};base64,${bytes.toString('base64')}`);
-    this.#changed();
+    this.#iconsByUrl.set(url, `data:${type};base64,${bytes.toString('base64')}`);
+    this.#onChanged();
   }
 }
 

@@ -33,7 +33,7 @@ export interface FrontEndParts extends Pick<Runtime, 'clock' | 'log'> {
 
 export class FrontEnd {
   readonly #parts: FrontEndParts;
-  readonly #making = new SingleFlight<string, string>();
+  readonly #downloads = new SingleFlight<string, string>();
   /**
    * Maps Chromium versions whose files are no longer available to the installed version, whose files are used instead.
    */
@@ -50,7 +50,7 @@ export class FrontEnd {
     if (this.folderOf(name)) return name;
     const fallback = this.#fallbacks.get(name);
     if (fallback !== undefined && this.folderOf(fallback)) return fallback;
-    const made = await this.#making.run('', () => this.#make());
+    const made = await this.#downloads.run('', () => this.#unpack());
     if (made !== name) this.#fallbacks.set(name, made);
     return made;
   }
@@ -66,7 +66,7 @@ export class FrontEnd {
     this.#closing.abort(new Error('the service is stopping'));
   }
 
-  async #make(): Promise<string> {
+  async #unpack(): Promise<string> {
     const { read, clock, log } = this.#parts;
     const beganMs = clock.monotonicMs();
     const signal = AbortSignal.any([this.#closing.signal, AbortSignal.timeout(BUILD_MS)]);

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { TestClock } from '../../../tests/harness/test-clock.ts';
-import { plus } from '../../kit/clock.ts';
+import { addMs } from '../../kit/clock.ts';
 import { isFault } from '../../kit/fault.ts';
 import type { KeyId, SessionId } from '../../kit/ids.ts';
 import { Secret } from '../../kit/secret.ts';
@@ -12,7 +12,7 @@ const other = '0192f7c2-6a64-7a0e-9a53-0f1c3a2f7d11';
 const keyId = '0192f7c2-6a64-7a0e-9a53-0f1c3a2f7d12' as KeyId;
 const clock = new TestClock();
 const links = new LiveLinks(new Secret('a secret of this installation, long enough'), clock);
-const claims = { session, right: 'view', expiresAt: plus(clock.now(), 60_000), epoch: 3, keyId } as const;
+const claims = { session, right: 'view', expiresAt: addMs(clock.now(), 60_000), epoch: 3, keyId } as const;
 
 const refused = (code: string) => (error: unknown) => isFault(error, code);
 

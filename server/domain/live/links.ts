@@ -55,7 +55,7 @@ export class LiveLinks {
    */
   read(token: string, session: string): LinkClaims {
     const claims = this.signed(token, session);
-    if (claims.expiresAt <= this.#clock.now()) throw expired('has expired');
+    if (claims.expiresAt <= this.#clock.now()) throw linkExpired('has expired');
     return claims;
   }
 
@@ -99,5 +99,5 @@ function claimsOf(value: unknown): LinkClaims | undefined {
 const NEW_ADDRESS_ADVICE = 'Call GET /sessions/{id}/debug to get new addresses.';
 export const invalid = () =>
   fault('signed_url_invalid', 'The token of this live view address is not valid.', { advice: NEW_ADDRESS_ADVICE });
-export const expired = (how: string) =>
-  fault('signed_url_expired', `This live view address ${how}.`, { advice: NEW_ADDRESS_ADVICE });
+export const linkExpired = (reason: string) =>
+  fault('signed_url_expired', `This live view address ${reason}.`, { advice: NEW_ADDRESS_ADVICE });

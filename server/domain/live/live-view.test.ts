@@ -4,7 +4,7 @@ import { setTimeout as later } from 'node:timers/promises';
 import { TestClock } from '../../../tests/harness/test-clock.ts';
 import type { HandoffRow } from '../../engines/store/rows/handoffs.ts';
 import type { SessionRow } from '../../engines/store/rows/sessions.ts';
-import { plus } from '../../kit/clock.ts';
+import { addMs } from '../../kit/clock.ts';
 import type { ApplicationId, HandoffId, SessionId } from '../../kit/ids.ts';
 import { silentLog } from '../../kit/log.ts';
 import type { Cover, LiveSession } from '../sessions/live.ts';
@@ -21,8 +21,8 @@ test('masks an adopted session before its pages are recorded, even if the masked
   const row: HandoffRow = {
     ...{ id: 'handoff' as HandoffId, applicationId, sessionId, origin: 'api', status: 'claimed', instructions: 'x' },
     ...{ reason: 'other', claimableBy: 'members', record: 'mask', leaseSeconds: 120, fence: 7, holder: 'somebody' },
-    ...{ requesterKind: 'account', createdAt: now, expiresAt: plus(now, 600_000), claimTries: 0 },
-    ...{ leaseExpiresAt: plus(now, 120_000), allowedOrigins: ['https://bank.test'] },
+    ...{ requesterKind: 'account', createdAt: now, expiresAt: addMs(now, 600_000), claimTries: 0 },
+    ...{ leaseExpiresAt: addMs(now, 120_000), allowedOrigins: ['https://bank.test'] },
   };
   const covers: string[] = [];
   let cover: Cover | undefined;

@@ -5,7 +5,7 @@ import type { CompleteDownload } from '../../engines/store/rows/downloads.ts';
 import type { EventRows, NamedEvent } from '../../engines/store/rows/events.ts';
 import type { HandoffRow, HandoffRows } from '../../engines/store/rows/handoffs.ts';
 import type { SessionRow, SessionRows } from '../../engines/store/rows/sessions.ts';
-import { plus } from '../../kit/clock.ts';
+import { addMs } from '../../kit/clock.ts';
 import { isFault, reason } from '../../kit/fault.ts';
 import type { KeyId, SessionId } from '../../kit/ids.ts';
 import type { Runtime } from '../../kit/runtime.ts';
@@ -20,7 +20,7 @@ import { isExclusive } from '../sessions/exclusive.ts';
 import type { LiveSession, LiveSessions } from '../sessions/live.ts';
 import { hasEnded, requireSession } from '../sessions/session.ts';
 import type { Watcher } from '../sessions/watchers.ts';
-import { expired, invalid, type LinkClaims, type LiveLinks, type LiveRight } from './links.ts';
+import { invalid, type LinkClaims, type LiveLinks, type LiveRight, linkExpired } from './links.ts';
 import { Viewing, type WatchPage } from './viewing.ts';
 
 const LIFE_MAX_MS = 21_600_000;
@@ -41,13 +41,13 @@ export interface LiveViewParts extends Pick<Runtime, 'clock' | 'log'> {
   readonly leases: LeaseParts;
   readonly sessions: Pick<SessionRows, 'get' | 'byId'>;
   readonly events: Pick<EventRows, 'append'>;
-  readonly lives: Pick<LiveSessions, 'get'>;
+  readonly liveSessions: Pick<LiveSessions, 'get'>;
   readonly links: LiveLinks;
   readonly keyUses: Pick<KeyUses, 'assertActive'>;
   readonly publicUrl: string;
   readonly watchPage: WatchPage;
   /** Shows the pages of the session in black, or stops doing so. */
-  readonly coverPictures: (session: SessionId, on: boolean) => Promise<void>;
+  readonly coverFrames: (session: SessionId, isCovered: boolean) => Promise<void>;
   /** Makes a signed link to a download. */
   readonly linkTo: (download: CompleteDownload) => Promise<string>;
 }
@@ -68,8 +68,8 @@ export class LiveView implements Watcher {
   readonly #parts: LiveViewParts;
   readonly #leases = new Map<SessionId, Lease>();
   readonly #epochs = new Map<SessionId, number>();
-  readonly #revoked = new Map<SessionId, Set<() => void>>();
-  readonly #left = new Map<SessionId, Set<(ended: boolean) => void>>();
+  readonly #revokeListeners = new Map<SessionId, Set<() => void>>();
+  readonly #leaveListeners = new Map<SessionId, Set<(hasSessionEnded: boolean) => void>>();
   readonly #offers = new Map<SessionId, Set<(offer: Offer) => void>>();
   readonly #viewings = new Map<SessionId, { readonly viewing: Viewing; viewers: number }>();
 
@@ -77,25 +77,27 @@ export class LiveView implements Watcher {
     this.#parts = parts;
   }
 
-  async attend(live: LiveSession, row: SessionRow): Promise<Attendance> {
-    const stored = row.status === 'PENDING' ? undefined : await this.#parts.rows.of(live.id);
+  async attend(liveSession: LiveSession, row: SessionRow): Promise<Attendance> {
+    const stored = row.status === 'PENDING' ? undefined : await this.#parts.rows.of(liveSession.id);
     const agentInput = row.settings.takeover === 'refuse' ? 'refuse' : 'queue';
-    const lease = new Lease(this.#parts.leases, live, agentInput, row.keyId);
-    this.#leases.set(live.id, lease);
-    const covering = live.onCover(cover => {
+    const lease = new Lease(this.#parts.leases, liveSession, agentInput, row.keyId);
+    this.#leases.set(liveSession.id, lease);
+    const covering = liveSession.onCover(cover => {
       this.#parts
-        .coverPictures(live.id, cover !== undefined)
-        .catch(error => this.#parts.log.warn('live.cover_failed', { sessionId: live.id, reason: reason(error) }));
+        .coverFrames(liveSession.id, cover !== undefined)
+        .catch(error =>
+          this.#parts.log.warn('live.cover_failed', { sessionId: liveSession.id, reason: reason(error) }),
+        );
     });
-    if (row.status !== 'PENDING') await lease.adopt(await this.#parts.handoffs.findOpen(live.id));
-    this.#epochs.set(live.id, stored?.linkEpoch ?? 0);
+    if (row.status !== 'PENDING') await lease.adopt(await this.#parts.handoffs.findOpen(liveSession.id));
+    this.#epochs.set(liveSession.id, stored?.linkEpoch ?? 0);
     return {
       leave: async end => {
-        for (const leave of [...(this.#left.get(live.id) ?? [])]) leave(end !== undefined);
+        for (const leave of [...(this.#leaveListeners.get(liveSession.id) ?? [])]) leave(end !== undefined);
         covering.close();
         await lease.close(end !== undefined);
-        await this.#viewings.get(live.id)?.viewing.close();
-        for (const all of this.#perSession) all.delete(live.id);
+        await this.#viewings.get(liveSession.id)?.viewing.close();
+        for (const all of this.#perSession) all.delete(liveSession.id);
       },
     };
   }
@@ -107,7 +109,7 @@ export class LiveView implements Watcher {
   /** Issues new addresses for viewers. */
   async urls(caller: AgentCaller, id: string, { expiresIn, readOnly }: DebugQuery): Promise<DebugUrls> {
     const { live, row } = await this.#running(caller, id);
-    const until = plus(this.#parts.clock.now(), expiresIn === undefined ? LIFE_MAX_MS : 1000 * expiresIn);
+    const until = addMs(this.#parts.clock.now(), expiresIn === undefined ? LIFE_MAX_MS : 1000 * expiresIn);
     const expiresAt = until < row.expiresAt ? until : row.expiresAt;
     const right: LiveRight = readOnly === 'true' || isExclusive(row) ? 'view' : 'control';
     const claims = { session: live.id, right, expiresAt, epoch: this.#epochs.get(live.id) ?? 0, keyId: caller.keyId };
@@ -141,7 +143,7 @@ export class LiveView implements Watcher {
     const epoch = await this.#parts.rows.revokeLinks(caller.applicationId, live.id);
     if (epoch === undefined) throw notFound('Session', id);
     this.#epochs.set(live.id, epoch);
-    for (const leave of [...(this.#revoked.get(live.id) ?? [])]) leave();
+    for (const leave of [...(this.#revokeListeners.get(live.id) ?? [])]) leave();
     this.#recordEvent(live.id, {
       type: 'live.links_revoked',
       actor: { kind: 'agentKey', id: caller.keyId },
@@ -152,14 +154,14 @@ export class LiveView implements Watcher {
   /** Resolves an address. Throws 403 if it is not valid, and 404 if the session is not running on this host. */
   async resolve(token: string, id: string): Promise<{ live: LiveSession; lease: Lease; claims: LinkClaims }> {
     const claims = this.#parts.links.read(token, id);
-    const live = this.#parts.lives.get(claims.session);
+    const liveSession = this.#parts.liveSessions.get(claims.session);
     const lease = this.#leases.get(claims.session);
-    if (!live?.isOpen || !lease) throw notFound('Session', id);
-    if (claims.epoch !== this.#epochs.get(claims.session)) throw expired('was revoked');
+    if (!liveSession?.isOpen || !lease) throw notFound('Session', id);
+    if (claims.epoch !== this.#epochs.get(claims.session)) throw linkExpired('was revoked');
     const { keyId } = claims;
-    if (keyId) await this.#assertKeyActive({ applicationId: live.applicationId, keyId });
-    if (claims.lease && !isCurrent(lease, claims.lease)) throw expired('belongs to a hand-off that has ended');
-    return { live, lease, claims };
+    if (keyId) await this.#assertKeyActive({ applicationId: liveSession.applicationId, keyId });
+    if (claims.lease && !isCurrent(lease, claims.lease)) throw linkExpired('belongs to a hand-off that has ended');
+    return { live: liveSession, lease, claims };
   }
 
   /** Resolves an address for a CDP client. Throws 410 if the session has ended, as the agent endpoint does. */
@@ -181,18 +183,18 @@ export class LiveView implements Watcher {
   async resolveInspector(
     token: string,
     id: string,
-    named: string | undefined,
+    text: string | undefined,
   ): Promise<DirectClient & { readonly page: string }> {
     const { live, claims } = await this.resolve(token, id);
-    const page = claims.page ?? named;
+    const page = claims.page ?? text;
     const { keyId } = claims;
-    if (claims.right !== 'control' || page === undefined || (named ?? page) !== page || !keyId) throw invalid();
+    if (claims.right !== 'control' || page === undefined || (text ?? page) !== page || !keyId) throw invalid();
     return { live, keyId, page, expiresAt: claims.expiresAt };
   }
 
   /** Records that DevTools was opened on a page, or closed. */
-  recordInspection(session: SessionId, page: string, what: 'opened' | 'closed'): void {
-    this.#recordEvent(session, { type: `devtools.${what}`, actor: { kind: 'viewer' }, detail: { page } });
+  recordInspection(session: SessionId, page: string, change: 'opened' | 'closed'): void {
+    this.#recordEvent(session, { type: `devtools.${change}`, actor: { kind: 'viewer' }, detail: { page } });
   }
 
   /** Resolves an address for an upload, which requires the right to control while a viewer has control. */
@@ -203,8 +205,8 @@ export class LiveView implements Watcher {
   }
 
   /** Calls `leave` when the addresses of the session are revoked. */
-  onRevoked(session: SessionId, leave: () => void): { close(): void } {
-    return listen(this.#revoked, session, leave);
+  onRevoked(session: SessionId, onRevoke: () => void): { close(): void } {
+    return listen(this.#revokeListeners, session, onRevoke);
   }
 
   /** Calls `offer` with each file that a page of the session has downloaded. */
@@ -225,21 +227,24 @@ export class LiveView implements Watcher {
   }
 
   /** Calls `leave` when the session ends, or when this process leaves the running session to another one. */
-  onLeave(session: SessionId, leave: (ended: boolean) => void): { close(): void } {
-    return listen(this.#left, session, leave);
+  onLeave(session: SessionId, onViewerLeave: (hasSessionEnded: boolean) => void): { close(): void } {
+    return listen(this.#leaveListeners, session, onViewerLeave);
   }
 
   /** Returns the `Viewing` of the session, which all its viewers share. */
-  view(live: LiveSession): { viewing: Viewing; close(): Promise<void> } {
+  view(liveSession: LiveSession): { viewing: Viewing; close(): Promise<void> } {
     const { watchPage, clock } = this.#parts;
-    const shared = this.#viewings.get(live.id) ?? { viewing: new Viewing(live, watchPage, clock), viewers: 0 };
-    this.#viewings.set(live.id, shared);
+    const shared = this.#viewings.get(liveSession.id) ?? {
+      viewing: new Viewing(liveSession, watchPage, clock),
+      viewers: 0,
+    };
+    this.#viewings.set(liveSession.id, shared);
     shared.viewers++;
     return {
       viewing: shared.viewing,
       close: async () => {
-        if (--shared.viewers > 0 || this.#viewings.get(live.id) !== shared) return;
-        this.#viewings.delete(live.id);
+        if (--shared.viewers > 0 || this.#viewings.get(liveSession.id) !== shared) return;
+        this.#viewings.delete(liveSession.id);
         await shared.viewing.close();
       },
     };
@@ -248,20 +253,20 @@ export class LiveView implements Watcher {
   async #assertKeyActive(key: UsedKey): Promise<void> {
     await this.#parts.keyUses.assertActive(key).catch(error => {
       throw isFault(error, 'invalid_credentials')
-        ? expired('was issued to an agent key that has expired or was revoked')
+        ? linkExpired('was issued to an agent key that has expired or was revoked')
         : error;
     });
   }
 
   async #running(caller: AgentCaller, id: string): Promise<{ live: LiveSession; row: SessionRow }> {
     const row = await requireSession(this.#parts.sessions, caller.applicationId, id);
-    const live = this.#parts.lives.get(row.id);
-    if (row.status !== 'RUNNING' || !live?.isOpen) throw sessionNotRunning(id, row.status);
-    return { live, row };
+    const liveSession = this.#parts.liveSessions.get(row.id);
+    if (row.status !== 'RUNNING' || !liveSession?.isOpen) throw sessionNotRunning(id, row.status);
+    return { live: liveSession, row };
   }
 
   get #perSession(): ReadonlyArray<Map<SessionId, unknown>> {
-    return [this.#leases, this.#epochs, this.#revoked, this.#left, this.#offers, this.#viewings];
+    return [this.#leases, this.#epochs, this.#revokeListeners, this.#leaveListeners, this.#offers, this.#viewings];
   }
 
   #liveUrls(claims: LinkClaims): { debuggerUrl: string; debuggerFullscreenUrl: string } {

@@ -77,12 +77,12 @@ export async function cursorAt(worlds: PageWorlds, x: number, y: number): Promis
 }
 
 /** Returns the text that is selected when the page handles the copy or cut event that `act` triggers. */
-export async function copiedText(worlds: PageWorlds, act: () => Promise<unknown>): Promise<string> {
+export async function copiedText(worlds: PageWorlds, trigger: () => Promise<unknown>): Promise<string> {
   const frames = await worlds.frames();
   await Promise.all(frames.map(frame => worlds.ask(frame, LISTEN_FOR_COPY, [], true)));
-  await act();
-  const taken = await Promise.all(frames.map(frame => worlds.ask(frame, '() => globalThis.taken', [], true)));
-  const text = taken.map(({ value }) => (typeof value === 'string' ? value : '')).find(each => each !== '');
+  await trigger();
+  const copiedTexts = await Promise.all(frames.map(frame => worlds.ask(frame, '() => globalThis.taken', [], true)));
+  const text = copiedTexts.map(({ value }) => (typeof value === 'string' ? value : '')).find(copied => copied !== '');
   return (text ?? '').slice(0, COPY_CHARACTERS_MAX);
 }
 

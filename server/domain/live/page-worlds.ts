@@ -91,13 +91,13 @@ export class PageWorlds {
       const { className, objectId } = found;
       const isFrame = typeof className === 'string' && /^HTMLI?FrameElement$/.test(className);
       if (depth === DEPTH_MAX || !isFrame || typeof objectId !== 'string') return { frame, found, corner };
-      const inner = await this.#within(frame, objectId, corner);
+      const inner = await this.#frameInside(frame, objectId, corner);
       if (!inner) return { frame, found: {}, corner };
       frame = inner;
     }
   }
 
-  async #within(frame: Frame, objectId: string, corner: { x: number; y: number }): Promise<Frame | undefined> {
+  async #frameInside(frame: Frame, objectId: string, corner: { x: number; y: number }): Promise<Frame | undefined> {
     const { target } = frame;
     const { node } = await target.send('DOM.describeNode', { objectId }, ASK_MS).catch((): JsonObject => ({}));
     const id = Object(node).frameId;

@@ -1,16 +1,16 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { ObservedTarget } from '../../engines/browser/observation.ts';
-import { until } from '../../kit/wait.ts';
+import { pollUntil } from '../../kit/wait.ts';
 import { ViewedPage } from './viewed-page.ts';
 
 test('queues up to 1,000 inputs in order while the page has not responded to a mouse press', async () => {
-  const answer = Promise.withResolvers<object>();
+  const response = Promise.withResolvers<object>();
   const said: string[] = [];
   const target = {
     id: 'page',
     on: () => ({ close: () => {} }),
-    send: () => answer.promise,
+    send: () => response.promise,
     post: (method: string, params: { text?: string } = {}) =>
       void (method === 'Input.insertText' && said.push(params.text ?? '')),
   } as unknown as ObservedTarget;
@@ -31,8 +31,8 @@ test('queues up to 1,000 inputs in order while the page has not responded to a m
   for (let n = 0; n < 1_500; n++) page.text(String(n));
   assert.equal(await page.copy(false), '', 'a copy is empty at once if the queue is full');
   assert.deepEqual(said, ['before']);
-  answer.resolve({});
-  await until(30_000, 'what waits to be done', () => said.length > 1_000 || undefined);
+  response.resolve({});
+  await pollUntil(30_000, 'what waits to be done', () => said.length > 1_000 || undefined);
   assert.deepEqual(said, ['before', ...Array.from({ length: 1_000 }, (_, n) => String(n))]);
   page.close();
 });

@@ -60,19 +60,19 @@ export class ViewedPage implements Closeable {
   readonly #target: ObservedTarget;
   readonly #worlds: PageWorlds;
   readonly #isCovered: () => boolean;
-  readonly #changed: () => void;
+  readonly #onChanged: () => void;
   readonly #listening: Closeable;
   #state: PageState = INITIAL_STATE;
   #select: FoundSelect | undefined;
   #chooser: number | undefined;
   /** Pending until the page has acknowledged the last mouse move. */
-  #moved: Promise<void> | undefined;
+  #pendingMove: Promise<void> | undefined;
   #nextMove: JsonObject | undefined;
   #cursorAskedMs = 0;
   /** Input queued behind the step that is running. Undefined if no step is running. */
-  #waiting: Array<() => Promise<void> | void> | undefined;
+  #waitingInput: Array<() => Promise<void> | void> | undefined;
   /** The newest move with the left button pressed. */
-  #dragged: JsonObject | undefined;
+  #dragData: JsonObject | undefined;
   /** Whether the mouse-down opened the list of a `select` element. If so, the page must not get the mouse-up. */
   #swallowsRelease = false;
 
@@ -81,7 +81,7 @@ export class ViewedPage implements Closeable {
     this.#target = target;
     this.#worlds = new PageWorlds(target, remoteFrames);
     this.#isCovered = isCovered;
-    this.#changed = changed;
+    this.#onChanged = changed;
     this.#listening = target.on((method, params) => this.#event(method, params));
     target.post('Page.enable');
     void this.#readHistory();
@@ -99,18 +99,18 @@ export class ViewedPage implements Closeable {
   async inputSent(): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>();
     if (this.#enqueue(resolve)) await promise;
-    await this.#moved;
+    await this.#pendingMove;
   }
 
   /**
    * Called when a viewer takes or gives back control. While a viewer has control, file choosers are intercepted and
    * shown to the viewer.
    */
-  setControlled(on: boolean): void {
-    this.#target.post('Page.setInterceptFileChooserDialog', { enabled: on });
-    if (on) return;
+  setControlled(isControlled: boolean): void {
+    this.#target.post('Page.setInterceptFileChooserDialog', { enabled: isControlled });
+    if (isControlled) return;
     // Input that is still queued is no longer sent, because the page now belongs to the agent.
-    this.#waiting?.splice(0);
+    this.#waitingInput?.splice(0);
     this.#nextMove = undefined;
     this.#update({ select: null, files: null });
   }
@@ -164,19 +164,19 @@ export class ViewedPage implements Closeable {
   }
 
   /** Returns the selected text for the viewer's clipboard. The page gets the usual copy or cut event. */
-  async copy(cut: boolean): Promise<string> {
+  async copy(isCut: boolean): Promise<string> {
     // Queued behind earlier input, which may still change the selection.
     const { promise, resolve } = Promise.withResolvers<void>();
     if (!this.#enqueue(resolve)) return '';
     await promise;
-    const key = cut ? 'x' : 'c';
+    const key = isCut ? 'x' : 'c';
     const event = {
       key,
       code: `Key${key.toUpperCase()}`,
       modifiers: 2,
       windowsVirtualKeyCode: key.toUpperCase().charCodeAt(0),
     };
-    const pressed = { type: 'rawKeyDown', ...event, commands: [cut ? 'cut' : 'copy'] };
+    const pressed = { type: 'rawKeyDown', ...event, commands: [isCut ? 'cut' : 'copy'] };
     const text = await copiedText(this.#worlds, () =>
       this.#target.send('Input.dispatchKeyEvent', pressed, COPY_TIMEOUT_MS).catch(() => {}),
     );
@@ -233,13 +233,13 @@ export class ViewedPage implements Closeable {
    */
   async #press(event: JsonObject): Promise<void> {
     this.#flushMove();
-    this.#dragged = undefined;
+    this.#dragData = undefined;
     const found = await focusSelect(this.#worlds, Number(event.x), Number(event.y));
     if (found) {
       this.#select = found;
       this.#swallowsRelease = true;
       this.#update({ select: found.state });
-    } else await this.#answered(event);
+    } else await this.#sendAndWait(event);
   }
 
   /**
@@ -252,26 +252,26 @@ export class ViewedPage implements Closeable {
       this.#swallowsRelease = false;
       return;
     }
-    const dragged = this.#dragged;
-    this.#dragged = undefined;
+    const dragged = this.#dragData;
+    this.#dragData = undefined;
     if (dragged) {
-      await this.#moved;
-      await this.#answered(dragged);
+      await this.#pendingMove;
+      await this.#sendAndWait(dragged);
     }
     this.#target.post(MOUSE, event);
   }
 
   /** Sends a move. At most one move is unacknowledged: of those that arrive meanwhile, only the newest is sent. */
   #move(event: JsonObject): void {
-    if (event.button === 'left') this.#dragged = event;
+    if (event.button === 'left') this.#dragData = event;
     this.#nextMove = event;
-    this.#moved ??= this.#sendMoves().finally(() => {
-      this.#moved = undefined;
+    this.#pendingMove ??= this.#sendMoves().finally(() => {
+      this.#pendingMove = undefined;
     });
   }
 
   async #sendMoves(): Promise<void> {
-    for (let next = this.#takeMove(); next; next = this.#takeMove()) await this.#answered(next);
+    for (let next = this.#takeMove(); next; next = this.#takeMove()) await this.#sendAndWait(next);
   }
 
   #takeMove(): JsonObject | undefined {
@@ -285,7 +285,7 @@ export class ViewedPage implements Closeable {
     if (next) this.#target.post(MOUSE, next);
   }
 
-  async #answered(event: JsonObject): Promise<void> {
+  async #sendAndWait(event: JsonObject): Promise<void> {
     await this.#target.send(MOUSE, event, MOUSE_RESPONSE_MS).catch(() => {});
   }
 
@@ -299,8 +299,8 @@ export class ViewedPage implements Closeable {
 
   /** Runs the step at once, or after the steps that are queued. False if the queue is full. */
   #enqueue(step: () => Promise<void> | void): boolean {
-    if (!this.#waiting) void this.#runSteps(step);
-    else if (this.#waiting.length < WAITING_INPUT_MAX) this.#waiting.push(step);
+    if (!this.#waitingInput) void this.#runSteps(step);
+    else if (this.#waitingInput.length < WAITING_INPUT_MAX) this.#waitingInput.push(step);
     else return false;
     return true;
   }
@@ -311,11 +311,11 @@ export class ViewedPage implements Closeable {
       try {
         const done = step();
         if (!done) continue;
-        this.#waiting = waiting;
+        this.#waitingInput = waiting;
         await done;
       } catch {} // Later steps are still run.
     }
-    this.#waiting = undefined;
+    this.#waitingInput = undefined;
   }
 
   #event(method: string, params: JsonObject): void {
@@ -350,7 +350,7 @@ export class ViewedPage implements Closeable {
 
   #update(change: Partial<PageState>): void {
     this.#state = { ...this.#state, ...change };
-    this.#changed();
+    this.#onChanged();
   }
 }
 

@@ -12,7 +12,7 @@ import { ViewedPage } from './viewed-page.ts';
 /** Titles and icons are read again this long after a change, so that several changes cause one read. */
 const TABS_SETTLE_MS = 150;
 
-export interface Picture {
+export interface LiveFrame {
   readonly jpeg: Buffer;
   /** The same picture without masks: only for the person who controls the page. */
   readonly unmasked: Buffer;
@@ -38,30 +38,34 @@ export interface OpenedPage {
  * Delivers screencast frames of a page: the newest at once, then one whenever the page changes. Shares the recorder's
  * capture if there is one.
  */
-export type WatchPage = (session: SessionId, target: ObservedTarget, seen: (picture: Picture) => void) => Closeable;
+export type WatchPage = (
+  session: SessionId,
+  target: ObservedTarget,
+  onFrame: (liveFrame: LiveFrame) => void,
+) => Closeable;
 
 export class Viewing implements Closeable {
-  readonly #live: LiveSession;
+  readonly #liveSession: LiveSession;
   readonly #clock: Clock;
   readonly #watchPage: WatchPage;
   readonly #pages = new Map<string, { readonly target: ObservedTarget; readonly page: ViewedPage }>();
   readonly #frames = new Set<ObservedTarget>();
   readonly #listeners = new Set<(page: string | undefined) => void>();
-  readonly #openListeners = new Set<(opened: OpenedPage) => void>();
+  readonly #openListeners = new Set<(openedPage: OpenedPage) => void>();
   readonly #closing = new AbortController();
   readonly #icons = new Favicons(() => this.#notify(undefined));
   #observing: Promise<Closeable> | undefined;
   #infos: ReadonlyArray<Omit<TabState, 'visible'>> = [];
   #reading: Promise<void> | undefined;
 
-  constructor(live: LiveSession, watchPage: WatchPage, clock: Clock) {
-    this.#live = live;
+  constructor(liveSession: LiveSession, watchPage: WatchPage, clock: Clock) {
+    this.#liveSession = liveSession;
     this.#watchPage = watchPage;
     this.#clock = clock;
   }
 
   async open(): Promise<void> {
-    this.#observing ??= this.#live.browser.observe({ target: target => this.#addTarget(target) });
+    this.#observing ??= this.#liveSession.browser.observe({ target: target => this.#addTarget(target) });
     await this.#observing;
     await this.#readTabs();
   }
@@ -100,19 +104,19 @@ export class Viewing implements Closeable {
   }
 
   /** Calls the listener with each page that opens from now on. */
-  onOpened(listener: (opened: OpenedPage) => void): Closeable {
+  onOpened(listener: (openedPage: OpenedPage) => void): Closeable {
     this.#openListeners.add(listener);
     return { close: () => void this.#openListeners.delete(listener) };
   }
 
-  watch(id: string, seen: (picture: Picture) => void): Closeable | undefined {
+  watch(id: string, onFrame: (liveFrame: LiveFrame) => void): Closeable | undefined {
     const found = this.#pages.get(id);
-    return found && this.#watchPage(this.#live.id, found.target, seen);
+    return found && this.#watchPage(this.#liveSession.id, found.target, onFrame);
   }
 
   /** Opens an empty page. Undefined if it could not be opened. */
   newTab(): Promise<string | undefined> {
-    return this.#live.browser.newPage().catch(() => undefined);
+    return this.#liveSession.browser.newPage().catch(() => undefined);
   }
 
   #addTarget(target: ObservedTarget): void {
@@ -124,7 +128,7 @@ export class Viewing implements Closeable {
     const page = new ViewedPage({
       target,
       remoteFrames: () => this.#remoteFrames(target),
-      isCovered: () => this.#live.cover !== undefined,
+      isCovered: () => this.#liveSession.cover !== undefined,
       changed: () => this.#notify(target.id),
     });
     this.#pages.set(target.id, { target, page });
@@ -157,7 +161,7 @@ export class Viewing implements Closeable {
       .sleep(this.#infos.length === 0 ? 0 : TABS_SETTLE_MS, this.#closing.signal)
       .then(async () => {
         this.#reading = undefined;
-        return this.#live.secrets.cleanAll(await this.#live.browser.listPages());
+        return this.#liveSession.secrets.cleanAll(await this.#liveSession.browser.listPages());
       })
       .then(
         pages => {

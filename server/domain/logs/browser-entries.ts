@@ -43,7 +43,7 @@ export class BrowserEntries {
   #offsetMs: number | undefined;
 
   /** Functions that convert an event into an entry, by kind of entry. */
-  readonly #make: Readonly<Record<BrowserKind, EntryBuilder>> = {
+  readonly #builders: Readonly<Record<BrowserKind, EntryBuilder>> = {
     console: (method, params, nowMs) => {
       const said = consoleEntry(method, params);
       return said && { at: plausibleTime(said.at ?? nowMs, nowMs), params: said.params };
@@ -51,17 +51,17 @@ export class BrowserEntries {
     network: (method, params, nowMs) =>
       method === 'Network.dataReceived'
         ? this.#count(params)
-        : this.#placed(networkParams(method, this.#withBytes(method, params)), params, nowMs),
-    page: (method, params, nowMs) => this.#placed(pageParams(method, params), params, nowMs),
+        : this.#withLocation(networkParams(method, this.#withBytes(method, params)), params, nowMs),
+    page: (method, params, nowMs) => this.#withLocation(pageParams(method, params), params, nowMs),
   };
 
   of(kind: BrowserKind, method: string, params: UntrustedObject, nowMs: number): BrowserEntry | undefined {
-    const made = this.#make[kind](method, params, nowMs);
+    const made = this.#builders[kind](method, params, nowMs);
     return made && { kind, method, ...made };
   }
 
-  #placed(kept: JsonObject | undefined, params: UntrustedObject, nowMs: number): EntryContent | undefined {
-    return kept && { at: this.#timeOf(params, nowMs), ...placeOf(params), params: kept };
+  #withLocation(filtered: JsonObject | undefined, params: UntrustedObject, nowMs: number): EntryContent | undefined {
+    return filtered && { at: this.#timeOf(params, nowMs), ...placeOf(params), params: filtered };
   }
 
   #timeOf(params: UntrustedObject, nowMs: number): number {

@@ -32,9 +32,9 @@ test('logs named keys, but not characters', () => {
 });
 
 test('logs the text of a result only if the expression does not read secrets', () => {
-  const answer = { id: 1, result: { result: { type: 'string', value: SECRET } } };
+  const response = { id: 1, result: { result: { type: 'string', value: SECRET } } };
   const kept = (method: string, params: object): string =>
-    JSON.stringify(commandResult(method, mayReturnSecrets(method, { ...params }), answer));
+    JSON.stringify(commandResult(method, mayReturnSecrets(method, { ...params }), response));
   assert.ok(!kept('Runtime.callFunctionOn', {}).includes(SECRET));
   for (const expression of ['document.cookie', 'el.value', 'localStorage.x'])
     assert.ok(!kept('Runtime.evaluate', { expression }).includes(SECRET), expression);

@@ -55,7 +55,7 @@ const address: ParamsFilter = params => ({
   ...(typeof params.referrer === 'string' ? { referrer: redactUrl(params.referrer) } : {}),
 });
 
-const KEPT: Readonly<Record<string, ParamsFilter>> = {
+const PARAMS_FILTERS: Readonly<Record<string, ParamsFilter>> = {
   'Page.navigate': address,
   'Page.reload': params => plain(params, ['ignoreCache', 'loaderId']),
   'Page.navigateToHistoryEntry': params => plain(params, ['entryId']),
@@ -105,9 +105,10 @@ const KEPT: Readonly<Record<string, ParamsFilter>> = {
   'Browser.close': () => ({}),
 };
 
-export const LOGGED_COMMANDS: ReadonlySet<string> = new Set(Object.keys(KEPT));
+export const LOGGED_COMMANDS: ReadonlySet<string> = new Set(Object.keys(PARAMS_FILTERS));
 
-export const commandParams = (method: string, params: UntrustedObject): JsonObject => KEPT[method]?.(params) ?? {};
+export const commandParams = (method: string, params: UntrustedObject): JsonObject =>
+  PARAMS_FILTERS[method]?.(params) ?? {};
 
 /** Returns a named key such as Enter. Characters are not logged, because they would reveal what was typed. */
 function key(params: UntrustedObject): JsonObject {
@@ -117,10 +118,10 @@ function key(params: UntrustedObject): JsonObject {
 }
 
 /** Returns only the kind of the argument. */
-function argument(given: unknown): JsonObject {
-  if (!isObject(given)) return {};
-  if (given.objectId !== undefined) return { objectId: REDACTED };
-  if (given.unserializableValue !== undefined) return { unserializableValue: REDACTED };
+function argument(argumentValue: unknown): JsonObject {
+  if (!isObject(argumentValue)) return {};
+  if (argumentValue.objectId !== undefined) return { objectId: REDACTED };
+  if (argumentValue.unserializableValue !== undefined) return { unserializableValue: REDACTED };
   return { value: REDACTED };
 }
 
@@ -131,18 +132,18 @@ function argument(given: unknown): JsonObject {
 export const mayReturnSecrets = (method: string, params: UntrustedObject): boolean =>
   method === FUNCTION_METHOD || SECRET_WORDS.test(textAt(params, 'expression') ?? '');
 
-/** Returns the logged fields of a response. `answer` is the parsed message. */
-export function commandResult(method: string, isSecret: boolean, answer: UntrustedObject): JsonObject {
-  const error = objectAt(answer, 'error');
+/** Returns the logged fields of a response. `received` is the parsed message. */
+export function commandResult(method: string, isSecret: boolean, received: UntrustedObject): JsonObject {
+  const error = objectAt(received, 'error');
   if (error)
     return {
       error: { ...plain(error, ['code']), message: text((textAt(error, 'message') ?? '').slice(0, ERROR_CHARS_MAX)) },
     };
-  const result = objectAt(answer, 'result') ?? {};
+  const result = objectAt(received, 'result') ?? {};
   switch (method) {
     case EVALUATE:
     case FUNCTION_METHOD:
-      return evaluated(isSecret, result);
+      return evaluationResult(isSecret, result);
     case 'Page.captureScreenshot':
     case 'Page.printToPDF':
       return {};
@@ -153,7 +154,7 @@ export function commandResult(method: string, isSecret: boolean, answer: Untrust
   }
 }
 
-function evaluated(isSecret: boolean, result: UntrustedObject): JsonObject {
+function evaluationResult(isSecret: boolean, result: UntrustedObject): JsonObject {
   const thrown = objectAt(result, 'exceptionDetails');
   const value = objectAt(result, 'result');
   return {
@@ -164,8 +165,8 @@ function evaluated(isSecret: boolean, result: UntrustedObject): JsonObject {
   };
 }
 
-function withException(thrown: UntrustedObject, isSecret: boolean): JsonObject {
-  const exception = objectAt(thrown, 'exception');
+function withException(thrownValue: UntrustedObject, isSecret: boolean): JsonObject {
+  const exception = objectAt(thrownValue, 'exception');
   if (!exception) return {};
   return { exception: isSecret ? withoutText(exception) : remoteObject(exception) };
 }

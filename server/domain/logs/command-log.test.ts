@@ -19,9 +19,9 @@ test('redacts typed text in a console message from the same turn of the event lo
   const log = new SessionLog({ application, session, rows, clock: systemClock, log: silentLog });
   const commands = new CommandLog({ log, pageOf: () => 1, clock: systemClock });
   const message = Buffer.from(JSON.stringify({ id: 1, method: 'Input.insertText', params: { text: SECRET } }));
-  const answered = commands.onCommand({ method: 'Input.insertText', targetIds: ['page'], message });
+  const onResponse = commands.onCommand({ method: 'Input.insertText', targetIds: ['page'], message });
   log.add({ at: 1, kind: 'console', method: 'Runtime.consoleAPICalled', params: { text: `input ${SECRET}` } });
-  answered?.(Buffer.from('{"id":1,"result":{}}'));
+  onResponse?.(Buffer.from('{"id":1,"result":{}}'));
   log.add({ at: 2, kind: 'console', method: 'Runtime.consoleAPICalled', params: { text: 'over' } });
   await log.close();
   assert.ok(!lines.join('').includes(SECRET), lines.join('\n'));

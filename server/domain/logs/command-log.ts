@@ -3,7 +3,7 @@
 
 import type { Clock } from '../../kit/clock.ts';
 import { parseJson } from '../../kit/foreign.ts';
-import { guarded } from '../../kit/guard.ts';
+import { guardListener } from '../../kit/guard.ts';
 import { isObject } from '../../kit/json.ts';
 import type { CommandTap, Overheard } from '../sessions/browser-host.ts';
 import { commandParams, commandResult, LOGGED_COMMANDS, mayReturnSecrets } from './command-entries.ts';
@@ -15,10 +15,10 @@ import { textAt, type UntrustedObject } from './values.ts';
 
 /** Longer messages are not parsed; their length is logged. */
 const COMMAND_BYTES_MAX = 64 * 1024;
-const ANSWER_BYTES_MAX = 16 * 1024;
+const RESPONSE_BYTES_MAX = 16 * 1024;
 /** Maximum number of messages that are parsed in one turn of the event loop. */
 const BATCH = 100;
-const NOTHING = Buffer.alloc(0);
+const EMPTY_BUFFER = Buffer.alloc(0);
 /** Commands that are parsed even if they are not logged, because the text that they type must be redacted elsewhere. */
 const TYPING_COMMANDS: ReadonlySet<string> = new Set([
   'Input.insertText',
@@ -61,37 +61,37 @@ export class CommandLog implements CommandTap {
     parts.log.catchUp = () => this.#runDeferred(this.#queue.length);
   }
 
-  onCommand(overheard: Overheard): ((answer: Buffer) => void) | undefined {
+  onCommand(observed: Overheard): ((response: Buffer) => void) | undefined {
     const { log, clock } = this.#parts;
     const isLogged = log.takes('command') && (this.#hasCredit() || log.drop('command', 'rate'));
-    if (!isLogged && !TYPING_COMMANDS.has(overheard.method)) return undefined;
-    const asked: LoggedCommand = { ...overheard, at: clock.now().getTime(), isSecret: true, kept: undefined };
+    if (!isLogged && !TYPING_COMMANDS.has(observed.method)) return undefined;
+    const asked: LoggedCommand = { ...observed, at: clock.now().getTime(), isSecret: true, kept: undefined };
     this.#defer(() => this.#read(asked));
     if (!isLogged) return undefined;
-    return answer => {
+    return response => {
       const answeredAt = clock.now().getTime();
-      this.#defer(() => this.#answered(asked, answer, answeredAt));
+      this.#defer(() => this.#logResponse(asked, response, answeredAt));
     };
   }
 
-  #read(asked: LoggedCommand): void {
-    const { method, message = NOTHING } = asked;
+  #read(loggedCommand: LoggedCommand): void {
+    const { method, message = EMPTY_BUFFER } = loggedCommand;
     const parsed = message.length > COMMAND_BYTES_MAX ? undefined : parse(message);
     const params = isObject(parsed?.params) ? parsed.params : {};
-    if (parsed) this.#rememberTyped(asked, params);
-    asked.kept = parsed
+    if (parsed) this.#rememberTyped(loggedCommand, params);
+    loggedCommand.kept = parsed
       ? commandParams(method, this.#parts.log.secrets.cleanAll(params))
       : { cut: true, bytes: message.length };
-    asked.isSecret = !parsed || mayReturnSecrets(method, params);
-    asked.message = undefined;
+    loggedCommand.isSecret = !parsed || mayReturnSecrets(method, params);
+    loggedCommand.message = undefined;
   }
 
-  #answered({ method, targetIds, at, isSecret, kept }: LoggedCommand, answer: Buffer, answeredAt: number): void {
+  #logResponse({ method, targetIds, at, isSecret, kept }: LoggedCommand, response: Buffer, answeredAt: number): void {
     const { log, pageOf } = this.#parts;
-    const parsed = answer.length > ANSWER_BYTES_MAX ? undefined : parse(answer);
+    const parsed = response.length > RESPONSE_BYTES_MAX ? undefined : parse(response);
     const result = parsed
       ? commandResult(method, isSecret, log.secrets.cleanAll(parsed))
-      : { cut: true, bytes: answer.length };
+      : { cut: true, bytes: response.length };
     const targets = [...targetIds, textAt(result, 'targetId') ?? '', textAt(kept, 'targetId') ?? ''];
     const page = targets.map(pageOf).find(number => number !== undefined);
     const place = { ...(page === undefined ? {} : { page }) };
@@ -104,7 +104,7 @@ export class CommandLog implements CommandTap {
     switch (method) {
       case 'Input.insertText':
       case 'Input.imeSetComposition':
-        return this.#inserted(channel, textAt(params, 'text') ?? '');
+        return this.#onInsertedText(channel, textAt(params, 'text') ?? '');
       case 'Input.dispatchKeyEvent':
         return this.#key(channel, params);
       case 'Runtime.callFunctionOn':
@@ -121,7 +121,7 @@ export class CommandLog implements CommandTap {
   }
 
   /** Remembers inserted text. Some clients insert text one character at a time. */
-  #inserted(channel: string, text: string): void {
+  #onInsertedText(channel: string, text: string): void {
     const { typed } = this.#parts.log;
     if ([...text].length === 1) return typed.key(channel, text);
     typed.interrupted(channel);
@@ -157,11 +157,11 @@ export class CommandLog implements CommandTap {
     setImmediate(this.#work);
   }
 
-  #runDeferred(most: number): void {
-    for (const work of this.#queue.splice(0, most)) this.#guarded(work);
+  #runDeferred(max: number): void {
+    for (const work of this.#queue.splice(0, max)) this.#guardedListener(work);
   }
 
-  readonly #guarded = guarded(
+  readonly #guardedListener = guardListener(
     error => this.#parts.log.unreadable('command', error),
     (work: () => void) => work(),
   );

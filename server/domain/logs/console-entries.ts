@@ -1,7 +1,7 @@
 // Log entries for the console: calls to the console API, exceptions, and messages from the browser.
 import { isObject, type Json, type JsonObject } from '../../kit/json.ts';
 import type { LogEntry } from './entry.ts';
-import { capped, redactText, redactUrl } from './redact.ts';
+import { redactText, redactUrl, truncate } from './redact.ts';
 import { objectAt, plain, shownJson, textAt, type UntrustedObject } from './values.ts';
 
 const ARGUMENTS_MAX = 20;
@@ -15,15 +15,15 @@ type ConsoleEntry = Pick<LogEntry, 'params'> & { readonly at?: number };
 export function consoleEntry(method: string, params: UntrustedObject): ConsoleEntry | undefined {
   switch (method) {
     case 'Runtime.consoleAPICalled':
-      return { ...timed(params.timestamp), params: consoleCall(params) };
+      return { ...timeField(params.timestamp), params: consoleCall(params) };
     case 'Runtime.exceptionThrown':
       return {
-        ...timed(params.timestamp),
+        ...timeField(params.timestamp),
         params: { exceptionDetails: exception(objectAt(params, 'exceptionDetails')) },
       };
     case 'Log.entryAdded':
       return {
-        ...timed(objectAt(params, 'entry')?.timestamp),
+        ...timeField(objectAt(params, 'entry')?.timestamp),
         params: { entry: browserMessage(objectAt(params, 'entry')) },
       };
     default:
@@ -31,12 +31,12 @@ export function consoleEntry(method: string, params: UntrustedObject): ConsoleEn
   }
 }
 
-const timed = (at: unknown): { at?: number } => (typeof at === 'number' ? { at } : {});
+const timeField = (at: unknown): { at?: number } => (typeof at === 'number' ? { at } : {});
 
 function consoleCall(params: UntrustedObject): JsonObject {
   const args = Array.isArray(params.args) ? params.args : [];
   return {
-    type: capped(textAt(params, 'type') ?? 'log', PROPERTY_CHARS_MAX),
+    type: truncate(textAt(params, 'type') ?? 'log', PROPERTY_CHARS_MAX),
     args: args.slice(0, ARGUMENTS_MAX).filter(isObject).map(remoteObject),
     ...(args.length > ARGUMENTS_MAX ? { argsCut: args.length - ARGUMENTS_MAX } : {}),
     ...plain(params, ['executionContextId']),
@@ -57,8 +57,8 @@ function exception(details: UntrustedObject | undefined): JsonObject {
 
 function browserMessage(entry: UntrustedObject | undefined): JsonObject {
   return {
-    source: capped(textAt(entry, 'source') ?? 'other', PROPERTY_CHARS_MAX),
-    level: capped(textAt(entry, 'level') ?? 'info', PROPERTY_CHARS_MAX),
+    source: truncate(textAt(entry, 'source') ?? 'other', PROPERTY_CHARS_MAX),
+    level: truncate(textAt(entry, 'level') ?? 'info', PROPERTY_CHARS_MAX),
     text: text(textAt(entry, 'text') ?? ''),
     ...plain(entry, ['lineNumber']),
     ...address(entry),
@@ -97,7 +97,7 @@ function shownPreview(preview: UntrustedObject): JsonObject {
 
 /** Formats a property. Name and value are redacted together, so that `{password: …}` is recognised. */
 function property(entry: UntrustedObject): JsonObject {
-  const name = capped(textAt(entry, 'name') ?? '', PROPERTY_CHARS_MAX);
+  const name = truncate(textAt(entry, 'name') ?? '', PROPERTY_CHARS_MAX);
   const value = textAt(entry, 'value')?.slice(0, 2 * PROPERTY_CHARS_MAX);
   const pair = value === undefined ? undefined : redactText(`${name}: ${JSON.stringify(value)}`);
   const hidden = pair !== undefined && pair !== `${name}: ${JSON.stringify(value)}`;
@@ -106,7 +106,7 @@ function property(entry: UntrustedObject): JsonObject {
     ...plain(entry, ['type', 'subtype']),
     ...(value === undefined
       ? {}
-      : { value: capped(hidden ? (pair ?? '').slice(name.length + 2) : value, PROPERTY_CHARS_MAX) }),
+      : { value: truncate(hidden ? (pair ?? '').slice(name.length + 2) : value, PROPERTY_CHARS_MAX) }),
   };
 }
 
@@ -117,7 +117,7 @@ function stack(params: UntrustedObject | undefined): JsonObject {
   return {
     stackTrace: {
       callFrames: callFrames.map(frame => ({
-        functionName: capped(textAt(frame, 'functionName') ?? '', PROPERTY_CHARS_MAX),
+        functionName: truncate(textAt(frame, 'functionName') ?? '', PROPERTY_CHARS_MAX),
         ...address(frame),
         ...plain(frame, ['lineNumber', 'columnNumber']),
       })),
@@ -125,7 +125,7 @@ function stack(params: UntrustedObject | undefined): JsonObject {
   };
 }
 
-export const text = (said: string): string => capped(redactText(said.slice(0, 2 * TEXT_CHARS_MAX)), TEXT_CHARS_MAX);
+export const text = (raw: string): string => truncate(redactText(raw.slice(0, 2 * TEXT_CHARS_MAX)), TEXT_CHARS_MAX);
 
 const address = (params: UntrustedObject | undefined): JsonObject => {
   const url = textAt(params, 'url');

@@ -1,6 +1,6 @@
 // Redacts a JavaScript expression that a client evaluates. Quoted text may have been typed or be a credential, so it is
 // replaced. If the expression cannot be scanned reliably, all of it is replaced.
-import { CUT, capped, REDACTED, redactText } from './redact.ts';
+import { CUT, REDACTED, redactText, truncate } from './redact.ts';
 
 const EXPRESSION_CHARS_MAX = 2_048;
 /** Longer expressions are not scanned: they are libraries that are injected into the page. */
@@ -21,7 +21,7 @@ export function scanExpression(expression: string): ScannedExpression {
   const shape = scan.run();
   if (shape === undefined) return { shape: REDACTED, quoted: scan.quoted };
   return {
-    shape: capped(redactText(shape.replace(LONG_NUMBERS, REDACTED)), EXPRESSION_CHARS_MAX),
+    shape: truncate(redactText(shape.replace(LONG_NUMBERS, REDACTED)), EXPRESSION_CHARS_MAX),
     quoted: scan.quoted,
   };
 }
@@ -30,7 +30,7 @@ class Scan {
   readonly #text: string;
   readonly quoted: string[] = [];
   #at = 0;
-  #out = '';
+  #output = '';
 
   constructor(text: string) {
     this.#text = text;
@@ -42,7 +42,7 @@ class Scan {
    */
   run(): string | undefined {
     while (this.#at < this.#text.length) if (!this.#step()) return undefined;
-    return this.#out;
+    return this.#output;
   }
 
   #step(): boolean {
@@ -51,8 +51,8 @@ class Scan {
     if (two === '//') return this.#skipTo(/\n|$/g, false);
     if (two === '/*') return this.#skipTo(/\*\//g, true);
     if (character === '"' || character === "'" || character === '`') return this.#string(character);
-    if (character === '/' && BEFORE_REGEXP.test(this.#out.slice(-40))) return this.#pattern();
-    this.#out += character;
+    if (character === '/' && BEFORE_REGEXP.test(this.#output.slice(-40))) return this.#pattern();
+    this.#output += character;
     this.#at++;
     return true;
   }
@@ -63,7 +63,7 @@ class Scan {
     const found = end.exec(this.#text);
     if (!found && mustEnd) return false;
     this.#at = found ? found.index + found[0].length : this.#text.length;
-    this.#out += ' ';
+    this.#output += ' ';
     return true;
   }
 
@@ -79,8 +79,8 @@ class Scan {
         // A template literal may contain another one. The end of the outer one is not searched for: the rest is
         // redacted.
         if (quote === '`' && inner.includes('${') && this.#text.indexOf('`', at + 1) >= 0) return this.#redactRest();
-        this.quoted.push(unescaped(inner));
-        this.#out += inner === '' ? quote + quote : quote + REDACTED + quote;
+        this.quoted.push(unescapeContent(inner));
+        this.#output += inner === '' ? quote + quote : quote + REDACTED + quote;
         this.#at = at + 1;
         return true;
       }
@@ -89,7 +89,7 @@ class Scan {
   }
 
   #redactRest(): boolean {
-    this.#out += REDACTED;
+    this.#output += REDACTED;
     this.#at = this.#text.length;
     return true;
   }
@@ -103,7 +103,7 @@ class Scan {
       else if (character === '[') inClass = true;
       else if (character === ']') inClass = false;
       else if (character === '/' && !inClass) {
-        this.#out += `/${REDACTED}/`;
+        this.#output += `/${REDACTED}/`;
         this.#at = at + 1;
         return true;
       }
@@ -112,12 +112,12 @@ class Scan {
   }
 }
 
-function unescaped(inner: string): string {
-  return inner.replace(
+function unescapeContent(content: string): string {
+  return content.replace(
     /\\(u\{([0-9a-f]+)\}|u([0-9a-f]{4})|x([0-9a-f]{2})|[\s\S])/gi,
-    (whole, one, long, short, byte) => {
+    (match, one, long, short, byte) => {
       const code = long ?? short ?? byte;
-      if (code !== undefined) return codePoint(Number.parseInt(code, 16)) ?? whole;
+      if (code !== undefined) return codePoint(Number.parseInt(code, 16)) ?? match;
       return one === 'n' ? '\n' : one === 't' ? '\t' : one;
     },
   );

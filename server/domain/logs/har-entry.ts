@@ -163,12 +163,12 @@ function queryOf(url: string): Pair[] {
  * Returns a valid URL, as HAR requires. The redaction marks are escaped. If the host was redacted, the result is
  * `about:redacted`.
  */
-function harUrl(said: string): string {
-  const url = marked(said);
+function harUrl(rawUrl: string): string {
+  const url = withEscapedMarks(rawUrl);
   return URL.canParse(url) ? url : 'about:redacted';
 }
 
-const marked = (url: string): string =>
+const withEscapedMarks = (url: string): string =>
   (url.split('#', 1)[0] ?? '')
     .replaceAll(REDACTED, encodeURIComponent(REDACTED))
     .replaceAll(CUT, encodeURIComponent(CUT));

@@ -32,8 +32,8 @@ export async function* harOf(entries: AsyncIterable<LogEntry>, version: string):
   const creator = { name: 'Berth', version };
   yield `{"log":{"version":"1.2","creator":${JSON.stringify(creator)},"entries":[`;
   let separator = '';
-  const piece = (done: readonly HarEntry[]): string => {
-    const text = done.map(entry => JSON.stringify(entry)).join(',\n');
+  const piece = (finishedEntries: readonly HarEntry[]): string => {
+    const text = finishedEntries.map(entry => JSON.stringify(entry)).join(',\n');
     const whole = text === '' ? '' : separator + text;
     if (text !== '') separator = ',\n';
     return whole;
@@ -59,7 +59,7 @@ export class HarAssembly {
     this.#count++;
     if (entry.kind === 'page') this.#page(entry);
     else if (entry.kind === 'network') this.#network(entry);
-    return this.#settled();
+    return this.#takeSettled();
   }
 
   /** Returns the unfinished requests. */
@@ -96,7 +96,7 @@ export class HarAssembly {
     const last = chain.hops.at(-1);
     switch (entry.method) {
       case 'Network.requestWillBeSent':
-        return this.#sent(chain, entry);
+        return this.#onSent(chain, entry);
       case 'Network.webSocketCreated':
         return void chain.hops.push(this.#hop(entry, true));
       case 'Network.webSocketWillSendHandshakeRequest':
@@ -138,7 +138,7 @@ export class HarAssembly {
    * Handles a sent request. After a redirect, the next request has the same id. The script of a worker is reported
    * twice, by its page and by the worker; the second report is ignored.
    */
-  #sent(chain: Chain, entry: LogEntry): void {
+  #onSent(chain: Chain, entry: LogEntry): void {
     const redirect = objectAt(entry.params, 'redirectResponse');
     const last = chain.hops.at(-1);
     if (last && !redirect) return;
@@ -202,7 +202,7 @@ export class HarAssembly {
     return load;
   }
 
-  #settled(): HarEntry[] {
+  #takeSettled(): HarEntry[] {
     const done: HarEntry[] = [];
     for (const [id, { endedAtEntry }] of this.#chains) {
       const isLate = endedAtEntry !== undefined && this.#count - endedAtEntry > SETTLING_ENTRIES;
@@ -217,14 +217,14 @@ export class HarAssembly {
     const chain = this.#chains.get(id);
     this.#chains.delete(id);
     if (!chain) return [];
-    let extra = 0;
+    let extraIndex = 0;
     const { hops, sentExtras, receivedExtras } = chain;
     for (const hop of hops) {
-      const isLastWithoutAnswer = hop === hops.at(-1) && !hop.received;
-      if (!hop.hasExtra && !isLastWithoutAnswer) continue;
-      hop.sentExtra = sentExtras[extra]?.params;
-      hop.receivedExtra = receivedExtras[extra]?.params;
-      extra++;
+      const isLastWithoutResponse = hop === hops.at(-1) && !hop.received;
+      if (!hop.hasExtra && !isLastWithoutResponse) continue;
+      hop.sentExtra = sentExtras[extraIndex]?.params;
+      hop.receivedExtra = receivedExtras[extraIndex]?.params;
+      extraIndex++;
     }
     return hops.map(harEntry);
   }

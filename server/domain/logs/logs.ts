@@ -20,7 +20,7 @@ const POLL_MS = 1_000;
 /** The number of chunks that are read at once: about a megabyte of text. */
 const CHUNKS_AT_ONCE = 8;
 /** A list ends after the entry with which it exceeds this size. The caller requests the rest. */
-const ANSWER_BYTES_MAX = 16 * 1024 ** 2;
+const RESPONSE_BYTES_MAX = 16 * 1024 ** 2;
 const STREAM_BATCH = 1_000;
 const STREAM_CHUNKS = 2;
 
@@ -50,29 +50,29 @@ export class LogService implements Logs, Closeable {
     const session = await this.#session(caller, id);
     const entries: SessionLog[] = [];
     let bytes = 0;
-    let through = Number(query.after ?? 0);
-    for await (const { id: number, line } of this.#lines(session, through, filter.kinds)) {
-      if (entries.length >= query.limit || bytes > ANSWER_BYTES_MAX) break;
-      through = number;
+    let lastNumber = Number(query.after ?? 0);
+    for await (const { id: number, line } of this.#lines(session, lastNumber, filter.kinds)) {
+      if (entries.length >= query.limit || bytes > RESPONSE_BYTES_MAX) break;
+      lastNumber = number;
       const entry = entryOf(line);
       if (!entry || !isRequested(entry, filter)) continue;
       bytes += 2 * line.length;
       entries.push(viewOf(session.id, entry));
     }
-    const named = through > 0 || query.after !== undefined;
-    return { entries, ...(named ? { nextAfter: `${through}` } : {}), state: this.#stateOf(session) };
+    const named = lastNumber > 0 || query.after !== undefined;
+    return { entries, ...(named ? { nextAfter: `${lastNumber}` } : {}), state: this.#stateOf(session) };
   }
 
   async *follow(
     caller: AgentCaller,
     id: string,
     query: LogQuery,
-    outer: AbortSignal,
+    callerSignal: AbortSignal,
   ): AsyncGenerator<readonly NumberedLog[], void> {
     const filter = filterOf(query);
     let session = await this.#session(caller, id);
     const place = this.#streams.enter(caller.applicationId);
-    const signal = AbortSignal.any([outer, this.#streams.closing]);
+    const signal = AbortSignal.any([callerSignal, this.#streams.closing]);
     try {
       let after = Number(query.after ?? 0);
       let isFirst = true;

@@ -1,6 +1,6 @@
 // Log entries for network events: the fields that a HAR file needs, without bodies, cookies and credentials.
 import { isObject, type JsonObject } from '../../kit/json.ts';
-import { capped, redactHeaders, redactUrl } from './redact.ts';
+import { redactHeaders, redactUrl, truncate } from './redact.ts';
 import { objectAt, plain, textAt, type UntrustedObject } from './values.ts';
 
 const MIME_CHARS_MAX = 200;
@@ -26,7 +26,7 @@ const RESPONSE_FACTS = [
 ] as const;
 const REQUEST_FACTS = ['method', 'hasPostData', 'initialPriority', 'referrerPolicy', 'isLinkPreload', 'isSameSite'];
 
-const KEPT: Readonly<Record<string, ParamsFilter>> = {
+const PARAMS_FILTERS: Readonly<Record<string, ParamsFilter>> = {
   'Network.requestWillBeSent': params => ({
     ...plain(params, ['timestamp', 'wallTime', 'redirectHasExtraInfo', 'type', 'hasUserGesture']),
     ...address(params, 'documentURL'),
@@ -47,7 +47,7 @@ const KEPT: Readonly<Record<string, ParamsFilter>> = {
   'Network.loadingFailed': params => ({
     ...plain(params, ['timestamp', 'type', 'canceled', 'blockedReason']),
     ...plain(objectAt(params, 'corsErrorStatus'), ['corsError']),
-    errorText: capped(textAt(params, 'errorText') ?? '', ERROR_CHARS_MAX),
+    errorText: truncate(textAt(params, 'errorText') ?? '', ERROR_CHARS_MAX),
   }),
   'Network.webSocketCreated': params => ({ ...address(params, 'url'), ...initiator(params) }),
   'Network.webSocketWillSendHandshakeRequest': params => ({
@@ -63,7 +63,7 @@ const KEPT: Readonly<Record<string, ParamsFilter>> = {
   }),
   'Network.webSocketFrameError': params => ({
     ...plain(params, ['timestamp']),
-    errorMessage: capped(textAt(params, 'errorMessage') ?? '', ERROR_CHARS_MAX),
+    errorMessage: truncate(textAt(params, 'errorMessage') ?? '', ERROR_CHARS_MAX),
   }),
   'Network.webSocketClosed': params => plain(params, ['timestamp']),
 };
@@ -73,7 +73,7 @@ const KEPT: Readonly<Record<string, ParamsFilter>> = {
  * `Network.dataReceived`.
  */
 export function networkParams(method: string, params: UntrustedObject): JsonObject | undefined {
-  const keep = KEPT[method];
+  const keep = PARAMS_FILTERS[method];
   if (!keep) return undefined;
   return { ...plain(params, ['requestId']), ...keep(params) };
 }
@@ -82,23 +82,23 @@ function headersOnly(params: UntrustedObject): JsonObject {
   return { headers: redactHeaders(objectAt(params, 'headers') ?? {}) };
 }
 
-function request(sent: UntrustedObject | undefined): JsonObject {
-  const fragment = textAt(sent, 'urlFragment');
+function request(requestParams: UntrustedObject | undefined): JsonObject {
+  const fragment = textAt(requestParams, 'urlFragment');
   return {
-    url: redactUrl(textAt(sent, 'url') ?? ''),
+    url: redactUrl(textAt(requestParams, 'url') ?? ''),
     ...(fragment === undefined ? {} : { urlFragment: redactUrl(fragment) }),
-    ...plain(sent, REQUEST_FACTS),
-    headers: redactHeaders(objectAt(sent, 'headers') ?? {}),
+    ...plain(requestParams, REQUEST_FACTS),
+    headers: redactHeaders(objectAt(requestParams, 'headers') ?? {}),
   };
 }
 
-function response(received: UntrustedObject | undefined): JsonObject {
-  const timing = objectAt(received, 'timing');
+function response(responseParams: UntrustedObject | undefined): JsonObject {
+  const timing = objectAt(responseParams, 'timing');
   return {
-    url: redactUrl(textAt(received, 'url') ?? ''),
-    ...plain(received, RESPONSE_FACTS),
-    mimeType: capped(textAt(received, 'mimeType') ?? '', MIME_CHARS_MAX),
-    headers: redactHeaders(objectAt(received, 'headers') ?? {}),
+    url: redactUrl(textAt(responseParams, 'url') ?? ''),
+    ...plain(responseParams, RESPONSE_FACTS),
+    mimeType: truncate(textAt(responseParams, 'mimeType') ?? '', MIME_CHARS_MAX),
+    headers: redactHeaders(objectAt(responseParams, 'headers') ?? {}),
     ...(timing ? { timing: plain(timing, Object.keys(timing).slice(0, 40)) } : {}),
   };
 }

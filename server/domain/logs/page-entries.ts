@@ -26,12 +26,12 @@ export function pageParams(method: string, params: UntrustedObject): JsonObject 
   }
 }
 
-function frame(of: UntrustedObject | undefined): JsonObject {
-  const fragment = textAt(of, 'urlFragment');
-  const unreachable = textAt(of, 'unreachableUrl');
+function frame(frameParams: UntrustedObject | undefined): JsonObject {
+  const fragment = textAt(frameParams, 'urlFragment');
+  const unreachable = textAt(frameParams, 'unreachableUrl');
   return {
-    ...plain(of, ['id', 'parentId', 'loaderId', 'name', 'mimeType', 'securityOrigin']),
-    url: redactUrl(textAt(of, 'url') ?? ''),
+    ...plain(frameParams, ['id', 'parentId', 'loaderId', 'name', 'mimeType', 'securityOrigin']),
+    url: redactUrl(textAt(frameParams, 'url') ?? ''),
     ...(fragment === undefined ? {} : { urlFragment: redactUrl(fragment) }),
     ...(unreachable === undefined ? {} : { unreachableUrl: redactUrl(unreachable) }),
   };

@@ -62,17 +62,18 @@ const URL_HEADERS: ReadonlySet<string> = new Set([
   'x-sourcemap',
 ]);
 
-export const capped = (text: string, charsMax: number): string =>
+export const truncate = (text: string, charsMax: number): string =>
   text.length <= charsMax ? text.toWellFormed() : boundedText(text, charsMax) + CUT;
 
 /** Removes user info, and the values of parameters with secret names in the query and the fragment. */
-export function redactUrl(said: string): string {
-  const url = boundedText(said, URL_SCANNED_CHARS_MAX);
-  if (/^\s*data:/i.test(url)) return capped(url, url.indexOf(',') < 0 ? 0 : Math.min(url.indexOf(','), DATA_URL_CHARS));
+export function redactUrl(rawUrl: string): string {
+  const url = boundedText(rawUrl, URL_SCANNED_CHARS_MAX);
+  if (/^\s*data:/i.test(url))
+    return truncate(url, url.indexOf(',') < 0 ? 0 : Math.min(url.indexOf(','), DATA_URL_CHARS));
   if (/^\s*javascript:/i.test(url)) return `javascript:${REDACTED}`;
   // The authority is longer than the scanned part, so it may contain a password.
-  if (url.length < said.length && ONLY_AUTHORITY.test(url)) return REDACTED + CUT;
-  return capped(withoutSecretParameters(withoutUserInfo(url), URL_DEPTH_MAX), URL_CHARS_MAX);
+  if (url.length < rawUrl.length && ONLY_AUTHORITY.test(url)) return REDACTED + CUT;
+  return truncate(withoutSecretParameters(withoutUserInfo(url), URL_DEPTH_MAX), URL_CHARS_MAX);
 }
 
 const ONLY_AUTHORITY = /^\s*(?:[a-z][a-z0-9+.-]*:)+[/\\]{2,}[^/\\?#]*$/i;
@@ -83,24 +84,24 @@ const withoutUserInfo = (url: string): string =>
 function withoutSecretParameters(url: string, depth: number): string {
   const at = url.search(/[?#;]/);
   if (at < 0) return url;
-  const tail = url.slice(at).replace(/([?&#;/]|^)([^=&?#;/]{1,128})=([^&#;]*)/g, (whole, before, name, value) => {
-    if (value === '') return whole;
-    if (isSecretName(decoded(name))) return `${before}${name}=${REDACTED}`;
-    return `${before}${name}=${redactNestedUrl(value, depth)}`;
+  const tail = url.slice(at).replace(/([?&#;/]|^)([^=&?#;/]{1,128})=([^&#;]*)/g, (match, prefix, name, value) => {
+    if (value === '') return match;
+    if (isSecretName(decode(name))) return `${prefix}${name}=${REDACTED}`;
+    return `${prefix}${name}=${redactNestedUrl(value, depth)}`;
   });
   return url.slice(0, at) + tail;
 }
 
 /** Redacts a parameter value that is itself a URL with secrets. */
 function redactNestedUrl(value: string, depth: number): string {
-  const inner = decoded(value);
+  const inner = decode(value);
   if (!/[?#@]/.test(inner) || !/^[a-z]+:|^\//i.test(inner)) return value;
   if (depth === 0) return REDACTED;
   const clean = withoutSecretParameters(withoutUserInfo(inner), depth - 1);
   return clean === inner ? value : encodeURIComponent(clean);
 }
 
-function decoded(text: string): string {
+function decode(text: string): string {
   try {
     return decodeURIComponent(text.replaceAll('+', ' '));
   } catch {
@@ -121,8 +122,8 @@ export function redactHeaders(headers: Readonly<Record<string, unknown>>): Recor
 function redactHeader(name: string, text: string): string {
   const plain = name.toLowerCase();
   if (SECRET_HEADERS.has(plain) || isSecretName(plain)) return REDACTED;
-  if (URL_HEADERS.has(plain)) return capped(redactText(redactUrl(text)), HEADER_CHARS_MAX);
-  return capped(redactText(text), HEADER_CHARS_MAX);
+  if (URL_HEADERS.has(plain)) return truncate(redactText(redactUrl(text)), HEADER_CHARS_MAX);
+  return truncate(redactText(text), HEADER_CHARS_MAX);
 }
 
 const URLS = /\b(?:https?|wss?|ftp):\/\/[^\s"'`<>\\)\]}]+/gi;
@@ -136,17 +137,17 @@ const CREDENTIAL_HEADERS =
 const PAIRS = /([\w.-]{2,64})(["']?\s*[:=]\s*)("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|[^\s,;&"'{}()[\]<>]+)/g;
 
 /** Redacts what looks like a credential in free text. */
-export function redactText(said: string): string {
-  const text = boundedText(said, TEXT_SCANNED_CHARS_MAX);
+export function redactText(rawText: string): string {
+  const text = boundedText(rawText, TEXT_SCANNED_CHARS_MAX);
   if (text.length < 4) return text;
   let clean = text;
   if (clean.includes('://')) clean = clean.replace(URLS, url => redactUrl(url));
   if (clean.includes('eyJ')) clean = clean.replace(JWT_RUNS, withoutJwts);
-  clean = clean.replace(AUTH_SCHEMES, (_, scheme: string, blank: string) => `${scheme}${blank}${REDACTED}`);
+  clean = clean.replace(AUTH_SCHEMES, (_, scheme: string, space: string) => `${scheme}${space}${REDACTED}`);
   if (!/[:=]/.test(clean)) return clean;
-  clean = clean.replace(CREDENTIAL_HEADERS, (_, name: string, between: string) => `${name}${between}${REDACTED}`);
-  return clean.replace(PAIRS, (whole, name: string, between: string, value: string) =>
-    value !== REDACTED && isSecretName(name) && !COMMON_WORDS.test(name) ? `${name}${between}${REDACTED}` : whole,
+  clean = clean.replace(CREDENTIAL_HEADERS, (_, name: string, separator: string) => `${name}${separator}${REDACTED}`);
+  return clean.replace(PAIRS, (pair, name: string, separator: string, value: string) =>
+    value !== REDACTED && isSecretName(name) && !COMMON_WORDS.test(name) ? `${name}${separator}${REDACTED}` : pair,
   );
 }
 

@@ -62,8 +62,8 @@ export class SessionLog {
   /** Returns the number of the page for a target that is a page or belongs to one. Set when the watcher starts. */
   pageOf: ((targetId: string) => number | undefined) | undefined;
   readonly #parts: SessionLogParts;
-  readonly #used: Record<LogKind, { entries: number; bytes: number }>;
-  readonly #dropped = new Map<LogKind, DroppedEntries>();
+  readonly #usage: Record<LogKind, { entries: number; bytes: number }>;
+  readonly #droppedByKind = new Map<LogKind, DroppedEntries>();
   #pending: Line[] = [];
   #pendingBytes = 0;
   /** Numbered chunks that are not stored yet, or that may still grow. */
@@ -74,28 +74,28 @@ export class SessionLog {
   /** True if the last write failed. */
   #lastWriteFailed = false;
 
-  constructor(parts: SessionLogParts, stored: StoredState = { last: 0, kinds: {}, consoleStoredUntilMs: 0 }) {
+  constructor(parts: SessionLogParts, storedState: StoredState = { last: 0, kinds: {}, consoleStoredUntilMs: 0 }) {
     this.#parts = parts;
-    this.consoleUntilMs = stored.consoleStoredUntilMs;
-    this.#next = stored.last + 1;
-    this.#used = usedOf(stored.kinds);
+    this.consoleUntilMs = storedState.consoleStoredUntilMs;
+    this.#next = storedState.last + 1;
+    this.#usage = usedOf(storedState.kinds);
   }
 
   /** Whether an entry of this kind would be stored. If not, it is counted as dropped. Called before an entry is made. */
   takes(kind: LogKind): boolean {
-    const { entries, bytes } = this.#used[kind];
+    const { entries, bytes } = this.#usage[kind];
     if (entries >= SHARES[kind].entries || bytes >= SHARES[kind].bytes) return this.drop(kind, 'limit');
     if (this.#pendingBytes > WAITING_BYTES_MAX) return this.drop(kind, 'waiting');
     return true;
   }
 
-  add(said: LogEntry & { readonly kind: LogKind }): void {
-    if (!this.takes(said.kind)) return;
-    if (said.kind !== 'command') this.catchUp();
-    const entry = this.secrets.cleanAll(said);
+  add(logEntry: LogEntry & { readonly kind: LogKind }): void {
+    if (!this.takes(logEntry.kind)) return;
+    if (logEntry.kind !== 'command') this.catchUp();
+    const entry = this.secrets.cleanAll(logEntry);
     const line = lineOf(entry);
     const text = this.typed.occursIn(line) ? lineOf(this.typed.redact(entry)) : line;
-    const used = this.#used[entry.kind];
+    const used = this.#usage[entry.kind];
     used.entries++;
     used.bytes += text.length;
     this.#push({ at: entry.at, kind: entry.kind, text });
@@ -104,11 +104,11 @@ export class SessionLog {
 
   /** Counts a dropped entry. */
   drop(kind: LogKind, reason: DropReason): false {
-    const known = this.#dropped.get(kind);
+    const known = this.#droppedByKind.get(kind);
     if (known && known.reason !== reason) this.#writeMarker(kind, known);
     const dropped = known?.reason === reason ? known : { reason, count: 0, fromMs: 0, markers: 0, nextMarkerMs: 0 };
     if (dropped.count++ === 0) dropped.fromMs = this.#nowMs();
-    this.#dropped.set(kind, dropped);
+    this.#droppedByKind.set(kind, dropped);
     return false;
   }
 
@@ -138,7 +138,7 @@ export class SessionLog {
   /** Writes the remaining entries, with markers for dropped ones. */
   async close(): Promise<void> {
     await this.#writing;
-    for (const [kind, dropped] of this.#dropped) this.#writeMarker(kind, dropped);
+    for (const [kind, dropped] of this.#droppedByKind) this.#writeMarker(kind, dropped);
     await this.write();
   }
 
@@ -183,16 +183,17 @@ export class SessionLog {
 
   #writeDueMarkers(): void {
     const now = this.#nowMs();
-    for (const [kind, dropped] of this.#dropped) if (now >= dropped.nextMarkerMs) this.#writeMarker(kind, dropped);
+    for (const [kind, dropped] of this.#droppedByKind)
+      if (now >= dropped.nextMarkerMs) this.#writeMarker(kind, dropped);
   }
 
-  #writeMarker(kind: LogKind, dropped: DroppedEntries): void {
-    const { reason, count, fromMs } = dropped;
+  #writeMarker(kind: LogKind, droppedEntries: DroppedEntries): void {
+    const { reason, count, fromMs } = droppedEntries;
     if (count === 0) return;
     const now = this.#nowMs();
     this.#marker(kind, { reason, count, from: fromMs, to: now });
-    dropped.count = 0;
-    dropped.nextMarkerMs = now + Math.min(MARKER_MS_MAX, 1000 * 2 ** dropped.markers++);
+    droppedEntries.count = 0;
+    droppedEntries.nextMarkerMs = now + Math.min(MARKER_MS_MAX, 1000 * 2 ** droppedEntries.markers++);
   }
 
   #marker(kind: EntryKind, params: { readonly reason: DropReason; readonly [name: string]: string | number }): void {

@@ -38,14 +38,14 @@ export const withoutTyped = (params: JsonObject): JsonObject =>
   Object.fromEntries(
     Object.entries(params).flatMap(([name, value]) => {
       if (TEXTS.has(name)) return [];
-      return [[name, HEADERS.test(name) ? withoutHeaders(value) : cleared(value)]];
+      return [[name, HEADERS.test(name) ? withoutHeaders(value) : clearText(value)]];
     }),
   );
 
 const withoutHeaders = (headers: Json): Json => (Array.isArray(headers) ? [] : {});
 
-function cleared(value: Json): Json {
+function clearText(value: Json): Json {
   if (typeof value === 'string') return ADDRESS.test(value) ? (value.split(/[?#]/, 1)[0] ?? '') : value;
-  if (Array.isArray(value)) return value.map(cleared);
+  if (Array.isArray(value)) return value.map(clearText);
   return isObject(value) ? withoutTyped(value) : value;
 }

@@ -19,23 +19,23 @@ const PASSED_SECRET = /^(?=.*[\d!@$%^&*+?~])[^/<>{}[\]();=#.\s][^/<>{}[\]();]*$/
 const ORDINARY = /^[\p{L}\s.,'’-]*$/u;
 
 export class TypedText {
-  readonly #typed = new TextMemory(TYPED_MAX, isDistinctive);
-  readonly #passed = new TextMemory(PASSED_TEXTS_MAX, text => isDistinctive(text) && PASSED_SECRET.test(text));
+  readonly #typedTexts = new TextMemory(TYPED_MAX, isDistinctive);
+  readonly #passedTexts = new TextMemory(PASSED_TEXTS_MAX, text => isDistinctive(text) && PASSED_SECRET.test(text));
   /** Lines of text, even if other commands were sent while they were typed. */
   readonly #lines = new TextMemory(LINES_MAX, isDistinctive);
   /** Characters typed so far, by channel. */
   readonly #keys = new Map<string, { word: string; line: string }>();
 
   typed(text: string): void {
-    this.#typed.add(text);
+    this.#typedTexts.add(text);
   }
 
   key(channel: string, character: string): void {
     const { word, line } = this.#keys.get(channel) ?? { word: '', line: '' };
-    const grown = { word: (word + character).slice(-CHARS_MAX), line: (line + character).slice(-CHARS_MAX) };
-    this.#keys.set(channel, grown);
-    this.#typed.grow(word, grown.word);
-    this.#lines.grow(line, grown.line);
+    const extended = { word: (word + character).slice(-CHARS_MAX), line: (line + character).slice(-CHARS_MAX) };
+    this.#keys.set(channel, extended);
+    this.#typedTexts.grow(word, extended.word);
+    this.#lines.grow(line, extended.line);
   }
 
   backspace(channel: string): void {
@@ -61,7 +61,7 @@ export class TypedText {
       if (left <= 0 || depth > 12) return;
       if (typeof part === 'string') {
         left--;
-        this.#passed.add(part);
+        this.#passedTexts.add(part);
       } else if (Array.isArray(part)) for (const each of part) walk(each, depth + 1);
       else if (typeof part === 'object' && part !== null) for (const each of Object.values(part)) walk(each, depth + 1);
     };
@@ -73,19 +73,19 @@ export class TypedText {
   }
 
   get #memories(): readonly TextMemory[] {
-    return [this.#typed, this.#lines, this.#passed];
+    return [this.#typedTexts, this.#lines, this.#passedTexts];
   }
 
   /** A copy of the object in which remembered text is redacted. */
   redact<T extends object>(object: T): T {
-    return this.#redacted(object as JsonObject) as T; // Only the contents of strings change.
+    return this.#redactValue(object as JsonObject) as T; // Only the contents of strings change.
   }
 
-  #redacted(value: Json): Json {
+  #redactValue(value: Json): Json {
     if (typeof value === 'string') return this.#memories.reduce((text, memory) => memory.redact(text), value);
-    if (Array.isArray(value)) return value.map(each => this.#redacted(each));
+    if (Array.isArray(value)) return value.map(item => this.#redactValue(item));
     if (typeof value !== 'object' || value === null) return value;
-    return Object.fromEntries(Object.entries(value).map(([name, each]) => [name, this.#redacted(each)]));
+    return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, this.#redactValue(member)]));
   }
 }
 
@@ -109,8 +109,8 @@ class TextMemory {
   }
 
   /** Replaces a remembered text with the longer text when another character has been typed. */
-  grow(before: string, text: string): void {
-    if (this.#isDistinctive(text)) this.#encodings.delete(before);
+  grow(previous: string, text: string): void {
+    if (this.#isDistinctive(text)) this.#encodings.delete(previous);
     this.add(text);
   }
 

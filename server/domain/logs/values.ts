@@ -39,21 +39,21 @@ const TEXT_CHARS_MAX = 64 * 1024;
 
 /** A value from a page as JSON text, limited in depth and number of members. */
 export function shownJson(value: unknown): string {
-  return JSON.stringify(pruned(value, VALUE_DEPTH_MAX, { left: VALUES_MAX })) ?? '';
+  return JSON.stringify(prune(value, VALUE_DEPTH_MAX, { left: VALUES_MAX })) ?? '';
 }
 
 const VALUE_DEPTH_MAX = 16;
 const VALUES_MAX = 1_000;
-const PRUNED = '…';
+const PRUNED_MARK = '…';
 
-function pruned(value: unknown, depth: number, budget: { left: number }): Json {
+function prune(value: unknown, depth: number, budget: { left: number }): Json {
   if (typeof value === 'string') return boundedText(value, TEXT_CHARS_MAX);
   if (typeof value === 'number' || typeof value === 'boolean' || value === null) return value;
-  if (typeof value !== 'object' || depth === 0) return PRUNED;
+  if (typeof value !== 'object' || depth === 0) return PRUNED_MARK;
   const kept: Array<[string, Json]> = [];
   for (const [name, member] of Object.entries(value)) {
     if (budget.left-- <= 0) break;
-    kept.push([boundedText(name, PLAIN_CHARS_MAX), pruned(member, depth - 1, budget)]);
+    kept.push([boundedText(name, PLAIN_CHARS_MAX), prune(member, depth - 1, budget)]);
   }
   return Array.isArray(value) ? kept.map(([, member]) => member) : Object.fromEntries(kept);
 }

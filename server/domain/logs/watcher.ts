@@ -34,22 +34,22 @@ export interface ObservedSession {
   readonly secrets: LiveSession['secrets'];
 }
 
-type Attend = (live: ObservedSession, row: SessionRow) => Promise<Attendance | undefined>;
+type AttendSession = (liveSession: ObservedSession, row: SessionRow) => Promise<Attendance | undefined>;
 
 export const logWatcher =
-  (parts: LogWatcherParts): Attend =>
-  async (live, row) =>
-    row.settings.logSession === false ? undefined : listen(parts, live, row);
+  (parts: LogWatcherParts): AttendSession =>
+  async (liveSession, row) =>
+    row.settings.logSession === false ? undefined : listen(parts, liveSession, row);
 
-async function listen(parts: LogWatcherParts, live: ObservedSession, row: SessionRow): Promise<Attendance> {
-  const pages = await parts.pages.of(live, row);
+async function listen(parts: LogWatcherParts, liveSession: ObservedSession, row: SessionRow): Promise<Attendance> {
+  const pages = await parts.pages.of(liveSession, row);
   const log = await parts.book.begin(row);
-  const recorder = new Recorder(parts, pages, log, live);
+  const recorder = new Recorder(parts, pages, log, liveSession);
   const pageOf = (targetId: string): number | undefined => recorder.pageOf(targetId);
   log.pageOf = pageOf;
-  log.secrets = live.secrets;
-  live.tap = new CommandLog({ log, pageOf, clock: parts.clock });
-  await live.browser.observe({ target: target => recorder.attach(target) });
+  log.secrets = liveSession.secrets;
+  liveSession.tap = new CommandLog({ log, pageOf, clock: parts.clock });
+  await liveSession.browser.observe({ target: target => recorder.attach(target) });
   return {
     // Channels are not detached here: a dead browser would not respond. They end with the browser, or an adopting
     // process detaches them.
@@ -64,8 +64,8 @@ class Recorder {
   readonly #parts: LogWatcherParts;
   readonly #pages: SessionPages;
   readonly #log: SessionLog;
-  readonly #live: Pick<ObservedSession, 'responseTypes' | 'cover'>;
-  readonly #typed = new TypedRequests();
+  readonly #liveSession: Pick<ObservedSession, 'responseTypes' | 'cover'>;
+  readonly #typedRequests = new TypedRequests();
   readonly #entries = new BrowserEntries();
   #isRecording = true;
   /** Page number by target id, for pages and for the frames and workers in them. */
@@ -75,12 +75,12 @@ class Recorder {
     parts: LogWatcherParts,
     pages: SessionPages,
     log: SessionLog,
-    live: Pick<ObservedSession, 'responseTypes' | 'cover'>,
+    liveSession: Pick<ObservedSession, 'responseTypes' | 'cover'>,
   ) {
     this.#parts = parts;
     this.#pages = pages;
     this.#log = log;
-    this.#live = live;
+    this.#liveSession = liveSession;
   }
 
   pageOf(targetId: string): number | undefined {
@@ -106,8 +106,8 @@ class Recorder {
 
   #handle(target: ObservedTarget, page: number | undefined, method: string, params: UntrustedObject): void {
     const kind = this.#isRecording ? kindOf(method) : undefined;
-    if (kind === 'network') this.#live.responseTypes.heard(method, params);
-    if (kind === 'console' && this.#live.cover) return;
+    if (kind === 'network') this.#liveSession.responseTypes.heard(method, params);
+    if (kind === 'console' && this.#liveSession.cover) return;
     // Frequent events are checked against the limits before they are parsed.
     if (!kind || (kind === 'console' && !this.#log.takes(kind))) return;
     try {
@@ -122,15 +122,15 @@ class Recorder {
     target: ObservedTarget,
     page: number | undefined,
     method: string,
-    said: UntrustedObject,
+    payload: UntrustedObject,
   ): void {
     // Secrets are removed before texts are cut, because a truncated secret would not be recognised.
-    const params = this.#log.secrets.cleanAll(said);
+    const params = this.#log.secrets.cleanAll(payload);
     const entry = this.#entries.of(kind, method, params, this.#parts.clock.now().getTime());
     // When console events are enabled, pages send earlier messages again. An earlier process has stored most of them.
     if (kind === 'console' && !target.isNew && entry && entry.at <= this.#log.consoleUntilMs) return;
     if (!entry) return;
-    const isTyped = this.#typed.isTyped(params, this.#live.cover !== undefined);
+    const isTyped = this.#typedRequests.isTyped(params, this.#liveSession.cover !== undefined);
     const kept = isTyped ? { ...entry, params: withoutTyped(entry.params) } : entry;
     this.#log.add({ ...kept, ...(page === undefined ? {} : { page }) });
   }

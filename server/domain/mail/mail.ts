@@ -3,13 +3,13 @@
 import type { MailSender } from '../../engines/mailer/smtp-sender.ts';
 import type { MailRow, Mails } from '../../engines/store/rows/mails.ts';
 import type { Store } from '../../engines/store/store.ts';
-import { plus } from '../../kit/clock.ts';
+import { addMs } from '../../kit/clock.ts';
 import { reason } from '../../kit/fault.ts';
 import { boundedText } from '../../kit/foreign.ts';
 import { type MailId, newId } from '../../kit/ids.ts';
 import type { Runtime } from '../../kit/runtime.ts';
 import type { Task } from '../../kit/task.ts';
-import { within } from '../../kit/wait.ts';
+import { withTimeout } from '../../kit/wait.ts';
 import { fault } from '../faults.ts';
 
 const SEND_EVERY_MS = 5_000;
@@ -79,7 +79,7 @@ export class Mail {
     const { clock, sender } = this.#parts;
     if (/[\r\n]/.test(to + subject)) throw new Error('an address or subject of a mail contains a line break');
     const now = clock.now();
-    if ((await mails.count(to, plus(now, -HOUR_MS))) >= PER_RECIPIENT_PER_HOUR_MAX) throw tooMany();
+    if ((await mails.count(to, addMs(now, -HOUR_MS))) >= PER_RECIPIENT_PER_HOUR_MAX) throw tooManyMails();
     await mails.insert({
       ...{ id: id ?? newId<MailId>(now), recipient: to, attempts: 0, createdAt: now },
       subject: boundedText(subject, SUBJECT_CHARACTERS_MAX),
@@ -108,10 +108,10 @@ export class Mail {
   async #send(mail: MailRow, sender: MailSender): Promise<boolean> {
     const { store, clock, log } = this.#parts;
     const now = clock.now();
-    if (!(await store.mails.take(mail.id, now, plus(now, ATTEMPT_MS)))) return false;
+    if (!(await store.mails.take(mail.id, now, addMs(now, ATTEMPT_MS)))) return false;
     try {
       const outgoing = { id: mail.id, to: mail.recipient, subject: mail.subject, text: mail.body };
-      await within(SEND_MS, 'the mail server', () => sender.send(outgoing));
+      await withTimeout(SEND_MS, 'the mail server', () => sender.send(outgoing));
     } catch (error) {
       const failure = boundedText(reason(error), FAILURE_CHARACTERS_MAX);
       log.warn('mail.failed', { mail: mail.id, attempts: mail.attempts + 1, error: failure });
@@ -124,16 +124,16 @@ export class Mail {
 
   async #forget(): Promise<Record<string, number>> {
     const { store, clock } = this.#parts;
-    return { removed: await store.mails.removeOlder(plus(clock.now(), -KEPT_MS)) };
+    return { removed: await store.mails.removeOlder(addMs(clock.now(), -KEPT_MS)) };
   }
 }
 
 function nextAttempt({ createdAt, attempts }: MailRow, now: Date): Date | undefined {
   if (now.getTime() - createdAt.getTime() > GIVE_UP_MS) return undefined;
-  return plus(now, Math.min(PAUSE_MAX_MS, FIRST_PAUSE_MS * 2 ** attempts));
+  return addMs(now, Math.min(PAUSE_MAX_MS, FIRST_PAUSE_MS * 2 ** attempts));
 }
 
-const tooMany = (): Error =>
+const tooManyMails = (): Error =>
   fault('rate_limited', 'Too many e-mails were sent to this address.', {
     advice: 'Wait an hour.',
     details: { retryAfterSeconds: HOUR_MS / 1000 },

@@ -11,7 +11,7 @@ import type { DebugUrls } from '../../../contract/live.ts';
 import type { Command, CommandResult, DriveFailed, FileContent, Tab } from '../../engines/driver/command.ts';
 import { isFault } from '../../kit/fault.ts';
 import type { SessionId } from '../../kit/ids.ts';
-import { until, WaitExpired } from '../../kit/wait.ts';
+import { pollUntil, WaitExpired } from '../../kit/wait.ts';
 import { fault, invalidRequest, scopeMissing } from '../faults.ts';
 import type { AgentCaller } from '../identity/caller.ts';
 import type { CreateOptions, SessionRequest, Sessions, SessionView } from '../sessions/api.ts';
@@ -82,7 +82,7 @@ export class BrowserTools {
    * or more than one.
    */
   async onlySession(caller: AgentCaller): Promise<string | undefined> {
-    const [only, ...more] = await this.#opened(caller);
+    const [only, ...more] = await this.#openSessions(caller);
     return more.length === 0 ? only?.id : undefined;
   }
 
@@ -101,7 +101,7 @@ export class BrowserTools {
       case 'browser_open':
         return this.#open(caller, input as BrowserToolInput<'browser_open'>, options);
       case 'browser_sessions':
-        return { text: listed(await this.#opened(caller)) };
+        return { text: listText(await this.#openSessions(caller)) };
       case 'browser_close':
         return this.#close(caller, await this.#session(caller, input));
       case 'browser_hand_over':
@@ -119,7 +119,7 @@ export class BrowserTools {
     const id = session.id as SessionId;
     const command: Command =
       input.url === undefined ? { do: 'snapshot' } : await commandOf('browser_navigate', { url: input.url }, noFiles);
-    const shown = await this.#shown(caller, id, command);
+    const shown = await this.#resultOf(caller, id, command);
     const head = [
       `Opened session ${id}. It ends at ${session.expiresAt}.`,
       ...warnings.map(({ message }) => `Warning: ${message}`),
@@ -154,13 +154,13 @@ export class BrowserTools {
   async #drive(caller: AgentCaller, name: PageTool, input: unknown): Promise<ToolResult> {
     const { id } = await this.#session(caller, input);
     const command = await commandOf(name, input, files => this.#read(caller, id, files));
-    return { ...(await this.#shown(caller, id as SessionId, command)), sessionId: id };
+    return { ...(await this.#resultOf(caller, id as SessionId, command)), sessionId: id };
   }
 
-  async #shown(caller: AgentCaller, id: SessionId, command: Command): Promise<ToolResult> {
+  async #resultOf(caller: AgentCaller, id: SessionId, command: Command): Promise<ToolResult> {
     try {
       const result = await this.#parts.driver.run({ session: id, address: this.#parts.addressOf(caller, id) }, command);
-      return { text: described(result), ...(result.image ? { image: result.image } : {}) };
+      return { text: describe(result), ...(result.image ? { image: result.image } : {}) };
     } catch (error) {
       if (this.#parts.isDriveFailed(error) && error.why === 'connection') await this.#throwIfEnded(caller, id);
       throw error;
@@ -171,13 +171,13 @@ export class BrowserTools {
   async #session(caller: AgentCaller, input: unknown): Promise<SessionView> {
     const { sessionId } = input as { readonly sessionId?: string };
     if (sessionId !== undefined) return this.#assertRunning(caller, sessionId);
-    const opened = await this.#opened(caller);
+    const opened = await this.#openSessions(caller);
     const [only] = opened;
     if (only && opened.length === 1) return only;
     if (opened.length > 1)
       throw fault(
         'invalid_request',
-        `This key has ${opened.length} open sessions. Select one of them with sessionId.\n${listed(opened)}`,
+        `This key has ${opened.length} open sessions. Select one of them with sessionId.\n${listText(opened)}`,
       );
     throw await this.#noOpenSession(caller);
   }
@@ -185,7 +185,7 @@ export class BrowserTools {
   async #noOpenSession(caller: AgentCaller) {
     const { sessions } = await this.#parts.sessions.list(caller, { q: openedBy(caller), limit: 1 });
     const [last] = sessions;
-    const lost = last ? ` The last session, ${ended(last)}` : '';
+    const lost = last ? ` The last session, ${endedText(last)}` : '';
     return fault('session_not_running', `No browser is open.${lost} Open one with browser_open.`);
   }
 
@@ -194,7 +194,7 @@ export class BrowserTools {
     if (session.status === 'RUNNING') return session;
     throw fault(
       'session_not_running',
-      `Session ${ended(session)} Its pages are lost. Open another session with browser_open.`,
+      `Session ${endedText(session)} Its pages are lost. Open another session with browser_open.`,
     );
   }
 
@@ -204,12 +204,12 @@ export class BrowserTools {
    */
   async #throwIfEnded(caller: AgentCaller, id: string): Promise<void> {
     const running = async (): Promise<undefined> => void (await this.#assertRunning(caller, id));
-    await until(END_WAIT_MS, `session ${id} to end`, running, END_POLL_MS).catch(error => {
+    await pollUntil(END_WAIT_MS, `session ${id} to end`, running, END_POLL_MS).catch(error => {
       if (!(error instanceof WaitExpired)) throw error;
     });
   }
 
-  async #opened(caller: AgentCaller): Promise<readonly SessionView[]> {
+  async #openSessions(caller: AgentCaller): Promise<readonly SessionView[]> {
     const query = { status: 'RUNNING', q: openedBy(caller), limit: SESSIONS_SHOWN };
     return (await this.#parts.sessions.list(caller, query)).sessions;
   }
@@ -242,10 +242,10 @@ const openedBy = ({ keyId }: AgentCaller): string => `user_metadata['${OPENED_BY
 
 const liveAddress = ({ debuggerUrl }: DebugUrls) => ({ liveViewUrl: debuggerUrl });
 
-const ended = ({ id, status, endReason, endedAt }: SessionView): string =>
+const endedText = ({ id, status, endReason, endedAt }: SessionView): string =>
   `${id}, is not running: ${status}${endReason === undefined ? '' : ` (${endReason})`}${endedAt === undefined ? '' : ` since ${endedAt}`}.`;
 
-const listed = (sessions: readonly SessionView[]): string =>
+const listText = (sessions: readonly SessionView[]): string =>
   sessions.length === 0
     ? 'No session is open.'
     : sessions
@@ -253,7 +253,7 @@ const listed = (sessions: readonly SessionView[]): string =>
         .join('\n');
 
 /** Describes a result as Markdown, with the most important part first. */
-function described({ text, page, tabs, blockedBy }: CommandResult): string {
+function describe({ text, page, tabs, blockedBy }: CommandResult): string {
   const parts = [
     text,
     blockedBy,

@@ -6,7 +6,7 @@ import { isFault } from '../../kit/fault.ts';
 import { type HandoffId, isUuid, type SessionId } from '../../kit/ids.ts';
 import { byAgent } from '../audit/by-caller.ts';
 import { fault, notFound } from '../faults.ts';
-import type { FollowedHandoffs } from '../handoffs/following.ts';
+import type { HandoffFollower } from '../handoffs/following.ts';
 import type { Handoffs } from '../handoffs/handoffs.ts';
 import type { HandoffRequests } from '../handoffs/requests.ts';
 import { handoffPage, isOpen } from '../handoffs/view.ts';
@@ -15,7 +15,7 @@ import type { ToolResult } from './tool-result.ts';
 
 export interface HandOversParts {
   readonly requests: Pick<HandoffRequests, 'request'>;
-  readonly following: Pick<FollowedHandoffs, 'ended'>;
+  readonly following: Pick<HandoffFollower, 'ended'>;
   readonly handoffs: Pick<Handoffs, 'cancel'>;
   readonly rows: Pick<HandoffRows, 'get' | 'list'>;
   readonly publicUrl: string;
@@ -33,7 +33,7 @@ export class HandOvers {
    * The hand-off of each session, until its end has been reported. Lost if the process ends; a repeated call then
    * requests a new hand-off, unless the earlier one is still open.
    */
-  readonly #unreported = new Map<SessionId, HandoffId>();
+  readonly #unreportedHandoffs = new Map<SessionId, HandoffId>();
 
   constructor(parts: HandOversParts) {
     this.#parts = parts;
@@ -49,12 +49,12 @@ export class HandOvers {
     input: BrowserToolInput<'browser_hand_over'>,
     signal: AbortSignal,
   ): Promise<ToolResult> {
-    const earlier = this.#unreported.get(sessionId);
+    const earlier = this.#unreportedHandoffs.get(sessionId);
     const known = earlier && (await this.#parts.rows.get(caller.applicationId, earlier));
     if (known?.requesterId === caller.keyId)
       return this.wait(caller, { id: known.id }, PERSON_WAIT_SECONDS_MAX, signal);
     try {
-      return await this.#asked(caller, sessionId, input);
+      return await this.#startRequest(caller, sessionId, input);
     } catch (error) {
       const id: unknown = isFault(error, 'handoff_exists') ? Object(error.details).handoffId : undefined;
       const open =
@@ -68,7 +68,7 @@ export class HandOvers {
    * Requests a new hand-off. With `link`, anyone who has the link can claim the hand-off, once, in one browser.
    * Otherwise, a member who signs in can claim it.
    */
-  async #asked(
+  async #startRequest(
     caller: AgentCaller,
     sessionId: SessionId,
     { sessionId: _, minutes, claimableBy = 'link', ...rest }: BrowserToolInput<'browser_hand_over'>,
@@ -83,9 +83,10 @@ export class HandOvers {
     const by = { ...requester, actor: { kind: 'agentKey', id: keyId } } as const;
     const handoff = await requests.request(applicationId, sessionId, terms, by);
     const { id, expiresAt, claimUrl, warnings = [] } = handoff;
-    const [oldest] = this.#unreported.keys();
-    if (oldest !== undefined && this.#unreported.size >= UNREPORTED_MAX) this.#unreported.delete(oldest);
-    this.#unreported.set(sessionId, id as HandoffId);
+    const [oldest] = this.#unreportedHandoffs.keys();
+    if (oldest !== undefined && this.#unreportedHandoffs.size >= UNREPORTED_MAX)
+      this.#unreportedHandoffs.delete(oldest);
+    this.#unreportedHandoffs.set(sessionId, id as HandoffId);
     const url = claimUrl ?? handoffPage(publicUrl, { id, applicationId });
     const who = claimUrl === undefined ? 'a member of the application' : 'one person';
     const text = [
@@ -100,19 +101,22 @@ export class HandOvers {
   /** Waits until the person is done. Without an id, waits for the newest hand-off that this key requested. */
   async wait(
     caller: AgentCaller,
-    of: { readonly session?: SessionId; readonly id?: string },
+    target: { readonly session?: SessionId; readonly id?: string },
     seconds: number,
     signal: AbortSignal,
   ): Promise<ToolResult> {
-    const row = await this.#find(caller, of);
+    const row = await this.#find(caller, target);
     const waitMs = 1000 * Math.min(seconds, PERSON_WAIT_SECONDS_MAX);
     const now = await this.#parts.following.ended(row, signal, waitMs);
     if (!isOpen(now)) this.#markReported(now);
-    return described(now);
+    return describe(now);
   }
 
-  async cancel(caller: AgentCaller, of: { readonly session?: SessionId; readonly id?: string }): Promise<ToolResult> {
-    const row = await this.#find(caller, of);
+  async cancel(
+    caller: AgentCaller,
+    target: { readonly session?: SessionId; readonly id?: string },
+  ): Promise<ToolResult> {
+    const row = await this.#find(caller, target);
     const { id, applicationId, sessionId } = row;
     const { source } = caller;
     this.#markReported(row);
@@ -121,7 +125,7 @@ export class HandOvers {
   }
 
   #markReported({ sessionId, id }: HandoffRow): void {
-    if (this.#unreported.get(sessionId) === id) this.#unreported.delete(sessionId);
+    if (this.#unreportedHandoffs.get(sessionId) === id) this.#unreportedHandoffs.delete(sessionId);
   }
 
   /** Finds a hand-off that this key requested. */
@@ -149,7 +153,7 @@ export class HandOvers {
  */
 const NEWEST_SEARCHED = 20;
 
-function described(row: HandoffRow): ToolResult {
+function describe(row: HandoffRow): ToolResult {
   const { id, sessionId, status, note, evidence, url, expiresAt, claimedAt } = row;
   if (isOpen(row)) {
     const now =

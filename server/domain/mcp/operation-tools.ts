@@ -15,7 +15,7 @@ import type { Handoffs } from '../handoffs/handoffs.ts';
 import { handoffPage } from '../handoffs/view.ts';
 import type { AgentCaller } from '../identity/caller.ts';
 import type { Invocations } from '../invocations/invocations.ts';
-import { type Pending, type PersonAnswer, refusedResult, type ToolImage, type ToolResult } from './tool-result.ts';
+import { type PendingWork, type PersonAnswer, refusedResult, type ToolImage, type ToolResult } from './tool-result.ts';
 
 /** How long to wait for a call. Longer than most calls take. */
 const CALL_WAIT_SECONDS = 55;
@@ -68,12 +68,17 @@ export class OperationTools {
         { input },
         { ...options, waitSeconds: mayAskPerson ? POLL_SECONDS : CALL_WAIT_SECONDS },
       );
-      return this.#shown(caller, mayAskPerson ? await this.#waitForOutcome(caller, invocation, signal) : invocation);
+      return this.#resultOf(caller, mayAskPerson ? await this.#waitForOutcome(caller, invocation, signal) : invocation);
     });
   }
 
   /** Continues a call after the person was shown the address to open. */
-  resume(caller: AgentCaller, { kind, id }: Pending, answer: PersonAnswer, signal: AbortSignal): Promise<ToolResult> {
+  resume(
+    caller: AgentCaller,
+    { kind, id }: PendingWork,
+    answer: PersonAnswer,
+    signal: AbortSignal,
+  ): Promise<ToolResult> {
     return refusalsAsResults(async () => {
       if (answer === 'accept') return this.#result(caller, kind, id, PERSON_WAIT_SECONDS_MAX, signal);
       if (kind === 'action') {
@@ -89,7 +94,7 @@ export class OperationTools {
         const shown = { caller, source: caller.source, bearer: undefined, browser: undefined };
         await this.#parts.handoffs.cancel(shown, caller.applicationId, open.id);
       }
-      return this.#shown(caller, await this.#read(caller, id, END_WAIT_SECONDS, signal));
+      return this.#resultOf(caller, await this.#read(caller, id, END_WAIT_SECONDS, signal));
     });
   }
 
@@ -110,13 +115,13 @@ export class OperationTools {
 
   async #result(
     caller: AgentCaller,
-    kind: Pending['kind'],
+    kind: PendingWork['kind'],
     id: string,
     seconds: number,
     signal: AbortSignal,
   ): Promise<ToolResult> {
-    if (kind === 'action') return this.#decided(caller, id, seconds, signal);
-    return this.#shown(caller, await this.#read(caller, id, seconds, signal));
+    if (kind === 'action') return this.#waitForDecision(caller, id, seconds, signal);
+    return this.#resultOf(caller, await this.#read(caller, id, seconds, signal));
   }
 
   // ---- calls that a person approves ------------------------------------------------------------------------------------
@@ -134,12 +139,17 @@ export class OperationTools {
       // The call was repeated: by a client that had first been asked to open the address, or by a model.
       const jobId = isFault(error, 'already_prepared') ? Object(error.details).jobId : undefined;
       if (typeof jobId !== 'string') throw error;
-      return this.#decided(caller, jobId, PERSON_WAIT_SECONDS_MAX, signal);
+      return this.#waitForDecision(caller, jobId, PERSON_WAIT_SECONDS_MAX, signal);
     }
   }
 
   /** Executes an Action once somebody has approved it. */
-  async #decided(caller: AgentCaller, jobId: string, seconds: number, signal: AbortSignal): Promise<ToolResult> {
+  async #waitForDecision(
+    caller: AgentCaller,
+    jobId: string,
+    seconds: number,
+    signal: AbortSignal,
+  ): Promise<ToolResult> {
     const { actions } = this.#parts;
     const query = { wait: Math.min(seconds, PERSON_WAIT_SECONDS_MAX), since: 'awaiting_approval' } as const;
     const action = await actions.read(caller, caller.applicationId, jobId, query, signal);
@@ -148,7 +158,7 @@ export class OperationTools {
     const { digest } = action;
     const options = { waitSeconds: CALL_WAIT_SECONDS, signal };
     const { invocation } = await actions.execute(caller, caller.applicationId, jobId, { digest }, options);
-    return this.#shown(caller, invocation);
+    return this.#resultOf(caller, invocation);
   }
 
   // ---- invocations -----------------------------------------------------------------------------------------------------
@@ -173,7 +183,7 @@ export class OperationTools {
     return open?.origin === 'operation' && open.requesterId === keyId ? open : undefined;
   }
 
-  async #shown(caller: AgentCaller, invocation: Invocation): Promise<ToolResult> {
+  async #resultOf(caller: AgentCaller, invocation: Invocation): Promise<ToolResult> {
     const { id, status, output, error, sessionId } = invocation;
     const facts = { invocationId: id, status, output, error };
     if (status !== 'running') {

@@ -7,7 +7,7 @@ export interface ToolImage {
 }
 
 /** What a call is waiting for, with the id by which the same key can read it. */
-export type Pending =
+export type PendingWork =
   | { readonly kind: 'handoff'; readonly id: string }
   | { readonly kind: 'action'; readonly id: string }
   | { readonly kind: 'invocation'; readonly id: string };
@@ -17,7 +17,7 @@ export interface PersonRequest {
   readonly url: string;
   /** Shown to the person. Contains nothing that a page or a model wrote. */
   readonly message: string;
-  readonly pending: Pending;
+  readonly pending: PendingWork;
 }
 
 /** The result of a tool. `addresses` are for the client program, not for the model. */

@@ -14,7 +14,7 @@ import {
 import { isAtLeast, REQUIRED_ROLE, type Role } from '../../../contract/roles.ts';
 import type { InvitationRow, InvitingState } from '../../engines/store/rows/invitations.ts';
 import type { Store } from '../../engines/store/store.ts';
-import { type Clock, plus } from '../../kit/clock.ts';
+import { addMs, type Clock } from '../../kit/clock.ts';
 import { type ApplicationId, type InvitationId, isUuid, newId } from '../../kit/ids.ts';
 import type { Task } from '../../kit/task.ts';
 import type { Audit, AuditTransaction, Detail } from '../audit/audit.ts';
@@ -81,11 +81,11 @@ export class Invitations {
     const { hash, text } = mint('invitation');
     const row: InvitationRow = {
       ...{ id: newId<InvitationId>(now), applicationId, email: cleanEmail(sentTo), role, hash },
-      ...{ invitedBy: caller.accountId, createdAt: now, expiresAt: plus(now, expiresIn * 1000) },
+      ...{ invitedBy: caller.accountId, createdAt: now, expiresAt: addMs(now, expiresIn * 1000) },
     };
-    await store.atomically(async within => {
-      await within.invitations.insert(row, plus(now, -HOUR_MS), state => assertMayInvite(state, row));
-      await this.#record('invitation.created', caller, row, { role }, within);
+    await store.atomically(async trx => {
+      await trx.invitations.insert(row, addMs(now, -HOUR_MS), state => assertMayInvite(state, row));
+      await this.#record('invitation.created', caller, row, { role }, trx);
     });
     const inviter = await store.accounts.get(caller.accountId);
     const acceptUrl = acceptAddress(publicUrl, text);
@@ -106,7 +106,7 @@ export class Invitations {
     const { id } = await applications.require(caller, appId, 'members');
     const name: ListName = { list: 'invitations', owner: id };
     const before = cursor === undefined ? {} : { before: cursors.read<InvitationId>(name, cursor) };
-    const since = plus(clock.now(), -LISTED_AFTER_END_MS);
+    const since = addMs(clock.now(), -LISTED_AFTER_END_MS);
     const rows = await store.invitations.list(id, since, { limit: limit + 1, ...before });
     return pageOf(
       rows,
@@ -129,9 +129,9 @@ export class Invitations {
     details: Readonly<Record<string, Detail>> = {},
   ): Promise<boolean> {
     const { store, clock } = this.#parts;
-    return store.atomically(async within => {
-      const isRevoked = await within.invitations.revoke(invitation.applicationId, invitation.id, clock.now());
-      if (isRevoked) await this.#record('invitation.revoked', caller, invitation, details, within);
+    return store.atomically(async trx => {
+      const isRevoked = await trx.invitations.revoke(invitation.applicationId, invitation.id, clock.now());
+      if (isRevoked) await this.#record('invitation.revoked', caller, invitation, details, trx);
       return isRevoked;
     });
   }
@@ -142,7 +142,7 @@ export class Invitations {
    */
   async accept(caller: HumanCaller, { token }: AcceptInvitation): Promise<AcceptedInvitation> {
     const { store } = this.#parts;
-    const takeBack = await this.#failures.take(caller.accountId);
+    const undoAttempt = await this.#failures.take(caller.accountId);
     const row = await this.#find(token);
     const account = await store.accounts.get(caller.accountId);
     if (!row || !account) throw unknown();
@@ -153,18 +153,18 @@ export class Invitations {
       await this.#record('invitation.refused', caller, row, { reason });
       throw unknown();
     }
-    await takeBack();
+    await undoAttempt();
     return { applicationId: row.applicationId, role };
   }
 
   /** Accepts the invitation and returns the role. Undefined if the invitation is no longer pending. */
   #accept(caller: HumanCaller, row: InvitationRow): Promise<Role | undefined> {
     const { store, clock } = this.#parts;
-    return store.atomically(async within => {
-      const role = await within.invitations.accept(row, caller.accountId, clock.now(), had =>
-        had && isAtLeast(had, row.role) ? had : row.role,
+    return store.atomically(async trx => {
+      const role = await trx.invitations.accept(row, caller.accountId, clock.now(), currentRole =>
+        currentRole && isAtLeast(currentRole, row.role) ? currentRole : row.role,
       );
-      if (role) await this.#record('invitation.accepted', caller, row, { role }, within);
+      if (role) await this.#record('invitation.accepted', caller, row, { role }, trx);
       return role;
     });
   }
@@ -204,16 +204,16 @@ export class Invitations {
     caller: AccountCaller,
     { id, applicationId }: { readonly id: InvitationId; readonly applicationId: ApplicationId },
     details: Readonly<Record<string, Detail>>,
-    within?: AuditTransaction,
+    trx?: AuditTransaction,
   ): Promise<void> {
     const outcome = action === 'invitation.refused' ? 'refused' : 'success';
     const target = { kind: 'invitation', id };
-    return this.#parts.audit.record({ ...byCaller(caller), action, applicationId, target, outcome, details }, within);
+    return this.#parts.audit.record({ ...byCaller(caller), action, applicationId, target, outcome, details }, trx);
   }
 
   async #forget(): Promise<Record<string, number>> {
     const { store, clock } = this.#parts;
-    return { removed: await store.invitations.removeEnded(plus(clock.now(), -LISTED_AFTER_END_MS)) };
+    return { removed: await store.invitations.removeEnded(addMs(clock.now(), -LISTED_AFTER_END_MS)) };
   }
 }
 

@@ -71,22 +71,22 @@ export class Members {
 
   /** Gives a member this role, or removes the member if no role is given. */
   #apply(caller: HumanCaller, application: ApplicationId, account: AccountId, role: Role | undefined): Promise<void> {
-    return this.#parts.store.atomically(async within => {
-      const { member, revoked } = await this.#change(within, caller, application, account, role);
-      for (const invitation of revoked) await this.#recordRevoked(within, caller, application, invitation);
+    return this.#parts.store.atomically(async trx => {
+      const { member, revoked } = await this.#change(trx, caller, application, account, role);
+      for (const invitation of revoked) await this.#recordRevoked(trx, caller, application, invitation);
       const isOwn = account === caller.accountId;
       if (role === undefined)
-        await this.#record(within, isOwn ? 'member.left' : 'member.removed', caller, application, account, {
+        await this.#record(trx, isOwn ? 'member.left' : 'member.removed', caller, application, account, {
           role: member,
         });
       else if (member !== role)
-        await this.#record(within, 'member.role_changed', caller, application, account, { from: member, to: role });
+        await this.#record(trx, 'member.role_changed', caller, application, account, { from: member, to: role });
     });
   }
 
   /** Returns the role that the member had, and the invitations that were revoked with it. */
   async #change(
-    within: Pick<Store, 'members'>,
+    trx: Pick<Store, 'members'>,
     caller: HumanCaller,
     application: ApplicationId,
     account: AccountId,
@@ -96,7 +96,7 @@ export class Members {
     const had: { state?: MembershipState } = {};
     const fields = role === undefined ? {} : { role };
     const isOwn = account === caller.accountId;
-    const revoked = await within.members.change(application, {
+    const revoked = await trx.members.change(application, {
       ...{ by: caller.accountId, account, ...fields, mayInviteTo: assignableRoles(role), now },
       decide: state => {
         had.state = state;
@@ -108,17 +108,17 @@ export class Members {
     return { member, revoked };
   }
 
-  #recordRevoked(within: AuditTransaction, caller: HumanCaller, applicationId: ApplicationId, id: InvitationId) {
+  #recordRevoked(trx: AuditTransaction, caller: HumanCaller, applicationId: ApplicationId, id: InvitationId) {
     const entry = {
       ...byCaller(caller),
       ...({ action: 'invitation.revoked', applicationId, outcome: 'success' } as const),
       ...{ target: { kind: 'invitation', id }, details: { reason: 'inviter_lost_right' } },
     };
-    return this.#parts.audit.record(entry, within);
+    return this.#parts.audit.record(entry, trx);
   }
 
   #record(
-    within: AuditTransaction,
+    trx: AuditTransaction,
     action: MemberAction,
     caller: HumanCaller,
     applicationId: ApplicationId,
@@ -127,7 +127,7 @@ export class Members {
   ): Promise<void> {
     const target = { kind: 'account', id: account };
     const entry = { ...byCaller(caller), action, applicationId, target, outcome: 'success', details } as const;
-    return this.#parts.audit.record(entry, within);
+    return this.#parts.audit.record(entry, trx);
   }
 }
 

@@ -21,7 +21,7 @@ export interface DailyEgressParts extends Pick<Runtime, 'clock' | 'log'> {
   readonly end: (id: SessionId, end: SessionEnd) => Promise<unknown>;
 }
 
-interface Counted {
+interface CountedSession {
   readonly id: SessionId;
   readonly application: ApplicationId;
   readonly egress: LiveSession['egress'];
@@ -32,9 +32,9 @@ interface Counted {
 export class DailyEgress implements Watcher {
   readonly name = 'dailyEgress';
   readonly #parts: DailyEgressParts;
-  readonly #sessions = new Map<SessionId, Counted>();
+  readonly #sessions = new Map<SessionId, CountedSession>();
   /** Bytes that have been counted but not yet written to the database. */
-  #unwritten = new Map<ApplicationId, number>();
+  #unwrittenBytes = new Map<ApplicationId, number>();
 
   constructor(parts: DailyEgressParts) {
     this.#parts = parts;
@@ -65,9 +65,9 @@ export class DailyEgress implements Watcher {
   async count(): Promise<{ ended: number }> {
     const { rows, clock } = this.#parts;
     for (const session of this.#sessions.values()) this.#take(session);
-    const moved = this.#unwritten;
+    const moved = this.#unwrittenBytes;
     if (moved.size === 0) return { ended: 0 };
-    this.#unwritten = new Map();
+    this.#unwrittenBytes = new Map();
     try {
       const totals = await rows.add(utcDay(clock.now()), moved);
       return { ended: totals.reduce((ended, total) => ended + this.#enforce(total), 0) };
@@ -95,7 +95,7 @@ export class DailyEgress implements Watcher {
     this.#sessions.delete(id);
   }
 
-  #take(session: Counted): void {
+  #take(session: CountedSession): void {
     const { bytesUp, bytesDown } = session.egress.counters();
     const bytes = bytesUp + bytesDown;
     if (bytes > session.bytes) this.#add(session.application, bytes - session.bytes);
@@ -103,6 +103,6 @@ export class DailyEgress implements Watcher {
   }
 
   #add(application: ApplicationId, bytes: number): void {
-    this.#unwritten.set(application, (this.#unwritten.get(application) ?? 0) + bytes);
+    this.#unwrittenBytes.set(application, (this.#unwrittenBytes.get(application) ?? 0) + bytes);
   }
 }

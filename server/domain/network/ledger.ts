@@ -12,7 +12,7 @@ const REPORT_MS = 1_000;
 const ENTRIES_MAX = 500;
 /** Maximum number of events per session. Beyond it, nothing is reported until the ledger is closed. */
 const EVENTS_MAX = 300;
-const OTHERS = '(others)';
+const OTHER_REFUSALS = '(others)';
 
 export type NetworkEvent = Extract<SessionEventType, 'network.refused' | 'navigation.refused' | 'proxy.failed'>;
 
@@ -35,7 +35,7 @@ export class Ledger {
   readonly #parts: LedgerParts;
   readonly #entries = new Map<string, Entry>();
   readonly #closing = new AbortController();
-  #reported = 0;
+  #reportedEvents = 0;
   #reporting: Promise<void> | undefined;
 
   constructor(parts: LedgerParts) {
@@ -48,7 +48,7 @@ export class Ledger {
     entry.at = this.#parts.clock.now();
     entry.total += 1;
     entry.unreported += 1;
-    if (!this.#closing.signal.aborted && this.#reported < EVENTS_MAX) this.#reporting ??= this.#reportSoon();
+    if (!this.#closing.signal.aborted && this.#reportedEvents < EVENTS_MAX) this.#reporting ??= this.#reportSoon();
   }
 
   /** Reports the remaining refusals. Nothing is reported afterwards. */
@@ -62,7 +62,8 @@ export class Ledger {
     const key = JSON.stringify([type, facts]);
     const known = this.#entries.get(key);
     if (known) return known;
-    if (this.#entries.size >= ENTRIES_MAX && facts.hostname !== OTHERS) return this.#entry(type, { hostname: OTHERS });
+    if (this.#entries.size >= ENTRIES_MAX && facts.hostname !== OTHER_REFUSALS)
+      return this.#entry(type, { hostname: OTHER_REFUSALS });
     const entry = { type, facts, at: this.#parts.clock.now(), total: 0, unreported: 0 };
     this.#entries.set(key, entry);
     return entry;
@@ -73,20 +74,20 @@ export class Ledger {
     await this.#report();
     this.#reporting = undefined;
     // Report what was counted during the write.
-    if (!this.#closing.signal.aborted && this.#reported < EVENTS_MAX && this.#unreported.length > 0)
+    if (!this.#closing.signal.aborted && this.#reportedEvents < EVENTS_MAX && this.#unreportedEntries.length > 0)
       this.#reporting = this.#reportSoon();
   }
 
-  get #unreported(): readonly Entry[] {
+  get #unreportedEntries(): readonly Entry[] {
     return [...this.#entries.values()].filter(entry => entry.unreported > 0);
   }
 
   async #report(): Promise<void> {
-    for (const entry of this.#unreported) {
-      if (this.#reported >= EVENTS_MAX && !this.#closing.signal.aborted) return;
+    for (const entry of this.#unreportedEntries) {
+      if (this.#reportedEvents >= EVENTS_MAX && !this.#closing.signal.aborted) return;
       const count = entry.unreported;
       entry.unreported = 0;
-      this.#reported += 1;
+      this.#reportedEvents += 1;
       await this.#append(entry, count);
     }
   }

@@ -49,7 +49,7 @@ export interface NetworkEngine {
   patternError(pattern: string): string | undefined;
   /** Tests a proxy. Resolves with the problem, or with undefined if the proxy works. */
   probe(
-    by: StoredProxy,
+    storedProxy: StoredProxy,
     signal: AbortSignal,
   ): Promise<{ trouble: ProxyFailureKind | 'address_refused'; words: string } | undefined>;
 }
@@ -105,7 +105,8 @@ export class Network implements Watcher {
     signal: AbortSignal,
   ): Promise<CheckResult | undefined> {
     const { engine, seal } = this.#parts;
-    if (settings.blockAds && !engine.blocksAds) throw unavailable('browserSettings.blockAds', 'has no list of hosts');
+    if (settings.blockAds && !engine.blocksAds)
+      throw proxyUnavailable('browserSettings.blockAds', 'has no list of hosts');
     const domains =
       watcherSettings.allowedDomains && hostNames(watcherSettings.allowedDomains, 'browserSettings.allowedDomains');
     const rules = watcherSettings.networkPolicy && this.#hostRules(watcherSettings.networkPolicy);
@@ -133,17 +134,17 @@ export class Network implements Watcher {
     return timeZone === undefined ? undefined : { env: { TZ: timeZone } };
   }
 
-  async attend(live: LiveSession, row: SessionRow): Promise<Attendance> {
+  async attend(liveSession: LiveSession, row: SessionRow): Promise<Attendance> {
     const { engine, events, clock, log } = this.#parts;
-    const ledger = new Ledger({ session: row.id, events, secrets: live.secrets, clock, log });
+    const ledger = new Ledger({ session: row.id, events, secrets: liveSession.secrets, clock, log });
     // Until the network is opened, no navigation can leave the browser. Most sessions have no rules and do not wait
     // here.
     const { domains, documents } = storedNetwork(row);
-    if (domains || documents) await this.#guard(live, { domains, documents }, ledger);
+    if (domains || documents) await this.#guard(liveSession, { domains, documents }, ledger);
     const policy = engine.policy(await this.#policyOptions(row));
-    const meter = this.#meter(live, row);
-    live.egress.open(policy, {
-      shown: text => live.secrets.clean(text),
+    const meter = this.#meter(liveSession, row);
+    liveSession.egress.open(policy, {
+      shown: text => liveSession.secrets.clean(text),
       refused: ({ hostname, rule }: Refusal) => ledger.count('network.refused', { hostname, rule }),
       proxyFailed: ({ proxy, trouble }) => ledger.count('proxy.failed', { proxy, reason: trouble }),
     });
@@ -171,8 +172,8 @@ export class Network implements Watcher {
     this.#meters.delete(row.id);
   }
 
-  #hostRules(asked: RequestedPolicy): Pick<StoredNetwork, 'hosts' | 'documents'> | undefined {
-    const { allow = [], deny = [], default: otherwise = 'allow', subresources = true } = asked;
+  #hostRules(requested: RequestedPolicy): Pick<StoredNetwork, 'hosts' | 'documents'> | undefined {
+    const { allow = [], deny = [], default: otherwise = 'allow', subresources = true } = requested;
     const path = 'browserSettings.networkPolicy';
     const rules: HostRules = {
       allow: hostNames(allow, `${path}.allow`),
@@ -183,7 +184,8 @@ export class Network implements Watcher {
     // Rules for documents are enforced in the browser. Rules for all traffic need the jail, where the proxy is the only
     // way out.
     if (!subresources) return { documents: rules };
-    if (!this.#parts.engine.jailed) throw unavailable(path, 'runs browsers without a jail and could not enforce it');
+    if (!this.#parts.engine.jailed)
+      throw proxyUnavailable(path, 'runs browsers without a jail and could not enforce it');
     return { hosts: rules };
   }
 
@@ -200,33 +202,33 @@ export class Network implements Watcher {
         });
   }
 
-  #guard(live: LiveSession, { domains, documents }: StoredNetwork, ledger: Ledger): Promise<void> {
+  #guard(liveSession: LiveSession, { domains, documents }: StoredNetwork, ledger: Ledger): Promise<void> {
     const { hostMatcher } = this.#parts.engine;
     const anyHost = (): boolean => true;
     const matchesDomains = domains ? hostMatcher({ allow: domains, deny: [], default: 'deny' }) : anyHost;
     const matchesDocuments = documents ? hostMatcher(documents) : anyHost;
-    return live.browser.guardNavigations({
+    return liveSession.browser.guardNavigations({
       allows: (hostname, frame) => matchesDocuments(hostname) && (frame === 'inner' || matchesDomains(hostname)),
       onRefused: (hostname, { url = hostname, targetId }) => {
         const rule = matchesDocuments(hostname) ? 'allowed_domains' : 'network_policy';
         ledger.count(rule === 'network_policy' ? 'network.refused' : 'navigation.refused', { hostname, rule });
-        this.#parts.blocked(live.id, { url, reason: rule, targetId });
+        this.#parts.blocked(liveSession.id, { url, reason: rule, targetId });
       },
     });
   }
 
-  #meter(live: LiveSession, row: SessionRow): Meter | undefined {
+  #meter(liveSession: LiveSession, row: SessionRow): Meter | undefined {
     const budget = typeof row.settings.egressBytes === 'number' ? row.settings.egressBytes : undefined;
     if (budget === undefined && storedNetwork(row).routes === undefined) return undefined;
     const { engine, end, clock } = this.#parts;
     const meter = new Meter({
       row,
-      egress: live.egress,
+      egress: liveSession.egress,
       budget,
       clock,
       save: traffic => this.#parts.rows.countTraffic(row.id, traffic),
       usedUp: () => {
-        live.egress.replacePolicy(engine.usedUp);
+        liveSession.egress.replacePolicy(engine.usedUp);
         const detail = `the session used up its egressBytes (${budget})`;
         void end(row.id, { status: 'ERROR', reason: 'egress_limit', detail }).catch(() => {});
       },
@@ -255,9 +257,9 @@ type RequestedPolicy = NonNullable<NonNullable<CreateSession['browserSettings']>
 /** The settings that `check` stored with the session. */
 const storedNetwork = (row: SessionRow): StoredNetwork => (row.settings.network ?? {}) as StoredNetwork;
 
-const json = (kept: StoredNetwork): JsonObject => JSON.parse(JSON.stringify(kept));
+const json = (value: StoredNetwork): JsonObject => JSON.parse(JSON.stringify(value));
 
-const unavailable = (field: string, why: string): Error =>
+const proxyUnavailable = (field: string, why: string): Error =>
   fault('feature_unavailable', `${field} is not available: this installation ${why}.`, {
     advice: 'Omit it. The session was not created.',
     details: { field },

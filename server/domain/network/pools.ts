@@ -42,14 +42,14 @@ export function poolFor(pools: readonly ProxyPool[], place: Place | undefined): 
   return pools.find(
     pool =>
       pool.country === place.country.toUpperCase() &&
-      (place.state === undefined || same(pool.state, place.state)) &&
-      (place.city === undefined || same(pool.city, place.city)),
+      (place.state === undefined || equalsHost(pool.state, place.state)) &&
+      (place.city === undefined || equalsHost(pool.city, place.city)),
   );
 }
 
 /** Compares names, ignoring case and separators, because official clients write NEW_YORK for New York. */
-const same = (stated: string | undefined, asked: string): boolean =>
-  stated !== undefined && plainWords(stated) === plainWords(asked);
+const equalsHost = (specified: string | undefined, wanted: string): boolean =>
+  specified !== undefined && plainWords(specified) === plainWords(wanted);
 
 const plainWords = (text: string): string => text.toLowerCase().replaceAll(/[_\s-]+/g, ' ');
 

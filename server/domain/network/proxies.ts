@@ -28,8 +28,8 @@ export interface Routes {
   readonly timeZone?: string | undefined;
 }
 
-export function routesOf(asked: RequestedProxies, session: SessionId, parts: ProxyParts): Routes {
-  const rules: readonly Rule[] = asked === true ? [{ type: 'browserbase' }] : asked === false ? [] : asked;
+export function routesOf(requested: RequestedProxies, session: SessionId, parts: ProxyParts): Routes {
+  const rules: readonly Rule[] = requested === true ? [{ type: 'browserbase' }] : requested === false ? [] : requested;
   refuseBadPatterns(rules, parts);
   const poolByRule = rules.map((rule, index) =>
     rule.type === 'browserbase' ? requirePool(rule, index, parts) : undefined,

@@ -4,7 +4,7 @@ import { createHash, randomInt, timingSafeEqual } from 'node:crypto';
 import { CODE_MINUTES } from '../../../contract/sign-in.ts';
 import type { TicketRow } from '../../engines/store/rows/sign-in-tickets.ts';
 import type { Store } from '../../engines/store/store.ts';
-import { type Clock, plus } from '../../kit/clock.ts';
+import { addMs, type Clock } from '../../kit/clock.ts';
 import { type AccountId, isUuid, newId, type TicketId } from '../../kit/ids.ts';
 import { fault } from '../faults.ts';
 import { signInFailed } from './faults.ts';
@@ -37,14 +37,14 @@ export class EmailCodes {
   async send(email: string, accountId: AccountId | undefined): Promise<TicketId> {
     const { store, clock, mail } = this.#parts;
     const now = clock.now();
-    if ((await store.signInTickets.count('email_code', { email }, plus(now, -HOUR_MS))) >= CODES_PER_HOUR_MAX)
+    if ((await store.signInTickets.count('email_code', { email }, addMs(now, -HOUR_MS))) >= CODES_PER_HOUR_MAX)
       throw tooManyCodes();
     const id = newId<TicketId>(now);
     const code = randomInt(CODES).toString().padStart(6, '0');
     await store.signInTickets.insert({
       ...{ id, kind: 'email_code', email, hash: hashOf(id, code) },
       ...(accountId ? { accountId } : {}),
-      ...{ createdAt: now, expiresAt: plus(now, CODE_MINUTES * MINUTE_MS) },
+      ...{ createdAt: now, expiresAt: addMs(now, CODE_MINUTES * MINUTE_MS) },
     });
     if (accountId) await mail.queue({ to: email, subject: `${code} is your code for Berth`, text: textOf(code) });
     return id;

@@ -2,7 +2,7 @@
 import type { Acr, SignedInSession } from '../../../contract/sign-in.ts';
 import type { HumanSessionRow } from '../../engines/store/rows/human-sessions.ts';
 import type { Store } from '../../engines/store/store.ts';
-import { type Clock, plus } from '../../kit/clock.ts';
+import { addMs, type Clock } from '../../kit/clock.ts';
 import { type AccountId, type HumanSessionId, isUuid, newId } from '../../kit/ids.ts';
 import type { Secret } from '../../kit/secret.ts';
 import type { Audit } from '../audit/audit.ts';
@@ -36,8 +36,8 @@ export class HumanSessions {
     const { hash, text } = mint('human_session');
     await this.#parts.store.humanSessions.insert({
       ...{ id: newId<HumanSessionId>(now), accountId, hash, acr, authTime: now, createdAt: now },
-      expiresAt: plus(now, SESSION_LIFE_MS),
-      idleExpiresAt: plus(now, SESSION_IDLE_MS),
+      expiresAt: addMs(now, SESSION_LIFE_MS),
+      idleExpiresAt: addMs(now, SESSION_IDLE_MS),
       ...{ lastUsedAt: now, lastUsedIp: ip },
       ...(userAgent === undefined ? {} : { userAgent }),
     });
@@ -53,7 +53,7 @@ export class HumanSessions {
     const { hash, text } = mint('human_session');
     const old = await this.#parts.store.humanSessions.renew(accountId, via.id, now, { hash, authTime: now, acr });
     if (!old) throw notFound('Session', via.id);
-    this.#dropped([old]);
+    this.#dropFromCache([old]);
     return text;
   }
 
@@ -68,39 +68,39 @@ export class HumanSessions {
     const only = id as HumanSessionId; // Checked by isUuid.
     const { store, clock, audit } = this.#parts;
     const action = id === caller.via.id ? 'account.signed_out' : 'account.session_ended';
-    const ended = await store.atomically(async within => {
-      const ended = await within.humanSessions.revoke(accountId, { only }, clock.now());
+    const ended = await store.atomically(async trx => {
+      const ended = await trx.humanSessions.revoke(accountId, { only }, clock.now());
       if (ended.length === 0) throw notFound('Session', id);
-      await audit.record({ action, accountId, outcome: 'success', ...byCaller(caller) }, within);
+      await audit.record({ action, accountId, outcome: 'success', ...byCaller(caller) }, trx);
       return ended;
     });
-    this.#dropped(ended);
+    this.#dropFromCache(ended);
   }
 
   /** Signs the person out in all other browsers. */
   async endAllOthers(caller: HumanCaller): Promise<void> {
     const { accountId, via } = caller;
     const { store, clock, audit } = this.#parts;
-    const ended = await store.atomically(async within => {
-      const ended = await within.humanSessions.revoke(accountId, { allBut: via.id }, clock.now());
+    const ended = await store.atomically(async trx => {
+      const ended = await trx.humanSessions.revoke(accountId, { allBut: via.id }, clock.now());
       const entry = { action: 'account.session_ended', accountId, outcome: 'success', ...byCaller(caller) } as const;
-      await audit.record(entry, within);
+      await audit.record(entry, trx);
       return ended;
     });
-    this.#dropped(ended);
+    this.#dropFromCache(ended);
   }
 
   /** Ends all sessions of the account except `allBut`. If `allBut` is undefined, ends all of them. */
   async endOthers(accountId: AccountId, allBut: HumanSessionId | undefined): Promise<void> {
-    this.#dropped(await this.#parts.store.humanSessions.revoke(accountId, { allBut }, this.#parts.clock.now()));
+    this.#dropFromCache(await this.#parts.store.humanSessions.revoke(accountId, { allBut }, this.#parts.clock.now()));
   }
 
   /** Removes the account's sessions from the caches, because the proofs that the account can give have changed. */
   async refresh(accountId: AccountId): Promise<void> {
-    this.#dropped(await this.#parts.store.humanSessions.announce(accountId));
+    this.#dropFromCache(await this.#parts.store.humanSessions.announce(accountId));
   }
 
-  #dropped(hashes: readonly Buffer[]): void {
+  #dropFromCache(hashes: readonly Buffer[]): void {
     for (const hash of hashes) this.#parts.changed(hash.toString('hex'));
   }
 }

@@ -1,7 +1,7 @@
 // Assembles the domain of people: signing in, sessions in browsers, and the account of the person who is signed in.
 import type { Passwords } from '../../engines/authenticators/passwords.ts';
 import type { Store } from '../../engines/store/store.ts';
-import { plus } from '../../kit/clock.ts';
+import { addMs } from '../../kit/clock.ts';
 import type { Runtime } from '../../kit/runtime.ts';
 import type { Task } from '../../kit/task.ts';
 import type { Audit } from '../audit/audit.ts';
@@ -48,7 +48,7 @@ export function openPeople({ clock }: Runtime, deps: PeopleDeps): { service: Peo
     passkeys: new Passkeys({ store, clock, webauthn: deps.webauthn }),
   };
   const forget = async () => ({
-    removed: await store.signInTickets.removeExpired(plus(clock.now(), -TICKETS_KEPT_MS)),
+    removed: await store.signInTickets.removeExpired(addMs(clock.now(), -TICKETS_KEPT_MS)),
   });
   return {
     service: {

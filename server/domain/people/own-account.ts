@@ -21,7 +21,7 @@ import type { HumanSessions } from './human-sessions.ts';
 import type { PasskeyChallengeView, Passkeys } from './passkeys.ts';
 import type { SecondFactors } from './second-factors.ts';
 
-const FAILURES_OF_ACCOUNT = {
+const ACCOUNT_FAILURES = {
   name: 'proofs.account',
   what: 'Failed proofs',
   max: 10,
@@ -47,7 +47,7 @@ export class OwnAccount {
 
   constructor(parts: OwnAccountParts) {
     this.#parts = parts;
-    this.#failures = parts.tallies.of(FAILURES_OF_ACCOUNT);
+    this.#failures = parts.tallies.of(ACCOUNT_FAILURES);
   }
 
   async read({ accountId, via }: AccountCaller): Promise<CurrentAccount> {
@@ -80,9 +80,9 @@ export class OwnAccount {
 
   /** Verifies a proof and returns the new cookie. */
   async stepUp(caller: HumanCaller, proof: StepUp, origin: URL): Promise<Secret> {
-    const takeBack = await this.#failures.take(caller.accountId);
-    const acr = await this.#prove(caller.accountId, proof, origin);
-    await takeBack();
+    const undoAttempt = await this.#failures.take(caller.accountId);
+    const acr = await this.#verifyProof(caller.accountId, proof, origin);
+    await undoAttempt();
     const cookie = await this.#parts.sessions.renew(caller, acr);
     await this.#note('account.stepped_up', caller);
     if (proof.method === 'recovery_code') await this.#note('account.recovery_code_used', caller);
@@ -90,19 +90,19 @@ export class OwnAccount {
   }
 
   /** Verifies a proof and returns its strength. @throws Fault `sign_in_failed`. */
-  async #prove(id: AccountId, proof: StepUp, origin: URL): Promise<'berth:1' | 'berth:2' | 'phr'> {
+  async #verifyProof(id: AccountId, proof: StepUp, origin: URL): Promise<'berth:1' | 'berth:2' | 'phr'> {
     const { passwords, secondFactors, passkeys } = this.#parts;
     const { method, password, code, ticket, response } = proof;
     if (method === 'password') {
       const account = await this.#get(id);
-      if (!(await passwords.matches(required('password', password), account.passwordHash))) throw wrongPassword();
+      if (!(await passwords.matches(requireField('password', password), account.passwordHash))) throw wrongPassword();
       return 'berth:1';
     }
     if (method === 'passkey') {
-      await passkeys.authenticate(origin, required('ticket', ticket), required('response', response), id);
+      await passkeys.authenticate(origin, requireField('ticket', ticket), requireField('response', response), id);
       return 'phr';
     }
-    await secondFactors.accept(await this.#get(id), method, required('code', code));
+    await secondFactors.accept(await this.#get(id), method, requireField('code', code));
     return 'berth:2';
   }
 
@@ -130,11 +130,11 @@ export class OwnAccount {
   /** Adds a passkey, which counts as a proof with user verification. Returns the new cookie. */
   async addPasskey(
     caller: HumanCaller,
-    given: { readonly ticket: string; readonly name: string; readonly response: JsonObject },
+    request: { readonly ticket: string; readonly name: string; readonly response: JsonObject },
     origin: URL,
   ): Promise<Secret> {
     const { passkeys, sessions } = this.#parts;
-    await passkeys.register(caller.accountId, origin, given.ticket, given.name, given.response);
+    await passkeys.register(caller.accountId, origin, request.ticket, request.name, request.response);
     await sessions.refresh(caller.accountId);
     await this.#note('account.passkey_added', caller);
     return sessions.renew(caller, 'phr');
@@ -156,9 +156,9 @@ export class OwnAccount {
    */
   async confirmTotp(caller: HumanCaller, code: string): Promise<{ recoveryCodes: string[]; cookie?: Secret }> {
     const { secondFactors, sessions } = this.#parts;
-    const takeBack = await this.#failures.take(caller.accountId);
+    const undoAttempt = await this.#failures.take(caller.accountId);
     const recoveryCodes = await secondFactors.confirm(await this.#get(caller.accountId), code);
-    await takeBack();
+    await undoAttempt();
     await sessions.refresh(caller.accountId);
     await this.#note('account.totp_enabled', caller);
     if (caller.via.strongestAcr === 'phr') return { recoveryCodes };
@@ -190,9 +190,9 @@ export class OwnAccount {
     return { ticket: await this.#parts.emailCodes.send(email, accountId) };
   }
 
-  async verifyEmail(caller: HumanCaller, given: { readonly ticket: string; readonly code: string }) {
+  async verifyEmail(caller: HumanCaller, input: { readonly ticket: string; readonly code: string }) {
     const { store, clock, emailCodes } = this.#parts;
-    const { accountId, email } = await emailCodes.accept(given.ticket, given.code);
+    const { accountId, email } = await emailCodes.accept(input.ticket, input.code);
     const account = await this.#get(caller.accountId);
     if (accountId !== account.id || email !== account.email) throw signInFailed('code');
     await store.accounts.change(account.id, { emailVerifiedAt: clock.now() });
@@ -216,7 +216,7 @@ const sessionView = ({ id, acr, authTime, strongestAcr }: HumanCaller['via']) =>
   authTime: authTime.toISOString(),
 });
 
-function required<T>(path: string, value: T | undefined): T {
+function requireField<T>(path: string, value: T | undefined): T {
   if (value === undefined) throw invalidRequest([{ path, message: 'is required for this method' }]);
   return value;
 }

@@ -5,7 +5,7 @@ import type * as engine from '../../engines/authenticators/passkeys.ts';
 import type { AccountRow } from '../../engines/store/rows/accounts.ts';
 import type { TicketRow } from '../../engines/store/rows/sign-in-tickets.ts';
 import type { Store } from '../../engines/store/store.ts';
-import { type Clock, plus } from '../../kit/clock.ts';
+import { addMs, type Clock } from '../../kit/clock.ts';
 import { type AccountId, isUuid, newId, type PasskeyId, type TicketId } from '../../kit/ids.ts';
 import type { JsonObject } from '../../kit/json.ts';
 import { fault, limitReached, notFound } from '../faults.ts';
@@ -88,7 +88,7 @@ export class Passkeys {
     const now = this.#parts.clock.now();
     const ticket = newId<TicketId>(now);
     await this.#parts.store.signInTickets.insert({
-      ...{ id: ticket, kind: 'passkey', challenge, createdAt: now, expiresAt: plus(now, CHALLENGE_MS) },
+      ...{ id: ticket, kind: 'passkey', challenge, createdAt: now, expiresAt: addMs(now, CHALLENGE_MS) },
       ...(account ? { accountId: account } : {}),
     });
     return { ticket, publicKey: publicKey as JsonObject }; // The library returns options that are sent as JSON.

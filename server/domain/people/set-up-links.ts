@@ -2,7 +2,7 @@
 // whose password was lost. The secret is in the fragment of the link, which browsers never send to a server.
 import { createHash, randomBytes } from 'node:crypto';
 import type { Store } from '../../engines/store/store.ts';
-import { type Clock, plus } from '../../kit/clock.ts';
+import { addMs, type Clock } from '../../kit/clock.ts';
 import { type AccountId, newId, type TicketId } from '../../kit/ids.ts';
 import { Secret } from '../../kit/secret.ts';
 
@@ -19,7 +19,7 @@ export async function newSetUpSecret(
   const now = clock.now();
   const text = `bsl_${randomBytes(SECRET_BYTES).toString('base64url')}`;
   const ticket = { id: newId<TicketId>(now), kind: 'setup', accountId, hash: digestOf(text) } as const;
-  await store.signInTickets.insert({ ...ticket, createdAt: now, expiresAt: plus(now, LIFE_MS) });
+  await store.signInTickets.insert({ ...ticket, createdAt: now, expiresAt: addMs(now, LIFE_MS) });
   return new Secret(text);
 }
 

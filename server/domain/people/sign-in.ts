@@ -7,7 +7,7 @@ import type { Passwords } from '../../engines/authenticators/passwords.ts';
 import type { AccountRow } from '../../engines/store/rows/accounts.ts';
 import type { TicketRow } from '../../engines/store/rows/sign-in-tickets.ts';
 import type { Store } from '../../engines/store/store.ts';
-import { type Clock, plus } from '../../kit/clock.ts';
+import { addMs, type Clock } from '../../kit/clock.ts';
 import { type AccountId, isUuid, newId, type TicketId } from '../../kit/ids.ts';
 import type { JsonObject } from '../../kit/json.ts';
 import { PlacesFull } from '../../kit/places.ts';
@@ -27,7 +27,7 @@ import { digestOf } from './set-up-links.ts';
 
 const MINUTE_MS = 60_000;
 /** The limit on failed sign-ins to one account from one address. */
-const FAILURES_OF_ACCOUNT = {
+const ACCOUNT_FAILURES = {
   name: 'sign_in.account',
   what: 'Failed sign-ins',
   max: 10,
@@ -35,7 +35,7 @@ const FAILURES_OF_ACCOUNT = {
   scope: 'account',
 } as const;
 /** The limit on failed sign-ins to all accounts from one address. */
-const FAILURES_OF_ADDRESS = {
+const ADDRESS_FAILURES = {
   name: 'sign_in.address',
   what: 'Failed sign-ins',
   max: 50,
@@ -77,14 +77,14 @@ export interface SignInParts {
 
 export class SignIn {
   readonly #parts: SignInParts;
-  readonly #ofAccount: SharedTally;
-  readonly #ofAddress: SharedTally;
+  readonly #accountTally: SharedTally;
+  readonly #addressTally: SharedTally;
   readonly #requests: SharedTally;
 
   constructor(parts: SignInParts) {
     this.#parts = parts;
-    this.#ofAccount = parts.tallies.of(FAILURES_OF_ACCOUNT);
-    this.#ofAddress = parts.tallies.of(FAILURES_OF_ADDRESS);
+    this.#accountTally = parts.tallies.of(ACCOUNT_FAILURES);
+    this.#addressTally = parts.tallies.of(ADDRESS_FAILURES);
     this.#requests = parts.tallies.of(REQUESTS_OF_ADDRESS);
   }
 
@@ -96,7 +96,7 @@ export class SignIn {
   ): Promise<SignInStep> {
     const { store, clock, passwords, sessions } = this.#parts;
     const [name, email] = [cleanName(request.name), cleanEmail(request.email)];
-    const ticket = await this.#limited('set up', source, () => this.#setUpTicket(request.token));
+    const ticket = await this.#limitFailures('set up', source, () => this.#setUpTicket(request.token));
     const before = await this.#get(ticket.accountId);
     const other = await store.accounts.byEmail(email);
     if (other && other.id !== before.id) throw emailTaken();
@@ -147,28 +147,28 @@ export class SignIn {
 
   // ---- ways to sign in -------------------------------------------------------------------------------------------
 
-  async withPassword(given: { readonly email: string; readonly password: string }, source: RequestSource) {
-    const email = cleanEmail(given.email);
-    const account = await this.#limited(email, source, async () => {
+  async withPassword(credentials: { readonly email: string; readonly password: string }, source: RequestSource) {
+    const email = cleanEmail(credentials.email);
+    const account = await this.#limitFailures(email, source, async () => {
       const found = await this.#parts.store.accounts.byEmail(email);
-      const isRight = await this.#parts.passwords.matches(given.password, found?.passwordHash);
+      const isRight = await this.#parts.passwords.matches(credentials.password, found?.passwordHash);
       if (!found || !isRight) throw wrongPassword();
       return found;
     });
     return this.#afterFirstFactor(account, source);
   }
 
-  async requestEmailCode(given: { readonly email: string }, source: RequestSource): Promise<{ ticket: string }> {
-    const email = cleanEmail(given.email);
+  async requestEmailCode(credentials: { readonly email: string }, source: RequestSource): Promise<{ ticket: string }> {
+    const email = cleanEmail(credentials.email);
     await this.#countRequest(source);
     const account = await this.#parts.store.accounts.byEmail(email);
     return { ticket: await this.#parts.emailCodes.send(email, account?.id) };
   }
 
-  async withEmailCode(given: { readonly ticket: string; readonly code: string }, source: RequestSource) {
+  async withEmailCode(credentials: { readonly ticket: string; readonly code: string }, source: RequestSource) {
     const { store, clock, emailCodes } = this.#parts;
-    const account = await this.#limited('code', source, async () => {
-      const { accountId, email } = await emailCodes.accept(given.ticket, given.code);
+    const account = await this.#limitFailures('code', source, async () => {
+      const { accountId, email } = await emailCodes.accept(credentials.ticket, credentials.code);
       const found = await this.#get(accountId);
       // The address of the account may have changed since the code was sent.
       if (found.email !== email) throw signInFailed('code');
@@ -185,30 +185,32 @@ export class SignIn {
   }
 
   async withPasskey(
-    given: { readonly ticket: string; readonly response: JsonObject },
+    credentials: { readonly ticket: string; readonly response: JsonObject },
     origin: URL,
     source: RequestSource,
   ): Promise<SignInStep> {
-    const accountId = await this.#limited('passkey', source, () =>
-      this.#parts.passkeys.authenticate(origin, given.ticket, given.response),
+    const accountId = await this.#limitFailures('passkey', source, () =>
+      this.#parts.passkeys.authenticate(origin, credentials.ticket, credentials.response),
     );
     return this.#complete(accountId, 'phr', source);
   }
 
   async withSecondFactor(
-    given: { readonly ticket: string; readonly method: 'totp' | 'recovery_code'; readonly code: string },
+    credentials: { readonly ticket: string; readonly method: 'totp' | 'recovery_code'; readonly code: string },
     source: RequestSource,
   ): Promise<SignInStep> {
     const { store, clock, secondFactors } = this.#parts;
-    const id = given.ticket as TicketId; // Compared here.
-    const ticket = isUuid(given.ticket)
+    const id = credentials.ticket as TicketId; // Compared here.
+    const ticket = isUuid(credentials.ticket)
       ? await store.signInTickets.attempt(id, 'second_factor', clock.now(), TRIES_MAX)
       : undefined;
     if (!ticket?.accountId) throw signInFailed('code');
     const account = await this.#get(ticket.accountId);
-    await this.#limited(account.id, source, () => secondFactors.accept(account, given.method, given.code));
+    await this.#limitFailures(account.id, source, () =>
+      secondFactors.accept(account, credentials.method, credentials.code),
+    );
     if (!(await store.signInTickets.use(id, clock.now()))) throw signInFailed('code');
-    if (given.method === 'recovery_code') await this.#note('account.recovery_code_used', account.id, source);
+    if (credentials.method === 'recovery_code') await this.#note('account.recovery_code_used', account.id, source);
     return this.#complete(account.id, 'berth:2', source);
   }
 
@@ -219,7 +221,7 @@ export class SignIn {
     const { store, clock } = this.#parts;
     const now = clock.now();
     const ticket = newId<TicketId>(now);
-    const expiresAt = plus(now, SECOND_FACTOR_MS);
+    const expiresAt = addMs(now, SECOND_FACTOR_MS);
     const accountId = account.id;
     await store.signInTickets.insert({ id: ticket, kind: 'second_factor', accountId, createdAt: now, expiresAt });
     return { result: { status: 'second_factor_required', ticket, methods: ['totp', 'recovery_code'] } };
@@ -249,15 +251,15 @@ export class SignIn {
    * Limits the failed attempts from this address, for this name and in total. Attempts in progress count as failures.
    * An attempt that was refused with `PlacesFull` has had no effect and does not count.
    */
-  async #limited<T>(name: string, source: RequestSource, attempt: () => Promise<T>): Promise<T> {
-    const takeBack = await takeAll([this.#ofAddress, source.ip], [this.#ofAccount, `${name} ${source.ip}`]);
+  async #limitFailures<T>(name: string, source: RequestSource, attempt: () => Promise<T>): Promise<T> {
+    const undoAttempts = await takeAll([this.#addressTally, source.ip], [this.#accountTally, `${name} ${source.ip}`]);
     try {
       const result = await attempt();
-      await takeBack();
+      await undoAttempts();
       return result;
     } catch (error) {
       if (error instanceof PlacesFull) {
-        await takeBack();
+        await undoAttempts();
         throw error;
       }
       await this.#parts.audit.record({

@@ -13,7 +13,7 @@ const OBJECT_ID = /^([0-9a-f-]{36})\.(\d{1,3})\.(init|part|file)\.([0-9a-f-]{1,3
 const VIDEO = 'video/mp4';
 
 /** A stored part of a page: the init segment of a run, a segment, or an assembled file. */
-export interface Stored {
+export interface StoredArtifact {
   readonly session: SessionId;
   readonly page: number;
   readonly kind: 'init' | 'part' | 'file';
@@ -37,17 +37,22 @@ export class Addresses {
    * Returns an address in the artifact store itself if the store can issue one. In playlists, the address is always one
    * of this server, because it must stay the same between requests.
    */
-  async of(app: ApplicationId, stored: Stored, expiresAt: Date): Promise<string> {
+  async of(app: ApplicationId, storedFile: StoredArtifact, expiresAt: Date): Promise<string> {
     const { links, artifacts } = this.#parts;
-    const { session, page, kind, name } = stored;
+    const { session, page, kind, name } = storedFile;
     const own = () =>
       links.make({ application: app, object: `${RECORDING_OBJECT}:${session}.${page}.${kind}.${name}` }, expiresAt).url;
     if (kind !== 'file') return own();
-    const options = { expiresAt, verb: 'GET', contentType: VIDEO, contentDisposition: saved(stored) } as const;
-    return (await artifacts.signedUrl(this.key(app, stored), options).catch(() => undefined)) ?? own();
+    const options = {
+      expiresAt,
+      verb: 'GET',
+      contentType: VIDEO,
+      contentDisposition: dispositionOf(storedFile),
+    } as const;
+    return (await artifacts.signedUrl(this.key(app, storedFile), options).catch(() => undefined)) ?? own();
   }
 
-  key(app: ApplicationId, { session, page, kind, name }: Stored): ArtifactKey {
+  key(app: ApplicationId, { session, page, kind, name }: StoredArtifact): ArtifactKey {
     const { keys } = this.#parts;
     if (kind === 'init') return keys.init(app, session, page, Number(name));
     if (kind === 'part') return keys.segment(app, session, page, Number(name));
@@ -71,13 +76,13 @@ export class Addresses {
   };
 }
 
-function storedOf(id: string): Stored | undefined {
+function storedOf(id: string): StoredArtifact | undefined {
   const [, session, page, kind, name] = OBJECT_ID.exec(id) ?? [];
   if (!session || !name || (kind !== 'init' && kind !== 'part' && kind !== 'file')) return undefined;
   return { session: session as SessionId, page: Number(page), kind, name }; // Signed by this service.
 }
 
-const fileNameOf = ({ session, page, kind, name }: Stored): string =>
+const fileNameOf = ({ session, page, kind, name }: StoredArtifact): string =>
   kind === 'file' ? `${session}-${page}.mp4` : `${kind}-${name}.mp4`;
 
-const saved = (stored: Stored): string => contentDisposition('attachment', fileNameOf(stored));
+const dispositionOf = (storedFile: StoredArtifact): string => contentDisposition('attachment', fileNameOf(storedFile));

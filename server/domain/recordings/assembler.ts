@@ -44,14 +44,14 @@ export class Assembler {
     const { rows, host } = this.#parts;
     const did = { assembled: 0, failed: 0 };
     for (const row of await rows.pending(host, BATCH)) {
-      const state = await this.#attend(row);
+      const state = await this.#process(row);
       if (state === 'COMPLETED') did.assembled++;
       if (state === 'FAILED') did.failed++;
     }
     return did;
   }
 
-  async #attend(row: RecordingFileRow): Promise<RecordingFileRow['state']> {
+  async #process(row: RecordingFileRow): Promise<RecordingFileRow['state']> {
     const { rows, clock, log } = this.#parts;
     if (!(await this.#isStored(row))) return 'PENDING';
     try {
@@ -82,7 +82,7 @@ export class Assembler {
     if (!app || segments.length === 0) throw new Error('no segment of the recording is stored');
     const film = { app, segments, canvas: canvasOf(segments) };
     const run = segments.find(({ width, height }) => width === film.canvas.width && height === film.canvas.height)?.run;
-    const enlarged = await this.#enlarged(film, run);
+    const enlarged = await this.#enlargeAll(film, run);
     const init = enlarged?.init ?? (await this.#bytes(keys.init(app, sessionId, page, run ?? 0)));
     const { head, bytes } = mp4Head(init, film.canvas, piecesOf(segments, enlarged?.fragments));
     const body = this.#body(film, head, enlarged?.fragments);
@@ -94,7 +94,7 @@ export class Assembler {
   /**
    * A file has one frame size. If the page had several sizes, smaller segments are encoded again on the largest canvas.
    */
-  async #enlarged(
+  async #enlargeAll(
     film: Film,
     run: number | undefined,
   ): Promise<{ init: Buffer; fragments: Map<number, Fragment> } | undefined> {

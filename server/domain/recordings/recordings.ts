@@ -5,10 +5,10 @@ import { ASSEMBLIES_PER_MINUTE, PLAYLISTS_PER_MINUTE } from '../../../contract/r
 import type { Artifacts } from '../../engines/artifacts/artifacts.ts';
 import type { RecordedPageRow, RecordingFileRow, RecordingRows, SpanRow } from '../../engines/store/rows/recordings.ts';
 import type { SessionRow, SessionRows } from '../../engines/store/rows/sessions.ts';
-import { plus } from '../../kit/clock.ts';
+import { addMs } from '../../kit/clock.ts';
 import type { SessionId } from '../../kit/ids.ts';
 import type { Runtime } from '../../kit/runtime.ts';
-import { within } from '../../kit/wait.ts';
+import { withTimeout } from '../../kit/wait.ts';
 import { fault, invalidRequest } from '../faults.ts';
 import type { AgentCaller } from '../identity/caller.ts';
 import type { SharedTallies, SharedTally } from '../limits/shared-tally.ts';
@@ -54,7 +54,7 @@ export interface RecordingsParts extends Pick<Runtime, 'clock' | 'host'> {
   readonly tallies: Pick<SharedTallies, 'of'>;
 }
 
-interface Shown extends RecordedPageRow {
+interface ShownPage extends RecordedPageRow {
   readonly lengthMs: number;
 }
 
@@ -144,7 +144,7 @@ export class RecordingService implements Recordings {
 
   async askForFiles(caller: AgentCaller, sessionId: string): Promise<RecordingDownload[]> {
     const session = await this.#session(caller, sessionId);
-    const pages = await this.#ended(session);
+    const pages = await this.#endedPages(session);
     await this.#assemblies.take(caller.applicationId);
     await this.#assertStoreReachable(session, pages);
     const { rows, host, clock, prompt } = this.#parts;
@@ -157,7 +157,7 @@ export class RecordingService implements Recordings {
 
   async files(caller: AgentCaller, sessionId: string): Promise<RecordingDownload[]> {
     const session = await this.#session(caller, sessionId);
-    const pages = await this.#ended(session);
+    const pages = await this.#endedPages(session);
     const files = await this.#parts.rows.files(session.id);
     return Promise.all(
       pages.map(({ page }) =>
@@ -175,7 +175,7 @@ export class RecordingService implements Recordings {
     if (!file) return { pageId, status: 'NOT_REQUESTED' };
     if (file.state !== 'COMPLETED' || !file.completedAt) return { pageId, status: file.state };
     const { addresses, clock } = this.#parts;
-    const expiresAt = plus(clock.now(), LINK_MS);
+    const expiresAt = addMs(clock.now(), LINK_MS);
     const stored = { session: session.id, page, kind: 'file', name: file.assembly } as const;
     const downloadUrl = await addresses.of(session.applicationId, stored, expiresAt);
     return {
@@ -198,12 +198,14 @@ export class RecordingService implements Recordings {
    */
   async #waitForSegments(session: SessionRow): Promise<boolean> {
     if (hasEnded(session)) return !this.#isKept(session) || this.#isSettled(session);
-    await within(ENCODED_MS, 'the recording to be encoded', () => this.#parts.markWatched(session.id)).catch(() => {});
+    await withTimeout(ENCODED_MS, 'the recording to be encoded', () => this.#parts.markWatched(session.id)).catch(
+      () => {},
+    );
     return true;
   }
 
   #isSettled({ id }: SessionRow): Promise<boolean> {
-    return within(SETTLED_MS, 'the recording to be stored', () => this.#parts.settled(id)).catch(() => false);
+    return withTimeout(SETTLED_MS, 'the recording to be stored', () => this.#parts.settled(id)).catch(() => false);
   }
 
   /** Whether there may be a replay. */
@@ -212,23 +214,23 @@ export class RecordingService implements Recordings {
   }
 
   /** Pages with at least one stored segment. */
-  async #pages(session: SessionRow): Promise<Shown[]> {
+  async #pages(session: SessionRow): Promise<ShownPage[]> {
     const { rows } = this.#parts;
-    const lengths = await rows.lengths(session.id);
+    const lengthByPage = await rows.lengths(session.id);
     return (await rows.pages(session.id)).flatMap(page => {
-      const lengthMs = lengths.get(page.page);
+      const lengthMs = lengthByPage.get(page.page);
       return lengthMs === undefined ? [] : [{ ...page, lengthMs }];
     });
   }
 
-  async #watchablePages(session: SessionRow): Promise<Shown[]> {
+  async #watchablePages(session: SessionRow): Promise<ShownPage[]> {
     if (!isRecorded(session)) throw noReplay('disabled');
     if (this.#isExpired(session)) throw noReplay('expired');
     return this.#pages(session);
   }
 
   /** The order of refusals is part of the contract: disabled, running, expired, nothing recorded. */
-  async #ended(session: SessionRow): Promise<Shown[]> {
+  async #endedPages(session: SessionRow): Promise<ShownPage[]> {
     const { keptMs } = this.#parts;
     if (!isRecorded(session)) throw fault('recording_disabled', 'Recording was disabled for this session');
     if (!hasEnded(session))
@@ -255,10 +257,10 @@ export class RecordingService implements Recordings {
     return endedAt !== undefined && this.#parts.clock.now().getTime() - endedAt.getTime() > this.#parts.keptMs;
   }
 
-  async #assertStoreReachable({ applicationId, id }: SessionRow, [first]: readonly Shown[]): Promise<void> {
+  async #assertStoreReachable({ applicationId, id }: SessionRow, [first]: readonly ShownPage[]): Promise<void> {
     const { artifacts, addresses } = this.#parts;
     const key = addresses.key(applicationId, { session: id, page: first?.page ?? 0, kind: 'init', name: 0 });
-    await within(STORE_MS, 'the storage of recordings', () => artifacts.stat(key)).catch(error => {
+    await withTimeout(STORE_MS, 'the storage of recordings', () => artifacts.stat(key)).catch(error => {
       throw fault('recording_service_unavailable', 'The storage of recordings does not respond.', {
         advice: 'The request had no effect. Send it again later.',
         cause: error,
@@ -274,7 +276,7 @@ const noReplay = (why: 'disabled' | 'none' | 'expired') =>
  * Returns the gaps in the recording of a page. Hidden periods are included up to the last stored segment, and missing
  * periods also after it. `untilMs` is the end of the session, or now.
  */
-const gapsOf = (spans: readonly SpanRow[], { page, lengthMs }: Shown, startTimeMs: number, untilMs: number) =>
+const gapsOf = (spans: readonly SpanRow[], { page, lengthMs }: ShownPage, startTimeMs: number, untilMs: number) =>
   spans
     .filter(span => span.page === page && (span.kind === 'missing' || span.fromMs < lengthMs))
     .map(({ kind, fromMs, toMs }) => {

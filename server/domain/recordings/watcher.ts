@@ -25,7 +25,7 @@ export const isRecorded = (row: SessionRow): boolean => row.settings.recordSessi
 
 export const recordingWatcher = (parts: RecordingWatcherParts): Watcher => ({
   name: 'recording',
-  attend: async (live, row) => (isRecorded(row) ? attend(parts, live, row) : undefined),
+  attend: async (liveSession, row) => (isRecorded(row) ? attendSession(parts, liveSession, row) : undefined),
   salvage: async row => {
     if (!isRecorded(row)) return;
     const { recorder, storage, log } = parts;
@@ -39,18 +39,22 @@ export const recordingWatcher = (parts: RecordingWatcherParts): Watcher => ({
   },
 });
 
-async function attend(parts: RecordingWatcherParts, live: LiveSession, row: SessionRow): Promise<Attendance> {
+async function attendSession(
+  parts: RecordingWatcherParts,
+  liveSession: LiveSession,
+  row: SessionRow,
+): Promise<Attendance> {
   const { recorder, clock, log } = parts;
-  const pages = await parts.pages.of(live, row);
+  const pages = await parts.pages.of(liveSession, row);
   const shortfalls = new Shortfalls(parts, row.id);
-  const { secrets } = live;
+  const { secrets } = liveSession;
   const recording = await recorder.record({ session: row.id, masks: masksOf(row), secrets, short: shortfalls.tell });
   // Registered before the first frame, because an adopted session may be in a hand-off.
-  const covering = live.onCover(cover => {
+  const covering = liveSession.onCover(cover => {
     recording.hidePages(cover).catch(error => log.warn('recording.cover_failed', { reason: reason(error) }));
   });
   const present = new Set<string>();
-  const observing = await live.browser.observe({
+  const observing = await liveSession.browser.observe({
     target: target => {
       if (target.kind === 'iframe') return recording.frame(target);
       if (target.kind !== 'page') return;
@@ -77,7 +81,7 @@ async function attend(parts: RecordingWatcherParts, live: LiveSession, row: Sess
 class Shortfalls {
   readonly #parts: RecordingWatcherParts;
   readonly #session: SessionId;
-  readonly #reported = new Set<string>();
+  readonly #reportedPages = new Set<string>();
 
   constructor(parts: RecordingWatcherParts, session: SessionId) {
     this.#parts = parts;
@@ -87,15 +91,15 @@ class Shortfalls {
   readonly tell = (why: Shortfall | 'too_many_in_all', targetId?: string, page?: number): void => {
     const { rows, events, clock } = this.#parts;
     if (targetId && (why === 'too_many_at_once' || why === 'too_many_in_all'))
-      this.#do(rows.omit(this.#session, { why, targetId, ...(page === undefined ? {} : { page }) }));
-    if (this.#reported.has(why)) return;
-    this.#reported.add(why);
+      this.#track(rows.omit(this.#session, { why, targetId, ...(page === undefined ? {} : { page }) }));
+    if (this.#reportedPages.has(why)) return;
+    this.#reportedPages.add(why);
     const detail = { reason: why, ...(page === undefined ? {} : { pageId: String(page) }) };
     const event = { type: 'recording.limited', at: clock.now(), actor: { kind: 'service' }, detail } as const;
-    this.#do(events.append(this.#session, event));
+    this.#track(events.append(this.#session, event));
   };
 
-  #do(writing: Promise<void>): void {
+  #track(writing: Promise<void>): void {
     const { log } = this.#parts;
     writing.catch(error =>
       log.warn('recording.shortfall_not_told', { sessionId: this.#session, reason: reason(error) }),

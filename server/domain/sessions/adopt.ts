@@ -3,7 +3,7 @@
 
 import type { BoxRecord } from '../../engines/slots/slots.ts';
 import type { SessionEnd, SessionRow, SessionRows } from '../../engines/store/rows/sessions.ts';
-import { plus } from '../../kit/clock.ts';
+import { addMs } from '../../kit/clock.ts';
 import { reason } from '../../kit/fault.ts';
 import type { SessionId } from '../../kit/ids.ts';
 import type { JsonObject } from '../../kit/json.ts';
@@ -51,15 +51,15 @@ export async function adoptSessions(parts: AdoptParts): Promise<{ adopted: numbe
     const decided = await parts.rows.decideEnd(row.id, endOf(row), parts.clock.now());
     if (decided) byBox.set(boxIdOf(row), decided);
   }
-  const swept = await parts.browserHost.slots.sweep(boxes, async (box, remains) => {
+  const swept = await parts.browserHost.slots.sweep(boxes, async (box, leftovers) => {
     const row = byBox.get(box);
-    if (row) await parts.watchers.salvage(row, remains);
+    if (row) await parts.watchers.salvage(row, leftovers);
   });
   for (const row of lost) {
     await parts.endings.end(row.id, endOf(row));
     parts.notes.settle(row.id);
   }
-  await parts.rows.resumeTimers(parts.host, plus(parts.clock.now(), parts.graceMs));
+  await parts.rows.resumeTimers(parts.host, addMs(parts.clock.now(), parts.graceMs));
   const report = { adopted: adopted.size, ended: rows.length - adopted.size, swept: swept.length };
   if (rows.length + swept.length > 0) parts.log.info('service.adopted', report);
   return report;
@@ -80,11 +80,11 @@ async function adopt(parts: AdoptParts, row: SessionRow): Promise<boolean> {
   }
 }
 
-const endOfLostSession = (row: SessionRow, refused: string | undefined): SessionEnd => ({
+const endOfLostSession = (row: SessionRow, whyRefused: string | undefined): SessionEnd => ({
   status: 'ERROR',
   reason: 'service_restart',
   detail:
-    refused ??
+    whyRefused ??
     (row.status === 'PENDING'
       ? 'the service stopped while the browser was starting'
       : 'the browser did not survive the restart of the service'),

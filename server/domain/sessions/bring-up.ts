@@ -59,7 +59,7 @@ export class BringUp {
       const box = await browserHost.slots.adopt(boxId, record, inner);
       if (!box) return undefined;
       const booted = await equipAdopted(browserHost, box, inner);
-      return this.#finish(booted, () => this.#live(row, booted, inner));
+      return this.#finish(booted, () => this.#createLiveSession(row, booted, inner));
     });
   }
 
@@ -69,7 +69,7 @@ export class BringUp {
     const launch = launchSettings(row.settings, preparation);
     const needsOwnBrowser = preparation?.mounts || preparation?.fill;
     const warm = needsOwnBrowser ? undefined : await trace.during('session.claim', () => pool.claim(launch, signal));
-    if (warm) return this.#claimed(row, warm);
+    if (warm) return this.#claimWarm(row, warm);
     const onBoxRunning = (box: Box): Promise<void> => this.#note(row, box);
     const request = { id: row.id, launch, background: false, onBoxRunning, ...(preparation ? { preparation } : {}) };
     return trace.during('session.launch', async () => {
@@ -90,10 +90,10 @@ export class BringUp {
    * Takes over a claimed warm browser. Its box is written to the row by the statement that sets the status to RUNNING.
    * Until then, a later process removes the box instead of adopting it.
    */
-  #claimed(row: SessionRow, warm: BootedBrowser): BootedBrowser {
-    warm.box.raisePriority();
-    this.#logBox(row, warm.box);
-    return warm;
+  #claimWarm(row: SessionRow, warmBrowser: BootedBrowser): BootedBrowser {
+    warmBrowser.box.raisePriority();
+    this.#logBox(row, warmBrowser.box);
+    return warmBrowser;
   }
 
   /** Records the box in the row. Called before anything is sent to a browser that was started for the session. */
@@ -106,15 +106,17 @@ export class BringUp {
     this.#parts.log.info('session.boxed', { sessionId: row.id, box: box.session, pid: box.record.pid });
   }
 
-  async #settle(row: SessionRow, booted: BootedBrowser, signal: AbortSignal): Promise<LiveSession> {
-    await this.#parts.trace.during('browser.take', () => booted.browser.applySettings(claimSettings(row.settings)));
-    return this.#live(row, booted, signal);
+  async #settle(row: SessionRow, bootedBrowser: BootedBrowser, signal: AbortSignal): Promise<LiveSession> {
+    await this.#parts.trace.during('browser.take', () =>
+      bootedBrowser.browser.applySettings(claimSettings(row.settings)),
+    );
+    return this.#createLiveSession(row, bootedBrowser, signal);
   }
 
-  async #live(row: SessionRow, booted: BootedBrowser, signal: AbortSignal): Promise<LiveSession> {
+  async #createLiveSession(row: SessionRow, bootedBrowser: BootedBrowser, signal: AbortSignal): Promise<LiveSession> {
     const { watchers, presence, log, trace } = this.#parts;
-    booted.egress.assign(row.id);
-    const live = new LiveSession(row, booted, new Presence(row.id, row.keepAlive, presence), log, trace);
+    bootedBrowser.egress.assign(row.id);
+    const live = new LiveSession(row, bootedBrowser, new Presence(row.id, row.keepAlive, presence), log, trace);
     try {
       await trace.during('session.attend', () => watchers.attend(live, row, signal));
       return live;
@@ -124,11 +126,11 @@ export class BringUp {
     }
   }
 
-  async #finish<T>(booted: BootedBrowser, work: () => Promise<T>): Promise<T> {
+  async #finish<T>(bootedBrowser: BootedBrowser, work: () => Promise<T>): Promise<T> {
     try {
       return await work();
     } catch (error) {
-      await booted.scope.close();
+      await bootedBrowser.scope.close();
       throw error;
     }
   }

@@ -6,16 +6,16 @@ import { isFault } from '../../kit/fault.ts';
 import { isUuid, type KeyId, type SessionId } from '../../kit/ids.ts';
 import type { Runtime } from '../../kit/runtime.ts';
 import { fault, notFound, scopeMissing } from '../faults.ts';
-import type { Callers, Presented } from '../identity/callers.ts';
+import type { Callers, PresentedCredentials } from '../identity/callers.ts';
 import type { KeyUses } from '../identity/key-uses.ts';
 import { isExclusive, sessionExclusive } from './exclusive.ts';
 import type { LiveSession, LiveSessions } from './live.ts';
 import { hasEnded } from './session.ts';
 import { CONNECT_SCOPE, type Signing } from './signing.ts';
-import type { Starting } from './starting.ts';
+import type { StartingSessions } from './starting.ts';
 
 /** What a connecting client presents: the signing key in the address, or an agent key in the headers. */
-export interface ConnectCredentials extends Presented {
+export interface ConnectCredentials extends PresentedCredentials {
   readonly signingKey?: string | undefined;
   /** The pass of the service itself, for an exclusive session. */
   readonly pass?: string | undefined;
@@ -24,15 +24,15 @@ export interface ConnectCredentials extends Presented {
 export interface ConnectParts extends Pick<Runtime, 'clock' | 'log'> {
   readonly rows: SessionRows;
   readonly events: Pick<EventRows, 'append'>;
-  readonly lives: LiveSessions;
-  readonly starting: Starting;
+  readonly liveSessions: LiveSessions;
+  readonly starting: StartingSessions;
   readonly signing: Signing;
   readonly keyUses: Pick<KeyUses, 'assertActive'>;
   readonly callers: Pick<Callers, 'authenticate'>;
 }
 
 /** The session that was opened, and the agent key that authorized it. */
-export interface Opened {
+export interface ConnectGrant {
   readonly live: LiveSession;
   readonly keyId: KeyId;
 }
@@ -48,33 +48,33 @@ export class Connect {
    * Returns the live session. Throws 401 for a bad key, 403 if the session is exclusive, 404 if it is unknown, 410 if
    * it has ended, 503 if it is not ready.
    */
-  async open(id: string, presented: ConnectCredentials): Promise<Opened> {
-    const { row, keyId } = await this.#authorized(id, presented);
+  async open(id: string, credentials: ConnectCredentials): Promise<ConnectGrant> {
+    const { row, keyId } = await this.#authorize(id, credentials);
     if (hasEnded(row) || row.end) throw sessionEnded(row);
-    if (isExclusive(row) && !this.#parts.signing.isPass(row.id, presented.pass ?? '')) throw sessionExclusive(row.id);
-    const live = this.#parts.lives.get(row.id) ?? (await this.#parts.starting.wait(row.id));
-    if (live?.isOpen) return { live, keyId };
+    if (isExclusive(row) && !this.#parts.signing.isPass(row.id, credentials.pass ?? '')) throw sessionExclusive(row.id);
+    const liveSession = this.#parts.liveSessions.get(row.id) ?? (await this.#parts.starting.wait(row.id));
+    if (liveSession?.isOpen) return { live: liveSession, keyId };
     const now = await this.#parts.rows.byId(row.id);
     if (!now || hasEnded(now) || now.end) throw sessionEnded(now ?? row);
     throw fault('capacity', `The browser of session ${id} is not ready.`, { advice: 'Try again in a few seconds.' });
   }
 
   /** Adds an event for an authorized client that was refused because of the client limit. */
-  refused(live: LiveSession, error: unknown): void {
+  refused(liveSession: LiveSession, error: unknown): void {
     if (!isFault(error, 'client_limit')) return;
     const { events, clock, log } = this.#parts;
-    const detail = { code: error.code, clients: live.clients };
+    const detail = { code: error.code, clients: liveSession.clients };
     events
-      .append(live.id, { type: 'client.refused', at: clock.now(), actor: { kind: 'client' }, detail })
-      .catch(error => log.warn('session.event_not_written', { sessionId: live.id, error }));
+      .append(liveSession.id, { type: 'client.refused', at: clock.now(), actor: { kind: 'client' }, detail })
+      .catch(error => log.warn('session.event_not_written', { sessionId: liveSession.id, error }));
   }
 
   /** The response of `/json/version`, with the address to connect to. */
   async discover(
     id: string,
-    presented: ConnectCredentials,
+    credentials: ConnectCredentials,
   ): Promise<{ Browser: string; 'Protocol-Version': string; webSocketDebuggerUrl: string }> {
-    const { live, keyId } = await this.open(id, presented);
+    const { live, keyId } = await this.open(id, credentials);
     return {
       Browser: live.browser.version.product,
       'Protocol-Version': live.browser.version.protocolVersion,
@@ -82,31 +82,31 @@ export class Connect {
     };
   }
 
-  async #authorized(id: string, presented: ConnectCredentials): Promise<{ row: SessionRow; keyId: KeyId }> {
+  async #authorize(id: string, credentials: ConnectCredentials): Promise<{ row: SessionRow; keyId: KeyId }> {
     const sessionId = isUuid(id) ? (id as SessionId) : undefined;
-    if (presented.signingKey !== undefined) {
+    if (credentials.signingKey !== undefined) {
       if (!sessionId) throw notFound('Session', id);
-      const keyId = this.#parts.signing.agentKeyOf(sessionId, presented.signingKey);
+      const keyId = this.#parts.signing.agentKeyOf(sessionId, credentials.signingKey);
       if (!keyId)
         throw fault('invalid_credentials', 'The signingKey does not belong to this session.', {
           advice: 'Use the connectUrl exactly as it was returned.',
         });
-      const row = existing(await this.#parts.rows.byId(sessionId), id);
+      const row = requireSession(await this.#parts.rows.byId(sessionId), id);
       await this.#parts.keyUses.assertActive({ applicationId: row.applicationId, keyId });
       return { row, keyId };
     }
-    if (!presented.authorization && !presented.apiKey)
+    if (!credentials.authorization && !credentials.apiKey)
       throw fault('missing_credentials', 'The address has no signingKey, and the request has no agent key.', {
         advice: 'Use the connectUrl exactly as it was returned, or send Authorization: Bearer <agent key>.',
       });
-    const caller = await this.#parts.callers.authenticate(presented, 'agentKey');
+    const caller = await this.#parts.callers.authenticate(credentials, 'agentKey');
     if (!caller.scopes.has(CONNECT_SCOPE)) throw scopeMissing([CONNECT_SCOPE]);
-    const row = existing(sessionId && (await this.#parts.rows.get(caller.applicationId, sessionId)), id);
+    const row = requireSession(sessionId && (await this.#parts.rows.get(caller.applicationId, sessionId)), id);
     return { row, keyId: caller.keyId };
   }
 }
 
-function existing(row: SessionRow | undefined, id: string): SessionRow {
+function requireSession(row: SessionRow | undefined, id: string): SessionRow {
   if (!row) throw notFound('Session', id);
   return row;
 }

@@ -6,13 +6,13 @@ import { type BrowserLimits, WAIT_MAX_SECONDS } from '../../../contract/limits.t
 import { TIMEOUT_DEFAULT_SECONDS } from '../../../contract/sessions.ts';
 import type { ApplicationUse } from '../../engines/store/rows/place.ts';
 import type { NewSession, SessionRow, SessionRows } from '../../engines/store/rows/sessions.ts';
-import { plus } from '../../kit/clock.ts';
+import { addMs } from '../../kit/clock.ts';
 import { isFault, reason } from '../../kit/fault.ts';
 import { newId, type SessionId } from '../../kit/ids.ts';
 import type { JsonObject } from '../../kit/json.ts';
 import type { CreditRates } from '../../kit/metered-cost.ts';
 import type { Runtime } from '../../kit/runtime.ts';
-import { until, WaitExpired, within } from '../../kit/wait.ts';
+import { pollUntil, WaitExpired, withTimeout } from '../../kit/wait.ts';
 import { insufficientCredit } from '../credits/insufficient.ts';
 import { sessionHold } from '../credits/terms.ts';
 import { assertProject, capacity, fault } from '../faults.ts';
@@ -32,7 +32,7 @@ import { EXCLUSIVE } from './exclusive.ts';
 import type { LiveSessions } from './live.ts';
 import { requireSession, viewOf } from './session.ts';
 import type { Signing } from './signing.ts';
-import { StartCancelled, type Starting } from './starting.ts';
+import { StartCancelled, type StartingSessions } from './starting.ts';
 import type { Watchers } from './watchers.ts';
 
 /** A session without keepAlive ends if no client connects within this time. */
@@ -61,8 +61,8 @@ export interface CreatesParts extends Runtime {
   readonly rows: SessionRows;
   readonly limits: Pick<Limits, 'effective'>;
   readonly queue: AdmissionQueue<PlacedSession>;
-  readonly lives: LiveSessions;
-  readonly starting: Starting;
+  readonly liveSessions: LiveSessions;
+  readonly starting: StartingSessions;
   readonly bringUp: BringUp;
   readonly endings: Endings;
   readonly deliveries: Deliveries;
@@ -156,7 +156,7 @@ export class Creates {
     trace.share({ 'berth.session_id': id });
     const place = () =>
       rows.place(row, {
-        createdAfter: plus(createdAt, -CREATES_WINDOW_MS),
+        createdAfter: addMs(createdAt, -CREATES_WINDOW_MS),
         terms: configured =>
           termsOf(limitsIn({ configured }), { createdAt, ...(timeout === undefined ? {} : { timeout }) }),
         ...(isPaid ? {} : { hold: (expiresAt: Date) => sessionHold(rates, hostId, { at: createdAt, expiresAt }) }),
@@ -192,7 +192,7 @@ export class Creates {
     caller: AgentCaller,
     request: SessionRequest,
     { delivery, isExclusive }: CreateOptions,
-    kept: JsonObject,
+    storedBody: JsonObject,
   ): Omit<NewSession, 'id'> {
     const { clock, host, defaultRegion } = this.#parts;
     const now = clock.now();
@@ -205,14 +205,14 @@ export class Creates {
       userMetadata: request.userMetadata,
       settings: {
         ...request.settings,
-        ...kept,
+        ...storedBody,
         ...(isExclusive ? EXCLUSIVE : {}),
         ...(request.regionAsked === undefined ? {} : { regionAsked: request.regionAsked }),
         ...(request.warnings.length > 0 ? { warnings: request.warnings.map(warning => ({ ...warning })) } : {}),
       },
       createdAt: now,
-      expiresAt: plus(now, 1000 * (request.timeout ?? TIMEOUT_DEFAULT_SECONDS)),
-      ...(request.keepAlive ? {} : { connectBy: plus(now, FIRST_CONNECT_MS) }),
+      expiresAt: addMs(now, 1000 * (request.timeout ?? TIMEOUT_DEFAULT_SECONDS)),
+      ...(request.keepAlive ? {} : { connectBy: addMs(now, FIRST_CONNECT_MS) }),
       ...(delivery ? { createDigest: delivery.digest } : {}),
     };
   }
@@ -243,11 +243,11 @@ export class Creates {
   }
 
   async #startFailed({ id }: SessionRow, error: unknown): Promise<unknown> {
-    const { lives, log } = this.#parts;
+    const { liveSessions, log } = this.#parts;
     const detail = reason(error);
     log.error('session.start_failed', { sessionId: id, reason: detail });
     await this.#endFailedStart(id, detail);
-    if (isFault(error, 'no_free_slot')) return capacity(lives.all.length, lives.all.length);
+    if (isFault(error, 'no_free_slot')) return capacity(liveSessions.all.length, liveSessions.all.length);
     if (isRefusal(error)) return error;
     const code = error instanceof WaitExpired ? 'browser_start_timeout' : 'internal';
     return fault(code, `The browser of session ${id} did not start: ${detail}.`, {
@@ -274,7 +274,7 @@ export class Creates {
       const row = await read();
       return row.status === 'PENDING' ? undefined : row;
     };
-    return this.#view(caller, await until(BROWSER_START_MS, `session ${id} to start`, started).catch(read));
+    return this.#view(caller, await pollUntil(BROWSER_START_MS, `session ${id} to start`, started).catch(read));
   }
 
   /** The session of a create whose response was not delivered. Undefined if no such session is running. */
@@ -305,7 +305,7 @@ export class Creates {
   async finish(): Promise<void> {
     const { starting, endings } = this.#parts;
     const all = (): Promise<unknown> => Promise.allSettled(this.#running);
-    await within(FINISH_MS, 'creates to finish', all).catch(() => {});
+    await withTimeout(FINISH_MS, 'creates to finish', all).catch(() => {});
     await Promise.allSettled(starting.ids.map(id => endings.end(id, SERVICE_STOPPED)));
     await all();
   }

@@ -1,7 +1,7 @@
 // Records whether the response to a create was delivered. Official clients that get no response send the create again
 // without an idempotency key: they then get the session of the first create instead of a second one.
 import type { SessionRow, SessionRows } from '../../engines/store/rows/sessions.ts';
-import { plus } from '../../kit/clock.ts';
+import { addMs } from '../../kit/clock.ts';
 import { reason } from '../../kit/fault.ts';
 import type { KeyId, SessionId } from '../../kit/ids.ts';
 import type { Runtime } from '../../kit/runtime.ts';
@@ -19,7 +19,7 @@ export interface Delivery {
 }
 
 export interface DeliveriesParts extends Pick<Runtime, 'clock' | 'log' | 'host'> {
-  readonly rows: Pick<SessionRows, 'answered' | 'claimLostResponse' | 'markResponsesLost'>;
+  readonly rows: Pick<SessionRows, 'recordResponse' | 'claimLostResponse' | 'markResponsesLost'>;
 }
 
 export class Deliveries {
@@ -37,8 +37,8 @@ export class Deliveries {
   }
 
   follow(id: SessionId, { arrived }: Delivery): void {
-    void arrived.then(delivered => {
-      const writing = this.#write(id, delivered).finally(() => this.#writing.delete(writing));
+    void arrived.then(wasDelivered => {
+      const writing = this.#write(id, wasDelivered).finally(() => this.#writing.delete(writing));
       this.#writing.add(writing);
     });
   }
@@ -50,15 +50,15 @@ export class Deliveries {
   async claim(key: KeyId, { digest, isResend }: Delivery): Promise<SessionRow | undefined> {
     if (!isResend) return undefined;
     await Promise.all(this.#writing);
-    return this.#parts.rows.claimLostResponse(key, digest, plus(this.#parts.clock.now(), -RESEND_MS));
+    return this.#parts.rows.claimLostResponse(key, digest, addMs(this.#parts.clock.now(), -RESEND_MS));
   }
 
   /**
    * If the write fails, the response still counts as undelivered. At worst, a repeated request then creates another
    * session.
    */
-  async #write(id: SessionId, delivered: boolean): Promise<void> {
-    await this.#parts.rows.answered(id, delivered).catch(error => {
+  async #write(id: SessionId, wasDelivered: boolean): Promise<void> {
+    await this.#parts.rows.recordResponse(id, wasDelivered).catch(error => {
       this.#parts.log.warn('session.delivery_not_written', { sessionId: id, reason: reason(error) });
     });
   }

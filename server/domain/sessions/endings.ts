@@ -6,11 +6,11 @@ import { reason } from '../../kit/fault.ts';
 import type { SessionId } from '../../kit/ids.ts';
 import type { Runtime } from '../../kit/runtime.ts';
 import { SingleFlight } from '../../kit/single-flight.ts';
-import { until, within } from '../../kit/wait.ts';
+import { pollUntil, withTimeout } from '../../kit/wait.ts';
 import { withActorAndDetail } from './actors.ts';
 import type { LiveSession, LiveSessions } from './live.ts';
 import { hasEnded } from './session.ts';
-import type { Starting } from './starting.ts';
+import type { StartingSessions } from './starting.ts';
 import type { Watchers } from './watchers.ts';
 
 const BOX_END_WAIT_MS = 1_000;
@@ -20,8 +20,8 @@ const OTHER_HOST_POLL_MS = 250;
 
 export interface EndingsParts extends Pick<Runtime, 'clock' | 'log' | 'trace'> {
   readonly rows: SessionRows;
-  readonly lives: LiveSessions;
-  readonly starting: Starting;
+  readonly liveSessions: LiveSessions;
+  readonly starting: StartingSessions;
   readonly watchers: Watchers;
   readonly onEnd: (row: SessionRow) => void;
   /** Whether another host owns the browser of the session and carries out the end that is decided here. */
@@ -34,7 +34,7 @@ export class Endings {
   readonly #parts: EndingsParts;
   readonly #running = new SingleFlight<SessionId, SessionRow | undefined>();
   /** Ends that could not be written because the database did not respond. */
-  readonly #owed = new Map<SessionId, SessionEnd>();
+  readonly #owedEnds = new Map<SessionId, SessionEnd>();
 
   constructor(parts: EndingsParts) {
     this.#parts = parts;
@@ -49,22 +49,22 @@ export class Endings {
   }
 
   /** Tracks a session that was started or adopted, and ends it when its browser ends. */
-  watch(live: LiveSession): void {
-    this.#parts.lives.add(live);
-    const broken = live.browser.failed.then(error => ({ why: 'killed', detail: reason(error) }) as const);
-    void Promise.race([live.box.gone, broken]).then(async end => {
-      if (live.isOpen) await this.end(live.id, await endOfBox(live, end)).catch(() => {}); // settle() writes it later
+  watch(liveSession: LiveSession): void {
+    this.#parts.liveSessions.add(liveSession);
+    const broken = liveSession.browser.failed.then(error => ({ why: 'killed', detail: reason(error) }) as const);
+    void Promise.race([liveSession.box.gone, broken]).then(async end => {
+      if (liveSession.isOpen) await this.end(liveSession.id, await endOfBox(liveSession, end)).catch(() => {}); // settle() writes it later
     });
   }
 
   /** Whether there are ends that have not been written yet. */
   get hasOwedEnds(): boolean {
-    return this.#owed.size > 0;
+    return this.#owedEnds.size > 0;
   }
 
   /** Writes the ends that could not be written, and returns their number. */
   async settle(): Promise<number> {
-    const owed = [...this.#owed];
+    const owed = [...this.#owedEnds];
     await Promise.all(owed.map(([id, end]) => this.end(id, end)));
     return owed.length;
   }
@@ -72,17 +72,17 @@ export class Endings {
   async #endOrOwe(id: SessionId, end: SessionEnd): Promise<SessionRow | undefined> {
     try {
       const row = await this.#end(id, end);
-      this.#owed.delete(id);
+      this.#owedEnds.delete(id);
       return row;
     } catch (error) {
-      this.#owed.set(id, this.#owed.get(id) ?? end);
+      this.#owedEnds.set(id, this.#owedEnds.get(id) ?? end);
       this.#parts.log.error('session.end_not_written', { sessionId: id, reason: reason(error) });
       throw error;
     }
   }
 
   async #end(id: SessionId, end: SessionEnd): Promise<SessionRow | undefined> {
-    const { rows, lives, starting, watchers, clock, log, trace, onEnd, dueTimes, isElsewhere } = this.#parts;
+    const { rows, liveSessions, starting, watchers, clock, log, trace, onEnd, dueTimes, isElsewhere } = this.#parts;
     const began = clock.monotonicMs();
     const decided = await trace.during('session.decide_end', () =>
       rows.decideEnd(id, withActorAndDetail(end), clock.now()),
@@ -91,12 +91,12 @@ export class Endings {
     const standing = decided.end ?? end;
     if (isElsewhere(decided)) return this.#waitForOtherHost(id);
     await starting.cancel(id);
-    const live = lives.get(id);
+    const live = liveSessions.get(id);
     if (live)
       await live
         .close(standing, remains => watchers.salvage(decided, remains))
         .catch(error => log.error('session.close_failed', { sessionId: id, error }));
-    lives.remove(id);
+    liveSessions.remove(id);
     const endedAt = clock.now();
     const row = await trace.during('session.finish', () =>
       rows.finish(id, endedAt, decided.proxyBytes, dueTimes(endedAt)),
@@ -118,15 +118,15 @@ export class Endings {
    * still running here is ended without an event.
    */
   async #endedBefore(id: SessionId): Promise<SessionRow | undefined> {
-    const { rows, lives, starting, watchers, log } = this.#parts;
+    const { rows, liveSessions, starting, watchers, log } = this.#parts;
     const row = await rows.byId(id);
     await starting.cancel(id);
-    const live = lives.get(id);
+    const live = liveSessions.get(id);
     if (!row?.end || !live) return row;
     await live
       .close(row.end, remains => watchers.salvage(row, remains))
       .catch(error => log.error('session.close_failed', { sessionId: id, error }));
-    lives.remove(id);
+    liveSessions.remove(id);
     log.warn('session.ended_elsewhere', { sessionId: id, ...row.end });
     return row;
   }
@@ -138,7 +138,7 @@ export class Endings {
       const row = await rows.byId(id);
       return row === undefined || hasEnded(row) ? row : undefined;
     };
-    return until(OTHER_HOST_MS, `session ${id} to be ended by its host`, look, OTHER_HOST_POLL_MS).catch(() =>
+    return pollUntil(OTHER_HOST_MS, `session ${id} to be ended by its host`, look, OTHER_HOST_POLL_MS).catch(() =>
       rows.byId(id),
     );
   }
@@ -148,9 +148,11 @@ export class Endings {
  * Waits briefly for the box to report its end. The pipe often breaks shortly before that, and only the box can report
  * the reason.
  */
-async function endOfBox(live: LiveSession, seen: Pick<BoxEnd, 'why' | 'detail'>): Promise<SessionEnd> {
-  const box = await within(BOX_END_WAIT_MS, 'the box to report its end', () => live.box.gone).catch(() => undefined);
-  const { why, detail } = box ?? seen;
+async function endOfBox(liveSession: LiveSession, boxEnd: Pick<BoxEnd, 'why' | 'detail'>): Promise<SessionEnd> {
+  const box = await withTimeout(BOX_END_WAIT_MS, 'the box to report its end', () => liveSession.box.gone).catch(
+    () => undefined,
+  );
+  const { why, detail } = box ?? boxEnd;
   if (why === 'out_of_memory') return { status: 'ERROR', reason: 'out_of_memory', detail };
   if (why === 'disk_limit') return { status: 'ERROR', reason: 'disk_limit', detail };
   return { status: 'ERROR', reason: 'crashed', detail };

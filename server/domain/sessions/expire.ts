@@ -11,17 +11,17 @@ const BATCH = 100;
 
 export interface ExpireParts extends Pick<Runtime, 'clock' | 'host'> {
   readonly rows: SessionRows;
-  readonly lives: LiveSessions;
+  readonly liveSessions: LiveSessions;
   readonly endings: Endings;
 }
 
 export async function expireSessions(parts: ExpireParts): Promise<{ ended: number }> {
   const settled = await parts.endings.settle();
-  for (const live of parts.lives.all) await live.presence.catchUp();
+  for (const live of parts.liveSessions.all) await live.presence.catchUp();
   const now = parts.clock.now();
   const due = await parts.rows.due(parts.host, now, BATCH);
   const ends = due.flatMap(row => {
-    const live = parts.lives.get(row.id);
+    const live = parts.liveSessions.get(row.id);
     const end = endOf(row, now, live?.presence.count ?? 0, live?.isHeldAt(now));
     return end ? [parts.endings.end(row.id, end)] : [];
   });

@@ -5,7 +5,7 @@ import type { ChangedPage } from '../../engines/browser/control.ts';
 import type { LastPageRow, SessionRows } from '../../engines/store/rows/sessions.ts';
 import { boundedText } from '../../kit/foreign.ts';
 import type { SessionId } from '../../kit/ids.ts';
-import { within } from '../../kit/wait.ts';
+import { withTimeout } from '../../kit/wait.ts';
 import { redactText, redactUrl } from '../logs/redact.ts';
 import type { Attendance } from './attendance.ts';
 import type { LiveSession } from './live.ts';
@@ -18,7 +18,7 @@ const TITLE_READS = 3;
 const TITLE_MS = 1_000;
 const TITLE_CHARACTERS_MAX = 300;
 
-interface Watched extends Pick<LiveSession, 'secrets' | 'cover' | 'onCover'> {
+interface WatchedSession extends Pick<LiveSession, 'secrets' | 'cover' | 'onCover'> {
   readonly id: SessionId;
   readonly browser: {
     readonly changedPage: ChangedPage | undefined;
@@ -27,7 +27,7 @@ interface Watched extends Pick<LiveSession, 'secrets' | 'cover' | 'onCover'> {
 }
 
 interface Reading {
-  readonly live: Watched;
+  readonly live: WatchedSession;
   page?: ChangedPage;
   readsLeft: number;
   saved?: LastPageRow;
@@ -50,12 +50,12 @@ export class LastPages implements Watcher {
    * Tracks the last page of the session. After a browser has died, its last address is still known, but its title is
    * not.
    */
-  async attend(live: Watched): Promise<Attendance> {
-    const reading: Reading = { live, readsLeft: 0 };
-    this.#readings.set(live.id, reading);
+  async attend(liveSession: WatchedSession): Promise<Attendance> {
+    const reading: Reading = { live: liveSession, readsLeft: 0 };
+    this.#readings.set(liveSession.id, reading);
     let wasHidden = false;
-    const covering = live.onCover(cover => {
-      if (wasHidden && !cover) reading.hiddenUrl = live.browser.changedPage?.url ?? '';
+    const covering = liveSession.onCover(cover => {
+      if (wasHidden && !cover) reading.hiddenUrl = liveSession.browser.changedPage?.url ?? '';
       wasHidden = cover !== undefined;
     });
     return {
@@ -63,8 +63,9 @@ export class LastPages implements Watcher {
       leave: async end => {
         covering.close();
         if (!end) return;
-        this.#readings.delete(live.id);
-        if (live.browser.changedPage && live.browser.changedPage.url !== reading.savedUrl) await this.#save([reading]);
+        this.#readings.delete(liveSession.id);
+        if (liveSession.browser.changedPage && liveSession.browser.changedPage.url !== reading.savedUrl)
+          await this.#save([reading]);
       },
     };
   }
@@ -113,7 +114,7 @@ function isDue(reading: Reading): boolean {
 async function pageOf({ live, hiddenUrl }: Reading, page: ChangedPage): Promise<LastPageRow> {
   const { id, browser, secrets, cover } = live;
   const isHidden = cover !== undefined || page.url === hiddenUrl;
-  const read = within(TITLE_MS, 'the title of the last page', () => browser.titleOf(page));
+  const read = withTimeout(TITLE_MS, 'the title of the last page', () => browser.titleOf(page));
   // A page may show text that a person typed in its title or its address.
   const title = isHidden ? undefined : await read.catch(() => undefined);
   const shown = title === undefined || isAddress(title, page.url) ? '' : secrets.clean(title);

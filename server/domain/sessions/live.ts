@@ -7,7 +7,7 @@ import type { Log } from '../../kit/log.ts';
 import type { Scope } from '../../kit/scope.ts';
 import { SecretTexts } from '../../kit/secret-texts.ts';
 import type { Tracer } from '../../kit/trace.ts';
-import { within } from '../../kit/wait.ts';
+import { withTimeout } from '../../kit/wait.ts';
 import { fault } from '../faults.ts';
 import { type Attendance, BEFORE_SHUT_DOWN_MS, type Remains, SHUT_DOWN_MS } from './attendance.ts';
 import type { BootedBrowser } from './boot.ts';
@@ -84,7 +84,7 @@ export class LiveSession {
   readonly #trace: Tracer;
   readonly #attendances: NamedAttendance[] = [];
   readonly #clients = new Set<AttachedClient>();
-  #leaving = false;
+  #isLeaving = false;
   #isBrowserDead = false;
 
   constructor(row: SessionRow, parts: BootedBrowser, presence: Presence, log: Log, trace: Tracer) {
@@ -110,7 +110,7 @@ export class LiveSession {
 
   /** False once the session is being closed: the end of its browser is then expected. */
   get isOpen(): boolean {
-    return !this.#leaving;
+    return !this.#isLeaving;
   }
 
   /** Undefined if nothing is hidden. */
@@ -150,7 +150,7 @@ export class LiveSession {
   }
 
   attach(client: AttachedClient): void {
-    if (this.#leaving) throw fault('session_ended', `Session ${this.id} is ending.`);
+    if (this.#isLeaving) throw fault('session_ended', `Session ${this.id} is ending.`);
     if (this.#clients.size >= CLIENTS_MAX)
       throw fault('client_limit', `Session ${this.id} already has ${CLIENTS_MAX} clients, which is the limit.`, {
         advice: 'Close one of them, or create another session.',
@@ -163,7 +163,7 @@ export class LiveSession {
   /** `why` describes the reason if the client did not disconnect by itself. */
   detach(client: AttachedClient, why?: string): void {
     if (!this.#clients.delete(client)) return;
-    if (client.counts && !this.#leaving) this.presence.left(why);
+    if (client.counts && !this.#isLeaving) this.presence.left(why);
   }
 
   addAttendance(name: string, attendance: Attendance): void {
@@ -184,7 +184,7 @@ export class LiveSession {
     await trace.during('session.leave', () => this.endAttendances(end));
     if (!this.#isBrowserDead)
       await trace.during('session.shut_down', () =>
-        this.#each(shutDowns, 'shut_down', SHUT_DOWN_MS, attendance => attendance.shutDown?.(end)),
+        this.#runAll(shutDowns, 'shut_down', SHUT_DOWN_MS, attendance => attendance.shutDown?.(end)),
       );
     try {
       await this.browser.close();
@@ -211,21 +211,21 @@ export class LiveSession {
   }
 
   async #closeClients(close: ClientClose): Promise<void> {
-    this.#leaving = true;
+    this.#isLeaving = true;
     await Promise.all([...this.#clients].map(client => client.disconnect(close)));
     await this.presence.settled();
   }
 
   /** Calls all watchers concurrently. If one fails, the others are not affected. */
-  #eachWatcher(what: string, ms: number, call: Call): Promise<void> {
-    return this.#each(this.#attendances, what, ms, call);
+  #eachWatcher(step: string, ms: number, call: Call): Promise<void> {
+    return this.#runAll(this.#attendances, step, ms, call);
   }
 
-  async #each(attendances: readonly NamedAttendance[], what: string, ms: number, call: Call): Promise<void> {
+  async #runAll(attendances: readonly NamedAttendance[], step: string, ms: number, call: Call): Promise<void> {
     await Promise.all(
       attendances.map(({ name, attendance }) =>
-        within(ms, `${name} (${what})`, async () => call(attendance)).catch(error =>
-          this.#log.error(`session.${what}_failed`, { what: name, reason: reason(error) }),
+        withTimeout(ms, `${name} (${step})`, async () => call(attendance)).catch(error =>
+          this.#log.error(`session.${step}_failed`, { what: name, reason: reason(error) }),
         ),
       ),
     );

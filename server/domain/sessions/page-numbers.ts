@@ -22,9 +22,9 @@ export class PageNumbers {
   }
 
   /** Returns the same object for the same live session. */
-  of(live: object, row: SessionRow): Promise<SessionPages> {
-    const opening = this.#open.get(live) ?? this.#begin(row);
-    this.#open.set(live, opening);
+  of(liveSession: object, row: SessionRow): Promise<SessionPages> {
+    const opening = this.#open.get(liveSession) ?? this.#begin(row);
+    this.#open.set(liveSession, opening);
     return opening;
   }
 
@@ -37,16 +37,16 @@ export class PageNumbers {
 export class SessionPages {
   readonly #parts: PageNumbersParts;
   readonly #row: SessionRow;
-  readonly #numbers: Map<string, number>;
+  readonly #numberByTarget: Map<string, number>;
   readonly #appearedAt: Map<string, Date>;
-  #unwritten: PageRow[] = [];
+  #unwrittenPages: PageRow[] = [];
   #writing: Promise<void> | undefined;
 
-  constructor(parts: PageNumbersParts, row: SessionRow, known: readonly PageRow[]) {
+  constructor(parts: PageNumbersParts, row: SessionRow, knownPages: readonly PageRow[]) {
     this.#parts = parts;
     this.#row = row;
-    this.#numbers = new Map(known.map(({ targetId, number }) => [targetId, number]));
-    this.#appearedAt = new Map(known.map(({ targetId, appearedAt }) => [targetId, appearedAt]));
+    this.#numberByTarget = new Map(knownPages.map(({ targetId, number }) => [targetId, number]));
+    this.#appearedAt = new Map(knownPages.map(({ targetId, appearedAt }) => [targetId, appearedAt]));
   }
 
   /**
@@ -61,7 +61,7 @@ export class SessionPages {
 
   /** Returns the number of a page without assigning one. */
   find(targetId: string): number | undefined {
-    return this.#numbers.get(targetId);
+    return this.#numberByTarget.get(targetId);
   }
 
   /** Undefined for a page without a number. */
@@ -75,14 +75,14 @@ export class SessionPages {
   }
 
   #numberOf(targetId: string): number | undefined {
-    const known = this.#numbers.get(targetId);
+    const known = this.#numberByTarget.get(targetId);
     if (known !== undefined) return known;
-    const number = this.#numbers.size;
+    const number = this.#numberByTarget.size;
     if (number >= PAGES_MAX) return undefined;
-    this.#numbers.set(targetId, number);
+    this.#numberByTarget.set(targetId, number);
     const appearedAt = this.#parts.clock.now();
     this.#appearedAt.set(targetId, appearedAt);
-    this.#unwritten.push({ number, targetId, appearedAt });
+    this.#unwrittenPages.push({ number, targetId, appearedAt });
     this.#writing ??= this.#write().finally(() => {
       this.#writing = undefined;
     });
@@ -92,14 +92,14 @@ export class SessionPages {
   async #write(): Promise<void> {
     const { rows, log } = this.#parts;
     const { applicationId, id } = this.#row;
-    while (this.#unwritten.length > 0) {
-      const pages = this.#unwritten;
-      this.#unwritten = [];
+    while (this.#unwrittenPages.length > 0) {
+      const pages = this.#unwrittenPages;
+      this.#unwrittenPages = [];
       try {
         await rows.add(applicationId, id, pages);
       } catch (error) {
         // These pages are written together with the next page.
-        this.#unwritten = [...pages, ...this.#unwritten];
+        this.#unwrittenPages = [...pages, ...this.#unwrittenPages];
         log.warn('session.pages_not_written', { sessionId: id, reason: reason(error) });
         return;
       }

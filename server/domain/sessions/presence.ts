@@ -2,7 +2,7 @@
 // cleared; when the last client disconnects, the grace period starts. The due time in the row is what ends the session;
 // see expire.ts.
 import type { SessionRows } from '../../engines/store/rows/sessions.ts';
-import { plus } from '../../kit/clock.ts';
+import { addMs } from '../../kit/clock.ts';
 import type { SessionId } from '../../kit/ids.ts';
 import type { Runtime } from '../../kit/runtime.ts';
 
@@ -18,9 +18,9 @@ export class Presence {
   readonly #keepAlive: boolean;
   readonly #parts: PresenceParts;
   #count = 0;
-  #written: Promise<void> = Promise.resolve();
+  #lastWrite: Promise<void> = Promise.resolve();
   /** A change that could not be written because the database did not respond. */
-  #unwritten: (() => Promise<void>) | undefined;
+  #failedWrite: (() => Promise<void>) | undefined;
 
   constructor(id: SessionId, keepAlive: boolean, parts: PresenceParts) {
     this.#id = id;
@@ -43,9 +43,9 @@ export class Presence {
     this.#count--;
     const [now, clients] = [this.#parts.clock.now(), this.#count];
     if (clients > 0) return this.#write(() => this.#parts.rows.clientDisconnected(this.#id, now, clients, why));
-    const releaseAt = this.#keepAlive ? undefined : plus(now, this.#parts.graceMs);
+    const releaseAt = this.#keepAlive ? undefined : addMs(now, this.#parts.graceMs);
     this.#write(() => this.#parts.rows.lastClientDisconnected(this.#id, releaseAt, now, why));
-    if (releaseAt) void this.#written.then(() => this.#parts.scheduleExpiry(this.#parts.graceMs));
+    if (releaseAt) void this.#lastWrite.then(() => this.#parts.scheduleExpiry(this.#parts.graceMs));
   }
 
   /**
@@ -60,26 +60,26 @@ export class Presence {
 
   /** Resolves when all changes so far have been written. */
   settled(): Promise<void> {
-    return this.#written;
+    return this.#lastWrite;
   }
 
   /** Retries the change that could not be written. */
   async catchUp(): Promise<void> {
-    if (!this.#unwritten) return;
-    this.#write(this.#unwritten);
-    await this.#written;
+    if (!this.#failedWrite) return;
+    this.#write(this.#failedWrite);
+    await this.#lastWrite;
   }
 
   #write(work: () => Promise<void>): void {
     const write = async (): Promise<void> => {
       try {
         await work();
-        this.#unwritten = undefined;
+        this.#failedWrite = undefined;
       } catch (error) {
-        this.#unwritten = work;
+        this.#failedWrite = work;
         this.#parts.log.error('session.presence_not_written', { sessionId: this.#id, error });
       }
     };
-    this.#written = this.#written.then(write);
+    this.#lastWrite = this.#lastWrite.then(write);
   }
 }

@@ -61,7 +61,7 @@ class Reader {
     const path = [this.#key()];
     while (this.#isAt('[')) path.push(this.#key());
     this.expect(':', "a colon and a quoted value, or another key in ['…']");
-    return { path, value: this.#quoted() };
+    return { path, value: this.#readQuoted() };
   }
 
   expect(word: string, expected: string): void {
@@ -79,12 +79,12 @@ class Reader {
 
   #key(): string {
     this.expect('[', "a key in ['…']");
-    const key = this.#quoted();
+    const key = this.#readQuoted();
     this.expect(']', 'a closing bracket');
     return key;
   }
 
-  #quoted(): string {
+  #readQuoted(): string {
     this.expect("'", 'a single quote');
     let value = '';
     while (!this.#isAt("'")) {

@@ -2,7 +2,7 @@
 // presence.ts counts clients, expire.ts ends sessions that are due.
 import type { Actor } from '../../engines/store/rows/events.ts';
 import type { SessionEnd, SessionFilter, SessionRow, SessionRows } from '../../engines/store/rows/sessions.ts';
-import { type Clock, plus } from '../../kit/clock.ts';
+import { addMs, type Clock } from '../../kit/clock.ts';
 import type { KeyId, SessionId } from '../../kit/ids.ts';
 import { assertProject, invalidRequest, sessionNotRunning } from '../faults.ts';
 import type { AgentCaller } from '../identity/caller.ts';
@@ -31,7 +31,7 @@ const LIST_MAX = 1000;
 
 export interface SessionsParts {
   readonly rows: SessionRows;
-  readonly lives: LiveSessions;
+  readonly liveSessions: LiveSessions;
   readonly creates: Creates;
   readonly endings: Endings;
   readonly limits: Pick<Limits, 'effective'>;
@@ -103,13 +103,13 @@ export class SessionService implements Sessions {
   /** Ends every session of this host, for a drain. */
   async endAll(end: SessionEnd): Promise<void> {
     await this.#parts.creates.finish();
-    await Promise.all(this.#parts.lives.all.map(live => this.#parts.endings.end(live.id, end)));
+    await Promise.all(this.#parts.liveSessions.all.map(liveSession => this.#parts.endings.end(liveSession.id, end)));
   }
 
   /** Leaves every session running for the next server, which adopts them. */
   async abandonAll(): Promise<void> {
     await this.#parts.creates.finish();
-    await Promise.all(this.#parts.lives.all.map(live => live.abandon()));
+    await Promise.all(this.#parts.liveSessions.all.map(liveSession => liveSession.abandon()));
   }
 
   async #change(row: SessionRow, change: SessionChange, by: Actor): Promise<SessionRow> {
@@ -131,7 +131,7 @@ export class SessionService implements Sessions {
   /** Returns the new expiry time of the session. `timeout` counts from the creation of the session, as in a create. */
   async #newExpiry(row: SessionRow, timeout: number, now: Date): Promise<Date> {
     const limits = await this.#parts.limits.effective(row.applicationId);
-    const expiresAt = plus(row.createdAt, 1000 * timeoutSeconds(limits, timeout));
+    const expiresAt = addMs(row.createdAt, 1000 * timeoutSeconds(limits, timeout));
     if (expiresAt <= now)
       throw invalidRequest([
         {

@@ -122,10 +122,10 @@ const DEFAULTS: JsonObject = {
 };
 
 /** Returns the settings in the row that the caller gave and that take effect, with the defaults for all others. */
-export function effectiveSettings(kept: JsonObject): JsonObject {
-  const names = NAMES.filter(name => KEPT_AT.has(TABLE[name].at) && kept[name] !== undefined);
-  const viewport = { ...VIEWPORT_DEFAULT, ...(isObject(kept.viewport) ? kept.viewport : {}) };
-  return { ...DEFAULTS, ...Object.fromEntries(names.map(name => [name, kept[name]])), viewport };
+export function effectiveSettings(stored: JsonObject): JsonObject {
+  const names = NAMES.filter(name => KEPT_AT.has(TABLE[name].at) && stored[name] !== undefined);
+  const viewport = { ...VIEWPORT_DEFAULT, ...(isObject(stored.viewport) ? stored.viewport : {}) };
+  return { ...DEFAULTS, ...Object.fromEntries(names.map(name => [name, stored[name]])), viewport };
 }
 
 /**
@@ -147,8 +147,8 @@ export const unsupportedSettings = (settings: BrowserSettings, engine: Engine) =
     return why !== undefined && isAsked ? [{ name, why }] : [];
   });
 
-export const launchSettings = (kept: KeptSettings, prepared: LaunchSettings = {}): LaunchSettings =>
-  joinLaunchSettings([...NAMES.map(name => launchOf(name, kept)), windowOf(kept), prepared]);
+export const launchSettings = (stored: KeptSettings, preparedSettings: LaunchSettings = {}): LaunchSettings =>
+  joinLaunchSettings([...NAMES.map(name => launchOf(name, stored)), windowOf(stored), preparedSettings]);
 
 /** Headless shell opens new pages with the window size that it was started with, not with the size of the first page. */
 function windowOf({ engine, viewport }: KeptSettings): LaunchSettings {
@@ -157,16 +157,16 @@ function windowOf({ engine, viewport }: KeptSettings): LaunchSettings {
   return { switches: [`--window-size=${width},${height}`] };
 }
 
-function launchOf<N extends Name>(name: N, kept: Partial<Values>): LaunchSettings {
-  const value = kept[name];
+function launchOf<N extends Name>(name: N, stored: Partial<Values>): LaunchSettings {
+  const value = stored[name];
   return (value !== undefined && TABLE[name].launch?.(value)) || {};
 }
 
-export const claimSettings = (kept: KeptSettings): ClaimSettings =>
-  Object.assign({ viewport: VIEWPORT_DEFAULT }, ...NAMES.map(name => claimOf(name, kept)));
+export const claimSettings = (stored: KeptSettings): ClaimSettings =>
+  Object.assign({ viewport: VIEWPORT_DEFAULT }, ...NAMES.map(name => claimOf(name, stored)));
 
-function claimOf<N extends Name>(name: N, kept: Partial<Values>): Partial<ClaimSettings> {
-  const value = kept[name];
+function claimOf<N extends Name>(name: N, stored: Partial<Values>): Partial<ClaimSettings> {
+  const value = stored[name];
   return (value !== undefined && TABLE[name].claim?.(value)) || {};
 }
 

@@ -12,7 +12,7 @@ interface Start {
   readonly settled: Promise<LiveSession | undefined>;
 }
 
-export class Starting {
+export class StartingSessions {
   readonly #starts = new Map<SessionId, Start>();
   readonly #onSettled: () => void;
 
@@ -25,12 +25,12 @@ export class Starting {
   async run(id: SessionId, start: (signal: AbortSignal) => Promise<LiveSession>): Promise<LiveSession> {
     const control = new AbortController();
     const started = start(control.signal);
-    const settled = started.catch(() => undefined).finally(() => this.#over(id));
-    this.#starts.set(id, { control, settled });
+    const whenSettled = started.catch(() => undefined).finally(() => this.#end(id));
+    this.#starts.set(id, { control, settled: whenSettled });
     return started;
   }
 
-  #over(id: SessionId): void {
+  #end(id: SessionId): void {
     this.#starts.delete(id);
     this.#onSettled();
   }

@@ -1,11 +1,11 @@
 // Warm browsers, so that a create does not have to wait for Chromium to start: some with the settings of an empty
 // create, some with settings that were requested recently. A browser is claimed once and never returned.
 import type { Box } from '../../engines/slots/slots.ts';
-import { plus } from '../../kit/clock.ts';
+import { addMs } from '../../kit/clock.ts';
 import { reason } from '../../kit/fault.ts';
 import { newId, type SessionId } from '../../kit/ids.ts';
 import type { Runtime } from '../../kit/runtime.ts';
-import { within } from '../../kit/wait.ts';
+import { withTimeout } from '../../kit/wait.ts';
 import { type BootedBrowser, boot } from './boot.ts';
 import type { BrowserHost } from './browser-host.ts';
 import type { RecentClaims } from './recent-claims.ts';
@@ -26,7 +26,7 @@ const UNHEALTHY_FAILURES = 3;
  */
 const FAILURE_MEMORY_MS = 60_000;
 
-interface Waiting {
+interface WaitingBrowser {
   readonly print: string;
   readonly launch: LaunchSettings;
   readonly booted: BootedBrowser;
@@ -65,8 +65,8 @@ export interface WarmPoolParts extends Pick<Runtime, 'clock' | 'log'> {
 export class WarmPool {
   readonly #parts: WarmPoolParts;
   readonly #defaultFingerprint: string;
-  readonly #waiting: Waiting[] = [];
-  readonly #recent = new Map<string, { launch: LaunchSettings; until: Date }>();
+  readonly #idleBrowsers: WaitingBrowser[] = [];
+  readonly #recentLaunches = new Map<string, { launch: LaunchSettings; until: Date }>();
   readonly #closing = new AbortController();
   /** Oldest first. */
   readonly #pending: PendingBrowser[] = [];
@@ -81,7 +81,7 @@ export class WarmPool {
   }
 
   get size(): number {
-    return this.#waiting.length;
+    return this.#idleBrowsers.length;
   }
 
   /** The number of browsers that are being started ahead, including those that a create is already waiting for. */
@@ -97,11 +97,11 @@ export class WarmPool {
   /** Whether browsers start, with a description. */
   get health(): { ok: boolean; detail: string } {
     const { size, clock } = this.#parts;
-    const areFailuresPast = size === 0 && (!this.#failedAt || plus(this.#failedAt, FAILURE_MEMORY_MS) < clock.now());
+    const areFailuresPast = size === 0 && (!this.#failedAt || addMs(this.#failedAt, FAILURE_MEMORY_MS) < clock.now());
     const ok = areFailuresPast || this.#failures < UNHEALTHY_FAILURES;
     return {
       ok,
-      detail: ok ? `${this.#waiting.length} warm browsers` : `${this.#failures} browsers in a row did not start`,
+      detail: ok ? `${this.#idleBrowsers.length} warm browsers` : `${this.#failures} browsers in a row did not start`,
     };
   }
 
@@ -131,7 +131,7 @@ export class WarmPool {
   async close(): Promise<void> {
     this.#closing.abort(new Error('the warm pool is closing'));
     await Promise.all(this.#starts);
-    await Promise.all(this.#waiting.splice(0).map(one => one.booted.scope.close()));
+    await Promise.all(this.#idleBrowsers.splice(0).map(one => one.booted.scope.close()));
   }
 
   /** Starts the missing browsers. Called again at the end of each start. */
@@ -149,8 +149,8 @@ export class WarmPool {
   }
 
   #takeWaiting(print: string): BootedBrowser | undefined {
-    const index = this.#waiting.findIndex(one => one.print === print && this.#isCurrent(one));
-    return index < 0 ? undefined : this.#waiting.splice(index, 1)[0]?.booted;
+    const index = this.#idleBrowsers.findIndex(one => one.print === print && this.#isCurrent(one));
+    return index < 0 ? undefined : this.#idleBrowsers.splice(index, 1)[0]?.booted;
   }
 
   /**
@@ -165,11 +165,11 @@ export class WarmPool {
     pending.box?.raisePriority();
     this.#fill();
     try {
-      return await within(START_MS, 'a browser that is being started', () => pending.arrived.promise, signal);
+      return await withTimeout(START_MS, 'a browser that is being started', () => pending.arrived.promise, signal);
     } catch (error) {
       pending.isPromised = false;
       // Closes the browser, which may have started in the meantime.
-      void pending.arrived.promise.then(booted => booted?.scope.close());
+      void pending.arrived.promise.then(bootedBrowser => bootedBrowser?.scope.close());
       throw error;
     }
   }
@@ -197,24 +197,36 @@ export class WarmPool {
     const signal = AbortSignal.any([this.#closing.signal, AbortSignal.timeout(START_MS)]);
     const edition = browserHost.edition(launch);
     const background = !this.#parts.claims.areContinuous;
-    const arrived = Promise.withResolvers<BootedBrowser | undefined>();
-    const pending: PendingBrowser = { print: fingerprint(launch), arrived, background, isPromised: false };
+    const startedBrowser = Promise.withResolvers<BootedBrowser | undefined>();
+    const pending: PendingBrowser = {
+      print: fingerprint(launch),
+      arrived: startedBrowser,
+      background,
+      isPromised: false,
+    };
     this.#pending.push(pending);
     const onBoxRunning = async (box: Box): Promise<void> => {
       pending.box = box;
     };
     try {
       const request = { id: newId<SessionId>(clock.now()), launch, background, onBoxRunning };
-      const booted = await boot(browserHost, request, signal);
-      await this.#prepare(booted);
+      const bootedBrowser = await boot(browserHost, request, signal);
+      await this.#prepare(bootedBrowser);
       this.noteStart(true);
-      if (pending.isPromised) pending.arrived.resolve(booted);
-      else this.#keep({ print: pending.print, launch, booted, edition, replaceAt: plus(clock.now(), WAIT_MAX_MS) });
+      if (pending.isPromised) pending.arrived.resolve(bootedBrowser);
+      else
+        this.#keep({
+          print: pending.print,
+          launch,
+          booted: bootedBrowser,
+          edition,
+          replaceAt: addMs(clock.now(), WAIT_MAX_MS),
+        });
     } catch (error) {
       pending.arrived.resolve(undefined);
       if (this.#closing.signal.aborted) return;
       this.noteStart(false);
-      this.#notBefore = plus(clock.now(), Math.min(BACKOFF_MAX_MS, BACKOFF_MIN_MS * 2 ** (this.#failures - 1)));
+      this.#notBefore = addMs(clock.now(), Math.min(BACKOFF_MAX_MS, BACKOFF_MIN_MS * 2 ** (this.#failures - 1)));
       log.warn('warm.start_failed', { failures: this.#failures, reason: reason(error) });
     } finally {
       this.#pending.splice(this.#pending.indexOf(pending), 1);
@@ -232,13 +244,13 @@ export class WarmPool {
   }
 
   /** Adds a browser to the pool. If it dies while it is waiting, it is removed at once, so that no session gets it. */
-  #keep(waiting: Waiting): void {
-    this.#waiting.push(waiting);
-    const { box, browser, scope } = waiting.booted;
+  #keep(idleBrowser: WaitingBrowser): void {
+    this.#idleBrowsers.push(idleBrowser);
+    const { box, browser, scope } = idleBrowser.booted;
     void Promise.race([box.gone, browser.failed]).then(async () => {
-      const index = this.#waiting.indexOf(waiting);
+      const index = this.#idleBrowsers.indexOf(idleBrowser);
       if (index < 0) return;
-      this.#waiting.splice(index, 1);
+      this.#idleBrowsers.splice(index, 1);
       this.#parts.log.warn('warm.died', { box: box.session });
       await scope.close();
     });
@@ -246,29 +258,29 @@ export class WarmPool {
 
   #remember(print: string, launch: LaunchSettings): void {
     if (print === this.#defaultFingerprint) return;
-    this.#recent.delete(print);
-    this.#recent.set(print, { launch, until: plus(this.#parts.clock.now(), RECENT_MS) });
-    const [oldest] = this.#recent.keys();
-    if (this.#recent.size > this.#parts.size && oldest !== undefined) this.#recent.delete(oldest);
+    this.#recentLaunches.delete(print);
+    this.#recentLaunches.set(print, { launch, until: addMs(this.#parts.clock.now(), RECENT_MS) });
+    const [oldest] = this.#recentLaunches.keys();
+    if (this.#recentLaunches.size > this.#parts.size && oldest !== undefined) this.#recentLaunches.delete(oldest);
   }
 
   #missing(): LaunchSettings | undefined {
-    const unclaimed = [...this.#waiting, ...this.#pending.filter(({ isPromised }) => !isPromised)];
+    const unclaimed = [...this.#idleBrowsers, ...this.#pending.filter(({ isPromised }) => !isPromised)];
     const has = (print: string): number => unclaimed.filter(one => one.print === print).length;
     if (has(this.#defaultFingerprint) < this.#parts.size) return this.#parts.defaultSettings;
-    for (const [print, { launch }] of this.#recent) if (has(print) === 0) return launch;
+    for (const [print, { launch }] of this.#recentLaunches) if (has(print) === 0) return launch;
     return undefined;
   }
 
   async #endUnwanted(): Promise<number> {
     const now = this.#parts.clock.now();
-    for (const [print, { until }] of this.#recent) if (until <= now) this.#recent.delete(print);
-    const wanted = (one: Waiting): boolean =>
+    for (const [print, { until }] of this.#recentLaunches) if (until <= now) this.#recentLaunches.delete(print);
+    const wanted = (one: WaitingBrowser): boolean =>
       this.#isCurrent(one) &&
       one.replaceAt > now &&
-      (one.print === this.#defaultFingerprint || this.#recent.has(one.print));
-    const unwanted = this.#waiting.filter(one => !wanted(one));
-    for (const one of unwanted) this.#waiting.splice(this.#waiting.indexOf(one), 1);
+      (one.print === this.#defaultFingerprint || this.#recentLaunches.has(one.print));
+    const unwanted = this.#idleBrowsers.filter(one => !wanted(one));
+    for (const one of unwanted) this.#idleBrowsers.splice(this.#idleBrowsers.indexOf(one), 1);
     await Promise.all(unwanted.map(one => one.booted.scope.close()));
     return unwanted.length;
   }
@@ -277,7 +289,7 @@ export class WarmPool {
    * Whether the browser was started from the installed Chromium. While Chromium is being replaced, every browser counts
    * as current.
    */
-  #isCurrent({ edition, launch }: Waiting): boolean {
+  #isCurrent({ edition, launch }: WaitingBrowser): boolean {
     const installed = this.#parts.browserHost.edition(launch);
     return installed === undefined || edition === installed;
   }

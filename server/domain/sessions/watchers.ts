@@ -6,7 +6,7 @@ import { reason } from '../../kit/fault.ts';
 import type { SessionId } from '../../kit/ids.ts';
 import type { JsonObject } from '../../kit/json.ts';
 import type { Log } from '../../kit/log.ts';
-import { within } from '../../kit/wait.ts';
+import { withTimeout } from '../../kit/wait.ts';
 import type { AgentCaller } from '../identity/caller.ts';
 import type { SessionRequest, SessionView } from './api.ts';
 import type { Attendance, Preparation, Remains } from './attendance.ts';
@@ -44,7 +44,7 @@ export interface Watcher {
    * the other watchers are called in order and run concurrently: what a watcher does before its first `await` is done
    * before the next watcher is called. If one fails, the start fails.
    */
-  attend?(live: LiveSession, row: SessionRow, signal: AbortSignal): Promise<Attendance | undefined>;
+  attend?(liveSession: LiveSession, row: SessionRow, signal: AbortSignal): Promise<Attendance | undefined>;
   /**
    * Called after every end, also for a session of a previous process. All processes of the box have ended, and its
    * untrusted folder is about to be removed. Must be safe to repeat, because the server may die before the end is
@@ -116,10 +116,10 @@ export class Watchers {
     };
   }
 
-  async attend(live: LiveSession, row: SessionRow, signal: AbortSignal): Promise<void> {
+  async attend(liveSession: LiveSession, row: SessionRow, signal: AbortSignal): Promise<void> {
     const attend = async (watcher: Watcher): Promise<void> => {
-      const attendance = await watcher.attend?.(live, row, signal);
-      if (attendance) live.addAttendance(watcher.name, attendance);
+      const attendance = await watcher.attend?.(liveSession, row, signal);
+      if (attendance) liveSession.addAttendance(watcher.name, attendance);
     };
     for (const watcher of this.#list) if (watcher.attendsFirst) await attend(watcher);
     await Promise.all(this.#list.filter(({ attendsFirst }) => !attendsFirst).map(attend));
@@ -129,8 +129,9 @@ export class Watchers {
   async salvage(row: SessionRow, remains: Remains): Promise<void> {
     await Promise.all(
       this.#list.map(watcher =>
-        within(SALVAGE_MS, `${watcher.name} to be salvaged`, async () => watcher.salvage?.(row, remains)).catch(error =>
-          this.#log.error('session.not_salvaged', { sessionId: row.id, what: watcher.name, reason: reason(error) }),
+        withTimeout(SALVAGE_MS, `${watcher.name} to be salvaged`, async () => watcher.salvage?.(row, remains)).catch(
+          error =>
+            this.#log.error('session.not_salvaged', { sessionId: row.id, what: watcher.name, reason: reason(error) }),
         ),
       ),
     );

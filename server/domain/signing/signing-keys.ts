@@ -13,7 +13,7 @@ import type {
   verified,
 } from '../../engines/vault/signing.ts';
 import type { Place, Vault } from '../../engines/vault/vault.ts';
-import { type Clock, plus } from '../../kit/clock.ts';
+import { addMs, type Clock } from '../../kit/clock.ts';
 import { reason } from '../../kit/fault.ts';
 import type { JsonObject } from '../../kit/json.ts';
 import type { Log } from '../../kit/log.ts';
@@ -42,7 +42,7 @@ export class SigningKeys {
   readonly #parts: SigningKeysParts;
   #signer: Signer | undefined;
   /** Trusted public keys by `kid`. */
-  readonly #trusted = new Map<string, PublicKey>();
+  readonly #trustedKeys = new Map<string, PublicKey>();
 
   constructor(parts: SigningKeysParts) {
     this.#parts = parts;
@@ -67,15 +67,15 @@ export class SigningKeys {
 
   /** Creates a new active key and returns its id. */
   async rotate(): Promise<{ readonly kid: string }> {
-    await this.#standing();
+    await this.#existing();
     const row = await this.#newRow();
     await this.#parts.store.signingKeys.rotate(row);
     return { kid: row.kid };
   }
 
   async jwks(): Promise<JsonWebKeySet> {
-    await this.#standing();
-    const since = plus(this.#parts.clock.now(), -PUBLISHED_MS);
+    await this.#existing();
+    const since = addMs(this.#parts.clock.now(), -PUBLISHED_MS);
     const published = (await this.#keys()).filter(({ retiredAt }) => !retiredAt || retiredAt > since);
     return { keys: published.map(publicView) };
   }
@@ -96,13 +96,13 @@ export class SigningKeys {
   }
 
   async #publicKey({ kid, sealed }: SigningKeyRow): Promise<PublicKey | undefined> {
-    const known = this.#trusted.get(kid);
+    const known = this.#trustedKeys.get(kid);
     if (known) return known;
     const { vault, engine, log } = this.#parts;
     try {
       const key = await engine.publicKeyOf(await vault.open(this.#placeOf(kid), sealed));
       if (key.kid !== kid) throw new Error('the key does not match its thumbprint');
-      this.#trusted.set(kid, key);
+      this.#trustedKeys.set(kid, key);
       return key;
     } catch (error) {
       log.warn('signing_key.not_ours', { kid, reason: reason(error) });
@@ -111,7 +111,7 @@ export class SigningKeys {
   }
 
   async #current(): Promise<Signer> {
-    const row = await this.#standing();
+    const row = await this.#existing();
     if (this.#signer?.kid === row.kid) return this.#signer;
     const privateKey = await this.#parts.vault.open(this.#placeOf(row.kid), row.sealed);
     this.#signer = { kid: row.kid, privateKey };
@@ -119,7 +119,7 @@ export class SigningKeys {
   }
 
   /** Returns the active key, which is created when it is first used. */
-  async #standing(): Promise<SigningKeyRow> {
+  async #existing(): Promise<SigningKeyRow> {
     const { signingKeys } = this.#parts.store;
     const standing = await signingKeys.active();
     if (standing) return standing;

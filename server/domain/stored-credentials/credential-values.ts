@@ -8,8 +8,8 @@ import {
 
 interface Field {
   readonly name: keyof CredentialValue;
-  readonly least: number;
-  readonly most: number;
+  readonly minLength: number;
+  readonly maxLength: number;
   readonly isOptional?: true;
   readonly form?: RegExp;
 }
@@ -23,24 +23,24 @@ const LINE = /^[^\p{Cc}]*$/u;
 const PEM = /^-----BEGIN [A-Z0-9 ]+-----\r?\n[A-Za-z0-9+/=\r\n:,. -]+-----END [A-Z0-9 ]+-----\s*$/;
 const BASE64 = /^[A-Za-z0-9+/]*={0,2}$/;
 
-const USERNAME: Field = { name: 'username', least: 1, most: 512, form: LINE };
+const USERNAME: Field = { name: 'username', minLength: 1, maxLength: 512, form: LINE };
 
 const FIELDS: Readonly<Record<StoredCredentialType, readonly Field[]>> = {
-  api_key: [{ name: 'key', least: SECRET_MIN, most: TEXT_MAX, form: LINE }],
-  basic: [USERNAME, { name: 'password', least: PASSWORD_MIN, most: TEXT_MAX, form: LINE }],
+  api_key: [{ name: 'key', minLength: SECRET_MIN, maxLength: TEXT_MAX, form: LINE }],
+  basic: [USERNAME, { name: 'password', minLength: PASSWORD_MIN, maxLength: TEXT_MAX, form: LINE }],
   login: [
     USERNAME,
-    { name: 'password', least: PASSWORD_MIN, most: TEXT_MAX },
-    { name: 'totpSeed', least: 16, most: 256, isOptional: true, form: /^[A-Z2-7 ]+=*$/i },
+    { name: 'password', minLength: PASSWORD_MIN, maxLength: TEXT_MAX },
+    { name: 'totpSeed', minLength: 16, maxLength: 256, isOptional: true, form: /^[A-Z2-7 ]+=*$/i },
   ],
   oauth_client: [
-    { name: 'clientId', least: 1, most: 512, form: LINE },
-    { name: 'clientSecret', least: SECRET_MIN, most: TEXT_MAX, form: LINE },
+    { name: 'clientId', minLength: 1, maxLength: 512, form: LINE },
+    { name: 'clientSecret', minLength: SECRET_MIN, maxLength: TEXT_MAX, form: LINE },
   ],
-  private_key: [{ name: 'pem', least: 64, most: 16_384, form: PEM }],
+  private_key: [{ name: 'pem', minLength: 64, maxLength: 16_384, form: PEM }],
   file: [
-    { name: 'name', least: 1, most: 255, form: LINE },
-    { name: 'base64', least: 4, most: Math.ceil(CREDENTIAL_FILE_BYTES_MAX / 3) * 4, form: BASE64 },
+    { name: 'name', minLength: 1, maxLength: 255, form: LINE },
+    { name: 'base64', minLength: 4, maxLength: Math.ceil(CREDENTIAL_FILE_BYTES_MAX / 3) * 4, form: BASE64 },
   ],
 };
 
@@ -59,9 +59,9 @@ export function valueIssues(type: StoredCredentialType, value: CredentialValue):
   ];
 }
 
-function problemOf({ least, most, isOptional, form }: Field, text: string | undefined): string | undefined {
+function problemOf({ minLength, maxLength, isOptional, form }: Field, text: string | undefined): string | undefined {
   if (text === undefined) return isOptional ? undefined : 'is missing';
-  if (text.length < least || text.length > most) return `must have ${least} to ${most} characters`;
+  if (text.length < minLength || text.length > maxLength) return `must have ${minLength} to ${maxLength} characters`;
   if (!text.isWellFormed() || text.includes('\0')) return 'contains a character that is not allowed';
   return form && !form.test(text) ? 'does not have the required format' : undefined;
 }

@@ -19,7 +19,7 @@ import type {
 } from '../../engines/store/rows/stored-credentials.ts';
 import type { Store } from '../../engines/store/store.ts';
 import { canonicalJson } from '../../kit/canonical-json.ts';
-import { type Clock, plus } from '../../kit/clock.ts';
+import { addMs, type Clock } from '../../kit/clock.ts';
 import type { ApplicationId } from '../../kit/ids.ts';
 import type { Audit, AuditTransaction, Detail } from '../audit/audit.ts';
 import { byCaller } from '../audit/by-caller.ts';
@@ -135,12 +135,12 @@ export class StoredCredentials {
     const { id } = await applications.require(caller, appId, 'removeCredentials');
     const row = await this.#get(id, credentialId);
     const revision = revisionFrom(ifMatch, row.revision);
-    await store.atomically(async within => {
-      const users = await within.storedCredentials.usersOf(id, [credentialId]);
+    await store.atomically(async trx => {
+      const users = await trx.storedCredentials.usersOf(id, [credentialId]);
       const published = users.filter(({ isPublished }) => isPublished).map(({ operationId }) => operationId);
       if (published.length > 0 && !force) throw inUse(credentialId, published);
-      if (!(await within.storedCredentials.delete(id, credentialId, revision, clock.now()))) throw preconditionFailed();
-      await this.#record(within, 'credential.deleted', caller, id, credentialId, {
+      if (!(await trx.storedCredentials.delete(id, credentialId, revision, clock.now()))) throw preconditionFailed();
+      await this.#record(trx, 'credential.deleted', caller, id, credentialId, {
         version: row.version,
         usedBy: published,
       });
@@ -176,19 +176,19 @@ export class StoredCredentials {
     const { store, clock } = this.#parts;
     const version = await store.storedCredentials.nextVersion(applicationId, credentialId);
     const sealed = await this.#sealed({ applicationId, credentialId, version }, content, value);
-    await store.atomically(async within => {
-      const most = STORED_CREDENTIALS_PER_APPLICATION_MAX;
-      const outcome = await within.storedCredentials.insert(
+    await store.atomically(async trx => {
+      const max = STORED_CREDENTIALS_PER_APPLICATION_MAX;
+      const outcome = await trx.storedCredentials.insert(
         applicationId,
         credentialId,
         version,
         sealed,
-        most,
+        max,
         clock.now(),
       );
-      if (outcome === 'limit_reached') throw limitReached('credentials in this application', most);
+      if (outcome === 'limit_reached') throw limitReached('credentials in this application', max);
       if (!outcome) throw preconditionFailed();
-      await this.#record(within, 'credential.written', caller, applicationId, credentialId, factsOf(version, content));
+      await this.#record(trx, 'credential.written', caller, applicationId, credentialId, factsOf(version, content));
     });
   }
 
@@ -204,11 +204,11 @@ export class StoredCredentials {
     const version = before + 1;
     const sealed = await this.#sealed({ applicationId, credentialId: id, version }, content, value);
     const now = clock.now();
-    const times = { now, destroyAt: plus(now, EARLIER_MS) };
-    await store.atomically(async within => {
-      const isRotated = await within.storedCredentials.rotate(applicationId, id, revision, version, sealed, times);
+    const times = { now, destroyAt: addMs(now, EARLIER_MS) };
+    await store.atomically(async trx => {
+      const isRotated = await trx.storedCredentials.rotate(applicationId, id, revision, version, sealed, times);
       if (!isRotated) throw preconditionFailed();
-      await this.#record(within, action, caller, applicationId, id, factsOf(version, content));
+      await this.#record(trx, action, caller, applicationId, id, factsOf(version, content));
     });
   }
 
@@ -242,7 +242,7 @@ export class StoredCredentials {
   }
 
   #record(
-    within: AuditTransaction,
+    trx: AuditTransaction,
     action: CredentialAction,
     caller: AccountCaller,
     applicationId: ApplicationId,
@@ -252,7 +252,7 @@ export class StoredCredentials {
     const target = { kind: 'credential', id };
     return this.#parts.audit.record(
       { ...byCaller(caller), action, applicationId, target, outcome: 'success', details },
-      within,
+      trx,
     );
   }
 }

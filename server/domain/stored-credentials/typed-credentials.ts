@@ -90,10 +90,10 @@ export class TypedCredentials {
   }
 
   /** @throws Fault `credential_missing` */
-  async open(application: ApplicationId, wanted: readonly CredentialPart[]): Promise<OpenedCredentials> {
+  async open(application: ApplicationId, credentialParts: readonly CredentialPart[]): Promise<OpenedCredentials> {
     const { rows, seal, codeOf, clock } = this.#parts;
     const opened = new Map<string, { readonly value: CredentialValue; readonly origins: readonly string[] }>();
-    for (const { credential: id, part } of wanted) {
+    for (const { credential: id, part } of credentialParts) {
       const row = opened.has(id) ? undefined : await rows.get(application, id);
       const problem = opened.has(id) ? undefined : this.#problemOf(id, row);
       if (problem !== undefined) throw missing(problem);

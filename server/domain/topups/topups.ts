@@ -19,7 +19,7 @@ import {
 } from '../../../contract/topups.ts';
 import type { CheckoutRow } from '../../engines/store/rows/checkouts.ts';
 import type { Store } from '../../engines/store/store.ts';
-import { type Clock, plus } from '../../kit/clock.ts';
+import { addMs, type Clock } from '../../kit/clock.ts';
 import type { Pack } from '../../kit/credit-packs.ts';
 import { type CheckoutId, isUuid, newId } from '../../kit/ids.ts';
 import type { Secret } from '../../kit/secret.ts';
@@ -62,7 +62,7 @@ export class TopUps {
   async quote(caller: AccountCaller, appId: string): Promise<Quote> {
     const { applications, packs, secret, clock } = this.#parts;
     const { id, role } = await applications.require(caller, appId, 'read');
-    const validUntil = plus(clock.now(), QUOTE_MINUTES * MINUTE_MS);
+    const validUntil = addMs(clock.now(), QUOTE_MINUTES * MINUTE_MS);
     const [first] = packs;
     return {
       ...(first ? { available: true, currency: first.currency } : { available: false, reason: 'no_packs' }),
@@ -86,10 +86,10 @@ export class TopUps {
     if (!isQuoteValid(secret, application.id, packs, request.quoteId, now)) throw quoteExpired();
     if (!pack) throw invalidRequest([{ path: 'packId', message: `is not a pack of the quote` }]);
     const row = newCheckout(application, caller, pack, now);
-    await store.atomically(async within => {
-      if ((await within.checkouts.insert(row, OPEN_CHECKOUTS_MAX)) === 'limit_reached')
+    await store.atomically(async trx => {
+      if ((await trx.checkouts.insert(row, OPEN_CHECKOUTS_MAX)) === 'limit_reached')
         throw limitReached('open checkouts', OPEN_CHECKOUTS_MAX);
-      await audit.record({ ...byCaller(caller), ...entryOf('topup.opened', row) }, within);
+      await audit.record({ ...byCaller(caller), ...entryOf('topup.opened', row) }, trx);
     });
     return this.#view(row);
   }
@@ -129,12 +129,12 @@ export class TopUps {
   async cancel(caller: AccountCaller, id: string): Promise<Checkout> {
     const { store, audit, clock } = this.#parts;
     const { id: checkout } = await this.#find(caller, id);
-    const row = await store.atomically(async within => {
-      const row = await within.checkouts.end(checkout, 'cancelled', clock.now());
-      if (row) await audit.record({ ...byCaller(caller), ...entryOf('topup.cancelled', row) }, within);
+    const row = await store.atomically(async trx => {
+      const row = await trx.checkouts.end(checkout, 'cancelled', clock.now());
+      if (row) await audit.record({ ...byCaller(caller), ...entryOf('topup.cancelled', row) }, trx);
       return row;
     });
-    if (!row) throw ended(id);
+    if (!row) throw checkoutEnded(id);
     return this.#view(row);
   }
 
@@ -190,15 +190,15 @@ export async function confirmCheckout(
   const found = isUuid(id) ? await store.checkouts.get(id as CheckoutId) : undefined; // Checked by isUuid.
   if (!found) throw notFound('Checkout', id);
   const now = clock.now();
-  if (found.status !== 'open' || found.expiresAt <= now) throw ended(id);
-  return store.atomically(async within => {
+  if (found.status !== 'open' || found.expiresAt <= now) throw checkoutEnded(id);
+  return store.atomically(async trx => {
     const { accountId, applicationId, amount, bonus } = found;
-    await within.credits.add(accountId, 'fund', amount, { at: now, applicationId, checkoutId: found.id }, bonus);
-    const row = await within.checkouts.end(found.id, 'credited', now);
-    if (!row) throw ended(id);
+    await trx.credits.add(accountId, 'fund', amount, { at: now, applicationId, checkoutId: found.id }, bonus);
+    const row = await trx.checkouts.end(found.id, 'credited', now);
+    if (!row) throw checkoutEnded(id);
     const entry = entryOf('topup.credited', row);
     const details = { ...entry.details, ...(reason === undefined ? {} : { reason }) };
-    await audit.record({ ...BY_OPERATOR, ...entry, details }, within);
+    await audit.record({ ...BY_OPERATOR, ...entry, details }, trx);
     return row;
   });
 }
@@ -231,7 +231,7 @@ function newCheckout(
     },
     ...{ packId: pack.id, amount: pack.credits * MICROCREDITS_PER_CREDIT, bonus: pack.bonus * MICROCREDITS_PER_CREDIT },
     ...{ price: pack.price, currency: pack.currency, reference: characters.join(''), status: 'open' },
-    ...{ createdAt: now, expiresAt: plus(now, CHECKOUT_DAYS * DAY_MS) },
+    ...{ createdAt: now, expiresAt: addMs(now, CHECKOUT_DAYS * DAY_MS) },
   };
 }
 
@@ -245,7 +245,7 @@ const quoteExpired = () =>
     advice: 'Read the quote again, and send its quoteId.',
   });
 
-const ended = (id: string) =>
+const checkoutEnded = (id: string) =>
   fault('already_decided', `The checkout ${id} is no longer open.`, {
     advice: 'Read the checkout to see its status. If the payment was late, the operator can grant the credit.',
   });

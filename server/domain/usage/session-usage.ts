@@ -20,12 +20,12 @@ export interface SessionUsageParts {
   readonly recordings: Pick<RecordingRows, 'lengths'>;
 }
 
-type Metered = Pick<LiveSession, 'id'> & {
+type MeteredSession = Pick<LiveSession, 'id'> & {
   readonly box: Pick<LiveSession['box'], 'resources'>;
   readonly egress: Pick<LiveSession['egress'], 'counters'>;
 };
 
-interface Counted {
+interface CountedSession {
   /** The usage until now. */
   now(): SessionUsageRow;
   /** The final usage. Set when the processes have ended. */
@@ -35,7 +35,7 @@ interface Counted {
 export class SessionUsage implements Watcher {
   readonly name = 'usage';
   readonly #parts: SessionUsageParts;
-  readonly #sessions = new Map<SessionId, Counted>();
+  readonly #sessions = new Map<SessionId, CountedSession>();
 
   constructor(parts: SessionUsageParts) {
     this.#parts = parts;
@@ -45,7 +45,7 @@ export class SessionUsage implements Watcher {
    * Starts measuring a session. The proxy of an adopted session starts at 0, so the bytes that an earlier process saved
    * are added.
    */
-  async attend({ id, box, egress }: Metered, { startedAt }: Pick<SessionRow, 'startedAt'>): Promise<undefined> {
+  async attend({ id, box, egress }: MeteredSession, { startedAt }: Pick<SessionRow, 'startedAt'>): Promise<undefined> {
     const before = startedAt === undefined ? undefined : await this.#parts.rows.ofSession(id);
     const now = (): SessionUsageRow => {
       const { bytesUp, bytesDown } = egress.counters();

@@ -12,7 +12,7 @@ import {
   type UsageStep,
 } from '../../../contract/usage.ts';
 import type { UsageHour, UsageHours, UsagePeriod, UsageSums } from '../../engines/store/rows/usage-hours.ts';
-import { plus } from '../../kit/clock.ts';
+import { addMs } from '../../kit/clock.ts';
 import type { Runtime } from '../../kit/runtime.ts';
 import { invalidRequest } from '../faults.ts';
 import type { Applications } from '../identity/applications.ts';
@@ -54,14 +54,16 @@ export class Usage {
       step,
       total: this.#totalOf(hours),
       steps: this.#steps(hours, period, stepMs),
-      keys: keys.map(({ keyId, name, ...sums }): KeyUsage => ({ keyId, ...(name ? { name } : {}), ...shown(sums) })),
+      keys: keys.map(
+        ({ keyId, name, ...sums }): KeyUsage => ({ keyId, ...(name ? { name } : {}), ...publicUsage(sums) }),
+      ),
     };
   }
 
   /** Sums and stores the hours that are over. Returns their number. */
   async sum(): Promise<{ hours: number }> {
     const { rows, clock } = this.#parts;
-    const before = floor(plus(clock.now(), -SUM_AFTER_MS), HOUR_MS);
+    const before = floor(addMs(clock.now(), -SUM_AFTER_MS), HOUR_MS);
     let hours = 0;
     for (let run = 0; run < SUMS_PER_RUN; run += 1) {
       const summed = await rows.sum(before, HOURS_PER_SUM);
@@ -73,14 +75,14 @@ export class Usage {
 
   async forget(): Promise<{ removed: number }> {
     const { rows, clock } = this.#parts;
-    return { removed: await rows.forget(plus(clock.now(), -USAGE_KEPT_DAYS * DAY_MS)) };
+    return { removed: await rows.forget(addMs(clock.now(), -USAGE_KEPT_DAYS * DAY_MS)) };
   }
 
   #steps(hours: readonly UsageHour[], { from, to }: UsagePeriod, stepMs: number): UsageStep[] {
     const byStep = Map.groupBy(hours, ({ hour }) => floor(hour, stepMs).getTime());
     const count = (to.getTime() - from.getTime()) / stepMs;
     return Array.from({ length: count }, (_, at) => {
-      const begin = plus(from, at * stepMs);
+      const begin = addMs(from, at * stepMs);
       return { from: begin.toISOString(), ...this.#totalOf(byStep.get(begin.getTime()) ?? []) };
     });
   }
@@ -88,12 +90,12 @@ export class Usage {
   #totalOf(hours: readonly UsageHour[]): ApplicationUsage['total'] {
     const bounds = this.#parts.rows.startBoundsMs;
     const starts = Array.from({ length: bounds.length + 1 }, (_, at) => sumOf(hours, hour => hour.starts[at] ?? 0));
-    const [half, most] = [quantile(bounds, starts, 0.5), quantile(bounds, starts, 0.95)];
+    const [half, p95] = [quantile(bounds, starts, 0.5), quantile(bounds, starts, 0.95)];
     const endReasons: Record<string, number> = {};
     for (const hour of hours)
       for (const [why, count] of Object.entries(hour.endReasons)) endReasons[why] = (endReasons[why] ?? 0) + count;
     return {
-      ...shown({
+      ...publicUsage({
         created: sumOf(hours, hour => hour.created),
         ended: sumOf(hours, hour => hour.ended),
         failed: sumOf(hours, hour => hour.failed),
@@ -103,7 +105,7 @@ export class Usage {
         bytesSent: sumOf(hours, hour => hour.bytesSent),
       }),
       ...(half === undefined ? {} : { startMsP50: Math.round(half) }),
-      ...(most === undefined ? {} : { startMsP95: Math.round(most) }),
+      ...(p95 === undefined ? {} : { startMsP95: Math.round(p95) }),
       peakRunning: Math.max(0, ...hours.map(({ peak }) => peak)),
       endReasons,
     };
@@ -113,9 +115,9 @@ export class Usage {
 /** Extends the period to full steps. */
 function periodOf({ from, to }: UsageQuery, now: Date, stepMs: number): { from: Date; to: Date } {
   const end = to === undefined ? now : new Date(to);
-  const begin = from === undefined ? plus(end, -USAGE_DEFAULT_DAYS * DAY_MS) : new Date(from);
+  const begin = from === undefined ? addMs(end, -USAGE_DEFAULT_DAYS * DAY_MS) : new Date(from);
   if (begin >= end) throw invalidRequest([{ path: 'from', message: 'is not before `to`' }]);
-  const full = { from: floor(begin, stepMs), to: floor(plus(end, stepMs - 1), stepMs) };
+  const full = { from: floor(begin, stepMs), to: floor(addMs(end, stepMs - 1), stepMs) };
   const steps = (full.to.getTime() - full.from.getTime()) / stepMs;
   if (steps > USAGE_STEPS_MAX)
     throw invalidRequest([{ path: 'from', message: `results in ${steps} steps; expected at most ${USAGE_STEPS_MAX}` }]);
@@ -124,10 +126,10 @@ function periodOf({ from, to }: UsageQuery, now: Date, stepMs: number): { from: 
 
 const floor = (time: Date, stepMs: number): Date => new Date(Math.floor(time.getTime() / stepMs) * stepMs);
 
-const sumOf = (hours: readonly UsageHour[], of: (hour: UsageHour) => number): number =>
-  hours.reduce((sum, hour) => sum + of(hour), 0);
+const sumOf = (hours: readonly UsageHour[], readValue: (hour: UsageHour) => number): number =>
+  hours.reduce((sum, hour) => sum + readValue(hour), 0);
 
-const shown = ({ browserMs, cpuMs, ...counts }: UsageSums) => ({
+const publicUsage = ({ browserMs, cpuMs, ...counts }: UsageSums) => ({
   ...counts,
   browserSeconds: browserMs / 1000,
   cpuSeconds: cpuMs / 1000,

@@ -3,7 +3,7 @@
 import type { WebhookChange, WebhookRow } from '../../engines/store/rows/webhooks.ts';
 import type { Place, Vault } from '../../engines/vault/vault.ts';
 import type { newWebhookKey, webhookSignature } from '../../engines/vault/webhook-keys.ts';
-import { plus } from '../../kit/clock.ts';
+import { addMs } from '../../kit/clock.ts';
 import type { Secret } from '../../kit/secret.ts';
 
 const FORMER_KEY_MS = 24 * 3_600_000;
@@ -26,14 +26,14 @@ export class WebhookKeys {
   }
 
   async first(owner: Owner): Promise<Pick<WebhookRow, 'keyVersion' | 'publicKey' | 'sealedKey'>> {
-    return { keyVersion: 1, ...(await this.#make(owner, 1)) };
+    return { keyVersion: 1, ...(await this.#createKey(owner, 1)) };
   }
 
   async rotated(row: WebhookRow, now: Date): Promise<WebhookChange> {
     const keyVersion = row.keyVersion + 1;
     return {
-      ...{ keyVersion, ...(await this.#make(row, keyVersion)) },
-      ...{ formerPublicKey: row.publicKey, formerSealedKey: row.sealedKey, formerUntil: plus(now, FORMER_KEY_MS) },
+      ...{ keyVersion, ...(await this.#createKey(row, keyVersion)) },
+      ...{ formerPublicKey: row.publicKey, formerSealedKey: row.sealedKey, formerUntil: addMs(now, FORMER_KEY_MS) },
     };
   }
 
@@ -46,7 +46,7 @@ export class WebhookKeys {
     return keys.map(key => webhookSignature(key, content));
   }
 
-  async #make(owner: Owner, version: number): Promise<Pick<WebhookRow, 'publicKey' | 'sealedKey'>> {
+  async #createKey(owner: Owner, version: number): Promise<Pick<WebhookRow, 'publicKey' | 'sealedKey'>> {
     const { publicKey, privateKey } = this.#parts.engine.newWebhookKey();
     return { publicKey, sealedKey: await this.#parts.vault.seal(placeOf(owner, version), privateKey.reveal()) };
   }

@@ -3,7 +3,7 @@
 import type { CallResult, OutboundCalls } from '../../engines/egress/outbound-calls/outbound-calls.ts';
 import type { DeliveryRow, WebhookRow } from '../../engines/store/rows/webhooks.ts';
 import type { Store } from '../../engines/store/store.ts';
-import { plus } from '../../kit/clock.ts';
+import { addMs } from '../../kit/clock.ts';
 import { reason } from '../../kit/fault.ts';
 import type { ApplicationId, WebhookId } from '../../kit/ids.ts';
 import type { Runtime } from '../../kit/runtime.ts';
@@ -18,7 +18,7 @@ const ATTEMPT_MS = 15_000;
 /** For this time, no other process sends the delivery. It is longer than an attempt can take. */
 const RESERVED_MS = 60_000;
 /** The response is read only so that the connection is closed cleanly. */
-const ANSWER_BYTES_MAX = 64 * 1024;
+const RESPONSE_BYTES_MAX = 64 * 1024;
 const LANES_MAX = 64;
 /** This limit leaves lanes to other applications if all endpoints of one application are slow. */
 const LANES_PER_APPLICATION_MAX = 8;
@@ -28,7 +28,7 @@ const LANES_PER_APPLICATION_MAX = 8;
  */
 const DELIVERIES_PER_LANE = 50;
 const DUE_AT_ONCE = 500;
-const GONE = 410;
+const GONE_STATUS = 410;
 
 export interface DeliverySenderParts extends Pick<Runtime, 'clock' | 'log'> {
   readonly rows: Store['webhooks'];
@@ -38,7 +38,7 @@ export interface DeliverySenderParts extends Pick<Runtime, 'clock' | 'log'> {
   readonly prompt: (task: string) => void;
 }
 
-type Due = Pick<DeliveryRow, 'webhookId' | 'applicationId'>;
+type DueDelivery = Pick<DeliveryRow, 'webhookId' | 'applicationId'>;
 
 interface Lane {
   readonly applicationId: ApplicationId;
@@ -50,7 +50,7 @@ export class DeliverySender implements Closeable {
   readonly #lanes = new Map<WebhookId, Lane>();
   /** The number of the last turn of each webhook with deliveries that are due, or 0 before its first turn. */
   #turns = new Map<WebhookId, number>();
-  #turn = 0;
+  #firstIndex = 0;
   readonly #closing = new AbortController();
 
   constructor(parts: DeliverySenderParts) {
@@ -61,11 +61,11 @@ export class DeliverySender implements Closeable {
   async run(): Promise<Record<string, number>> {
     const { rows, clock } = this.#parts;
     let lanes = 0;
-    for (const { webhookId, applicationId } of this.#inTurn(await rows.due(clock.now(), DUE_AT_ONCE))) {
+    for (const { webhookId, applicationId } of this.#alternate(await rows.due(clock.now(), DUE_AT_ONCE))) {
       if (this.#closing.signal.aborted || this.#lanes.size >= LANES_MAX) break;
       if (this.#lanes.has(webhookId) || this.#lanesOf(applicationId) >= LANES_PER_APPLICATION_MAX) continue;
-      this.#turn += 1;
-      this.#turns.set(webhookId, this.#turn);
+      this.#firstIndex += 1;
+      this.#turns.set(webhookId, this.#firstIndex);
       this.#lanes.set(webhookId, { applicationId, ended: this.#lane(webhookId) });
       lanes += 1;
     }
@@ -82,10 +82,10 @@ export class DeliverySender implements Closeable {
    * Sorts webhooks by their last turn, the longest ago first, so that a slow endpoint with many deliveries does not
    * keep its lane.
    */
-  #inTurn(due: readonly Due[]): readonly Due[] {
-    const turnOf = ({ webhookId }: Due): number => this.#turns.get(webhookId) ?? 0;
-    this.#turns = new Map(due.map(one => [one.webhookId, turnOf(one)]));
-    return [...due].sort((a, b) => turnOf(a) - turnOf(b));
+  #alternate(dueDeliveries: readonly DueDelivery[]): readonly DueDelivery[] {
+    const turnOf = ({ webhookId }: DueDelivery): number => this.#turns.get(webhookId) ?? 0;
+    this.#turns = new Map(dueDeliveries.map(one => [one.webhookId, turnOf(one)]));
+    return [...dueDeliveries].sort((a, b) => turnOf(a) - turnOf(b));
   }
 
   #lanesOf(applicationId: ApplicationId): number {
@@ -108,7 +108,7 @@ export class DeliverySender implements Closeable {
   async #sendNext(id: WebhookId): Promise<boolean> {
     const { rows, clock } = this.#parts;
     const now = clock.now();
-    const delivery = await rows.take(id, now, plus(now, RESERVED_MS));
+    const delivery = await rows.take(id, now, addMs(now, RESERVED_MS));
     const webhook = delivery && (await rows.byId(id));
     if (!webhook) return false;
     const result = await this.#send(webhook, delivery, now);
@@ -134,7 +134,7 @@ export class DeliverySender implements Closeable {
         'webhook-signature': signatures.join(' '),
       },
       body: Buffer.from(delivery.body),
-      ...{ deadlineMs: ATTEMPT_MS, maxResponseBytes: ANSWER_BYTES_MAX },
+      ...{ deadlineMs: ATTEMPT_MS, maxResponseBytes: RESPONSE_BYTES_MAX },
     };
     return outbound.send(call, this.#closing.signal);
   }
@@ -159,9 +159,9 @@ export class DeliverySender implements Closeable {
     const failingSince = await rows.failed(delivery, now, {
       failure,
       ...(status === undefined ? {} : { answerStatus: status }),
-      ...(pauseMs === undefined ? {} : { dueAt: plus(now, pauseMs) }),
+      ...(pauseMs === undefined ? {} : { dueAt: addMs(now, pauseMs) }),
     });
-    if (status === GONE) await rows.disable(webhook.id, 'gone', now);
+    if (status === GONE_STATUS) await rows.disable(webhook.id, 'gone', now);
     else if (failingSince && now.getTime() - failingSince.getTime() >= DISABLED_AFTER_MS)
       await rows.disable(webhook.id, 'failing', now);
     return false;

@@ -65,10 +65,10 @@ export class Webhooks {
       ...{ status: 'enabled', readThrough: await store.events.newest(applicationId), revision: 1, createdAt: now },
       ...(await keys.first({ id, applicationId })),
     };
-    await store.atomically(async within => {
-      if ((await within.webhooks.insert(row, WEBHOOKS_PER_APPLICATION_MAX)) === 'limit_reached')
+    await store.atomically(async trx => {
+      if ((await trx.webhooks.insert(row, WEBHOOKS_PER_APPLICATION_MAX)) === 'limit_reached')
         throw limitReached('webhooks in this application', WEBHOOKS_PER_APPLICATION_MAX);
-      await this.#record(within, 'webhook.created', row, caller, { eventTypes: row.eventTypes });
+      await this.#record(trx, 'webhook.created', row, caller, { eventTypes: row.eventTypes });
     });
     return viewOf(row);
   }
@@ -109,21 +109,21 @@ export class Webhooks {
       ...(status === undefined || status === row.status ? {} : { status }),
       ...(isEnabled ? { readThrough: await this.#parts.store.events.newest(row.applicationId) } : {}),
     };
-    return this.#changed(caller, row, revision, change, 'webhook.changed', { fields: Object.keys(request) });
+    return this.#applyChange(caller, row, revision, change, 'webhook.changed', { fields: Object.keys(request) });
   }
 
   async remove(caller: AccountCaller, appId: string, webhookId: string): Promise<void> {
     const row = await this.#require(caller, appId, webhookId, 'webhooks');
-    await this.#parts.store.atomically(async within => {
-      if (!(await within.webhooks.remove(row.applicationId, row.id))) throw notFound('Webhook', webhookId);
-      await this.#record(within, 'webhook.deleted', row, caller);
+    await this.#parts.store.atomically(async trx => {
+      if (!(await trx.webhooks.remove(row.applicationId, row.id))) throw notFound('Webhook', webhookId);
+      await this.#record(trx, 'webhook.deleted', row, caller);
     });
   }
 
   async rotateKey(caller: AccountCaller, appId: string, webhookId: string): Promise<Webhook> {
     const row = await this.#require(caller, appId, webhookId, 'webhooks');
     const change = await this.#parts.keys.rotated(row, this.#parts.clock.now());
-    return this.#changed(caller, row, row.revision, change, 'webhook.key_rotated');
+    return this.#applyChange(caller, row, row.revision, change, 'webhook.key_rotated');
   }
 
   async test(caller: AccountCaller, appId: string, webhookId: string): Promise<WebhookDelivery> {
@@ -134,9 +134,9 @@ export class Webhooks {
       throw limitReached('waiting deliveries of this webhook', WAITING_DELIVERIES_MAX);
     const now = clock.now();
     const delivery = testDelivery(row, newId<DeliveryId>(now), now);
-    await store.atomically(async within => {
-      await within.webhooks.insertDelivery(delivery);
-      await this.#record(within, 'webhook.tested', row, caller);
+    await store.atomically(async trx => {
+      await trx.webhooks.insertDelivery(delivery);
+      await this.#record(trx, 'webhook.tested', row, caller);
     });
     prompt(SEND_TASK);
     return deliveryView(delivery);
@@ -185,18 +185,18 @@ export class Webhooks {
     const webhook = await this.#require(caller, appId, webhookId, 'webhooks');
     if (!isUuid(deliveryId)) throw notFound('Delivery', deliveryId);
     const { applicationId, id } = webhook;
-    const row = await store.atomically(async within => {
-      const row = await within.webhooks.redeliver(applicationId, id, deliveryId as DeliveryId, clock.now());
+    const row = await store.atomically(async trx => {
+      const row = await trx.webhooks.redeliver(applicationId, id, deliveryId as DeliveryId, clock.now());
       if (!row) throw notFound('Delivery', deliveryId);
       assertEnabled(webhook);
-      await this.#record(within, 'webhook.redelivered', webhook, caller, { deliveryId });
+      await this.#record(trx, 'webhook.redelivered', webhook, caller, { deliveryId });
       return row;
     });
     prompt(SEND_TASK);
     return deliveryView(row);
   }
 
-  async #changed(
+  async #applyChange(
     caller: AccountCaller,
     row: WebhookRow,
     revision: number,
@@ -205,10 +205,10 @@ export class Webhooks {
     details: Readonly<Record<string, Detail>> = {},
   ): Promise<Webhook> {
     const { store, clock } = this.#parts;
-    return store.atomically(async within => {
-      const changed = await within.webhooks.change(row, revision, change, clock.now());
+    return store.atomically(async trx => {
+      const changed = await trx.webhooks.change(row, revision, change, clock.now());
       if (!changed) throw preconditionFailed();
-      await this.#record(within, action, row, caller, details);
+      await this.#record(trx, action, row, caller, details);
       return viewOf(changed);
     });
   }
@@ -229,7 +229,7 @@ export class Webhooks {
   }
 
   #record(
-    within: AuditTransaction,
+    trx: AuditTransaction,
     action: AuditAction,
     { id, applicationId }: WebhookRow,
     caller: AccountCaller,
@@ -237,7 +237,7 @@ export class Webhooks {
   ): Promise<void> {
     const target = { kind: 'webhook', id };
     const event = { ...byCaller(caller), action, applicationId, target, outcome: 'success', details } as const;
-    return this.#parts.audit.record(event, within);
+    return this.#parts.audit.record(event, trx);
   }
 }
 

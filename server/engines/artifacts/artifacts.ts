@@ -1,11 +1,11 @@
 // Stores bytes that outlive a session, on the local disk or in an S3 bucket. tests/engines/artifacts-suite.ts tests both
 // implementations of this interface. Database rows describe what is stored; this module only stores it.
 import type { Readable } from 'node:stream';
-import type { Stored } from '../../kit/hashed-write.ts';
+import type { HashedFile } from '../../kit/hashed-write.ts';
 import type { Closeable } from '../../kit/scope.ts';
 import type { ArtifactKey, ArtifactPrefix } from './keys.ts';
 
-export type { Stored };
+export type { HashedFile as Stored };
 
 /** Both positions are inclusive, as in HTTP, and must be inside the object. */
 export interface ByteRange {
@@ -36,7 +36,7 @@ export interface LinkOptions {
 export interface Artifacts extends Closeable {
   readonly kind: 'disk' | 's3';
   /** Stores a stream of any length with bounded memory. Atomic: until it resolves, the previous object stays readable. */
-  put(key: ArtifactKey, body: AsyncIterable<Uint8Array>, options?: PutOptions): Promise<Stored>;
+  put(key: ArtifactKey, body: AsyncIterable<Uint8Array>, options?: PutOptions): Promise<HashedFile>;
   /**
    * Stores a local file and removes it. On the same disk the file is renamed. Does nothing if the file is missing and
    * the object exists, because then it has already been stored. No other process may have the file open for writing.

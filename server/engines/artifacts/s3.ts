@@ -89,15 +89,15 @@ class S3 implements Artifacts {
   async open(key: ArtifactKey, range?: ByteRange): Promise<OpenedArtifact | undefined> {
     const bytes = range ? { Range: `bytes=${range.first}-${range.last}` } : {};
     const command = new GetObjectCommand({ ...this.#locate(key), ...bytes });
-    const answer = await this.#client.send(command).catch(undefinedIfMissing);
-    if (!answer) return undefined;
-    const size = range ? Number(/\/(\d+)$/.exec(answer.ContentRange ?? '')?.[1]) : answer.ContentLength;
-    if (!(answer.Body instanceof Readable) || size === undefined || Number.isNaN(size))
+    const response = await this.#client.send(command).catch(undefinedIfMissing);
+    if (!response) return undefined;
+    const size = range ? Number(/\/(\d+)$/.exec(response.ContentRange ?? '')?.[1]) : response.ContentLength;
+    if (!(response.Body instanceof Readable) || size === undefined || Number.isNaN(size))
       throw new Error(`the object store returned ${key} without a body or a size`);
-    const requested = range && range.last - range.first + 1;
+    const requestedBytes = range && range.last - range.first + 1;
     // Some stores treat the range `0-0` as the whole object.
-    const tooMuch = requested !== undefined && answer.ContentLength !== requested;
-    return { size, body: tooMuch ? firstOf(answer.Body, requested) : answer.Body };
+    const tooMuch = requestedBytes !== undefined && response.ContentLength !== requestedBytes;
+    return { size, body: tooMuch ? firstOf(response.Body, requestedBytes) : response.Body };
   }
 
   async read(key: ArtifactKey, range?: ByteRange): Promise<Buffer | undefined> {
@@ -106,8 +106,8 @@ class S3 implements Artifacts {
   }
 
   async stat(key: ArtifactKey): Promise<{ size: number } | undefined> {
-    const answer = await this.#client.send(new HeadObjectCommand(this.#locate(key))).catch(undefinedIfMissing);
-    return answer && { size: answer.ContentLength ?? 0 };
+    const response = await this.#client.send(new HeadObjectCommand(this.#locate(key))).catch(undefinedIfMissing);
+    return response && { size: response.ContentLength ?? 0 };
   }
 
   async *list(prefix: ArtifactPrefix): AsyncIterable<ArtifactKey> {
@@ -186,14 +186,14 @@ class S3 implements Artifacts {
 function hashedStream(
   body: AsyncIterable<Uint8Array>,
   hash: Hash,
-  seen: { size: number },
+  known: { size: number },
   signal: AbortSignal | undefined,
 ): Readable {
   const pass = async function* (): AsyncGenerator<Uint8Array> {
     for await (const chunk of body) {
       signal?.throwIfAborted();
       hash.update(chunk);
-      seen.size += chunk.length;
+      known.size += chunk.length;
       yield chunk;
     }
   };

@@ -11,7 +11,7 @@ import type { ByteRange, OpenedArtifact, Stored } from './artifacts.ts';
 const READ_CHUNK_BYTES = 256 * 1024;
 const NAME = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
-export interface Staged extends Stored {
+export interface StagedFile extends Stored {
   readonly name: string;
 }
 
@@ -28,7 +28,7 @@ export class Staging {
   }
 
   /** Writes a stream to a new file. If the stream fails, the file is removed. */
-  async write(body: AsyncIterable<Uint8Array>, signal?: AbortSignal): Promise<Staged> {
+  async write(body: AsyncIterable<Uint8Array>, signal?: AbortSignal): Promise<StagedFile> {
     const name = randomUUID();
     try {
       const stored = await writeSynced(this.pathOf(name), file => writeHashed(file, body, signal));
@@ -41,7 +41,7 @@ export class Staging {
   }
 
   /** Moves in a complete file from the same disk and computes its checksum. Also returns its first `headBytes` bytes. */
-  async moveIn(path: string, headBytes: number): Promise<Staged & { readonly head: Buffer }> {
+  async moveIn(path: string, headBytes: number): Promise<StagedFile & { readonly head: Buffer }> {
     const name = randomUUID();
     const file = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW);
     try {

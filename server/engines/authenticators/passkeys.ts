@@ -30,7 +30,7 @@ const library = () => import('@simplewebauthn/server');
 export async function registrationChallenge(
   party: RelyingParty,
   person: { readonly id: string; readonly email: string; readonly name: string },
-  existing: readonly StoredPasskey[],
+  existingPasskeys: readonly StoredPasskey[],
 ): Promise<Challenge> {
   const { generateRegistrationOptions } = await library();
   const options = await generateRegistrationOptions({
@@ -40,7 +40,7 @@ export async function registrationChallenge(
     userName: person.email,
     userDisplayName: person.name,
     timeout: CHALLENGE_MS,
-    excludeCredentials: existing.map(named),
+    excludeCredentials: existingPasskeys.map(descriptorOf),
     authenticatorSelection: { residentKey: 'required', userVerification: 'required' },
   });
   return { challenge: options.challenge, publicKey: { ...options } };
@@ -70,14 +70,14 @@ export async function verifyRegistration(
 /** A challenge for these passkeys, or for any passkey that the browser has for this service. */
 export async function authenticationChallenge(
   party: RelyingParty,
-  allowed: readonly StoredPasskey[] = [],
+  allowedPasskeys: readonly StoredPasskey[] = [],
 ): Promise<Challenge> {
   const { generateAuthenticationOptions } = await library();
   const options = await generateAuthenticationOptions({
     rpID: party.id,
     timeout: CHALLENGE_MS,
     userVerification: 'required',
-    ...(allowed.length > 0 ? { allowCredentials: allowed.map(named) } : {}),
+    ...(allowedPasskeys.length > 0 ? { allowCredentials: allowedPasskeys.map(descriptorOf) } : {}),
   });
   return { challenge: options.challenge, publicKey: { ...options } };
 }
@@ -86,7 +86,7 @@ export async function authenticationChallenge(
 export async function signingChallenge(
   party: RelyingParty,
   bytes: Uint8Array,
-  allowed: readonly StoredPasskey[],
+  allowedPasskeys: readonly StoredPasskey[],
 ): Promise<Challenge> {
   const { generateAuthenticationOptions } = await library();
   const options = await generateAuthenticationOptions({
@@ -94,7 +94,7 @@ export async function signingChallenge(
     challenge: new Uint8Array(bytes),
     timeout: CHALLENGE_MS,
     userVerification: 'required',
-    allowCredentials: allowed.map(named),
+    allowCredentials: allowedPasskeys.map(descriptorOf),
   });
   return { challenge: options.challenge, publicKey: { ...options } };
 }
@@ -120,7 +120,7 @@ export async function verifyAuthentication(
   return verified?.verified ? verified.authenticationInfo.newCounter : undefined;
 }
 
-const named = ({ credentialId, transports }: StoredPasskey) => ({
+const descriptorOf = ({ credentialId, transports }: StoredPasskey) => ({
   id: credentialId.toString('base64url'),
   transports: [...transports],
 });

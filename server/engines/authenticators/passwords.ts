@@ -9,7 +9,7 @@ const SALT_BYTES = 16;
 const AT_ONCE = 2;
 const WAITING_MAX = 32;
 const WAIT_MS = 5_000;
-const ALL = 'passwords';
+const PLACES_OWNER = 'passwords';
 
 const PHC = /^\$argon2id\$v=19\$m=(\d{1,8}),t=(\d{1,3}),p=(\d{1,2})\$([A-Za-z0-9+/]{11,86})\$([A-Za-z0-9+/]{43,86})$/;
 
@@ -27,7 +27,7 @@ export class Passwords {
     waiting: WAITING_MAX,
     withinMs: WAIT_MS,
   });
-  #unusable: Promise<string> | undefined;
+  #dummyHash: Promise<string> | undefined;
 
   /** @throws PlacesFull if too many computations are waiting. */
   async hash(password: string): Promise<string> {
@@ -42,8 +42,8 @@ export class Passwords {
    * @throws PlacesFull if too many computations are waiting.
    */
   async matches(password: string, phc: string | undefined): Promise<boolean> {
-    this.#unusable ??= this.hash(randomBytes(SALT_BYTES).toString('hex'));
-    const [, memory, passes, parallelism, salt = '', tag = ''] = PHC.exec(phc ?? (await this.#unusable)) ?? [];
+    this.#dummyHash ??= this.hash(randomBytes(SALT_BYTES).toString('hex'));
+    const [, memory, passes, parallelism, salt = '', tag = ''] = PHC.exec(phc ?? (await this.#dummyHash)) ?? [];
     const expected = Buffer.from(tag, 'base64');
     const parameters = {
       memory: Number(memory),
@@ -57,7 +57,9 @@ export class Passwords {
 
   #derive(password: string, nonce: Buffer, parameters: Parameters): Promise<Buffer> {
     const message = Buffer.from(password.normalize('NFKC'));
-    return this.#places.run({ application: ALL, session: ALL }, () => derive({ message, nonce, ...parameters }));
+    return this.#places.run({ application: PLACES_OWNER, session: PLACES_OWNER }, () =>
+      derive({ message, nonce, ...parameters }),
+    );
   }
 }
 

@@ -25,25 +25,28 @@ const SHA256 = Type.String({ pattern: '^[0-9a-f]{64}$' });
 const Count = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER });
 const Path = Type.String({ minLength: 1, maxLength: PATH_BYTES_MAX });
 const Owner = { mode: Type.Integer({ minimum: 0, maximum: 0o777 }), uid: Count, gid: Count } as const;
-const strict = { additionalProperties: false } as const;
+const NO_EXTRA_MEMBERS = { additionalProperties: false } as const;
 
-const Folder = Type.Object({ path: Path, ...Owner }, strict);
-const File = Type.Object({ path: Path, ...Owner, size: Count, sha256: SHA256 }, strict);
+const Folder = Type.Object({ path: Path, ...Owner }, NO_EXTRA_MEMBERS);
+const File = Type.Object({ path: Path, ...Owner, size: Count, sha256: SHA256 }, NO_EXTRA_MEMBERS);
 const ManifestSchema = Type.Object(
   {
     format: Type.Literal(FORMAT_VERSION),
     version: Type.String({ minLength: 1, maxLength: 100 }),
     createdAt: Type.String({ format: 'date-time', maxLength: 40 }),
     database: Type.Union([
-      Type.Object({ kind: Type.Literal('embedded'), major: Count, migration: Type.String({ maxLength: 200 }) }, strict),
-      Type.Object({ kind: Type.Literal('elsewhere') }, strict),
+      Type.Object(
+        { kind: Type.Literal('embedded'), major: Count, migration: Type.String({ maxLength: 200 }) },
+        NO_EXTRA_MEMBERS,
+      ),
+      Type.Object({ kind: Type.Literal('elsewhere') }, NO_EXTRA_MEMBERS),
     ]),
     files: Type.Union([Type.Literal('disk'), Type.Literal('s3')]),
-    owner: Type.Object(Owner, strict),
+    owner: Type.Object(Owner, NO_EXTRA_MEMBERS),
     folders: Type.Array(Folder, { maxItems: ENTRIES_MAX }),
     entries: Type.Array(File, { maxItems: ENTRIES_MAX }),
   },
-  strict,
+  NO_EXTRA_MEMBERS,
 );
 
 export type Manifest = Static<typeof ManifestSchema>;
@@ -55,18 +58,18 @@ export type ManifestHead = Omit<Manifest, 'format' | 'folders' | 'entries'>;
 /** @throws Fault `backup_damaged` unless the text is a manifest whose paths stay in the data folder and are unique. */
 export function readManifest(text: string): Manifest {
   const value = parseJson(text);
-  if (!Value.Check(ManifestSchema, value)) throw damaged('its manifest is not valid');
+  if (!Value.Check(ManifestSchema, value)) throw damagedBackup('its manifest is not valid');
   const seen = new Set<string>();
   for (const { path } of [...value.folders, ...value.entries]) {
     if (!isSafePath(path))
-      throw damaged(`it names ${JSON.stringify(path.slice(0, 120))}, which is not a path in a data folder`);
-    if (seen.has(path)) throw damaged(`it names ${path} twice`);
+      throw damagedBackup(`it names ${JSON.stringify(path.slice(0, 120))}, which is not a path in a data folder`);
+    if (seen.has(path)) throw damagedBackup(`it names ${path} twice`);
     seen.add(path);
   }
   const folders = new Set(value.folders.map(({ path }) => path));
   for (const { path } of [...value.folders, ...value.entries]) {
     const parent = path.slice(0, Math.max(0, path.lastIndexOf('/')));
-    if (parent !== '' && !folders.has(parent)) throw damaged(`it has no folder for ${path}`);
+    if (parent !== '' && !folders.has(parent)) throw damagedBackup(`it has no folder for ${path}`);
   }
   return value;
 }
@@ -90,7 +93,7 @@ export function readTrailer(tail: string): { readonly format: number; readonly d
   return format && digest ? { format: Number(format), digest } : undefined;
 }
 
-export const damaged = (why: string): Fault =>
+export const damagedBackup = (why: string): Fault =>
   new Fault('backup_damaged', `The backup is damaged: ${why}.`, {
     advice: 'Nothing was restored. Take another backup.',
   });

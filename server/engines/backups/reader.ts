@@ -11,7 +11,7 @@ import { Fault, reason } from '../../kit/fault.ts';
 import { writeHashed } from '../../kit/hashed-write.ts';
 import {
   DIGEST_CHARACTERS,
-  damaged,
+  damagedBackup,
   ENTRIES_MAX,
   type FileEntry,
   FORMAT_VERSION,
@@ -46,7 +46,7 @@ export async function openBackup(path: string): Promise<OpenedBackup> {
     assertSameFiles(manifest, entries);
     return {
       manifest,
-      unpackInto: (folder, how) => unpack(zip, entries, manifest, folder, how),
+      unpackInto: (folder, unpackOptions) => unpack(zip, entries, manifest, folder, unpackOptions),
       close: () => zip.close(),
     };
   } catch (error) {
@@ -70,7 +70,7 @@ async function assertComplete(path: string): Promise<void> {
         },
       );
     const digest = await digestOf(file, found.size - DIGEST_CHARACTERS);
-    if (digest !== trailer.digest) throw damaged('its digest does not match its content');
+    if (digest !== trailer.digest) throw damagedBackup('its digest does not match its content');
   } finally {
     await file.close();
   }
@@ -94,28 +94,28 @@ async function openZip(path: string): Promise<ZipFile> {
     const names = { decodeStrings: true, strictFileNames: true, validateEntrySizes: true };
     return await openPromise(path, { lazyEntries: true, autoClose: false, ...names });
   } catch (error) {
-    throw damaged(reason(error));
+    throw damagedBackup(reason(error));
   }
 }
 
 /** Returns the entries by name. @throws Fault unless all entries are regular files with unique names. */
 async function entriesOf(zip: ZipFile): Promise<Map<string, Entry>> {
-  if (zip.entryCount > ENTRIES_MAX + 1) throw damaged(`it has ${zip.entryCount} entries`);
+  if (zip.entryCount > ENTRIES_MAX + 1) throw damagedBackup(`it has ${zip.entryCount} entries`);
   const entries = new Map<string, Entry>();
   for await (const entry of zip.eachEntry()) {
     const name = entry.fileName;
     const type = (entry.externalFileAttributes >>> 16) & TYPE_MASK;
-    if (type !== REGULAR) throw damaged(`${JSON.stringify(name.slice(0, 120))} is not a regular file`);
-    if ((entry.generalPurposeBitFlag & ENCRYPTED) !== 0) throw damaged(`${name} is encrypted`);
-    if (entries.has(name)) throw damaged(`it has ${JSON.stringify(name.slice(0, 120))} twice`);
+    if (type !== REGULAR) throw damagedBackup(`${JSON.stringify(name.slice(0, 120))} is not a regular file`);
+    if ((entry.generalPurposeBitFlag & ENCRYPTED) !== 0) throw damagedBackup(`${name} is encrypted`);
+    if (entries.has(name)) throw damagedBackup(`it has ${JSON.stringify(name.slice(0, 120))} twice`);
     entries.set(name, entry);
   }
   return entries;
 }
 
 async function textOf(zip: ZipFile, entry: Entry | undefined): Promise<string> {
-  if (!entry) throw damaged('it has no manifest');
-  if (entry.uncompressedSize > MANIFEST_BYTES_MAX) throw damaged('its manifest is too large');
+  if (!entry) throw damagedBackup('it has no manifest');
+  if (entry.uncompressedSize > MANIFEST_BYTES_MAX) throw damagedBackup('its manifest is too large');
   const parts: Buffer[] = [];
   for await (const part of await bytesOf(zip, entry)) parts.push(part);
   return Buffer.concat(parts).toString();
@@ -134,10 +134,10 @@ async function bytesOf(zip: ZipFile, entry: Entry): Promise<Readable> {
 function assertSameFiles(manifest: Manifest, entries: ReadonlyMap<string, Entry>): void {
   for (const { path, size } of manifest.entries) {
     const entry = entries.get(path);
-    if (!entry) throw damaged(`${path} is missing`);
-    if (entry.uncompressedSize !== size) throw damaged(`${path} does not have the size in the manifest`);
+    if (!entry) throw damagedBackup(`${path} is missing`);
+    if (entry.uncompressedSize !== size) throw damagedBackup(`${path} does not have the size in the manifest`);
   }
-  if (entries.size > manifest.entries.length) throw damaged('it contains files that its manifest does not list');
+  if (entries.size > manifest.entries.length) throw damagedBackup('it contains files that its manifest does not list');
 }
 
 async function unpack(
@@ -173,12 +173,12 @@ async function writeEntry(
   // `wx` opens no existing file and follows no link. The folders above were created by us.
   const stored = await writeSynced(target, async file => writeHashed(file, await read()));
   if (stored.size !== size || stored.checksum !== sha256)
-    throw damaged(`${path} does not match its size and checksum in the manifest`);
-  if (!(await lstat(target)).isFile()) throw damaged(`${path} is not a file`);
+    throw damagedBackup(`${path} does not match its size and checksum in the manifest`);
+  if (!(await lstat(target)).isFile()) throw damagedBackup(`${path} is not a file`);
 }
 
 /** Errors from the zip reader mean that the backup is damaged. Disk errors do not. */
 function toDamagedFault(error: unknown): unknown {
   const isDiskError = error instanceof Error && 'syscall' in error;
-  return error instanceof Fault || isDiskError ? error : damaged(reason(error));
+  return error instanceof Fault || isDiskError ? error : damagedBackup(reason(error));
 }

@@ -36,26 +36,26 @@ export class BackupWriter {
   readonly #path: string;
   readonly #file: FileHandle;
   readonly #zip = new ZipFile();
-  readonly #written: Promise<string>;
-  readonly #failed = Promise.withResolvers<never>();
+  readonly #writing: Promise<string>;
+  readonly #failure = Promise.withResolvers<never>();
   readonly #folders = new Map<string, FolderEntry>();
   readonly #entries: FileEntry[] = [];
 
   private constructor(path: string, file: FileHandle) {
     this.#path = path;
     this.#file = file;
-    this.#failed.promise.catch(() => {});
-    this.#zip.on('error', error => this.#failed.reject(error));
-    this.#written = writeDigested(this.#zip.outputStream, file);
-    this.#written.catch(error => this.#failed.reject(error));
+    this.#failure.promise.catch(() => {});
+    this.#zip.on('error', error => this.#failure.reject(error));
+    this.#writing = writeDigested(this.#zip.outputStream, file);
+    this.#writing.catch(error => this.#failure.reject(error));
   }
 
   /** @throws Fault `backup_exists` if the `.partial` file for this name already exists. */
   static async create(path: string): Promise<BackupWriter> {
     try {
-      return new BackupWriter(path, await open(partial(path), 'wx', 0o600));
+      return new BackupWriter(path, await open(partialPath(path), 'wx', 0o600));
     } catch (error) {
-      throw isCode(error, 'EEXIST') ? exists(partial(path)) : error;
+      throw isCode(error, 'EEXIST') ? alreadyExists(partialPath(path)) : error;
     }
   }
 
@@ -67,10 +67,10 @@ export class BackupWriter {
   /** Adds a file. Resolves when its bytes have been read. Only one call at a time is allowed. */
   async add({ bytes, expectedBytes, compress, ...file }: Content): Promise<void> {
     if (this.#entries.length >= ENTRIES_MAX) throw new Error(`a backup can have at most ${ENTRIES_MAX} files`);
-    const { stream, read } = digested(bytes);
+    const { stream, read } = withDigest(bytes);
     const size = { forceZip64Format: expectedBytes >= LARGE_BYTES };
     this.#zip.addReadStream(stream, file.path, { ...size, ...(compress ? { compressionLevel: FAST } : { compress }) });
-    this.#entries.push({ ...file, ...(await Promise.race([read, this.#failed.promise])) });
+    this.#entries.push({ ...file, ...(await Promise.race([read, this.#failure.promise])) });
   }
 
   /** Resolves with the number of files and bytes when the backup is on the disk under its final name. */
@@ -83,32 +83,32 @@ export class BackupWriter {
     };
     this.#zip.addReadStream(Readable.from([Buffer.from(JSON.stringify(manifest))]), MANIFEST);
     this.#zip.end({ comment: comment(NO_DIGEST), forceZip64Format: false });
-    const digest = await Promise.race([this.#written, this.#failed.promise]);
+    const digest = await Promise.race([this.#writing, this.#failure.promise]);
     const { size } = await this.#file.stat();
     await this.#file.write(digest, size - DIGEST_CHARACTERS);
     await this.#file.sync();
     await this.#file.close();
     // Unlike a rename, a link does not replace a file that somebody has created there in the meantime.
-    await link(partial(this.#path), this.#path).catch(error => {
-      throw isCode(error, 'EEXIST') ? exists(this.#path) : error;
+    await link(partialPath(this.#path), this.#path).catch(error => {
+      throw isCode(error, 'EEXIST') ? alreadyExists(this.#path) : error;
     });
-    await rm(partial(this.#path));
+    await rm(partialPath(this.#path));
     await syncFolder(dirname(this.#path));
     return { files: this.#entries.length, bytes: size };
   }
 
   async abandon(): Promise<void> {
     await this.#file.close().catch(() => {});
-    await rm(partial(this.#path), { force: true });
+    await rm(partialPath(this.#path), { force: true });
   }
 }
 
-const partial = (path: string): string => `${path}.partial`;
+const partialPath = (path: string): string => `${path}.partial`;
 
-const exists = (path: string): Fault =>
+const alreadyExists = (path: string): Fault =>
   new Fault('backup_exists', `${path} already exists.`, { advice: 'Remove it, or choose another name.' });
 
-function digested(bytes: Content['bytes']) {
+function withDigest(bytes: Content['bytes']) {
   const { promise, resolve, reject } = Promise.withResolvers<{ size: number; sha256: string }>();
   promise.catch(() => {});
   const through = async function* (): AsyncGenerator<Uint8Array> {

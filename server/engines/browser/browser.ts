@@ -7,7 +7,7 @@ import { reason } from '../../kit/fault.ts';
 import { isObject, type Json, type JsonObject, textAt } from '../../kit/json.ts';
 import type { Log } from '../../kit/log.ts';
 import { type Closeable, Scope } from '../../kit/scope.ts';
-import { within } from '../../kit/wait.ts';
+import { withTimeout } from '../../kit/wait.ts';
 import { type ChangedPage, Control, type Geolocation, type Page } from './control.ts';
 import { type Cookie, cookiesIn, cookieToSet } from './cookies.ts';
 import type { DownloadListener } from './download-events.ts';
@@ -82,7 +82,7 @@ export interface BrowserVersion {
 export interface BrowserClient {
   receive(message: Buffer): void;
   /** Whether the browser reads too slowly. If so, `drained` is called once it has caught up. */
-  isBackpressured(drained: () => void): boolean;
+  isBackpressured(onDrained: () => void): boolean;
   /** Sends the client one of our own events. */
   announce(method: string, params: JsonObject): void;
   /** Sends the events that the client's policy has withheld. */
@@ -240,8 +240,8 @@ export class Browser implements Closeable {
       const tabId = tabs.get(page);
       const targets = tabId === undefined ? [page.targetId] : [tabId, page.targetId];
       for (const target of targets) client.withhold(target);
-      void this.#control.waitForResponse(page).then(answers => {
-        if (answers) for (const target of targets) client.reveal(target);
+      void this.#control.waitForResponse(page).then(didRespond => {
+        if (didRespond) for (const target of targets) client.reveal(target);
       });
     }
     await client.open(id => this.#appendNote(`+${id}`));
@@ -317,12 +317,12 @@ export class Browser implements Closeable {
    * transit.
    */
   async forgetConsole(): Promise<void> {
-    const answers: Array<Promise<unknown>> = [];
+    const responses: Array<Promise<unknown>> = [];
     const target = (one: ObservedTarget): void => {
-      for (const method of FORGET_COMMANDS) answers.push(one.send(method, {}, FORGET_MS).catch(() => {}));
+      for (const method of FORGET_COMMANDS) responses.push(one.send(method, {}, FORGET_MS).catch(() => {}));
     };
     const observing = await this.observe({ target });
-    await Promise.all(answers);
+    await Promise.all(responses);
     await observing.close();
   }
 
@@ -373,7 +373,7 @@ export class Browser implements Closeable {
 
   async #ready(signal: AbortSignal, open: () => Promise<void>): Promise<Browser> {
     try {
-      await within(
+      await withTimeout(
         READY_MS,
         'Chromium to be ready',
         async () => Promise.race([open(), this.#rejectOnFailure()]),
@@ -390,8 +390,8 @@ export class Browser implements Closeable {
     throw await this.#mux.failed;
   }
 
-  async #openControl(firstAnswerMs?: number): Promise<void> {
-    await this.#control.open(id => this.#appendNote(`+${id}`), firstAnswerMs);
+  async #openControl(firstResponseMs?: number): Promise<void> {
+    await this.#control.open(id => this.#appendNote(`+${id}`), firstResponseMs);
     const version = await this.#control.send('Browser.getVersion');
     this.#version = {
       product: textAt(version, 'product') ?? '',
@@ -428,9 +428,9 @@ export class Browser implements Closeable {
    * Ensures that the default context has a page that responds, because clients read `contexts()[0].pages()[0]` right
    * after connecting.
    */
-  async #ensurePage(stuck: readonly Page[]): Promise<void> {
+  async #ensurePage(stuckPages: readonly Page[]): Promise<void> {
     const hasDefaultPage = this.#control.pages.some(
-      page => page.contextId === this.#defaultContextId && !stuck.includes(page),
+      page => page.contextId === this.#defaultContextId && !stuckPages.includes(page),
     );
     if (!hasDefaultPage) await this.#control.send('Target.createTarget', { url: 'about:blank' });
   }
@@ -443,9 +443,9 @@ export class Browser implements Closeable {
       get bufferedBytes() {
         return client.bufferedBytes;
       },
-      isBackpressured: relieved => {
+      isBackpressured: onRelieved => {
         if (!this.#mux.pipe.isFull) return false;
-        this.#mux.pipe.onDrain(relieved);
+        this.#mux.pipe.onDrain(onRelieved);
         return true;
       },
       close: async () => {
@@ -471,7 +471,7 @@ export class Browser implements Closeable {
 
   async #detach(channelId: string): Promise<void> {
     try {
-      await within(DETACH_MS, 'Chromium to detach a channel', () => this.#mux.detachFromBrowser(channelId));
+      await withTimeout(DETACH_MS, 'Chromium to detach a channel', () => this.#mux.detachFromBrowser(channelId));
     } catch (error) {
       // If the browser has been closed in the meantime, its channels no longer exist.
       if (!this.#mux.isClosed) this.#log.warn('browser.detach_failed', { channel: channelId, error });

@@ -2,14 +2,14 @@
 
 import { reason } from '../../kit/fault.ts';
 import type { JsonObject } from '../../kit/json.ts';
-import { within } from '../../kit/wait.ts';
+import { withTimeout } from '../../kit/wait.ts';
 import {
-  answerId,
   encode,
   type Incoming,
   isLongEvent,
   parseEvent,
   parseIncoming,
+  responseId,
   SERVER_ERROR,
   withoutContent,
 } from './messages.ts';
@@ -17,51 +17,51 @@ import { type Channel, type Mux, ProtocolFailure } from './mux.ts';
 
 export const COMMAND_MS = 15_000;
 /** Most responses have a few hundred bytes, but a browser with 3,300 cookies of 4 KB responds with 14 MB. */
-const ANSWER_BYTES_MAX = 16 * 1024 ** 2;
-const LONG_ANSWERS: ReadonlyMap<string, number> = new Map([['Page.captureScreenshot', 64 * 1024 ** 2]]);
+const RESPONSE_BYTES_MAX = 16 * 1024 ** 2;
+const LONG_RESPONSES: ReadonlyMap<string, number> = new Map([['Page.captureScreenshot', 64 * 1024 ** 2]]);
 
 export class CommandSender {
   readonly #mux: Mux;
   /** The maximum length of each response, by the id of the command. */
-  readonly #mostBytes = new Map<number, number>();
+  readonly #maxBytes = new Map<number, number>();
   #id = 0;
 
   constructor(mux: Mux) {
     this.#mux = mux;
   }
 
-  /** Sends a command. A response that is longer than `mostBytes` is not parsed; the command is then rejected. */
+  /** Sends a command. A response that is longer than `maxBytes` is not parsed; the command is then rejected. */
   send(
     channel: Channel,
     method: string,
     params: JsonObject = {},
     ms = COMMAND_MS,
-    mostBytes = LONG_ANSWERS.get(method) ?? ANSWER_BYTES_MAX,
+    maxBytes = LONG_RESPONSES.get(method) ?? RESPONSE_BYTES_MAX,
   ): Promise<JsonObject> {
     if (this.#mux.isClosed) throw new Error('the browser is closed');
     const id = ++this.#id;
     const result = Promise.withResolvers<JsonObject>();
-    this.#mostBytes.set(id, mostBytes);
-    channel.pending.set(id, answer => {
-      if (answer.error) result.reject(new ProtocolFailure(method, answer.error.code, answer.error.message));
-      else result.resolve(answer.result ?? {});
-      return answer;
+    this.#maxBytes.set(id, maxBytes);
+    channel.pending.set(id, received => {
+      if (received.error) result.reject(new ProtocolFailure(method, received.error.code, received.error.message));
+      else result.resolve(received.result ?? {});
+      return received;
     });
     this.#mux.pipe.send([encode({ id, method, params, sessionId: channel.id })]);
-    return within(ms, `Chromium to respond to ${method}`, () => result.promise).finally(() => {
+    return withTimeout(ms, `Chromium to respond to ${method}`, () => result.promise).finally(() => {
       channel.pending.delete(id);
-      this.#mostBytes.delete(id);
+      this.#maxBytes.delete(id);
     });
   }
 
   /** Resolves the command that a message answers. Returns the message if it is an event. */
   receive(channel: Channel, message: Buffer): Incoming | undefined {
-    const id = answerId(message);
+    const id = responseId(message);
     if (id === undefined) return isLongEvent(message) ? withoutContent(message) : parseEvent(message);
-    const onAnswer = channel.pending.get(id);
-    if (!onAnswer) return undefined;
+    const onResponse = channel.pending.get(id);
+    if (!onResponse) return undefined;
     channel.pending.delete(id);
-    void onAnswer(readAnswer(id, message, this.#mostBytes.get(id) ?? ANSWER_BYTES_MAX));
+    void onResponse(readResponse(id, message, this.#maxBytes.get(id) ?? RESPONSE_BYTES_MAX));
     return undefined;
   }
 }
@@ -70,9 +70,9 @@ export class CommandSender {
  * Parses a response. If it is too long or cannot be parsed, it becomes an error, so that the caller does not wait until
  * the timeout.
  */
-function readAnswer(id: number, message: Buffer, mostBytes: number): Incoming {
+function readResponse(id: number, message: Buffer, maxBytes: number): Incoming {
   try {
-    if (message.length > mostBytes) throw new Error(`the response has ${message.length} bytes, more than ${mostBytes}`);
+    if (message.length > maxBytes) throw new Error(`the response has ${message.length} bytes, more than ${maxBytes}`);
     return parseIncoming(message);
   } catch (error) {
     return { id, error: { code: SERVER_ERROR, message: reason(error) } };

@@ -2,11 +2,11 @@
 // answer. It never enables a domain on a page.
 import { isObject, type JsonObject, objectAt, textAt } from '../../kit/json.ts';
 import { SingleFlight } from '../../kit/single-flight.ts';
-import { WaitExpired, within } from '../../kit/wait.ts';
+import { WaitExpired, withTimeout } from '../../kit/wait.ts';
 import { COMMAND_MS, CommandSender } from './command-sender.ts';
 import { type DownloadListener, dispatchDownloadEvent } from './download-events.ts';
 import { type Incoming, SERVER_ERROR } from './messages.ts';
-import { type Channel, type ChannelOwner, type Mux, type OnAnswer, ProtocolFailure } from './mux.ts';
+import { type Channel, type ChannelOwner, type Mux, type OnResponse, ProtocolFailure } from './mux.ts';
 
 /** The maximum wait for an unresponsive page. After that, the page counts as closed until the next client connects. */
 const UNRESPONSIVE_PAGE_MS = 6 * 3600_000;
@@ -15,13 +15,13 @@ const BUFFERED_DOWNLOADS_MAX = 1000;
 const WEB_ADDRESS = /^https?:/;
 const FAVICON_MS = 500;
 const FAVICON_CHARACTERS_MAX = 2048;
-const FAVICON_ANSWER_BYTES_MAX = 64 * 1024;
+const FAVICON_RESPONSE_BYTES_MAX = 64 * 1024;
 /** The last icon link wins, as in a tab. Without a link: `/favicon.ico`, if the document has a web address. */
 const FAVICON_SCRIPT = `(() => {
   const named = [...document.querySelectorAll('link[rel~="icon"]')].at(-1)?.href;
   return named || (/^https?:$/.test(location.protocol) ? new URL('/favicon.ico', location.href).href : '');
 })()`;
-const only = (type: string): readonly JsonObject[] => [{ type }, { exclude: true }];
+const onlyType = (type: string): readonly JsonObject[] => [{ type }, { exclude: true }];
 
 export interface Page {
   readonly targetId: string;
@@ -44,7 +44,7 @@ export interface Geolocation {
 
 export class Control implements ChannelOwner {
   readonly #mux: Mux;
-  readonly #asker: CommandSender;
+  readonly #commandSender: CommandSender;
   readonly #pages = new Map<string, Page>();
   readonly #probes = new SingleFlight<string, boolean>();
   /** Pages found so far, by the channel of the tab whose pages are being listed. */
@@ -59,12 +59,12 @@ export class Control implements ChannelOwner {
 
   constructor(mux: Mux) {
     this.#mux = mux;
-    this.#asker = new CommandSender(mux);
+    this.#commandSender = new CommandSender(mux);
   }
 
-  /** `firstAnswerMs` is the time limit for the first response, which is longer for a browser that was just started. */
-  async open(beforeUse: (channelId: string) => void, firstAnswerMs?: number): Promise<void> {
-    this.#root = await this.#mux.attachToBrowser(this, beforeUse, firstAnswerMs);
+  /** `firstResponseMs` is the time limit for the first response, which is longer for a browser that was just started. */
+  async open(beforeUse: (channelId: string) => void, firstResponseMs?: number): Promise<void> {
+    this.#root = await this.#mux.attachToBrowser(this, beforeUse, firstResponseMs);
     // Pages are attached one by one as they are discovered. With auto-attach each `window.open` would wait for us, and
     // resuming it would also resume it for clients, before they have added their scripts to the popup (measured).
     await this.send('Target.setDiscoverTargets', { discover: true });
@@ -120,10 +120,10 @@ export class Control implements ChannelOwner {
     params: JsonObject = {},
     channel = this.#root,
     ms = COMMAND_MS,
-    mostBytes?: number,
+    maxBytes?: number,
   ): Promise<JsonObject> {
     if (!channel) throw new Error('the control channel is not open');
-    return this.#asker.send(channel, method, params, ms, mostBytes);
+    return this.#commandSender.send(channel, method, params, ms, maxBytes);
   }
 
   /**
@@ -150,7 +150,7 @@ export class Control implements ChannelOwner {
     const unresponsive: Page[] = [];
     const ask = async (page: Page): Promise<void> => {
       try {
-        await within(ms, `page ${page.targetId} to answer`, () => this.waitForResponse(page));
+        await withTimeout(ms, `page ${page.targetId} to answer`, () => this.waitForResponse(page));
       } catch (error) {
         if (!(error instanceof WaitExpired)) throw error;
         unresponsive.push(page);
@@ -162,7 +162,7 @@ export class Control implements ChannelOwner {
 
   /** URL and title of every page, in the order in which the pages were created. */
   async pageInfos(): Promise<ReadonlyArray<{ id: string; url: string; title: string }>> {
-    const { targetInfos } = await this.send('Target.getTargets', { filter: only('page') });
+    const { targetInfos } = await this.send('Target.getTargets', { filter: onlyType('page') });
     const infos = (Array.isArray(targetInfos) ? targetInfos : []).filter(isObject);
     return this.pages.flatMap(({ targetId: id }) => {
       const info = infos.find(one => one.targetId === id);
@@ -178,12 +178,12 @@ export class Control implements ChannelOwner {
     const page = this.#pages.get(targetId);
     if (!page) return { faviconUrl: '', isResponsive: false };
     const ask = { expression: FAVICON_SCRIPT, returnByValue: true, timeout: FAVICON_MS };
-    const answered = this.send('Runtime.evaluate', ask, page.channel, FAVICON_MS, FAVICON_ANSWER_BYTES_MAX);
-    const [answer, error] = await answered.then(
+    const evaluating = this.send('Runtime.evaluate', ask, page.channel, FAVICON_MS, FAVICON_RESPONSE_BYTES_MAX);
+    const [received, error] = await evaluating.then(
       answer => [answer] as const,
       (error: unknown) => [undefined, error] as const,
     );
-    const url = textAt(objectAt(answer, 'result'), 'value') ?? '';
+    const url = textAt(objectAt(received, 'result'), 'value') ?? '';
     const isAddress = url.length <= FAVICON_CHARACTERS_MAX && /^https?:\/\//.test(url);
     return { faviconUrl: isAddress ? url : '', isResponsive: !(error instanceof WaitExpired) };
   }
@@ -191,7 +191,7 @@ export class Control implements ChannelOwner {
   /** The tab of each page. Tabs are targets too, and Puppeteer attaches to them first. */
   async tabsOf(pages: readonly Page[]): Promise<ReadonlyMap<Page, string>> {
     if (pages.length === 0) return new Map();
-    const { targetInfos } = await this.send('Target.getTargets', { filter: only('tab') });
+    const { targetInfos } = await this.send('Target.getTargets', { filter: onlyType('tab') });
     const tabIds = (Array.isArray(targetInfos) ? targetInfos : []).flatMap(info => textAt(info, 'targetId') ?? []);
     const found = new Map<Page, string>();
     for (const tabId of tabIds) {
@@ -203,12 +203,12 @@ export class Control implements ChannelOwner {
   }
 
   incoming(channel: Channel, message: Buffer): void {
-    const event = this.#asker.receive(channel, message);
+    const event = this.#commandSender.receive(channel, message);
     if (event) this.#event(channel, event);
   }
 
-  fail(_channel: Channel, id: number, message: string, onAnswer: OnAnswer | undefined): void {
-    void onAnswer?.({ id, error: { code: SERVER_ERROR, message } });
+  fail(_channel: Channel, id: number, message: string, onResponse: OnResponse | undefined): void {
+    void onResponse?.({ id, error: { code: SERVER_ERROR, message } });
   }
 
   batchEnd(): void {}
@@ -218,14 +218,14 @@ export class Control implements ChannelOwner {
     const targetId = textAt(info, 'targetId') ?? textAt(event.params, 'targetId');
     switch (event.method) {
       case 'Target.targetCreated':
-        this.#changed(info);
+        this.#onPageChanged(info);
         return this.#targetCreated(info);
       case 'Target.targetInfoChanged':
-        return this.#changed(info);
+        return this.#onPageChanged(info);
       case 'Target.attachedToTarget':
-        return this.#attached(channel, textAt(event.params, 'sessionId'), info);
+        return this.#onAttached(channel, textAt(event.params, 'sessionId'), info);
       case 'Target.detachedFromTarget':
-        return this.#detached(textAt(event.params, 'sessionId'));
+        return this.#onDetached(textAt(event.params, 'sessionId'));
       case 'Browser.downloadWillBegin':
       case 'Browser.downloadProgress':
         if (channel === this.#root) this.#download(event);
@@ -241,7 +241,7 @@ export class Control implements ChannelOwner {
     else if (this.#bufferedDownloads.length < BUFFERED_DOWNLOADS_MAX) this.#bufferedDownloads.push(event);
   }
 
-  #changed(info: JsonObject | undefined): void {
+  #onPageChanged(info: JsonObject | undefined): void {
     const [targetId, url] = [textAt(info, 'targetId'), textAt(info, 'url')];
     if (textAt(info, 'type') !== 'page' || targetId === undefined || url === undefined) return;
     if (WEB_ADDRESS.test(url) && (url !== this.#changedPage?.url || targetId !== this.#changedPage.targetId))
@@ -254,7 +254,7 @@ export class Control implements ChannelOwner {
     this.send('Target.attachToTarget', { targetId: textAt(info, 'targetId') ?? '', flatten: true }).catch(() => {});
   }
 
-  #attached(parent: Channel, id: string | undefined, info: JsonObject | undefined): void {
+  #onAttached(parent: Channel, id: string | undefined, info: JsonObject | undefined): void {
     const targetId = textAt(info, 'targetId');
     if (!id || !targetId) return;
     const channel = this.#mux.open(id, this, parent, targetId);
@@ -279,7 +279,7 @@ export class Control implements ChannelOwner {
     const shown = new Set<string>();
     this.#pagesByTabChannel.set(channel.id, shown);
     try {
-      const attach = { autoAttach: true, waitForDebuggerOnStart: false, flatten: true, filter: only('page') };
+      const attach = { autoAttach: true, waitForDebuggerOnStart: false, flatten: true, filter: onlyType('page') };
       await this.send('Target.setAutoAttach', attach, channel);
       return shown;
     } finally {
@@ -289,7 +289,7 @@ export class Control implements ChannelOwner {
     }
   }
 
-  #detached(id: string | undefined): void {
+  #onDetached(id: string | undefined): void {
     const channel = id === undefined ? undefined : this.#mux.find(id);
     if (!channel) return;
     if (channel.targetId && this.#pages.get(channel.targetId)?.channel === channel)

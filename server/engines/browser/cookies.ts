@@ -19,8 +19,8 @@ const SETTABLE_FIELDS = [
   'partitionKey',
 ] as const;
 
-export const cookiesIn = (answer: JsonObject): readonly Cookie[] =>
-  Array.isArray(answer.cookies) ? answer.cookies.filter(isObject) : [];
+export const cookiesIn = (response: JsonObject): readonly Cookie[] =>
+  Array.isArray(response.cookies) ? response.cookies.filter(isObject) : [];
 
 /**
  * The settable fields of a cookie. A session cookie has no expiry. Undefined for a cookie with an opaque partition key,

@@ -9,7 +9,7 @@ export interface ReadMessage {
 }
 
 /** Parses a message for the session `of`. The buffer is detached by the call. The result contains it again. */
-export type ReadLongMessage = (message: Buffer, of: string) => Promise<ReadMessage>;
+export type ReadLongMessage = (message: Buffer, jobOwner: string) => Promise<ReadMessage>;
 
 /** Reading the largest message takes 1 s. */
 const LIMIT_MS = 20_000;

@@ -31,10 +31,10 @@ const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
 const COLON = 0x3a;
 const COMMA = 0x2c;
-const OPEN = 0x7b;
-const CLOSE = 0x7d;
-const OPEN_LIST = 0x5b;
-const CLOSE_LIST = 0x5d;
+const OPEN_BRACE = 0x7b;
+const CLOSE_BRACE = 0x7d;
+const OPEN_BRACKET = 0x5b;
+const CLOSE_BRACKET = 0x5d;
 const MEMBERS_MAX = 16;
 /** Maximum nesting depth. No real command nests as deeply, and Chromium's own limit is 300. */
 const DEPTH_MAX = 250;
@@ -74,7 +74,7 @@ function bytesOf(characters: string): Uint8Array {
 export function readEnvelope(message: Buffer): Envelope {
   if (message.includes(0)) throw new BadEnvelope('a message must not contain a NUL');
   const start = skipBlank(message, 0);
-  if (message[start] !== OPEN) {
+  if (message[start] !== OPEN_BRACE) {
     if (skipBlank(message, valueEnd(message, start)) !== message.length)
       throw new BadEnvelope('unexpected text after a value');
     throw new BadEnvelope('a message must be a JSON object', INVALID_REQUEST);
@@ -84,7 +84,7 @@ export function readEnvelope(message: Buffer): Envelope {
   let method: string | undefined;
   let sessionId: string | undefined;
   let at = skipBlank(message, start + 1);
-  while (message[at] !== CLOSE) {
+  while (message[at] !== CLOSE_BRACE) {
     if (names.length >= MEMBERS_MAX) throw new BadEnvelope(`a message can have at most ${MEMBERS_MAX} members`);
     const nameEnd = stringEnd(message, at);
     const name = nameAt(message, at, nameEnd);
@@ -100,8 +100,8 @@ export function readEnvelope(message: Buffer): Envelope {
     at = skipBlank(message, end);
     if (message[at] === COMMA) {
       at = skipBlank(message, at + 1);
-      if (message[at] === CLOSE) throw new BadEnvelope('a comma must be followed by a member');
-    } else if (message[at] !== CLOSE) throw new BadEnvelope('members must be separated by commas');
+      if (message[at] === CLOSE_BRACE) throw new BadEnvelope('a comma must be followed by a member');
+    } else if (message[at] !== CLOSE_BRACE) throw new BadEnvelope('members must be separated by commas');
   }
   if (skipBlank(message, at + 1) !== message.length) throw new BadEnvelope('unexpected text after the object');
   if (id === undefined || !Number.isInteger(id) || Math.abs(id) > ID_MAX)
@@ -164,12 +164,12 @@ function valueEnd(message: Buffer, at: number): number {
   let index = at;
   for (;;) {
     const first = message[index];
-    if (first === OPEN || first === OPEN_LIST) {
-      closers.push(first === OPEN ? CLOSE : CLOSE_LIST);
+    if (first === OPEN_BRACE || first === OPEN_BRACKET) {
+      closers.push(first === OPEN_BRACE ? CLOSE_BRACE : CLOSE_BRACKET);
       if (closers.length > DEPTH_MAX) throw new BadEnvelope(`values may be nested at most ${DEPTH_MAX} deep`);
       index = skipBlank(message, index + 1);
       if (message[index] !== closers.at(-1)) {
-        if (first === OPEN) index = memberValue(message, index);
+        if (first === OPEN_BRACE) index = memberValue(message, index);
         continue;
       }
     } else {
@@ -185,7 +185,7 @@ function valueEnd(message: Buffer, at: number): number {
     }
     if (message[index] !== COMMA) throw new BadEnvelope('a comma or a closing bracket was expected');
     index = skipBlank(message, index + 1);
-    if (closers.at(-1) === CLOSE) index = memberValue(message, index);
+    if (closers.at(-1) === CLOSE_BRACE) index = memberValue(message, index);
   }
 }
 

@@ -3,7 +3,7 @@
 
 import { Fault } from '../../kit/fault.ts';
 import { isObject, textAt } from '../../kit/json.ts';
-import { until, WaitExpired } from '../../kit/wait.ts';
+import { pollUntil, WaitExpired } from '../../kit/wait.ts';
 import type { Control } from './control.ts';
 import { ProtocolFailure } from './mux.ts';
 
@@ -61,7 +61,7 @@ export class Extensions {
       return Array.isArray(targetInfos) && targetInfos.some(isWorker) ? true : undefined;
     };
     try {
-      return await until(WORKER_MS, `the service worker of ${id}`, look, POLL_MS);
+      return await pollUntil(WORKER_MS, `the service worker of ${id}`, look, POLL_MS);
     } catch (error) {
       if (error instanceof WaitExpired) return false;
       throw error;

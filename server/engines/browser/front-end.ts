@@ -1,7 +1,7 @@
 // Reads the DevTools files that are bundled with a Chromium, through a page of that Chromium, because their names in
 // its resource file are not documented. Starts at the page of the front end and follows the references of every file.
 import { isObject, type Json, textAt } from '../../kit/json.ts';
-import { until } from '../../kit/wait.ts';
+import { pollUntil } from '../../kit/wait.ts';
 import type { Control, Page } from './control.ts';
 import { findReferences } from './front-end-names.ts';
 
@@ -56,10 +56,10 @@ export async function readFrontEnd(control: Control): Promise<ReadonlyMap<string
 
 async function openInertPage(control: Control): Promise<Page> {
   const { targetId } = await control.send('Target.createTarget', { url: ORIGIN + INERT_FILE });
-  const page = await until(PAGE_MS, 'the DevTools page to open', () =>
+  const page = await pollUntil(PAGE_MS, 'the DevTools page to open', () =>
     control.pages.find(one => one.targetId === targetId),
   );
-  await until(PAGE_MS, 'the DevTools page to load', async () => {
+  await pollUntil(PAGE_MS, 'the DevTools page to load', async () => {
     const asked = await control.send('Runtime.evaluate', { expression: 'location.href' }, page.channel);
     return textAt(isObject(asked.result) ? asked.result : undefined, 'value') === ORIGIN + INERT_FILE || undefined;
   });
@@ -69,8 +69,8 @@ async function openInertPage(control: Control): Promise<Page> {
 async function read(control: Control, page: Page, paths: readonly string[]): Promise<Array<[string, Buffer]>> {
   const expression = `(${READ_FILES_SCRIPT})(${JSON.stringify(paths)})`;
   const params = { expression, awaitPromise: true, returnByValue: true };
-  const answer = await control.send('Runtime.evaluate', params, page.channel, BATCH_MS);
-  const contents: Json | undefined = isObject(answer.result) ? answer.result.value : undefined;
+  const response = await control.send('Runtime.evaluate', params, page.channel, BATCH_MS);
+  const contents: Json | undefined = isObject(response.result) ? response.result.value : undefined;
   if (!Array.isArray(contents)) throw new Error('the DevTools files could not be read');
   return paths.flatMap((path, index) => {
     const content: unknown = contents[index];

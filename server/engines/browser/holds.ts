@@ -17,13 +17,13 @@ const PAGE = 'page';
 const SHARED_TYPES: ReadonlySet<string> = new Set(['service_worker', 'shared_worker']);
 const WORKERS: ReadonlySet<string> = new Set(['worker', ...SHARED_TYPES]);
 
-interface Held {
+interface HeldChannel {
   readonly client: object;
   readonly type: string;
   isWaiting: boolean;
 }
 
-interface Waiting {
+interface WaitingTarget {
   readonly targetId: string;
   readonly type: string;
   readonly scope: string | undefined;
@@ -35,9 +35,9 @@ export class Holds {
   /** The client channels on which new targets are attached and held, with the filter that each channel has set. */
   readonly #holding = new Map<Channel, { client: object; filter: readonly JsonObject[] }>();
   /** The clients' channels to each target, by target id. */
-  readonly #held = new Map<string, Map<Channel, Held>>();
+  readonly #clientChannels = new Map<string, Map<Channel, HeldChannel>>();
   /** Targets that the server holds, by the id of the server's channel. */
-  readonly #waiting = new Map<string, Waiting>();
+  readonly #waitingTargets = new Map<string, WaitingTarget>();
 
   /** Called when a client has sent `Target.setAutoAttach`. */
   autoAttach(client: object, channel: Channel, params: JsonObject): void {
@@ -51,8 +51,8 @@ export class Holds {
   attached(client: object, channel: Channel, type: string, isWaiting: boolean): void {
     const { targetId } = channel;
     if (targetId === undefined) return;
-    const held = this.#held.get(targetId) ?? new Map<Channel, Held>();
-    this.#held.set(targetId, held.set(channel, { client, type, isWaiting }));
+    const held = this.#clientChannels.get(targetId) ?? new Map<Channel, HeldChannel>();
+    this.#clientChannels.set(targetId, held.set(channel, { client, type, isWaiting }));
     this.#checkTarget(targetId);
   }
 
@@ -71,7 +71,7 @@ export class Holds {
     const held = this.#findHeld(channel);
     if (!held) return;
     held.isWaiting = false;
-    for (const [id, waiting] of [...this.#waiting])
+    for (const [id, waiting] of [...this.#waitingTargets])
       if (waiting.targetId === channel.targetId) this.#resume(id, waiting);
   }
 
@@ -79,9 +79,9 @@ export class Holds {
   detached(channel: Channel): void {
     this.#holding.delete(channel);
     const { targetId } = channel;
-    const held = targetId === undefined ? undefined : this.#held.get(targetId);
+    const held = targetId === undefined ? undefined : this.#clientChannels.get(targetId);
     if (targetId === undefined || !held?.delete(channel)) return;
-    if (held.size === 0) this.#held.delete(targetId);
+    if (held.size === 0) this.#clientChannels.delete(targetId);
     this.#checkTarget(targetId);
   }
 
@@ -91,67 +91,68 @@ export class Holds {
    */
   whenNotHeld(channel: Channel, type: string, scope: string | undefined, resume: () => void): void {
     if (channel.targetId === undefined) return resume();
-    this.#waiting.set(channel.id, { targetId: channel.targetId, type, scope, resume, timer: undefined });
+    this.#waitingTargets.set(channel.id, { targetId: channel.targetId, type, scope, resume, timer: undefined });
     this.#check(channel.id);
   }
 
   /** Called when the server's channel with this id has ended. */
   forget(id: string): void {
-    const waiting = this.#waiting.get(id);
+    const waiting = this.#waitingTargets.get(id);
     if (waiting?.timer) clearTimeout(waiting.timer);
-    this.#waiting.delete(id);
+    this.#waitingTargets.delete(id);
   }
 
   #checkTarget(targetId: string): void {
-    for (const [id, waiting] of [...this.#waiting]) if (waiting.targetId === targetId) this.#check(id);
+    for (const [id, waiting] of [...this.#waitingTargets]) if (waiting.targetId === targetId) this.#check(id);
   }
 
   #check(id: string): void {
-    const waiting = this.#waiting.get(id);
+    const waiting = this.#waitingTargets.get(id);
     if (!waiting) return;
-    const told = [...(this.#held.get(waiting.targetId)?.values() ?? [])];
-    if (told.some(held => held.isWaiting)) return this.#setTimer(waiting, undefined);
-    const clients = new Set(told.map(held => held.client));
-    const untold = this.#holders(waiting).filter(client => !clients.has(client));
-    if (untold.length === 0) return this.#resume(id, waiting);
+    const attachments = [...(this.#clientChannels.get(waiting.targetId)?.values() ?? [])];
+    if (attachments.some(held => held.isWaiting)) return this.#setTimer(waiting, undefined);
+    const clients = new Set(attachments.map(held => held.client));
+    const unattached = this.#holders(waiting).filter(client => !clients.has(client));
+    if (unattached.length === 0) return this.#resume(id, waiting);
     if (waiting.timer === undefined) this.#setTimer(waiting, () => this.#expired(id));
   }
 
   #expired(id: string): void {
-    const waiting = this.#waiting.get(id);
+    const waiting = this.#waitingTargets.get(id);
     if (!waiting) return;
     if (this.#isTabHeld(waiting)) this.#setTimer(waiting, () => this.#expired(id));
     else this.#resume(id, waiting);
   }
 
   /** Whether a client that will hold this page still holds a tab. Such a client may not have requested the page yet. */
-  #isTabHeld(waiting: Waiting): boolean {
-    if (waiting.type !== PAGE) return false;
-    const holders = new Set(this.#holders(waiting));
-    const holdsTab = ({ type, isWaiting, client }: Held): boolean => type === TAB && isWaiting && holders.has(client);
-    return [...this.#held.values()].some(channels => [...channels.values()].some(holdsTab));
+  #isTabHeld(waitingTarget: WaitingTarget): boolean {
+    if (waitingTarget.type !== PAGE) return false;
+    const holders = new Set(this.#holders(waitingTarget));
+    const holdsTab = ({ type, isWaiting, client }: HeldChannel): boolean =>
+      type === TAB && isWaiting && holders.has(client);
+    return [...this.#clientChannels.values()].some(channels => [...channels.values()].some(holdsTab));
   }
 
-  #setTimer(waiting: Waiting, expired: (() => void) | undefined): void {
-    if (waiting.timer) clearTimeout(waiting.timer);
-    waiting.timer = expired && setTimeout(expired, ATTACH_MS).unref();
+  #setTimer(waitingTarget: WaitingTarget, onExpired: (() => void) | undefined): void {
+    if (waitingTarget.timer) clearTimeout(waitingTarget.timer);
+    waitingTarget.timer = onExpired && setTimeout(onExpired, ATTACH_MS).unref();
   }
 
-  #resume(id: string, waiting: Waiting): void {
+  #resume(id: string, waitingTarget: WaitingTarget): void {
     this.forget(id);
-    waiting.resume();
+    waitingTarget.resume();
   }
 
   /** The clients that will be attached to this target and hold it. */
-  #holders({ type, scope }: Waiting): readonly object[] {
+  #holders({ type, scope }: WaitingTarget): readonly object[] {
     return [...this.#holding]
       .filter(([channel]) => channel.targetId === scope || SHARED_TYPES.has(type))
       .filter(([, { filter }]) => includesType(filter, type) || (type === PAGE && includesType(filter, TAB)))
       .map(([, { client }]) => client);
   }
 
-  #findHeld(channel: Channel): Held | undefined {
-    return channel.targetId === undefined ? undefined : this.#held.get(channel.targetId)?.get(channel);
+  #findHeld(channel: Channel): HeldChannel | undefined {
+    return channel.targetId === undefined ? undefined : this.#clientChannels.get(channel.targetId)?.get(channel);
   }
 }
 

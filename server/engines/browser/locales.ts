@@ -42,12 +42,12 @@ export class LocaleFolders {
     this.#copies = join(folder, 'texts');
   }
 
-  async prepare(executable: string, requested: string): Promise<LocaleFolder> {
-    const locale = knownLocale(requested);
+  async prepare(executable: string, requestedLocale: string): Promise<LocaleFolder> {
+    const locale = knownLocale(requestedLocale);
     const own = join(dirname(executable), 'locales');
     const texts = join(own, `${ENGLISH}.pak`);
     const env = { LANGUAGE: locale.replaceAll('-', '_') };
-    if (locale === ENGLISH || !(await exists(texts))) return { mounts: [], env, release: () => {} };
+    if (locale === ENGLISH || !(await fileExists(texts))) return { mounts: [], env, release: () => {} };
     const { path, release } = await this.#folder(locale, texts);
     return { mounts: [{ from: path, to: own }], env, release };
   }
@@ -66,7 +66,7 @@ export class LocaleFolders {
   async #copyOf(texts: string): Promise<string> {
     const { size, mtimeMs } = await stat(texts);
     const copy = join(this.#copies, `${size}-${Math.trunc(mtimeMs)}.pak`);
-    if (await exists(copy)) return copy;
+    if (await fileExists(copy)) return copy;
     return this.#copying.run(copy, () => this.#copy(texts, copy));
   }
 
@@ -86,7 +86,7 @@ async function linkTo(file: string, path: string): Promise<void> {
   await link(file, path);
 }
 
-const exists = (path: string): Promise<boolean> =>
+const fileExists = (path: string): Promise<boolean> =>
   access(path).then(
     () => true,
     () => false,

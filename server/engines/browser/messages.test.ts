@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { answerId, channelOf, isTargetEvent, parseEvent, withoutChannel, withoutProxyHeader } from './messages.ts';
+import { channelOf, isTargetEvent, parseEvent, responseId, withoutChannel, withoutProxyHeader } from './messages.ts';
 
 const CHANNEL = '0123456789ABCDEF0123456789ABCDEF';
 const bytes = (text: string): Buffer => Buffer.from(text);
@@ -45,10 +45,10 @@ test('renames the Proxy-Connection header of a sent request and changes nothing 
 });
 
 test('reads the id of a response, and returns undefined for an event', () => {
-  assert.equal(answerId(bytes('{"id":1234567,"result":{}}')), 1234567);
-  assert.equal(answerId(bytes('{"id":-5,"error":{}}')), -5);
-  assert.equal(answerId(bytes('{"method":"A.b","params":{"id":1}}')), undefined);
-  assert.equal(answerId(bytes('{"i')), undefined);
+  assert.equal(responseId(bytes('{"id":1234567,"result":{}}')), 1234567);
+  assert.equal(responseId(bytes('{"id":-5,"error":{}}')), -5);
+  assert.equal(responseId(bytes('{"method":"A.b","params":{"id":1}}')), undefined);
+  assert.equal(responseId(bytes('{"i')), undefined);
 });
 
 test('recognizes events of the Target domain', () => {
@@ -63,7 +63,7 @@ test('decodes the image of a screencast frame of any length, and leaves invalid 
     const picture = Buffer.from(Array.from({ length }, (_, index) => (index * 7 + length) % 256));
     const params = { data: picture.toString('base64'), metadata: { timestamp: 1.5 }, sessionId: 4 };
     const parsed = parseEvent(bytes(JSON.stringify({ method: 'Page.screencastFrame', params, sessionId: CHANNEL })));
-    assert.ok(parsed.picture?.equals(picture), `${length}`);
+    assert.ok(parsed.frameBytes?.equals(picture), `${length}`);
     assert.deepEqual(
       [parsed.method, parsed.params, parsed.sessionId],
       ['Page.screencastFrame', { ...params, data: '' }, CHANNEL],

@@ -11,14 +11,14 @@ const SUFFIX_BYTES = 47;
 const SESSION_ID_BYTES = 32;
 const SUFFIX_HEAD = Buffer.from('"sessionId":"');
 const QUOTE = 0x22;
-const CLOSE = 0x7d;
-const ANSWER_HEAD = Buffer.from('{"id":');
+const CLOSE_BRACE = 0x7d;
+const RESPONSE_HEAD = Buffer.from('{"id":');
 const TARGET_EVENT_HEAD = Buffer.from('{"method":"Target.');
 
 /** Returns the id of the channel that a message belongs to, or undefined for the root of the pipe. */
 export function channelOf(message: Buffer): string | undefined {
   const at = message.length - SUFFIX_BYTES;
-  if (at < 1 || message[message.length - 1] !== CLOSE || message[message.length - 2] !== QUOTE) return undefined;
+  if (at < 1 || message[message.length - 1] !== CLOSE_BRACE || message[message.length - 2] !== QUOTE) return undefined;
   if (!matchesAt(message, at, SUFFIX_HEAD)) return undefined;
   return message.toString('latin1', message.length - 2 - SESSION_ID_BYTES, message.length - 2);
 }
@@ -29,14 +29,14 @@ export function channelOf(message: Buffer): string | undefined {
  */
 export function withoutChannel(message: Buffer): Buffer {
   const comma = message.length - SUFFIX_BYTES - 1;
-  message[comma] = CLOSE;
+  message[comma] = CLOSE_BRACE;
   return message.subarray(0, comma + 1);
 }
 
 /** Returns the id of a response, or undefined for an event. */
-export function answerId(message: Buffer): number | undefined {
-  if (!matchesAt(message, 0, ANSWER_HEAD)) return undefined;
-  let at = ANSWER_HEAD.length;
+export function responseId(message: Buffer): number | undefined {
+  if (!matchesAt(message, 0, RESPONSE_HEAD)) return undefined;
+  let at = RESPONSE_HEAD.length;
   const negative = message[at] === 0x2d;
   if (negative) at++;
   let id = 0;
@@ -79,7 +79,7 @@ export interface Incoming {
   readonly error?: ProtocolError;
   readonly sessionId?: string;
   /** The decoded image of a screencast frame. If set, `params.data` is empty. */
-  readonly picture?: Buffer;
+  readonly frameBytes?: Buffer;
 }
 
 /**
@@ -121,9 +121,9 @@ const isError = (value: unknown): boolean =>
 export function parseEvent(message: Buffer): Incoming {
   if (!matchesAt(message, 0, FRAME_HEAD)) return parseIncoming(message);
   const end = message.indexOf(QUOTE, FRAME_HEAD.length);
-  const picture = end < 0 ? undefined : base64In(message, FRAME_HEAD.length, end);
-  if (!picture) return parseIncoming(message);
-  return { ...incomingIn(FRAME_HEAD.toString('latin1') + message.toString('utf8', end)), picture };
+  const frameBytes = end < 0 ? undefined : base64In(message, FRAME_HEAD.length, end);
+  if (!frameBytes) return parseIncoming(message);
+  return { ...incomingIn(FRAME_HEAD.toString('latin1') + message.toString('utf8', end)), frameBytes };
 }
 
 const FRAME_HEAD = Buffer.from('{"method":"Page.screencastFrame","params":{"data":"');
@@ -150,7 +150,7 @@ function base64In(message: Buffer, from: number, to: number): Buffer | undefined
  * a value of hundreds of megabytes. Screencast frames are decoded without being parsed.
  */
 export const isLongEvent = (message: Buffer): boolean =>
-  message.length > EVENT_BYTES_MAX && !isScreencastFrame(message) && answerId(message) === undefined;
+  message.length > EVENT_BYTES_MAX && !isScreencastFrame(message) && responseId(message) === undefined;
 
 /** Returns the event that replaces a long console call. Undefined for any other long event. */
 export function withoutContent(message: Buffer): Incoming | undefined {

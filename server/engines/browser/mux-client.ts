@@ -9,7 +9,6 @@ import { BadEnvelope, type Envelope, readEnvelope } from './envelope.ts';
 import type { ReadMessage } from './envelope-job.ts';
 import type { Holds } from './holds.ts';
 import {
-  answerId,
   channelOf,
   encode,
   INVALID_REQUEST,
@@ -20,17 +19,18 @@ import {
   PARSE_ERROR,
   parseEvent,
   parseIncoming,
+  responseId,
   SERVER_ERROR,
 } from './messages.ts';
 import {
   asSeenByOwner,
   type Channel,
   type ChannelOwner,
-  errorAnswer,
+  errorResponse,
   keepAfterCrash,
   type Mux,
   noSuchSession,
-  type OnAnswer,
+  type OnResponse,
 } from './mux.ts';
 import { noteOverride, overrideOf } from './overrides.ts';
 import { OUTGOING_WAITING_BYTES_MAX } from './pipe.ts';
@@ -56,9 +56,9 @@ export interface Command {
 }
 
 export type Verdict =
-  | { readonly pass: true; readonly onAnswer?: OnAnswer }
-  | { readonly rewrite: JsonObject; readonly onAnswer?: OnAnswer }
-  | { readonly answer: JsonObject }
+  | { readonly pass: true; readonly onResponse?: OnResponse }
+  | { readonly rewrite: JsonObject; readonly onResponse?: OnResponse }
+  | { readonly respondWith: JsonObject }
   /** The command passes, and then the overrides that other clients have set with the same command are restored. */
   | { readonly restoreOthers: true }
   | { readonly refuse: string }
@@ -87,7 +87,7 @@ export interface ClientListener {
   /** Called when all messages of one turn of the event loop have been delivered. */
   rest(): void;
   /** Pauses or resumes reading from the client while a command is judged or a long message is read. */
-  setPaused(on: boolean): void;
+  setPaused(isPaused: boolean): void;
   /** Called when a message of this client could not be handled. Only this client is closed. */
   failed(error: unknown): void;
   /** Reads the envelope of a long message in a worker thread. The buffer is detached in the meantime. */
@@ -112,7 +112,7 @@ export interface CommandTap {
   /** The commands to observe. */
   readonly methods: ReadonlySet<string>;
   /** Returns a listener for the response. The client receives the response too. */
-  onCommand(command: TappedCommand): ((answer: Buffer) => void) | undefined;
+  onCommand(command: TappedCommand): ((received: Buffer) => void) | undefined;
 }
 
 export class MuxClient implements ChannelOwner {
@@ -124,9 +124,9 @@ export class MuxClient implements ChannelOwner {
   /**
    * Maximum length of the response to each command, by channel and command id. Empty for a client without such limits.
    */
-  readonly #mostBytes = new Map<string, number>();
+  readonly #maxBytes = new Map<string, number>();
   readonly #channels = new Map<string, Channel>();
-  readonly #held = new Map<string, Array<{ channel: Channel; message: Buffer }>>();
+  readonly #heldMessages = new Map<string, Array<{ channel: Channel; message: Buffer }>>();
   readonly #hidden = new Set<string>();
   /** The client's channels to the browser itself, in addition to its root channel. */
   readonly #browserChannels = new Set<string>();
@@ -167,13 +167,13 @@ export class MuxClient implements ChannelOwner {
 
   /** Buffers the messages of this target until `reveal`. */
   withhold(targetId: string): void {
-    this.#held.set(targetId, []);
+    this.#heldMessages.set(targetId, []);
   }
 
   reveal(targetId: string): void {
-    const held = this.#held.get(targetId);
+    const held = this.#heldMessages.get(targetId);
     if (!held) return;
-    this.#held.delete(targetId);
+    this.#heldMessages.delete(targetId);
     for (const { channel, message } of held) {
       this.#bufferedBytes -= message.length;
       this.#listener.message(asSeenByOwner(channel, message));
@@ -232,13 +232,13 @@ export class MuxClient implements ChannelOwner {
     if (this.#policy.watched.has(envelope.method) || this.#policy.isWatched?.(envelope.method)) {
       if (message.length > LONG_MESSAGE_BYTES)
         return this.#refuse(channel, envelope.id, `${envelope.method} may have at most ${LONG_MESSAGE_BYTES} bytes.`);
-      return this.#judge(channel, envelope, message);
+      return this.#decideVerdict(channel, envelope, message);
     }
     this.#forward(channel, envelope, message, undefined);
   }
 
   incoming(channel: Channel, message: Buffer): void {
-    const id = answerId(message);
+    const id = responseId(message);
     if (id === undefined) {
       if (isLongEvent(message) && (this.#listener.longestResponse || isTargetEvent(message))) return;
       if (isTargetEvent(message)) return this.#targetEvent(channel, message);
@@ -247,19 +247,19 @@ export class MuxClient implements ChannelOwner {
       this.#policy.onEvent?.(shown);
       return this.#deliver(channel, shown, channel.targetId);
     }
-    const onAnswer = channel.pending.get(id);
+    const onResponse = channel.pending.get(id);
     if (!channel.pending.delete(id)) return;
     if (this.#isTooLong(channel, id, message)) return this.fail(channel, id, TOO_LONG);
-    if (channel.answerTaps) this.#tapAnswer(channel, id, message);
-    if (onAnswer) void this.#transformAnswer(channel, id, message, onAnswer);
+    if (channel.responseTaps) this.#tapResponse(channel, id, message);
+    if (onResponse) void this.#transformResponse(channel, id, message, onResponse);
     else this.#deliver(channel, message, undefined);
   }
 
   #isTooLong(channel: Channel, id: number, message: Buffer): boolean {
     const key = `${channel.id} ${id}`;
-    const most = this.#mostBytes.get(key);
-    this.#mostBytes.delete(key);
-    return most !== undefined && message.length > most;
+    const max = this.#maxBytes.get(key);
+    this.#maxBytes.delete(key);
+    return max !== undefined && message.length > max;
   }
 
   /** Sends the events that were withheld from the client, if their channels are still open. */
@@ -291,10 +291,10 @@ export class MuxClient implements ChannelOwner {
   }
 
   fail(channel: Channel, id: number, message: string): void {
-    this.#mostBytes.delete(`${channel.id} ${id}`);
-    const answer = errorAnswer(channel, id, message);
-    this.#tapAnswer(channel, id, answer);
-    this.#listener.message(answer);
+    this.#maxBytes.delete(`${channel.id} ${id}`);
+    const received = errorResponse(channel, id, message);
+    this.#tapResponse(channel, id, received);
+    this.#listener.message(received);
   }
 
   batchEnd(): void {
@@ -307,18 +307,18 @@ export class MuxClient implements ChannelOwner {
     this.#rootPrefix = Buffer.from(`{"sessionId":"${root.id}",`);
   }
 
-  #judge(channel: Channel, envelope: Envelope, message: Buffer): void {
+  #decideVerdict(channel: Channel, envelope: Envelope, message: Buffer): void {
     const parsed = parseJson(message);
     if (!isObject(parsed))
       return this.#reply(encode({ id: envelope.id, error: { code: PARSE_ERROR, message: 'the message is not JSON' } }));
     const params = parsed.params ?? {};
     if (!isObject(params))
-      return this.#reply(errorAnswer(channel, envelope.id, "'params' must be an object", INVALID_REQUEST));
+      return this.#reply(errorResponse(channel, envelope.id, "'params' must be an object", INVALID_REQUEST));
     const toBrowser = (!channel.parent && !this.#isOnPage) || this.#browserChannels.has(channel.id);
     const verdict = this.#policy.judge({ method: envelope.method, params, toBrowser });
     if (!(verdict instanceof Promise)) return this.#execute(channel, envelope, message, params, verdict);
-    const judged = verdict.catch((error: unknown): Verdict => ({ refuse: reason(error) }));
-    this.#inOrder(judged, decided => this.#execute(channel, envelope, message, params, decided));
+    const caughtVerdict = verdict.catch((error: unknown): Verdict => ({ refuse: reason(error) }));
+    this.#inOrder(caughtVerdict, finalVerdict => this.#execute(channel, envelope, message, params, finalVerdict));
   }
 
   /** Waits for `work`, and buffers later messages of the client until `use` has been called with the result. */
@@ -347,26 +347,27 @@ export class MuxClient implements ChannelOwner {
     const { id, method } = envelope;
     if ('defer' in verdict) return this.#executeLater(channel, envelope, message, params, verdict.defer);
     if ('refuse' in verdict) {
-      const refusal = errorAnswer(channel, id, verdict.refuse);
+      const refusal = errorResponse(channel, id, verdict.refuse);
       this.#tapCommand(channel, method, message)?.(refusal);
       return this.#reply(refusal);
     }
     if ('restoreOthers' in verdict) return this.#executeAndRestore(channel, envelope, message, params);
-    if ('answer' in verdict) return this.#reply(encode({ id, result: verdict.answer, ...sessionOf(channel) }));
+    if ('respondWith' in verdict)
+      return this.#reply(encode({ id, result: verdict.respondWith, ...sessionOf(channel) }));
     const sent = 'rewrite' in verdict ? verdict.rewrite : params;
     const clean = encode({ id, method, params: sent, ...sessionOf(channel) });
     if (method === AUTO_ATTACH) this.#holds.autoAttach(this, channel, sent);
-    this.#forward(channel, { ...envelope, start: 0 }, clean, verdict.onAnswer);
+    this.#forward(channel, { ...envelope, start: 0 }, clean, verdict.onResponse);
   }
 
   /** Sends the command, then restores the overrides that other clients have set. */
   #executeAndRestore(channel: Channel, envelope: Envelope, message: Buffer, params: JsonObject): void {
-    const onAnswer: OnAnswer = answer => {
+    const onResponse: OnResponse = received => {
       const name = overrideOf(envelope.method);
       if (channel.targetId !== undefined) this.#mux.restoreOverrides(channel.targetId, this, name);
-      return answer;
+      return received;
     };
-    this.#execute(channel, envelope, message, params, { pass: true, onAnswer });
+    this.#execute(channel, envelope, message, params, { pass: true, onResponse });
   }
 
   #executeLater(
@@ -374,9 +375,9 @@ export class MuxClient implements ChannelOwner {
     envelope: Envelope,
     message: Buffer,
     params: JsonObject,
-    deferred: Promise<Verdict>,
+    pendingVerdict: Promise<Verdict>,
   ): void {
-    void deferred
+    void pendingVerdict
       .catch((error: unknown): Verdict => ({ refuse: reason(error) }))
       .then(verdict => {
         if (this.#channels.get(channel.id) !== channel) return this.#reply(noSuchSession(envelope.id));
@@ -386,56 +387,57 @@ export class MuxClient implements ChannelOwner {
       .catch(error => this.#listener.failed(error));
   }
 
-  #forward(channel: Channel, envelope: Envelope, message: Buffer, onAnswer: OnAnswer | undefined): void {
-    channel.pending.set(envelope.id, this.#answerHandler(channel, envelope.method, onAnswer));
+  #forward(channel: Channel, envelope: Envelope, message: Buffer, onResponse: OnResponse | undefined): void {
+    channel.pending.set(envelope.id, this.#responseHandler(channel, envelope.method, onResponse));
     const { longestResponse } = this.#listener;
-    if (longestResponse) this.#mostBytes.set(`${channel.id} ${envelope.id}`, longestResponse(envelope.method));
+    if (longestResponse) this.#maxBytes.set(`${channel.id} ${envelope.id}`, longestResponse(envelope.method));
     if (channel.parent) this.#mux.pipe.send([message]);
     else this.#mux.pipe.send([this.#rootPrefix, message.subarray(envelope.start + 1)]);
     if (envelope.method === RUN_IF_WAITING && !this.#holds.isWorker(channel)) this.#holds.resumed(channel);
     noteOverride(channel, envelope.method, message);
-    const answered = this.#tapCommand(channel, envelope.method, message);
-    if (!answered) return;
-    channel.answerTaps ??= new Map();
-    channel.answerTaps.set(envelope.id, answered);
+    const responseTap = this.#tapCommand(channel, envelope.method, message);
+    if (!responseTap) return;
+    channel.responseTaps ??= new Map();
+    channel.responseTaps.set(envelope.id, responseTap);
   }
 
-  #tapCommand(channel: Channel, method: string, message: Buffer): ((answer: Buffer) => void) | undefined {
+  #tapCommand(channel: Channel, method: string, message: Buffer): ((received: Buffer) => void) | undefined {
     if (!this.#tap?.methods.has(method)) return undefined;
     return this.#tap.onCommand({ method, message, targetIds: targetIdsOf(channel) });
   }
 
-  #tapAnswer(channel: Channel, id: number, answer: Buffer): void {
-    const hear = channel.answerTaps?.get(id);
+  #tapResponse(channel: Channel, id: number, received: Buffer): void {
+    const hear = channel.responseTaps?.get(id);
     if (!hear) return;
-    channel.answerTaps?.delete(id);
-    hear(answer);
+    channel.responseTaps?.delete(id);
+    hear(received);
   }
 
-  #answerHandler(channel: Channel, method: string, onAnswer: OnAnswer | undefined): OnAnswer | undefined {
-    if (method === 'Target.getTargets') return answer => (onAnswer ?? unchanged)(this.#visibleTargets(answer));
-    if (method === RUN_IF_WAITING && this.#holds.isWorker(channel)) return answer => this.#resumed(channel, answer);
-    return onAnswer ?? (RELOAD_METHODS.has(method) ? keepAfterCrash : undefined);
+  #responseHandler(channel: Channel, method: string, onResponse: OnResponse | undefined): OnResponse | undefined {
+    if (method === 'Target.getTargets') return received => (onResponse ?? identity)(this.#visibleTargets(received));
+    if (method === RUN_IF_WAITING && this.#holds.isWorker(channel))
+      return received => this.#onResumeResponse(channel, received);
+    return onResponse ?? (RELOAD_METHODS.has(method) ? keepAfterCrash : undefined);
   }
 
-  #resumed(channel: Channel, answer: Incoming): Incoming {
+  #onResumeResponse(channel: Channel, received: Incoming): Incoming {
     this.#holds.resumed(channel);
-    return answer;
+    return received;
   }
 
   #visibleTargets(answer: Incoming): Incoming {
     const infos = answer.result?.targetInfos;
     if (!Array.isArray(infos)) return answer;
     const visible = infos.filter(
-      info => isObject(info) && !isHidden(info) && !this.#held.has(textAt(info, 'targetId') ?? ''),
+      info => isObject(info) && !isHidden(info) && !this.#heldMessages.has(textAt(info, 'targetId') ?? ''),
     );
     return { ...answer, result: { targetInfos: visible } };
   }
 
-  async #transformAnswer(channel: Channel, id: number, message: Buffer, onAnswer: OnAnswer): Promise<void> {
+  async #transformResponse(channel: Channel, id: number, message: Buffer, onResponse: OnResponse): Promise<void> {
     try {
-      const { sessionId: _, ...answer } = await onAnswer(parseIncoming(message));
-      this.#reply(encode({ ...answer, ...sessionOf(channel) }));
+      const { sessionId: _, ...received } = await onResponse(parseIncoming(message));
+      this.#reply(encode({ ...received, ...sessionOf(channel) }));
     } catch (error) {
       this.#reply(encode({ id, error: { code: SERVER_ERROR, message: reason(error) }, ...sessionOf(channel) }));
     }
@@ -502,7 +504,7 @@ export class MuxClient implements ChannelOwner {
   }
 
   #deliver(channel: Channel, message: Buffer, targetId: string | undefined): void {
-    const held = targetId === undefined ? undefined : this.#held.get(targetId);
+    const held = targetId === undefined ? undefined : this.#heldMessages.get(targetId);
     if (!held) return this.#listener.message(asSeenByOwner(channel, message));
     if (held.length >= HELD_MESSAGES_MAX)
       for (const one of held.splice(1, 1)) this.#bufferedBytes -= one.message.length;
@@ -512,12 +514,12 @@ export class MuxClient implements ChannelOwner {
   }
 
   #dropHeld(targetId: string): boolean {
-    for (const { message } of this.#held.get(targetId) ?? []) this.#bufferedBytes -= message.length;
-    return this.#held.delete(targetId);
+    for (const { message } of this.#heldMessages.get(targetId) ?? []) this.#bufferedBytes -= message.length;
+    return this.#heldMessages.delete(targetId);
   }
 
   #refuse(channel: Channel, id: number, message: string): void {
-    this.#reply(errorAnswer(channel, id, message));
+    this.#reply(errorResponse(channel, id, message));
   }
 
   #reply(message: Buffer): void {
@@ -534,6 +536,6 @@ function targetIdsOf(channel: Channel): string[] {
 
 const isHidden = (info: JsonObject): boolean => HIDDEN_TYPES.has(textAt(info, 'type') ?? '');
 
-const unchanged: OnAnswer = answer => answer;
+const identity: OnResponse = received => received;
 
 const sessionOf = (channel: Channel): { sessionId?: string } => (channel.parent ? { sessionId: channel.id } : {});

@@ -6,7 +6,7 @@ import { randomInt } from 'node:crypto';
 import type { OnFailure } from '../../kit/guard.ts';
 import { type JsonObject, textAt } from '../../kit/json.ts';
 import type { Closeable } from '../../kit/scope.ts';
-import { within } from '../../kit/wait.ts';
+import { withTimeout } from '../../kit/wait.ts';
 import {
   channelOf,
   encode,
@@ -20,7 +20,7 @@ import {
 import { type OverridingChannel, overrideCommands } from './overrides.ts';
 import { Pipe } from './pipe.ts';
 
-const ROOT_ANSWER_MS = 15_000;
+const ROOT_RESPONSE_MS = 15_000;
 /**
  * Maximum number of messages from one browser that could not be handled. Chromium itself sends none. Beyond this number
  * the browser is compromised or broken.
@@ -35,28 +35,28 @@ const CHANNELS_MAX = 20_000;
 const ROOT_ID_BASE_MAX = 1_000_000_000;
 
 /** Receives the response to a command and returns the response that the client gets. */
-export type OnAnswer = (answer: Incoming) => Incoming | Promise<Incoming>;
+export type OnResponse = (received: Incoming) => Incoming | Promise<Incoming>;
 
 /**
  * Marks commands that remain pending after a crash of their target, because they revive the page and Chromium responds
  * to them.
  */
-export const keepAfterCrash: OnAnswer = answer => answer;
+export const keepAfterCrash: OnResponse = received => received;
 
 export interface Channel extends OverridingChannel {
   readonly owner: ChannelOwner;
   /** Undefined for the root channel of its owner. */
   readonly parent: Channel | undefined;
   /** Unanswered commands, by id. */
-  readonly pending: Map<number, OnAnswer | undefined>;
+  readonly pending: Map<number, OnResponse | undefined>;
   /** Additional listeners for responses, by the id of the command. */
-  answerTaps?: Map<number, (answer: Buffer) => void>;
+  responseTaps?: Map<number, (received: Buffer) => void>;
 }
 
 export interface ChannelOwner {
   incoming(channel: Channel, message: Buffer): void;
   /** Called when the browser will not respond to this command. `message` is the error that is reported instead. */
-  fail(channel: Channel, id: number, message: string, onAnswer: OnAnswer | undefined): void;
+  fail(channel: Channel, id: number, message: string, onResponse: OnResponse | undefined): void;
   /** Called when all messages of one read have been delivered. */
   batchEnd(): void;
 }
@@ -73,8 +73,8 @@ export class ProtocolFailure extends Error {
 export class Mux implements Closeable {
   readonly #pipe: Pipe;
   readonly #channels = new Map<string, Channel>();
-  readonly #rootPending = new Map<number, (answer: Incoming) => void>();
-  readonly #failed = Promise.withResolvers<Error>();
+  readonly #rootPending = new Map<number, (received: Incoming) => void>();
+  readonly #failure = Promise.withResolvers<Error>();
   #rootId = randomInt(ROOT_ID_BASE_MAX);
   /**
    * The id of the last command that the server sent on its own. These ids are smaller than those of clients, and
@@ -94,7 +94,7 @@ export class Mux implements Closeable {
       oversized: (head, tail) => this.#oversized(head, tail),
       batchEnd: () => this.#endBatch(),
       unreadable: error => this.reportUnreadable(error),
-      failed: error => this.#failed.resolve(error),
+      failed: error => this.#failure.resolve(error),
     });
   }
 
@@ -102,12 +102,12 @@ export class Mux implements Closeable {
   reportUnreadable(error: unknown): void {
     if (++this.#unreadableCount <= UNREADABLE_MAX) this.#onUnreadable(error);
     if (this.#unreadableCount === UNREADABLE_MAX)
-      this.#failed.resolve(new Error(`${UNREADABLE_MAX} messages of the browser could not be handled`));
+      this.#failure.resolve(new Error(`${UNREADABLE_MAX} messages of the browser could not be handled`));
   }
 
   /** Resolves when the pipe breaks or UNREADABLE_MAX is reached. */
   get failed(): Promise<Error> {
-    return this.#failed.promise;
+    return this.#failure.promise;
   }
 
   get pipe(): Pipe {
@@ -123,7 +123,7 @@ export class Mux implements Closeable {
   async attachToBrowser(
     owner: ChannelOwner,
     beforeUse: (channelId: string) => void,
-    withinMs = ROOT_ANSWER_MS,
+    withinMs = ROOT_RESPONSE_MS,
   ): Promise<Channel> {
     const result = await this.#sendOnRoot('Target.attachToBrowserTarget', {}, withinMs);
     const id = textAt(result, 'sessionId');
@@ -154,9 +154,9 @@ export class Mux implements Closeable {
    * Sets the overrides of all channels on this target again (only the override `name`, if given), except for the
    * channels of `except`.
    */
-  restoreOverrides(targetId: string, except: ChannelOwner, name?: string): void {
+  restoreOverrides(targetId: string, exceptOwner: ChannelOwner, name?: string): void {
     for (const channel of this.#channels.values())
-      if (channel.targetId === targetId && channel.owner !== except)
+      if (channel.targetId === targetId && channel.owner !== exceptOwner)
         for (const message of overrideCommands(channel, () => --this.#ownId, name)) this.#pipe.send([message]);
   }
 
@@ -178,8 +178,10 @@ export class Mux implements Closeable {
     this.#endBatch();
   }
 
-  failPending(channel: Channel, message: string, except?: OnAnswer): void {
-    const pending = [...channel.pending].filter(([, onAnswer]) => except === undefined || onAnswer !== except);
+  failPending(channel: Channel, message: string, keptCallback?: OnResponse): void {
+    const pending = [...channel.pending].filter(
+      ([, onResponse]) => keptCallback === undefined || onResponse !== keptCallback,
+    );
     for (const [id] of pending) channel.pending.delete(id);
     for (const [id, onAnswer] of pending) channel.owner.fail(channel, id, message, onAnswer);
     this.#batchOwners.add(channel.owner);
@@ -189,24 +191,24 @@ export class Mux implements Closeable {
     this.#closed = true;
     await this.#pipe.close();
     for (const channel of this.#channels.values()) this.failPending(channel, 'Browser closed');
-    for (const answer of this.#rootPending.values())
-      answer({ error: { code: SERVER_ERROR, message: 'Browser closed' } });
+    for (const received of this.#rootPending.values())
+      received({ error: { code: SERVER_ERROR, message: 'Browser closed' } });
     this.#rootPending.clear();
     for (const channel of this.#channels.values()) this.failPending(channel, 'Browser closed');
     this.#channels.clear();
     this.#endBatch();
   }
 
-  async #sendOnRoot(method: string, params: JsonObject, withinMs = ROOT_ANSWER_MS): Promise<JsonObject> {
+  async #sendOnRoot(method: string, params: JsonObject, withinMs = ROOT_RESPONSE_MS): Promise<JsonObject> {
     if (this.#closed) throw new Error('the browser is closed');
     const id = ++this.#rootId;
-    const answered = Promise.withResolvers<Incoming>();
-    this.#rootPending.set(id, answered.resolve);
+    const deferred = Promise.withResolvers<Incoming>();
+    this.#rootPending.set(id, deferred.resolve);
     try {
       this.#pipe.send([encode({ id, method, params })]);
-      const answer = await within(withinMs, `Chromium to respond to ${method}`, () => answered.promise);
-      if (answer.error) throw new ProtocolFailure(method, answer.error.code, answer.error.message);
-      return answer.result ?? {};
+      const received = await withTimeout(withinMs, `Chromium to respond to ${method}`, () => deferred.promise);
+      if (received.error) throw new ProtocolFailure(method, received.error.code, received.error.message);
+      return received.result ?? {};
     } finally {
       this.#rootPending.delete(id);
     }
@@ -235,13 +237,13 @@ export class Mux implements Closeable {
     const id = /^\{"id":(\d+)/.exec(head.toString('latin1'))?.[1];
     const channel = this.#channels.get(channelOf(tail) ?? '');
     if (!channel || id === undefined || !channel.pending.has(Number(id))) return;
-    const onAnswer = channel.pending.get(Number(id));
+    const onResponse = channel.pending.get(Number(id));
     channel.pending.delete(Number(id));
     channel.owner.fail(
       channel,
       Number(id),
       'The response is larger than 256 MiB. Request less data at once.',
-      onAnswer,
+      onResponse,
     );
     this.#batchOwners.add(channel.owner);
   }
@@ -253,7 +255,7 @@ export class Mux implements Closeable {
 }
 
 /** Returns an error response in the browser's format, as the owner of the channel receives it. */
-export function errorAnswer(channel: Channel | undefined, id: number, message: string, code = SERVER_ERROR): Buffer {
+export function errorResponse(channel: Channel | undefined, id: number, message: string, code = SERVER_ERROR): Buffer {
   const error = { code, message };
   return encode(channel?.parent ? { id, error, sessionId: channel.id } : { id, error });
 }

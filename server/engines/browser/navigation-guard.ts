@@ -5,7 +5,7 @@
 import { type JsonObject, objectAt, textAt } from '../../kit/json.ts';
 import { CommandSender } from './command-sender.ts';
 import { type Incoming, SERVER_ERROR } from './messages.ts';
-import { type Channel, type ChannelOwner, type Mux, type OnAnswer, ProtocolFailure } from './mux.ts';
+import { type Channel, type ChannelOwner, type Mux, type OnResponse, ProtocolFailure } from './mux.ts';
 
 export interface NavigationAttempt {
   /** Absent if only the host is known. */
@@ -31,7 +31,7 @@ const FRAME_TREE_MS = 2_000;
 export class NavigationGuard implements ChannelOwner {
   readonly #mux: Mux;
   readonly #rule: NavigationRule;
-  readonly #asker: CommandSender;
+  readonly #commandSender: CommandSender;
   /** Pages that are being checked. */
   readonly #checking = new Set<string>();
   #root: Channel | undefined;
@@ -39,14 +39,14 @@ export class NavigationGuard implements ChannelOwner {
   constructor(mux: Mux, rule: NavigationRule) {
     this.#mux = mux;
     this.#rule = rule;
-    this.#asker = new CommandSender(mux);
+    this.#commandSender = new CommandSender(mux);
   }
 
   async open(beforeUse: (channelId: string) => void): Promise<void> {
     const root = await this.#mux.attachToBrowser(this, beforeUse);
     this.#root = root;
-    await this.#asker.send(root, 'Fetch.enable', DOCUMENT_REQUESTS);
-    await this.#asker.send(root, 'Target.setDiscoverTargets', { discover: true });
+    await this.#commandSender.send(root, 'Fetch.enable', DOCUMENT_REQUESTS);
+    await this.#commandSender.send(root, 'Target.setDiscoverTargets', { discover: true });
   }
 
   get channelId(): string | undefined {
@@ -54,12 +54,12 @@ export class NavigationGuard implements ChannelOwner {
   }
 
   incoming(channel: Channel, message: Buffer): void {
-    const event = this.#asker.receive(channel, message);
+    const event = this.#commandSender.receive(channel, message);
     if (event) this.#event(channel, event);
   }
 
-  fail(_channel: Channel, id: number, message: string, onAnswer: OnAnswer | undefined): void {
-    void onAnswer?.({ id, error: { code: SERVER_ERROR, message } });
+  fail(_channel: Channel, id: number, message: string, onResponse: OnResponse | undefined): void {
+    void onResponse?.({ id, error: { code: SERVER_ERROR, message } });
   }
 
   batchEnd(): void {}
@@ -90,9 +90,9 @@ export class NavigationGuard implements ChannelOwner {
         (isAllowed('main') && isAllowed('inner')) ||
         isAllowed((await this.#isMainFrame(root, frameId)) ? 'main' : 'inner');
       if (hostname === undefined || allowed)
-        return void (await this.#asker.send(root, 'Fetch.continueRequest', { requestId }));
+        return void (await this.#commandSender.send(root, 'Fetch.continueRequest', { requestId }));
       this.#rule.onRefused(hostname, { url, targetId: frameId });
-      await this.#asker.send(root, 'Fetch.failRequest', { requestId, errorReason: 'BlockedByClient' });
+      await this.#commandSender.send(root, 'Fetch.failRequest', { requestId, errorReason: 'BlockedByClient' });
     } catch {}
   }
 
@@ -102,7 +102,7 @@ export class NavigationGuard implements ChannelOwner {
    */
   async #isMainFrame(root: Channel, frameId: string): Promise<boolean> {
     try {
-      const found = await this.#asker.send(root, 'Target.getTargetInfo', { targetId: frameId });
+      const found = await this.#commandSender.send(root, 'Target.getTargetInfo', { targetId: frameId });
       return !FRAME_TYPES.has(textAt(objectAt(found, 'targetInfo'), 'type') ?? '');
     } catch (error) {
       return !(error instanceof ProtocolFailure);
@@ -128,24 +128,24 @@ export class NavigationGuard implements ChannelOwner {
    * navigation.
    */
   async #clearIfRefused(root: Channel, targetId: string): Promise<void> {
-    const attached = await this.#asker.send(root, 'Target.attachToTarget', { targetId, flatten: true });
+    const attached = await this.#commandSender.send(root, 'Target.attachToTarget', { targetId, flatten: true });
     const page = this.#mux.find(textAt(attached, 'sessionId') ?? '');
     if (!page) return;
     try {
       const hostname = await this.#refusedHostOf(page);
       if (hostname === undefined) return;
       this.#rule.onRefused(hostname, { targetId });
-      await this.#asker.send(page, 'Page.navigate', { url: 'about:blank' });
+      await this.#commandSender.send(page, 'Page.navigate', { url: 'about:blank' });
     } finally {
-      await this.#asker.send(root, 'Target.detachFromTarget', { sessionId: page.id });
+      await this.#commandSender.send(root, 'Target.detachFromTarget', { sessionId: page.id });
       this.#mux.restoreOverrides(targetId, this);
     }
   }
 
   async #refusedHostOf(page: Channel): Promise<string | undefined> {
     try {
-      const shown = await this.#asker.send(page, 'Page.getFrameTree', {}, FRAME_TREE_MS);
-      return this.#refusedHost(textAt(objectAt(objectAt(shown, 'frameTree'), 'frame'), 'url'));
+      const current = await this.#commandSender.send(page, 'Page.getFrameTree', {}, FRAME_TREE_MS);
+      return this.#refusedHost(textAt(objectAt(objectAt(current, 'frameTree'), 'frame'), 'url'));
     } catch {
       return '(unknown)';
     }

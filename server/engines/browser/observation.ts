@@ -2,20 +2,20 @@
 // messages from the first one on. New targets are held until the observers have sent their first commands. holds.ts
 // ensures that this does not disturb clients.
 
-import { guarded, type OnFailure } from '../../kit/guard.ts';
+import { guardListener, type OnFailure } from '../../kit/guard.ts';
 import { type JsonObject, objectAt, textAt } from '../../kit/json.ts';
 import type { Closeable } from '../../kit/scope.ts';
 import { COMMAND_MS, CommandSender } from './command-sender.ts';
 import type { Holds } from './holds.ts';
 import { type Incoming, SERVER_ERROR } from './messages.ts';
-import type { Channel, ChannelOwner, Mux, OnAnswer } from './mux.ts';
+import type { Channel, ChannelOwner, Mux, OnResponse } from './mux.ts';
 
 export type TargetKind = 'page' | 'iframe' | 'worker' | 'shared_worker' | 'service_worker';
 const ROOT_KINDS: readonly TargetKind[] = ['page', 'service_worker', 'shared_worker'];
 const CHILD_KINDS: readonly TargetKind[] = ['iframe', 'worker'];
 
-/** `picture` is the decoded image of a screencast frame. */
-export type OnEvent = (method: string, params: JsonObject, picture?: Buffer) => void;
+/** `frameBytes` is the decoded image of a screencast frame. */
+export type OnEvent = (method: string, params: JsonObject, frameBytes?: Buffer) => void;
 
 /** One target. Commands that an observer sends in its `target` callback take effect before the first script runs. */
 export interface ObservedTarget {
@@ -45,7 +45,7 @@ export interface Observer {
 export class Observation implements ChannelOwner {
   readonly #mux: Mux;
   readonly #holds: Holds;
-  readonly #asker: CommandSender;
+  readonly #commandSender: CommandSender;
   readonly #targets = new Map<string, Target>();
   readonly #observers = new Set<Observer>();
   /** Resolves when all existing targets have been reported. */
@@ -55,7 +55,7 @@ export class Observation implements ChannelOwner {
   constructor(mux: Mux, holds: Holds, beforeUse: (channelId: string) => void) {
     this.#mux = mux;
     this.#holds = holds;
-    this.#asker = new CommandSender(mux);
+    this.#commandSender = new CommandSender(mux);
     this.opened = this.#open(beforeUse);
     this.opened.catch(() => {}); // observers await it and get the error
   }
@@ -86,34 +86,34 @@ export class Observation implements ChannelOwner {
   }
 
   incoming(channel: Channel, message: Buffer): void {
-    const event = this.#asker.receive(channel, message);
+    const event = this.#commandSender.receive(channel, message);
     if (!event?.method) return;
-    if (event.method === 'Target.attachedToTarget') return this.#attached(channel, event);
-    if (event.method === 'Target.detachedFromTarget') return this.#detached(textAt(event.params, 'sessionId'));
-    this.#targets.get(channel.id)?.emit(event.method, event.params ?? {}, event.picture);
+    if (event.method === 'Target.attachedToTarget') return this.#onAttached(channel, event);
+    if (event.method === 'Target.detachedFromTarget') return this.#onDetached(textAt(event.params, 'sessionId'));
+    this.#targets.get(channel.id)?.emit(event.method, event.params ?? {}, event.frameBytes);
   }
 
-  fail(_channel: Channel, id: number, message: string, onAnswer: OnAnswer | undefined): void {
-    void onAnswer?.({ id, error: { code: SERVER_ERROR, message } });
+  fail(_channel: Channel, id: number, message: string, onResponse: OnResponse | undefined): void {
+    void onResponse?.({ id, error: { code: SERVER_ERROR, message } });
   }
 
   batchEnd(): void {}
 
   async #open(beforeUse: (channelId: string) => void): Promise<void> {
     this.#root = await this.#mux.attachToBrowser(this, beforeUse);
-    await this.#asker.send(this.#root, 'Target.setAutoAttach', autoAttach(ROOT_KINDS));
+    await this.#commandSender.send(this.#root, 'Target.setAutoAttach', autoAttach(ROOT_KINDS));
   }
 
-  #attached(parent: Channel, { params }: Incoming): void {
+  #onAttached(parent: Channel, { params }: Incoming): void {
     const info = objectAt(params, 'targetInfo');
     const targetId = textAt(info, 'targetId');
     const channelId = textAt(params, 'sessionId');
     const kind = [...ROOT_KINDS, ...CHILD_KINDS].find(one => one === info?.type);
     if (!info || targetId === undefined || channelId === undefined || kind === undefined) return;
     const channel = this.#mux.open(channelId, this, parent, targetId);
-    const fresh = params?.waitingForDebugger === true;
-    const met = { id: targetId, kind, fresh, info, parent: this.#targets.get(parent.id) };
-    const target = new Target(met, channel, this.#asker, this.#onError);
+    const isFresh = params?.waitingForDebugger === true;
+    const targetOptions = { id: targetId, kind, fresh: isFresh, info, parent: this.#targets.get(parent.id) };
+    const target = new Target(targetOptions, channel, this.#commandSender, this.#onError);
     this.#targets.set(channelId, target);
     target.post('Target.setAutoAttach', autoAttach(CHILD_KINDS));
     for (const observer of this.#observers) this.#notify(observer, target);
@@ -124,9 +124,11 @@ export class Observation implements ChannelOwner {
   readonly #onError: OnFailure = error => this.#mux.reportUnreadable(error);
 
   /** An observer that throws must not affect other observers or keep a page waiting. */
-  readonly #notify = guarded(this.#onError, (observer: Observer, target: ObservedTarget) => observer.target(target));
+  readonly #notify = guardListener(this.#onError, (observer: Observer, target: ObservedTarget) =>
+    observer.target(target),
+  );
 
-  #detached(channelId: string | undefined): void {
+  #onDetached(channelId: string | undefined): void {
     const channel = channelId === undefined ? undefined : this.#mux.find(channelId);
     if (!channel) return;
     this.#mux.drop(channel);
@@ -164,19 +166,19 @@ class Target implements ObservedTarget {
   readonly parent: ObservedTarget | undefined;
   readonly isNew: boolean;
   readonly #channel: Channel;
-  readonly #asker: CommandSender;
+  readonly #commandSender: CommandSender;
   readonly #listeners = new Set<OnEvent>();
   readonly #onGone: Array<() => void> = [];
-  readonly #lost: OnFailure;
+  readonly #onLost: OnFailure;
   #gone = false;
 
   constructor(
     { id, kind, fresh, info, parent }: TargetParams,
     channel: Channel,
-    asker: CommandSender,
-    lost: OnFailure,
+    commandSender: CommandSender,
+    onFailure: OnFailure,
   ) {
-    this.#lost = lost;
+    this.#onLost = onFailure;
     this.id = id;
     this.kind = kind;
     this.isNew = fresh;
@@ -185,7 +187,7 @@ class Target implements ObservedTarget {
     this.openerId = textAt(info, 'openerId');
     this.url = textAt(info, 'url') ?? '';
     this.#channel = channel;
-    this.#asker = asker;
+    this.#commandSender = commandSender;
   }
 
   get channelId(): string {
@@ -198,7 +200,7 @@ class Target implements ObservedTarget {
 
   async send(method: string, params: JsonObject = {}, ms = COMMAND_MS): Promise<JsonObject> {
     if (this.#gone) throw new Error(`${method}: the target is closed`);
-    return this.#asker.send(this.#channel, method, params, ms);
+    return this.#commandSender.send(this.#channel, method, params, ms);
   }
 
   post(method: string, params: JsonObject = {}): void {
@@ -215,12 +217,12 @@ class Target implements ObservedTarget {
     else this.#onGone.push(listener);
   }
 
-  emit(method: string, params: JsonObject, picture?: Buffer): void {
+  emit(method: string, params: JsonObject, frameBytes?: Buffer): void {
     for (const listener of this.#listeners) {
       try {
-        listener(method, params, picture);
+        listener(method, params, frameBytes);
       } catch (error) {
-        this.#lost(error);
+        this.#onLost(error);
       }
     }
   }
@@ -229,6 +231,6 @@ class Target implements ObservedTarget {
     if (this.#gone) return;
     this.#gone = true;
     this.#listeners.clear();
-    for (const listener of this.#onGone.splice(0)) guarded(this.#lost, listener)();
+    for (const listener of this.#onGone.splice(0)) guardListener(this.#onLost, listener)();
   }
 }

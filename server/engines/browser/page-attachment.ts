@@ -3,29 +3,29 @@
 import { objectAt, textAt } from '../../kit/json.ts';
 import { CommandSender } from './command-sender.ts';
 import { SERVER_ERROR } from './messages.ts';
-import type { Channel, ChannelOwner, Mux, OnAnswer } from './mux.ts';
+import type { Channel, ChannelOwner, Mux, OnResponse } from './mux.ts';
 
 export class PageAttachment implements ChannelOwner {
   readonly #mux: Mux;
   readonly #targetId: string;
   readonly #client: ChannelOwner;
-  readonly #gone: () => void;
-  readonly #asker: CommandSender;
+  readonly #onGone: () => void;
+  readonly #commandSender: CommandSender;
   #root: Channel | undefined;
   #page: Channel | undefined;
 
   /** `gone` is called when the page has been closed or Chromium has detached the channel. */
-  constructor(mux: Mux, targetId: string, client: ChannelOwner, gone: () => void) {
+  constructor(mux: Mux, targetId: string, client: ChannelOwner, onGone: () => void) {
     this.#mux = mux;
     this.#targetId = targetId;
     this.#client = client;
-    this.#gone = gone;
-    this.#asker = new CommandSender(mux);
+    this.#onGone = onGone;
+    this.#commandSender = new CommandSender(mux);
   }
 
   async open(beforeUse: (channelId: string) => void): Promise<Channel> {
     this.#root = await this.#mux.attachToBrowser(this, beforeUse);
-    await this.#asker.send(this.#root, 'Target.attachToTarget', { targetId: this.#targetId, flatten: true });
+    await this.#commandSender.send(this.#root, 'Target.attachToTarget', { targetId: this.#targetId, flatten: true });
     if (!this.#page) throw new Error('Chromium attached to a page without sending Target.attachedToTarget');
     return this.#page;
   }
@@ -41,7 +41,7 @@ export class PageAttachment implements ChannelOwner {
   }
 
   incoming(channel: Channel, message: Buffer): void {
-    const event = this.#asker.receive(channel, message);
+    const event = this.#commandSender.receive(channel, message);
     const sessionId = textAt(event?.params, 'sessionId');
     if (event?.method === 'Target.attachedToTarget' && sessionId !== undefined && !this.#page) {
       const targetId = textAt(objectAt(event.params, 'targetInfo'), 'targetId');
@@ -49,12 +49,12 @@ export class PageAttachment implements ChannelOwner {
     }
     if (event?.method === 'Target.detachedFromTarget' && sessionId !== undefined && sessionId === this.#page?.id) {
       this.#mux.drop(this.#page);
-      this.#gone();
+      this.#onGone();
     }
   }
 
-  fail(_channel: Channel, id: number, message: string, onAnswer: OnAnswer | undefined): void {
-    void onAnswer?.({ id, error: { code: SERVER_ERROR, message } });
+  fail(_channel: Channel, id: number, message: string, onResponse: OnResponse | undefined): void {
+    void onResponse?.({ id, error: { code: SERVER_ERROR, message } });
   }
 
   batchEnd(): void {}

@@ -37,7 +37,7 @@ export class Pipe {
   #partsBytes = 0;
   #skippedHead: Buffer | undefined;
   #tail: Buffer = NUL;
-  #unsent: Buffer[] = [];
+  #sendQueue: Buffer[] = [];
   #unsentBytes = 0;
   #isFlushPlanned = false;
   #closed = false;
@@ -87,8 +87,8 @@ export class Pipe {
     return this.#outgoing.writableLength + this.#unsentBytes;
   }
 
-  onDrain(drained: () => void): void {
-    this.#outgoing.once('drain', drained);
+  onDrain(onDrained: () => void): void {
+    this.#outgoing.once('drain', onDrained);
   }
 
   /** Sends the parts as one message. The parts must not contain a NUL. All messages of one turn are written at once. */
@@ -113,16 +113,16 @@ export class Pipe {
   }
 
   #queue(part: Buffer): void {
-    this.#unsent.push(part);
+    this.#sendQueue.push(part);
     this.#unsentBytes += part.length;
   }
 
   /** Small messages are joined, so that one turn of the event loop needs one system call. */
   readonly #flush = (): void => {
     this.#isFlushPlanned = false;
-    const unsent = this.#unsent;
+    const unsent = this.#sendQueue;
     const bytes = this.#unsentBytes;
-    this.#unsent = [];
+    this.#sendQueue = [];
     this.#unsentBytes = 0;
     if (this.#closed) return;
     if (bytes <= COPY_BYTES_MAX) {
@@ -149,7 +149,7 @@ export class Pipe {
   }
 
   /**
-   * An error that the listener throws for one message does not affect the following ones. `guarded` is not used,
+   * An error that the listener throws for one message does not affect the following ones. `guardListener` is not used,
    * because it would allocate an array for each message.
    */
   #finish(last: Buffer): void {

@@ -60,8 +60,8 @@ export class PolicyFolders {
   }
 
   /** Prepares a folder that contains the policies of every browser and those in `extra`. */
-  prepare(extra: JsonObject = {}): Promise<SharedFolder> {
-    const text = `${JSON.stringify({ ...POLICIES, ...extra }, undefined, 2)}\n`;
+  prepare(extraPolicies: JsonObject = {}): Promise<SharedFolder> {
+    const text = `${JSON.stringify({ ...POLICIES, ...extraPolicies }, undefined, 2)}\n`;
     const name = createHash('sha256').update(text).digest('hex').slice(0, 32);
     return this.#folders.use(name, folder => write(join(folder, FILE), text));
   }

@@ -3,7 +3,7 @@
 import { mkdir, readdir, rm, stat, utimes } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Clock } from '../../kit/clock.ts';
-import { Turns } from '../../kit/turns.ts';
+import { TurnQueue } from '../../kit/turns.ts';
 
 /** Each use removes at most this many folders, because a browser start waits for it. */
 const REMOVED_PER_USE_MAX = 32;
@@ -28,7 +28,7 @@ export interface SharedFolder {
 
 export class SharedFolders {
   readonly #options: SharedFoldersOptions;
-  readonly #turns = new Turns<string>();
+  readonly #turns = new TurnQueue<string>();
   readonly #useCounts = new Map<string, number>();
   /** Browsers that started earlier belong to a previous process and are not included in the use counts. */
   readonly #countedSinceMs: number;
@@ -91,13 +91,13 @@ export class SharedFolders {
   async #inspect(name: string): Promise<{ name: string; usedMs: number; bytes: number }> {
     const path = join(this.#options.parent, name);
     // A folder that is being removed counts as the oldest and as empty.
-    const [usedMs, bytes] = await Promise.all([
+    const [lastUsedMs, bytes] = await Promise.all([
       stat(path)
         .then(({ mtimeMs }) => mtimeMs)
         .catch(() => 0),
       this.#options.bytesOf(path).catch(() => 0),
     ]);
-    return { name, usedMs, bytes };
+    return { name, usedMs: lastUsedMs, bytes };
   }
 
   #remove(name: string): Promise<void> {
@@ -106,7 +106,9 @@ export class SharedFolders {
     });
   }
 
-  #mayBelongToFormerProcess(usedMs: number): boolean {
-    return usedMs < this.#countedSinceMs && this.#options.clock.now().getTime() - usedMs < this.#options.lifetimeMs;
+  #mayBelongToFormerProcess(lastUsedMs: number): boolean {
+    return (
+      lastUsedMs < this.#countedSinceMs && this.#options.clock.now().getTime() - lastUsedMs < this.#options.lifetimeMs
+    );
   }
 }

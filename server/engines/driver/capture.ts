@@ -1,7 +1,7 @@
 // Captures a page for an operation: opens its URL if one is given, and takes a screenshot, a PDF, text or values from
 // the page.
 import type { Page, Response } from 'playwright-core';
-import { type Capture, type Captured, DriveFailed, type Wanted } from './command.ts';
+import { type Capture, type CapturedPage, DriveFailed, type WantedContent } from './command.ts';
 
 /** Playwright's own default timeout, which is restored for the commands after a capture. */
 export const PLAYWRIGHT_DEFAULT_MS = 30_000;
@@ -21,17 +21,17 @@ const VALUE_CHARACTERS_MAX = 20_000;
  * own, and a page can hang after it has loaded.
  * Throws DriveFailed.
  */
-export async function capture(page: Page, order: Capture): Promise<Captured> {
+export async function capture(page: Page, order: Capture): Promise<CapturedPage> {
   page.setDefaultTimeout(order.timeoutMs);
   try {
-    return await within(order.timeoutMs + TIMEOUT_MARGIN_MS, openAndTake(page, order));
+    return await withTimeout(order.timeoutMs + TIMEOUT_MARGIN_MS, openAndTake(page, order));
   } finally {
     page.setDefaultTimeout(PLAYWRIGHT_DEFAULT_MS);
   }
 }
 
 /** Waits for work to finish. Throws DriveFailed `timeout` after `ms` milliseconds. */
-export async function within<T>(ms: number, work: Promise<T>): Promise<T> {
+export async function withTimeout<T>(ms: number, work: Promise<T>): Promise<T> {
   const { promise: late, reject } = Promise.withResolvers<never>();
   const timer = setTimeout(() => reject(new DriveFailed('timeout', `The page did not respond within ${ms} ms.`)), ms);
   try {
@@ -44,14 +44,14 @@ export async function within<T>(ms: number, work: Promise<T>): Promise<T> {
 async function openAndTake(
   page: Page,
   { url, waitUntil, timeoutMs, acceptStatus, wanted }: Capture,
-): Promise<Captured> {
+): Promise<CapturedPage> {
   const opened = { waitUntil, timeoutMs, acceptStatus };
   const isFile = wanted.kind === 'download' && wanted.selector === undefined;
-  const status = url === undefined ? undefined : await (isFile ? visitFile : visit)(page, { url, ...opened });
-  return { ...(await pageOf(page, status)), ...(await take(page, wanted)) };
+  const status = url === undefined ? undefined : await (isFile ? visitFile : openPage)(page, { url, ...opened });
+  return { ...(await pageOf(page, status)), ...(await captureContent(page, wanted)) };
 }
 
-export const pageOf = async (page: Page, status?: number): Promise<Pick<Captured, 'url' | 'title' | 'status'>> => ({
+export const pageOf = async (page: Page, status?: number): Promise<Pick<CapturedPage, 'url' | 'title' | 'status'>> => ({
   url: page.url().slice(0, URL_CHARACTERS_MAX),
   title: await titleOf(page),
   ...(status === undefined ? {} : { status }),
@@ -63,7 +63,7 @@ type Visit = Required<Pick<Capture, 'url' | 'waitUntil' | 'timeoutMs' | 'acceptS
  * Opens the URL and returns the HTTP status of the page. Throws DriveFailed for an error page, unless its status is
  * accepted.
  */
-export async function visit(
+export async function openPage(
   page: Page,
   { url, waitUntil, timeoutMs, acceptStatus }: Visit,
 ): Promise<number | undefined> {
@@ -77,7 +77,7 @@ export async function visit(
 /** Opens the URL of a file. Such a URL does not load as a page: its navigation ends when the download begins. */
 async function visitFile(page: Page, order: Visit): Promise<number | undefined> {
   try {
-    return await visit(page, order);
+    return await openPage(page, order);
   } catch (error) {
     const isAborted = error instanceof DriveFailed && error.details.failure === 'net::ERR_ABORTED';
     if (isAborted || (error instanceof Error && error.message.includes('Download is starting'))) return undefined;
@@ -102,25 +102,25 @@ async function open(page: Page, url: string, waitUntil: string, timeout: number)
   }
 }
 
-export type CapturedContent = Omit<Captured, 'url' | 'title' | 'status'>;
+export type CapturedContent = Omit<CapturedPage, 'url' | 'title' | 'status'>;
 
-export async function take(page: Page, wanted: Wanted): Promise<CapturedContent> {
-  switch (wanted.kind) {
+export async function captureContent(page: Page, spec: WantedContent): Promise<CapturedContent> {
+  switch (spec.kind) {
     case 'screenshot':
-      return picture(page, wanted);
+      return picture(page, spec);
     case 'pdf':
-      return pdf(page, wanted);
+      return pdf(page, spec);
     case 'download':
-      if (wanted.selector !== undefined) await page.locator(wanted.selector).first().click();
+      if (spec.selector !== undefined) await page.locator(spec.selector).first().click();
       return {};
     case 'fields':
-      return { values: await valuesOf(page, wanted.fields) };
+      return { values: await valuesOf(page, spec.fields) };
     default:
-      return text(page, wanted);
+      return text(page, spec);
   }
 }
 
-async function picture(page: Page, wanted: Extract<Wanted, { kind: 'screenshot' }>): Promise<CapturedContent> {
+async function picture(page: Page, wanted: Extract<WantedContent, { kind: 'screenshot' }>): Promise<CapturedContent> {
   const { fullPage, selector, format, quality } = wanted;
   const options = { type: format, ...(format === 'jpeg' ? { quality } : {}), scale: 'css' } as const;
   const bytes =
@@ -130,8 +130,8 @@ async function picture(page: Page, wanted: Extract<Wanted, { kind: 'screenshot' 
   return { ...fileOf(bytes, `image/${format}`), ...sizeOf(bytes, format) };
 }
 
-async function pdf(page: Page, wanted: Extract<Wanted, { kind: 'pdf' }>): Promise<CapturedContent> {
-  const { paper, landscape, background, pages } = wanted;
+async function pdf(page: Page, spec: Extract<WantedContent, { kind: 'pdf' }>): Promise<CapturedContent> {
+  const { paper, landscape, background, pages } = spec;
   const bytes = await page.pdf({
     ...{ format: paper, landscape, printBackground: background },
     ...(pages === undefined ? {} : { pageRanges: pages }),
@@ -145,7 +145,7 @@ async function pdf(page: Page, wanted: Extract<Wanted, { kind: 'pdf' }>): Promis
 
 async function text(
   page: Page,
-  { kind, selector }: Extract<Wanted, { kind: 'html' | 'text' | 'links' }>,
+  { kind, selector }: Extract<WantedContent, { kind: 'html' | 'text' | 'links' }>,
 ): Promise<CapturedContent> {
   const element = page.locator(selector ?? (kind === 'html' ? 'html' : 'body')).first();
   const all = await read(kind, element);
@@ -157,21 +157,21 @@ type PageLocator = ReturnType<Page['locator']>;
 /** Text is cut in the page. The page may replace the functions used for that, so the caller cuts the result again. */
 async function read(kind: 'html' | 'text' | 'links', element: PageLocator): Promise<string> {
   if (kind !== 'links') {
-    const wanted = { name: kind === 'text' ? 'innerText' : 'outerHTML', most: TEXT_CHARACTERS_MAX + 1 };
+    const wanted = { name: kind === 'text' ? 'innerText' : 'outerHTML', max: TEXT_CHARACTERS_MAX + 1 };
     return textOf(
-      await element.evaluate((node, { name, most }) => String(Object(node)[name] ?? '').slice(0, most), wanted),
+      await element.evaluate((node, { name, max }) => String(Object(node)[name] ?? '').slice(0, max), wanted),
     );
   }
-  const links: unknown = await element.evaluate((node, most) => {
+  const links: unknown = await element.evaluate((node, max) => {
     const all: Iterable<{ href: unknown }> = Object(node).querySelectorAll('a[href]');
-    return [...all].slice(0, most).map(({ href }) => href);
+    return [...all].slice(0, max).map(({ href }) => href);
   }, LINKS_MAX);
   return Array.isArray(links) ? [...new Set(links.map(textOf))].join('\n') : '';
 }
 
-type Fields = Extract<Wanted, { kind: 'fields' }>['fields'];
+type Fields = Extract<WantedContent, { kind: 'fields' }>['fields'];
 
-async function valuesOf(page: Page, fields: Fields): Promise<NonNullable<Captured['values']>> {
+async function valuesOf(page: Page, fields: Fields): Promise<NonNullable<CapturedPage['values']>> {
   const values: Record<string, string | null | readonly string[]> = {};
   for (const [name, { selector, attribute, all }] of Object.entries(fields)) {
     const found = page.locator(selector);
@@ -192,7 +192,7 @@ const textOf = (value: unknown): string => (typeof value === 'string' ? value : 
 const titleOf = async (page: Page): Promise<string> =>
   (await page.title().catch(() => '')).slice(0, TITLE_CHARACTERS_MAX).toWellFormed();
 
-function fileOf(bytes: Buffer, mimeType: string): Pick<Captured, 'bytes' | 'mimeType'> {
+function fileOf(bytes: Buffer, mimeType: string): Pick<CapturedPage, 'bytes' | 'mimeType'> {
   if (bytes.length > BYTES_MAX)
     throw new DriveFailed('command', `The file is larger than ${BYTES_MAX / 1024 ** 2} MiB.`);
   return { bytes: new Uint8Array(bytes), mimeType };

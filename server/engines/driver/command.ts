@@ -64,7 +64,7 @@ export interface Capture {
   readonly waitUntil: string;
   readonly timeoutMs: number;
   readonly acceptStatus: readonly number[];
-  readonly wanted: Wanted;
+  readonly wanted: WantedContent;
 }
 
 /** The steps that an operation performs in a page. Dialogs that open during the steps are dismissed. */
@@ -95,19 +95,19 @@ export type Step =
   | { readonly do: 'scroll'; readonly selector?: string; readonly x: number; readonly y: number }
   | { readonly do: 'upload'; readonly selector: string; readonly files: readonly FileContent[] }
   | { readonly do: 'sleep'; readonly ms: number }
-  | { readonly do: 'take'; readonly wanted: Wanted };
+  | { readonly do: 'take'; readonly wanted: WantedContent };
 
-export interface StepResult extends Omit<Captured, 'url' | 'title' | 'status'> {
+export interface StepResult extends Omit<CapturedPage, 'url' | 'title' | 'status'> {
   /** `person`: a step that the driver does not perform. */
   readonly do: Step['do'] | 'person';
 }
 
-export interface StepsOutcome extends Pick<Captured, 'url' | 'title' | 'status'> {
+export interface StepsOutcome extends Pick<CapturedPage, 'url' | 'title' | 'status'> {
   /** One result for each step. */
   readonly results: readonly StepResult[];
 }
 
-export type Wanted =
+export type WantedContent =
   | {
       readonly kind: 'screenshot';
       readonly fullPage: boolean;
@@ -133,7 +133,7 @@ export type Wanted =
       readonly fields: Readonly<Record<string, { selector: string; attribute?: string; all: boolean }>>;
     };
 
-export interface Captured {
+export interface CapturedPage {
   readonly url: string;
   readonly title: string;
   readonly status?: number;
@@ -172,7 +172,7 @@ export interface CommandResult {
   /** Describes the open dialog or file chooser that must be answered first. */
   readonly blockedBy?: string;
   /** Set only for `capture`. */
-  readonly captured?: Captured;
+  readonly captured?: CapturedPage;
   /** Set only for `steps`. */
   readonly stepsOutcome?: StepsOutcome;
 }
@@ -236,6 +236,6 @@ export interface Reply {
 }
 
 /** Sent to the thread to end a connection. */
-export interface Leave {
+export interface DisconnectMessage {
   readonly leave: string;
 }

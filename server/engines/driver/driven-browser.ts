@@ -73,11 +73,11 @@ export class DrivenBrowser implements CommandTarget {
     this.#page = context.pages()[0];
   }
 
-  static async connect(address: string, gone: () => void): Promise<DrivenBrowser> {
+  static async connect(address: string, onGone: () => void): Promise<DrivenBrowser> {
     try {
       const options = { noDefaults: true, artifactsDir: NO_FOLDER, timeout: CONNECT_MS };
       const browser = await chromium.connectOverCDP(address, options);
-      browser.on('disconnected', gone);
+      browser.on('disconnected', onGone);
       const context = browser.contexts()[0] ?? (await browser.newContext());
       return new DrivenBrowser(browser, context);
     } catch (error) {
@@ -174,7 +174,7 @@ export class DrivenBrowser implements CommandTarget {
         .pages()
         .slice(0, TABS_SHOWN)
         .map(async (page, index) => ({
-          ...{ index, url: cut(page.url(), URL_CHARACTERS_MAX), isCurrent: page === current },
+          ...{ index, url: truncate(page.url(), URL_CHARACTERS_MAX), isCurrent: page === current },
           title: this.#dialog ? '' : await titleOf(page),
         })),
     );
@@ -200,11 +200,11 @@ export class DrivenBrowser implements CommandTarget {
     page.on('framenavigated', frame => {
       if (frame === page.mainFrame()) arrived();
     });
-    const answered = (request: Request): void => {
+    const onSettled = (request: Request): void => {
       if (isNavigationOf(page, request)) arrived();
     };
-    page.on('requestfinished', answered);
-    page.on('requestfailed', answered);
+    page.on('requestfinished', onSettled);
+    page.on('requestfailed', onSettled);
     page.on('close', () => {
       if (this.#page === page) this.#page = undefined;
     });
@@ -218,7 +218,7 @@ export class DrivenBrowser implements CommandTarget {
 
   #blockedBy(): string | undefined {
     if (this.#dialog)
-      return `A dialog is open (${this.#dialog.type()}): ${JSON.stringify(cut(this.#dialog.message(), MESSAGE_CHARACTERS_MAX))}.`;
+      return `A dialog is open (${this.#dialog.type()}): ${JSON.stringify(truncate(this.#dialog.message(), MESSAGE_CHARACTERS_MAX))}.`;
     return this.#chooser && 'A file chooser is open. Choose files with browser_file_upload.';
   }
 
@@ -228,7 +228,7 @@ export class DrivenBrowser implements CommandTarget {
   async #settle(): Promise<void> {
     const page = await this.page();
     const dialog = this.#dialogOpened.promise;
-    await Promise.race([drawn(page), dialog, wait(SETTLE_MS)]);
+    await Promise.race([waitForPaint(page), dialog, wait(SETTLE_MS)]);
     if (!this.#pendingDocument) return;
     await Promise.race([this.#pendingDocument.promise, dialog, wait(LOAD_MS)]);
     await Promise.race([page.waitForLoadState('load', { timeout: LOAD_MS }).catch(() => {}), dialog]);
@@ -241,17 +241,17 @@ export class DrivenBrowser implements CommandTarget {
       this.#dialogOpened.promise.then(() => undefined),
     ]);
     if (taken === undefined) return undefined;
-    return { snapshot: cut(taken, SNAPSHOT_CHARACTERS_MAX), isCut: taken.length > SNAPSHOT_CHARACTERS_MAX };
+    return { snapshot: truncate(taken, SNAPSHOT_CHARACTERS_MAX), isCut: taken.length > SNAPSHOT_CHARACTERS_MAX };
   }
 }
 
 /** Returns the URL and title of the page. Requests the title only if the current tab is not in `tabs`. */
 async function placeOf(page: Page, tabs: readonly Tab[]): Promise<Pick<PageState, 'url' | 'title'>> {
   const title = tabs.find(({ isCurrent }) => isCurrent)?.title ?? (await titleOf(page));
-  return { url: cut(page.url(), URL_CHARACTERS_MAX), title };
+  return { url: truncate(page.url(), URL_CHARACTERS_MAX), title };
 }
 
-const cut = (text: string, characters: number): string => text.slice(0, characters).toWellFormed();
+const truncate = (text: string, characters: number): string => text.slice(0, characters).toWellFormed();
 
 /** Whether the request loads another document into the page. Reading the frame of some requests throws. */
 function isNavigationOf(page: Page, request: Request): boolean {
@@ -264,10 +264,10 @@ function isNavigationOf(page: Page, request: Request): boolean {
 
 /** Returns the title of a page, or an empty string if the page does not respond in time. */
 const titleOf = async (page: Page): Promise<string> =>
-  cut(await Promise.race([page.title().catch(() => ''), wait(TITLE_MS).then(() => '')]), TITLE_CHARACTERS_MAX);
+  truncate(await Promise.race([page.title().catch(() => ''), wait(TITLE_MS).then(() => '')]), TITLE_CHARACTERS_MAX);
 
 /** Resolves when the page has drawn once, or when it navigates away. */
-const drawn = (page: Page): Promise<unknown> => page.evaluate(DRAWN).catch(() => {});
-const DRAWN = 'new Promise(resolve => requestAnimationFrame(() => setTimeout(resolve)))';
+const waitForPaint = (page: Page): Promise<unknown> => page.evaluate(PAINTED).catch(() => {});
+const PAINTED = 'new Promise(resolve => requestAnimationFrame(() => setTimeout(resolve)))';
 
 const wait = (ms: number): Promise<void> => new Promise(resolve => setTimeout(resolve, ms));

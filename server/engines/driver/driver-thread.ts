@@ -1,7 +1,7 @@
 // Runs in each thread of the driver. Keeps one connected browser for each session, and executes the commands of a
 // session one after the other.
 import { parentPort } from 'node:worker_threads';
-import type { CommandResult, DriveFailure, Help, Leave, Order, Reply, ThreadMessage } from './command.ts';
+import type { CommandResult, DisconnectMessage, DriveFailure, Help, Order, Reply, ThreadMessage } from './command.ts';
 import { DriveFailed } from './command.ts';
 import { DrivenBrowser } from './driven-browser.ts';
 
@@ -13,50 +13,50 @@ const MESSAGE_CHARACTERS_MAX = 2000;
 const COLOURS = /\u001b\[[0-9;]*m/g;
 
 const browsers = new Map<string, Promise<DrivenBrowser>>();
-const say = (message: ThreadMessage, moved: ArrayBuffer[] = []): void => port.postMessage(message, moved);
+const post = (message: ThreadMessage, transfer: ArrayBuffer[] = []): void => port.postMessage(message, transfer);
 
-const asked = new Map<number, PromiseWithResolvers<void>>();
+const pendingHelp = new Map<number, PromiseWithResolvers<void>>();
 let lastAskId = 0;
 
-port.on('message', (message: Order | Leave | Reply) => {
-  if ('leave' in message) void leave(message.leave);
+port.on('message', (message: Order | DisconnectMessage | Reply) => {
+  if ('leave' in message) void disconnect(message.leave);
   else if ('reply' in message) onReply(message);
   else void perform(message);
 });
 
 async function perform({ id, session, address, command }: Order): Promise<void> {
   try {
-    const browser = await connected(session, address);
-    const result = await browser.run(command, help => ask(id, help));
-    say({ id, result }, buffersOf(result));
+    const browser = await browserOf(session, address);
+    const result = await browser.run(command, help => requestHelp(id, help));
+    post({ id, result }, buffersOf(result));
   } catch (error) {
     const failed: DriveFailure = error instanceof DriveFailed ? error.why : 'command';
-    say({ id, failed, message: wordsOf(error), details: error instanceof DriveFailed ? error.details : {} });
+    post({ id, failed, message: wordsOf(error), details: error instanceof DriveFailed ? error.details : {} });
   }
 }
 
 /** Asks the main thread for help. Rejects if the main thread fails to help. */
-function ask(of: number, help: Help): Promise<void> {
+function requestHelp(commandId: number, help: Help): Promise<void> {
   lastAskId += 1;
-  const answer = Promise.withResolvers<void>();
-  asked.set(lastAskId, answer);
-  say({ asks: lastAskId, of, help });
-  return answer.promise;
+  const response = Promise.withResolvers<void>();
+  pendingHelp.set(lastAskId, response);
+  post({ asks: lastAskId, of: commandId, help });
+  return response.promise;
 }
 
 function onReply({ reply, failed }: Reply): void {
-  const answer = asked.get(reply);
-  asked.delete(reply);
-  if (failed) answer?.reject(new DriveFailed(failed.why, failed.message, failed.details));
-  else answer?.resolve();
+  const response = pendingHelp.get(reply);
+  pendingHelp.delete(reply);
+  if (failed) response?.reject(new DriveFailed(failed.why, failed.message, failed.details));
+  else response?.resolve();
 }
 
-function connected(session: string, address: string): Promise<DrivenBrowser> {
+function browserOf(session: string, address: string): Promise<DrivenBrowser> {
   const known = browsers.get(session);
   if (known) return known;
   const gone = (): void => {
     browsers.delete(session);
-    say({ closed: session });
+    post({ closed: session });
   };
   const connecting = DrivenBrowser.connect(address, gone);
   browsers.set(session, connecting);
@@ -64,7 +64,7 @@ function connected(session: string, address: string): Promise<DrivenBrowser> {
   return connecting;
 }
 
-async function leave(session: string): Promise<void> {
+async function disconnect(session: string): Promise<void> {
   const browser = await browsers.get(session)?.catch(() => undefined);
   browsers.delete(session);
   await browser?.close().catch(() => {});

@@ -7,9 +7,9 @@ import type { Closeable } from '../../kit/scope.ts';
 import {
   type Command,
   type CommandResult,
+  type DisconnectMessage,
   DriveFailed,
   type Helper,
-  type Leave,
   type Order,
   type Reply,
   type ThreadMessage,
@@ -43,9 +43,9 @@ export const DRIVER_LIMITS: DriverLimits = {
 
 const SESSION_ENDED = 'The session has ended.';
 
-interface Pending {
+interface PendingCommand {
   readonly session: string;
-  readonly answer: PromiseWithResolvers<CommandResult>;
+  readonly response: PromiseWithResolvers<CommandResult>;
   readonly help: Helper;
   readonly timer: NodeJS.Timeout;
 }
@@ -53,7 +53,7 @@ interface Pending {
 interface Thread {
   readonly worker: Worker;
   readonly sessions: Set<string>;
-  readonly pending: Map<number, Pending>;
+  readonly pending: Map<number, PendingCommand>;
   idle: NodeJS.Timeout | undefined;
 }
 
@@ -74,7 +74,7 @@ export class Driver implements Closeable {
   readonly #log: Log;
   readonly #limits: DriverLimits;
   readonly #threads = new Set<Thread>();
-  readonly #driven = new Map<string, DrivenSession>();
+  readonly #drivenSessions = new Map<string, DrivenSession>();
   #nextId = 0;
   #isClosed = false;
 
@@ -110,12 +110,12 @@ export class Driver implements Closeable {
 
   /** Closes the connection to a session. */
   forget(session: string): void {
-    const driven = this.#driven.get(session);
+    const driven = this.#drivenSessions.get(session);
     if (!driven) return;
     clearTimeout(driven.idle);
-    this.#driven.delete(session);
+    this.#drivenSessions.delete(session);
     driven.thread.sessions.delete(session);
-    const leave: Leave = { leave: session };
+    const leave: DisconnectMessage = { leave: session };
     driven.thread.worker.postMessage(leave);
     if (driven.thread.sessions.size > 0) return;
     // A page that hangs leaves its command pending. The thread of such a page is not reused for other sessions.
@@ -125,25 +125,25 @@ export class Driver implements Closeable {
 
   async close(): Promise<void> {
     this.#isClosed = true;
-    for (const { idle } of this.#driven.values()) clearTimeout(idle);
+    for (const { idle } of this.#drivenSessions.values()) clearTimeout(idle);
     await Promise.all([...this.#threads].map(thread => this.#end(thread, 'connection', 'The service is stopping.')));
   }
 
   #drivenOf(session: string): DrivenSession {
-    const known = this.#driven.get(session);
+    const known = this.#drivenSessions.get(session);
     if (known) return known;
     const thread = this.#threadFor();
     clearTimeout(thread.idle);
     thread.sessions.add(session);
     const driven: DrivenSession = { thread, last: Promise.resolve(), waiting: 0, idle: undefined };
-    this.#driven.set(session, driven);
+    this.#drivenSessions.set(session, driven);
     return driven;
   }
 
   /** The thread with the fewest sessions, or a new one if the limit allows it. */
   #threadFor(): Thread {
-    const [least] = [...this.#threads].sort((a, b) => a.sessions.size - b.sessions.size);
-    if (least && (least.sessions.size === 0 || this.#threads.size >= this.#limits.threads)) return least;
+    const [leastBusy] = [...this.#threads].sort((a, b) => a.sessions.size - b.sessions.size);
+    if (leastBusy && (leastBusy.sessions.size === 0 || this.#threads.size >= this.#limits.threads)) return leastBusy;
     return this.#start();
   }
 
@@ -156,7 +156,7 @@ export class Driver implements Closeable {
       resourceLimits: { maxOldGenerationSizeMb: heapMb, maxYoungGenerationSizeMb: 32, stackSizeMb: 4 },
     });
     const thread: Thread = { worker, sessions: new Set(), pending: new Map(), idle: undefined };
-    worker.on('message', (message: ThreadMessage) => this.#heard(thread, message));
+    worker.on('message', (message: ThreadMessage) => this.#onMessage(thread, message));
     worker.on('error', error => {
       this.#log.warn('driver.thread_failed', { error });
       void this.#end(thread, 'died', 'The driver failed. Take a new snapshot and repeat the command.');
@@ -169,34 +169,34 @@ export class Driver implements Closeable {
     if (!this.#threads.has(thread))
       throw new DriveFailed('died', 'The driver was replaced. Take a new snapshot and repeat the command.');
     const id = this.#nextId++;
-    const answer = Promise.withResolvers<CommandResult>();
+    const response = Promise.withResolvers<CommandResult>();
     const timer = setTimeout(() => {
       this.#log.warn('driver.command_too_long', { sessionId: session, command: command.do });
       void this.#end(thread, 'too_long', `The command took longer than ${this.#limits.commandMs / 1000} s.`);
     }, this.#limits.commandMs);
-    thread.pending.set(id, { session, answer, help, timer });
+    thread.pending.set(id, { session, response, help, timer });
     const order: Order = { id, session, address, command };
     thread.worker.postMessage(order);
-    return answer.promise;
+    return response.promise;
   }
 
-  #heard(thread: Thread, message: ThreadMessage): void {
+  #onMessage(thread: Thread, message: ThreadMessage): void {
     if ('closed' in message) {
-      const driven = this.#driven.get(message.closed);
+      const driven = this.#drivenSessions.get(message.closed);
       if (driven?.thread === thread && driven.waiting === 0) this.forget(message.closed);
       return;
     }
-    if ('asks' in message) return void this.#help(thread, message);
+    if ('asks' in message) return void this.#giveHelp(thread, message);
     const pending = thread.pending.get(message.id);
     if (!pending) return;
     thread.pending.delete(message.id);
     clearTimeout(pending.timer);
-    if ('result' in message) pending.answer.resolve(message.result);
-    else pending.answer.reject(new DriveFailed(message.failed, message.message, message.details));
+    if ('result' in message) pending.response.resolve(message.result);
+    else pending.response.reject(new DriveFailed(message.failed, message.message, message.details));
   }
 
-  async #help(thread: Thread, { asks, of, help }: Extract<ThreadMessage, { asks: number }>): Promise<void> {
-    const reply = (more: Omit<Reply, 'reply'> = {}): void => thread.worker.postMessage({ reply: asks, ...more });
+  async #giveHelp(thread: Thread, { asks, of, help }: Extract<ThreadMessage, { asks: number }>): Promise<void> {
+    const reply = (fields: Omit<Reply, 'reply'> = {}): void => thread.worker.postMessage({ reply: asks, ...fields });
     try {
       await (thread.pending.get(of)?.help ?? noHelp)(help);
       reply();
@@ -219,12 +219,12 @@ export class Driver implements Closeable {
     this.#threads.delete(thread);
     clearTimeout(thread.idle);
     for (const session of thread.sessions) {
-      clearTimeout(this.#driven.get(session)?.idle);
-      this.#driven.delete(session);
+      clearTimeout(this.#drivenSessions.get(session)?.idle);
+      this.#drivenSessions.delete(session);
     }
-    for (const { answer, timer } of thread.pending.values()) {
+    for (const { response, timer } of thread.pending.values()) {
       clearTimeout(timer);
-      answer.reject(new DriveFailed(why, message));
+      response.reject(new DriveFailed(why, message));
     }
     thread.pending.clear();
     await thread.worker.terminate();

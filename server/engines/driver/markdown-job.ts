@@ -33,8 +33,8 @@ export function work({ html, url, isWhole }: MarkdownInput): string {
 function articleOf(document: unknown): string | undefined {
   const article = new Readability(document as never, { maxElemsToParse: ELEMENTS_MAX }).parse();
   if (!article?.content || (article.textContent ?? '').length < ARTICLE_CHARACTERS_MIN) return undefined;
-  const heading = article.title ? `<h1>${escaped(article.title)}</h1>` : '';
+  const heading = article.title ? `<h1>${escapeHtml(article.title)}</h1>` : '';
   return heading + article.content;
 }
 
-const escaped = (text: string): string => text.replace(/[&<>]/g, sign => `&#${sign.charCodeAt(0)};`);
+const escapeHtml = (text: string): string => text.replace(/[&<>]/g, sign => `&#${sign.charCodeAt(0)};`);

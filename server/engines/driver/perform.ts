@@ -27,75 +27,83 @@ export interface CommandTarget {
   takeChooser(): FileChooser | undefined;
 }
 
-type Said = Pick<CommandResult, 'text' | 'image' | 'captured' | 'stepsOutcome'>;
+type CommandOutput = Pick<CommandResult, 'text' | 'image' | 'captured' | 'stepsOutcome'>;
 type Performers = {
   readonly [Name in Command['do']]: (
-    on: CommandTarget,
+    target: CommandTarget,
     command: Extract<Command, { do: Name }>,
     help: Helper,
-  ) => Promise<Said>;
+  ) => Promise<CommandOutput>;
 };
 
-export const perform = (on: CommandTarget, command: Command, help: Helper): Promise<Said> =>
+export const perform = (target: CommandTarget, command: Command, help: Helper): Promise<CommandOutput> =>
   // Each function in PERFORMERS accepts only the command after which it is named.
-  (PERFORMERS[command.do] as (on: CommandTarget, command: Command, help: Helper) => Promise<Said>)(on, command, help);
+  (PERFORMERS[command.do] as (target: CommandTarget, command: Command, help: Helper) => Promise<CommandOutput>)(
+    target,
+    command,
+    help,
+  );
 
 const PERFORMERS: Performers = {
-  navigate: async (on, { url }) => {
-    await goTo(await on.page(), url);
+  navigate: async (target, { url }) => {
+    await goTo(await target.page(), url);
     return {};
   },
-  back: async on =>
-    navigateHistory(await on.page(), page => page.goBack(LOADED), 'There is no earlier page in the history.'),
-  forward: async on =>
-    navigateHistory(await on.page(), page => page.goForward(LOADED), 'There is no later page in the history.'),
-  reload: async on => {
-    await (await on.page()).reload(LOADED);
+  back: async target =>
+    navigateHistory(await target.page(), page => page.goBack(LOAD_OPTIONS), 'There is no earlier page in the history.'),
+  forward: async target =>
+    navigateHistory(
+      await target.page(),
+      page => page.goForward(LOAD_OPTIONS),
+      'There is no later page in the history.',
+    ),
+  reload: async target => {
+    await (await target.page()).reload(LOAD_OPTIONS);
     return {};
   },
   snapshot: async () => ({}),
 
-  click: async (on, { ref, double, button, modifiers }) => {
-    const element = await at(on, ref);
+  click: async (target, { ref, double, button, modifiers }) => {
+    const element = await locate(target, ref);
     const options = { button, modifiers: [...modifiers], timeout: ACTION_MS };
     await (double ? element.dblclick(options) : element.click(options));
     return {};
   },
-  hover: async (on, { ref }) => {
-    await (await at(on, ref)).hover({ timeout: ACTION_MS });
+  hover: async (target, { ref }) => {
+    await (await locate(target, ref)).hover({ timeout: ACTION_MS });
     return {};
   },
-  drag: async (on, { from, to }) => {
-    await (await at(on, from)).dragTo(await at(on, to), { timeout: ACTION_MS });
+  drag: async (target, { from, to }) => {
+    await (await locate(target, from)).dragTo(await locate(target, to), { timeout: ACTION_MS });
     return {};
   },
-  type: async (on, { ref, text, submit, slowly }) => {
-    const element = await at(on, ref);
+  type: async (target, { ref, text, submit, slowly }) => {
+    const element = await locate(target, ref);
     await (slowly
       ? element.pressSequentially(text, { timeout: NAVIGATION_MS })
       : element.fill(text, { timeout: ACTION_MS }));
     if (submit) await element.press('Enter', { timeout: ACTION_MS });
     return {};
   },
-  fill: async (on, { fields }) => {
-    for (const field of fields) await fill(on, field);
+  fill: async (target, { fields }) => {
+    for (const field of fields) await fill(target, field);
     return {};
   },
-  press: async (on, { key }) => {
-    await (await on.page()).keyboard.press(key);
+  press: async (target, { key }) => {
+    await (await target.page()).keyboard.press(key);
     return {};
   },
-  select: async (on, { ref, values }) => {
-    await (await at(on, ref)).selectOption([...values], { timeout: ACTION_MS });
+  select: async (target, { ref, values }) => {
+    await (await locate(target, ref)).selectOption([...values], { timeout: ACTION_MS });
     return {};
   },
-  files: async (on, { ref, files }) => {
+  files: async (target, { ref, files }) => {
     const payload = files.map(({ name, mimeType, bytes }) => ({ name, mimeType, buffer: Buffer.from(bytes) }));
     if (ref !== undefined) {
-      await (await at(on, ref)).setInputFiles(payload, { timeout: ACTION_MS });
+      await (await locate(target, ref)).setInputFiles(payload, { timeout: ACTION_MS });
       return {};
     }
-    const chooser = on.takeChooser();
+    const chooser = target.takeChooser();
     if (!chooser)
       throw new DriveFailed(
         'command',
@@ -105,11 +113,11 @@ const PERFORMERS: Performers = {
     return {};
   },
 
-  screenshot: async (on, { ref, fullPage, type }) => {
+  screenshot: async (target, { ref, fullPage, type }) => {
     const options = { type, timeout: NAVIGATION_MS, ...(type === 'jpeg' ? { quality: JPEG_QUALITY } : {}) };
     const bytes = await (ref === undefined
-      ? (await on.page()).screenshot({ ...options, fullPage })
-      : (await at(on, ref)).screenshot(options));
+      ? (await target.page()).screenshot({ ...options, fullPage })
+      : (await locate(target, ref)).screenshot(options));
     if (bytes.byteLength > IMAGE_BYTES_MAX)
       throw new DriveFailed(
         'command',
@@ -117,8 +125,8 @@ const PERFORMERS: Performers = {
       );
     return { image: { bytes: new Uint8Array(bytes), mimeType: `image/${type}` } };
   },
-  wait: async (on, { ms, text, textGone }) => {
-    const page = await on.page();
+  wait: async (target, { ms, text, textGone }) => {
+    const page = await target.page();
     if (ms !== undefined) await page.waitForTimeout(ms);
     const limit = { timeout: WAIT_FOR_TEXT_MS };
     if (textGone !== undefined)
@@ -133,37 +141,39 @@ const PERFORMERS: Performers = {
         .waitFor({ state: 'visible', ...limit });
     return {};
   },
-  tabs: async (on, command) => {
+  tabs: async (target, command) => {
     if (command.action === 'new') {
-      const page = await on.open();
+      const page = await target.open();
       if (command.url !== undefined) await goTo(page, command.url);
     }
     if (command.action === 'select') {
-      const page = tabAt(on, command.index ?? -1);
+      const page = tabAt(target, command.index ?? -1);
       await page.bringToFront();
-      on.show(page);
+      target.show(page);
     }
     if (command.action === 'close')
-      await (command.index === undefined ? await on.page() : tabAt(on, command.index)).close();
+      await (command.index === undefined ? await target.page() : tabAt(target, command.index)).close();
     return {};
   },
-  dialog: async (on, { accept, text }) => {
-    const dialog = on.takeDialog();
+  dialog: async (target, { accept, text }) => {
+    const dialog = target.takeDialog();
     if (!dialog) throw new DriveFailed('command', 'No dialog is open.');
     await (accept ? dialog.accept(text) : dialog.dismiss());
     return {};
   },
-  evaluate: async (on, { code, ref }) => {
-    const value = await (ref === undefined ? inPage(await on.page(), code) : onElement(await at(on, ref), code));
-    return { text: cut(value === undefined ? 'undefined' : JSON.stringify(value, undefined, 1)) };
+  evaluate: async (target, { code, ref }) => {
+    const value = await (ref === undefined
+      ? inPage(await target.page(), code)
+      : onElement(await locate(target, ref), code));
+    return { text: truncate(value === undefined ? 'undefined' : JSON.stringify(value, undefined, 1)) };
   },
-  console: async (on, { errorsOnly }) => {
-    const messages = await (await on.page()).consoleMessages();
+  console: async (target, { errorsOnly }) => {
+    const messages = await (await target.page()).consoleMessages();
     const shown = errorsOnly ? messages.filter(message => message.type() === 'error') : messages;
     return { text: lines(shown.map(message => `[${message.type()}] ${message.text()}`)) };
   },
-  requests: async on => {
-    const requests = await (await on.page()).requests();
+  requests: async target => {
+    const requests = await (await target.page()).requests();
     const status = async (request: (typeof requests)[number]): Promise<string> => {
       if (request.failure()) return `failed: ${request.failure()?.errorText}`;
       return String(request.existingResponse()?.status() ?? 'pending');
@@ -176,15 +186,15 @@ const PERFORMERS: Performers = {
       ),
     };
   },
-  capture: async (on, command) => ({ captured: await capture(await on.page(), command.capture) }),
-  steps: async (on, command, help) => ({ stepsOutcome: await runSteps(await on.page(), command.steps, help) }),
-  resize: async (on, { width, height }) => {
-    await (await on.page()).setViewportSize({ width, height });
+  capture: async (target, command) => ({ captured: await capture(await target.page(), command.capture) }),
+  steps: async (target, command, help) => ({ stepsOutcome: await runSteps(await target.page(), command.steps, help) }),
+  resize: async (target, { width, height }) => {
+    await (await target.page()).setViewportSize({ width, height });
     return {};
   },
 };
 
-const LOADED = { waitUntil: 'load', timeout: NAVIGATION_MS } as const;
+const LOAD_OPTIONS = { waitUntil: 'load', timeout: NAVIGATION_MS } as const;
 
 /**
  * Opens a URL. A page that does not finish loading is shown as far as it has loaded. A download does not open a page
@@ -200,13 +210,17 @@ async function goTo(page: Page, url: string): Promise<void> {
   await page.waitForLoadState('load', { timeout: ACTION_MS }).catch(() => {});
 }
 
-async function navigateHistory(page: Page, go: (page: Page) => Promise<Response | null>, none: string): Promise<Said> {
+async function navigateHistory(
+  page: Page,
+  move: (page: Page) => Promise<Response | null>,
+  emptyMessage: string,
+): Promise<CommandOutput> {
   const before = page.url();
-  return (await go(page)) === null && page.url() === before ? { text: none } : {};
+  return (await move(page)) === null && page.url() === before ? { text: emptyMessage } : {};
 }
 
-async function at(on: CommandTarget, ref: Ref): Promise<Locator> {
-  const element = (await on.page()).getByRef(ref);
+async function locate(target: CommandTarget, ref: Ref): Promise<Locator> {
+  const element = (await target.page()).getByRef(ref);
   if ((await element.count()) === 0)
     throw new DriveFailed(
       'command',
@@ -215,8 +229,8 @@ async function at(on: CommandTarget, ref: Ref): Promise<Locator> {
   return element;
 }
 
-async function fill(on: CommandTarget, field: Field): Promise<void> {
-  const element = await at(on, field.ref);
+async function fill(target: CommandTarget, field: Field): Promise<void> {
+  const element = await locate(target, field.ref);
   const limit = { timeout: ACTION_MS };
   if (field.type === 'checkbox') await element.setChecked(field.checked, limit);
   else if (field.type === 'select') await element.selectOption(field.value, limit);
@@ -237,13 +251,13 @@ const evaluation = (code: string): string =>
  * Runs in the page, which can defeat this check. The server then refuses a response that is too long, with a less clear
  * error.
  */
-function checkLength(value: unknown, most: number): unknown {
+function checkLength(value: unknown, max: number): unknown {
   let length: number | undefined;
   try {
     length = JSON.stringify(value)?.length;
   } catch {} // A value that JSON cannot express has other ways to the caller.
-  if (length !== undefined && length > most)
-    throw new Error(`The value has ${length} characters as JSON. At most ${most} are possible; return less.`);
+  if (length !== undefined && length > max)
+    throw new Error(`The value has ${length} characters as JSON. At most ${max} are possible; return less.`);
   return value;
 }
 
@@ -259,14 +273,14 @@ async function onElement(locator: Locator, code: string): Promise<unknown> {
   }
 }
 
-function tabAt(on: CommandTarget, index: number): Page {
-  const page = on.pages[index];
+function tabAt(target: CommandTarget, index: number): Page {
+  const page = target.pages[index];
   if (!page)
-    throw new DriveFailed('command', `There is no tab ${index} (open tabs: ${on.pages.length}, numbered from 0).`);
+    throw new DriveFailed('command', `There is no tab ${index} (open tabs: ${target.pages.length}, numbered from 0).`);
   return page;
 }
 
-const cut = (text: string): string =>
+const truncate = (text: string): string =>
   text.length <= TEXT_CHARACTERS_MAX
     ? text.toWellFormed()
     : `${text.slice(0, TEXT_CHARACTERS_MAX).toWellFormed()}\n(The first ${TEXT_CHARACTERS_MAX} of ${text.length} characters.)`;
@@ -275,5 +289,5 @@ const cut = (text: string): string =>
 function lines(all: readonly string[]): string {
   const shown = all.slice(-LINES_MAX).map(line => line.slice(0, LINE_CHARACTERS_MAX));
   const left = all.length - shown.length;
-  return cut([...(left > 0 ? [`(${left} earlier entries are not shown)`] : []), ...shown].join('\n'));
+  return truncate([...(left > 0 ? [`(${left} earlier entries are not shown)`] : []), ...shown].join('\n'));
 }

@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto';
 import type { Page } from 'playwright-core';
 import { systemClock } from '../../kit/clock.ts';
-import { PLAYWRIGHT_DEFAULT_MS, pageOf, take, visit, within } from './capture.ts';
+import { captureContent, openPage, PLAYWRIGHT_DEFAULT_MS, pageOf, withTimeout } from './capture.ts';
 import {
   DriveFailed,
   type FileContent,
@@ -22,7 +22,7 @@ const TIMEOUT_MARGIN_MS = 500;
 /** Maximum total size of the screenshots and PDF files of one call. */
 const BYTES_MAX = 100 * 1024 ** 2;
 
-const NOTHING = { steps: 0, bytes: 0, hasTyped: false };
+const NO_STEPS = { steps: 0, bytes: 0, hasTyped: false };
 
 /** Tracks which step of a call is running. */
 class Progress {
@@ -52,19 +52,19 @@ class Progress {
 export async function runSteps(page: Page, order: Steps, help: Helper): Promise<StepsOutcome> {
   const progress = new Progress(order.timeoutMs);
   try {
-    return await within(order.timeoutMs + TIMEOUT_MARGIN_MS, run(page, order, progress, help));
+    return await withTimeout(order.timeoutMs + TIMEOUT_MARGIN_MS, run(page, order, progress, help));
   } catch (error) {
     const { step } = progress;
-    throw step < 0 ? error : withStepNumber(error, step + (order.before ?? NOTHING).steps, order.steps[step]);
+    throw step < 0 ? error : withStepNumber(error, step + (order.before ?? NO_STEPS).steps, order.steps[step]);
   } finally {
     page.setDefaultTimeout(PLAYWRIGHT_DEFAULT_MS);
   }
 }
 
 async function run(page: Page, order: Steps, progress: Progress, help: Helper): Promise<StepsOutcome> {
-  const { url, waitUntil, acceptStatus, steps, before = NOTHING } = order;
-  const open = (to: string, until: string) =>
-    visit(page, { url: to, waitUntil: until, timeoutMs: progress.leftMs(), acceptStatus });
+  const { url, waitUntil, acceptStatus, steps, before = NO_STEPS } = order;
+  const open = (to: string, loadState: string) =>
+    openPage(page, { url: to, waitUntil: loadState, timeoutMs: progress.leftMs(), acceptStatus });
   page.setDefaultTimeout(progress.leftMs());
   let status = url === undefined ? undefined : await open(url, waitUntil);
   const results: StepResult[] = [];
@@ -88,12 +88,12 @@ async function run(page: Page, order: Steps, progress: Progress, help: Helper): 
 }
 
 /** Finds the field as a `fill` step does, and marks it. The service types into the marked field and removes the mark. */
-async function type(page: Page, selector: string, typed: (mark: string) => Promise<void>): Promise<StepResult> {
+async function type(page: Page, selector: string, requestTyping: (mark: string) => Promise<void>): Promise<StepResult> {
   const field = page.locator(selector).first();
   await field.waitFor({ state: 'visible' });
   const mark = `data-${randomBytes(16).toString('hex')}`;
   await field.evaluate((element, name) => Object(element).setAttribute(name, ''), mark);
-  await typed(mark);
+  await requestTyping(mark);
   return { do: 'type' };
 }
 
@@ -101,9 +101,9 @@ const isPicture = (step: Step): step is Extract<Step, { do: 'take' }> =>
   step.do === 'take' && (step.wanted.kind === 'screenshot' || step.wanted.kind === 'pdf');
 
 /** While a screenshot or PDF file is taken, hides what was typed before. */
-async function whileCovered(help: Helper, take: () => Promise<StepResult>): Promise<StepResult> {
+async function whileCovered(help: Helper, captureStep: () => Promise<StepResult>): Promise<StepResult> {
   await help({ do: 'cover' });
-  const taken = await take().catch(async error => {
+  const taken = await captureStep().catch(async error => {
     await help({ do: 'uncover' }).catch(() => {}); // The error of the step matters.
     throw error;
   });
@@ -114,7 +114,7 @@ async function whileCovered(help: Helper, take: () => Promise<StepResult>): Prom
 async function perform(page: Page, step: Exclude<Step, { do: 'goto' | 'type' }>): Promise<StepResult> {
   switch (step.do) {
     case 'take':
-      return { do: step.do, ...(await take(page, step.wanted)) };
+      return { do: step.do, ...(await captureContent(page, step.wanted)) };
     case 'waitFor':
       await page.locator(step.selector).first().waitFor({ state: step.state });
       break;

@@ -45,13 +45,13 @@ export async function readAdHosts(text: string): Promise<AdHosts> {
 function parseLine(line: string, readRule: ReadRule): HostRuleLine | undefined {
   if (/^(?:@@)?\|\|/.test(line)) return readRule(line);
   const words = line.replace(SINK, '').split(/\s+/);
-  if (SINK.test(line)) return named(words.filter(name => !OWN_NAMES.test(name) && isIP(name) === 0));
-  return words.length === 1 ? named(words) : undefined;
+  if (SINK.test(line)) return lineFor(words.filter(name => !OWN_NAMES.test(name) && isIP(name) === 0));
+  return words.length === 1 ? lineFor(words) : undefined;
 }
 
-function named(texts: readonly string[], except = false): HostRuleLine | undefined {
+function lineFor(texts: readonly string[], isExempt = false): HostRuleLine | undefined {
   const names = texts.map(parseHost);
-  return names.includes(undefined) ? undefined : { except, names: names.filter(name => name !== undefined) };
+  return names.includes(undefined) ? undefined : { except: isExempt, names: names.filter(name => name !== undefined) };
 }
 
 /** Imports the library only if there is a list, because it takes 17 MiB of memory. */
@@ -64,7 +64,7 @@ async function ruleReader(): Promise<ReadRule> {
       !rule.firstParty() || !rule.thirdParty() || !rule.fromDocument() || rule.hasDomains() || rule.denyallow;
     // Rules that modify a response do not block the host.
     if (isConditional || rule.optionValue !== undefined || rule.isElemHide()) return undefined;
-    return named([rule.getHostname()], rule.isException());
+    return lineFor([rule.getHostname()], rule.isException());
   };
 }
 

@@ -58,14 +58,14 @@ export function rangeOf(text: string): Range {
   return range({ address, prefix: Number(prefix), family: isIP(address) === 6 ? 6 : 4 });
 }
 
-export const covers = (outer: Range, address: Address, port: number): boolean =>
-  outer.family === address.family &&
-  (outer.port === undefined || outer.port === port) &&
-  startsWith(address.bytes, outer.bytes, outer.prefix);
+export const covers = (outerRange: Range, address: Address, port: number): boolean =>
+  outerRange.family === address.family &&
+  (outerRange.port === undefined || outerRange.port === port) &&
+  startsWith(address.bytes, outerRange.bytes, outerRange.prefix);
 
 /** Whether the range is exactly this address and this port. */
-export const matchesExactly = (outer: Range, address: Address, port: number): boolean =>
-  outer.port !== undefined && outer.prefix === address.bytes.length * 8 && covers(outer, address, port);
+export const matchesExactly = (outerRange: Range, address: Address, port: number): boolean =>
+  outerRange.port !== undefined && outerRange.prefix === address.bytes.length * 8 && covers(outerRange, address, port);
 
 function startsWith(bytes: Uint8Array, start: Uint8Array, bits: number): boolean {
   const wholeBytes = bits >> 3;

@@ -1,5 +1,5 @@
 // Resolves a host to addresses, with a timeout.
-import { WaitExpired, within } from '../../kit/wait.ts';
+import { WaitExpired, withTimeout } from '../../kit/wait.ts';
 import { type Address, parseAddress } from './address.ts';
 import { Failed } from './failure.ts';
 import type { EgressLimits } from './limits.ts';
@@ -27,7 +27,7 @@ async function resolveName(
   signal: AbortSignal,
 ): Promise<readonly string[]> {
   try {
-    return await within(limits.resolveMs, 'the name servers', () => resolve(hostname), signal);
+    return await withTimeout(limits.resolveMs, 'the name servers', () => resolve(hostname), signal);
   } catch (error) {
     throw error instanceof WaitExpired ? new Failed('name_timed_out', error) : error;
   }

@@ -2,20 +2,20 @@
 // page can open many connections.
 
 export class BigReads {
-  #left: number;
+  #remaining: number;
 
   constructor(count: number) {
-    this.#left = count;
+    this.#remaining = count;
   }
 
   /** Returns whether a large buffer is allowed. If so, the caller must call `release` later. */
   acquire(): boolean {
-    if (this.#left === 0) return false;
-    this.#left -= 1;
+    if (this.#remaining === 0) return false;
+    this.#remaining -= 1;
     return true;
   }
 
   release(): void {
-    this.#left += 1;
+    this.#remaining += 1;
   }
 }

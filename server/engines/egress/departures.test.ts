@@ -2,12 +2,12 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer } from 'node:net';
 import { test } from 'node:test';
-import { Departures } from './departures.ts';
+import { OutboundEndpoints } from './departures.ts';
 
 test('recognizes a connection by its local address and port while the connection is open', async () => {
   const server = createServer(accepted => accepted.resume()).listen(0, '127.0.0.1');
   await once(server, 'listening');
-  const departures = new Departures();
+  const departures = new OutboundEndpoints();
   const socket = connect((server.address() as AddressInfo).port, '127.0.0.1');
   await once(socket, 'connect');
   const port = socket.localPort ?? assert.fail('no local port');

@@ -2,7 +2,7 @@
 // sent by the browser of a session.
 import type { Socket } from 'node:net';
 
-export class Departures {
+export class OutboundEndpoints {
   readonly #open = new Set<string>();
 
   /** Records a connected socket until it closes. */

@@ -1,12 +1,12 @@
 // Connects to the first of the given addresses that answers ("happy eyeballs", RFC 8305): both families alternate, and
 // the next attempt starts while a slow one is still pending. Does not resolve names.
 import type { Socket } from 'node:net';
-import { WaitExpired, within } from '../../kit/wait.ts';
+import { WaitExpired, withTimeout } from '../../kit/wait.ts';
 import type { Address } from './address.ts';
 import { Failed } from './failure.ts';
 import type { EgressLimits } from './limits.ts';
 
-export interface Dialled<S extends Socket> {
+export interface DialledConnection<S extends Socket> {
   readonly socket: S;
   readonly address: Address;
 }
@@ -17,13 +17,13 @@ const KEEP_ALIVE_PROBE_MS = 60_000;
 export async function dial<S extends Socket>(
   addresses: readonly Address[],
   port: number,
-  make: () => S,
+  createSocket: () => S,
   limits: EgressLimits,
   signal: AbortSignal,
-): Promise<Dialled<S>> {
-  const racing = new Race(interleaveFamilies(addresses).slice(0, limits.addressesMax), port, make, limits);
+): Promise<DialledConnection<S>> {
+  const racing = new Race(interleaveFamilies(addresses).slice(0, limits.addressesMax), port, createSocket, limits);
   try {
-    return await within(limits.connectMs, 'a host to connect', () => racing.run(), signal);
+    return await withTimeout(limits.connectMs, 'a host to connect', () => racing.run(), signal);
   } catch (error) {
     racing.stop();
     if (signal.aborted) throw error;
@@ -43,25 +43,25 @@ function interleaveFamilies(addresses: readonly Address[]): Address[] {
 }
 
 class Race<S extends Socket> {
-  readonly #waiting: Address[];
+  readonly #untriedAddresses: Address[];
   readonly #port: number;
-  readonly #make: () => S;
+  readonly #createSocket: () => S;
   readonly #nextAddressMs: number;
-  readonly #won = Promise.withResolvers<Dialled<S>>();
+  readonly #winner = Promise.withResolvers<DialledConnection<S>>();
   readonly #trying = new Set<Socket>();
   #nextTimer: NodeJS.Timeout | undefined;
   #isOver = false;
 
-  constructor(order: Address[], port: number, make: () => S, { nextAddressMs }: EgressLimits) {
-    this.#waiting = order;
+  constructor(order: Address[], port: number, createSocket: () => S, { nextAddressMs }: EgressLimits) {
+    this.#untriedAddresses = order;
     this.#port = port;
-    this.#make = make;
+    this.#createSocket = createSocket;
     this.#nextAddressMs = nextAddressMs;
   }
 
-  run(): Promise<Dialled<S>> {
+  run(): Promise<DialledConnection<S>> {
     this.#next();
-    return this.#won.promise;
+    return this.#winner.promise;
   }
 
   stop(): void {
@@ -73,18 +73,18 @@ class Race<S extends Socket> {
   #next(failure?: unknown): void {
     if (this.#isOver) return;
     clearTimeout(this.#nextTimer);
-    const address = this.#waiting.shift();
+    const address = this.#untriedAddresses.shift();
     if (address) this.#attempt(address);
-    else if (this.#trying.size === 0) this.#won.reject(failure ?? new Error('there is no address to connect to'));
+    else if (this.#trying.size === 0) this.#winner.reject(failure ?? new Error('there is no address to connect to'));
   }
 
   #attempt(address: Address): void {
-    const socket = this.#make();
+    const socket = this.#createSocket();
     this.#trying.add(socket);
     socket.once('connect', () => {
       this.#trying.delete(socket);
       this.stop();
-      this.#won.resolve({ socket, address });
+      this.#winner.resolve({ socket, address });
     });
     // Not removed after the connect: an `error` event without a listener would end the process.
     socket.on('error', error => {
@@ -94,7 +94,7 @@ class Race<S extends Socket> {
     connect(socket, address, this.#port);
     // No timer is set for the last address. This code runs for every connection, so it avoids timers that are not
     // needed.
-    if (this.#waiting.length > 0) this.#nextTimer = setTimeout(() => this.#next(), this.#nextAddressMs);
+    if (this.#untriedAddresses.length > 0) this.#nextTimer = setTimeout(() => this.#next(), this.#nextAddressMs);
   }
 }
 

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { type TestContext, test } from 'node:test';
-import { until } from '../../kit/wait.ts';
+import { pollUntil } from '../../kit/wait.ts';
 import { BigReads } from './big-reads.ts';
 import { Downstream } from './downstream.ts';
 
@@ -29,7 +29,7 @@ async function browser(t: TestContext, reads = true): Promise<Socket> {
 async function fill(down: Downstream, pieces: number, socket: Socket): Promise<void> {
   for (let piece = 0; piece < pieces; piece++) {
     down.write(down.buffer);
-    await until(WAIT_MS, 'the kernel to take a chunk', () => (socket.writableLength === 0 ? true : undefined), 1);
+    await pollUntil(WAIT_MS, 'the kernel to take a chunk', () => (socket.writableLength === 0 ? true : undefined), 1);
   }
 }
 

@@ -19,7 +19,7 @@ export class Downstream {
   #browser: Socket | undefined;
   #onWritable = (): void => {};
   /** Data that arrived before `open`. */
-  #early: Uint8Array | undefined;
+  #earlyBytes: Uint8Array | undefined;
 
   constructor(bigReads: BigReads) {
     this.#bigReads = bigReads;
@@ -34,15 +34,15 @@ export class Downstream {
   open(browser: Socket, onWritable: () => void): void {
     this.#browser = browser;
     this.#onWritable = onWritable;
-    if (this.#early) browser.write(this.#early, onWritable);
-    this.#early = undefined;
+    if (this.#earlyBytes) browser.write(this.#earlyBytes, onWritable);
+    this.#earlyBytes = undefined;
   }
 
   /** Writes a chunk. Returns whether reading may continue now. */
   write(chunk: Uint8Array): boolean {
     const browser = this.#browser;
     if (!browser) {
-      this.#early = chunk;
+      this.#earlyBytes = chunk;
       return false;
     }
     let waiting = false;

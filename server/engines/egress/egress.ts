@@ -4,14 +4,21 @@ import { createServer, type Server as HttpServer, type IncomingMessage, type Ser
 import { type Server, Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { reason } from '../../kit/fault.ts';
-import { guarded } from '../../kit/guard.ts';
+import { guardListener } from '../../kit/guard.ts';
 import type { Runtime } from '../../kit/runtime.ts';
 import type { Closeable } from '../../kit/scope.ts';
-import { within } from '../../kit/wait.ts';
+import { withTimeout } from '../../kit/wait.ts';
 import { BigReads } from './big-reads.ts';
-import type { Departures } from './departures.ts';
-import { answerTo, Failed, ProxyFailed, type ProxyFailureKind, type RefusalRule, Refused } from './failure.ts';
-import { Forwarder, sendAnswer } from './forwarder.ts';
+import type { OutboundEndpoints } from './departures.ts';
+import {
+  errorResponse,
+  Failed,
+  ProxyFailed,
+  type ProxyFailureKind,
+  type RefusalRule,
+  RefusedError,
+} from './failure.ts';
+import { Forwarder, sendErrorResponse } from './forwarder.ts';
 import { Gate } from './gate.ts';
 import { EGRESS_LIMITS, type EgressLimits } from './limits.ts';
 import { OutboundConnections } from './outbound.ts';
@@ -28,7 +35,7 @@ export interface EgressOptions extends Pick<Runtime, 'clock' | 'log'> {
   readonly resolve: Resolve;
   readonly self?: SelfRoute;
   /** Where the local ends of the outbound connections are recorded. */
-  readonly departures?: Departures;
+  readonly departures?: OutboundEndpoints;
   readonly listener?: EgressListener;
   readonly limits?: Partial<EgressLimits>;
 }
@@ -93,7 +100,7 @@ class SessionEgress implements Egress {
   readonly #outbound: OutboundConnections;
   readonly #bigReads: BigReads;
   readonly #gate: Gate;
-  readonly #own: OwnAddress | undefined;
+  readonly #ownAddress: OwnAddress | undefined;
   readonly #http: HttpServer;
   readonly #browser = new Map<Socket, Forwarder>();
   readonly #refusals = new Map<RefusalRule, number>();
@@ -107,13 +114,13 @@ class SessionEgress implements Egress {
     this.#outbound = new OutboundConnections(options.departures);
     this.#bigReads = new BigReads(this.#limits.bigReadsMax);
     this.#gate = new Gate({ ...options, outbound: this.#outbound, limits: this.#limits });
-    this.#own = options.self && new OwnAddress(this.#guardedRoute(options.self), this.#limits);
+    this.#ownAddress = options.self && new OwnAddress(this.#guardedRoute(options.self), this.#limits);
     this.#http = this.#createHttpServer();
     options.server.removeAllListeners('connection');
     const onConnection = (socket: Socket): void => this.#onConnection(socket);
     options.server.on(
       'connection',
-      guarded((error, [socket]) => this.#onInternalError(error, socket), onConnection),
+      guardListener((error, [socket]) => this.#onInternalError(error, socket), onConnection),
     );
     void this.#sweep();
   }
@@ -142,8 +149,8 @@ class SessionEgress implements Egress {
     this.#closing.abort(new Error('the session ended'));
     this.#http.close();
     this.#outbound.closeWhere(() => true);
-    const closed = Promise.all([...this.#browser.keys()].map(destroyed));
-    await within(CLOSE_MS, "the browser's connections to close", () => closed);
+    const closed = Promise.all([...this.#browser.keys()].map(whenDestroyed));
+    await withTimeout(CLOSE_MS, "the browser's connections to close", () => closed);
   }
 
   /** Node's HTTP server with its strict parser. It does not listen; connections are passed to it. */
@@ -164,13 +171,13 @@ class SessionEgress implements Egress {
     const connect = (request: IncomingMessage, stream: Duplex, head: Buffer): void =>
       this.#onConnect(request, stream, head);
     const unreadable = (error: Error, stream: Duplex): void => this.#onClientError(error, stream);
-    http.on('request', guarded(onInternalError, plain));
+    http.on('request', guardListener(onInternalError, plain));
     // `Expect: 100-continue` is forwarded, and the host answers it.
-    http.on('checkContinue', guarded(onInternalError, plain));
-    http.on('connect', guarded(onInternalError, connect));
+    http.on('checkContinue', guardListener(onInternalError, plain));
+    http.on('connect', guardListener(onInternalError, connect));
     http.on(
       'clientError',
-      guarded((error, [, stream]) => this.#onInternalError(error, stream), unreadable),
+      guardListener((error, [, stream]) => this.#onInternalError(error, stream), unreadable),
     );
     // The server itself never listens, so this event starts its check of headersTimeout.
     http.emit('listening');
@@ -218,12 +225,12 @@ class SessionEgress implements Egress {
       return;
     }
     const requested = absoluteTarget(request.url ?? '');
-    if (!requested) return sendAnswer(request, response, new Failed('bad_request'));
-    const onFailure = (error: unknown): void => this.#failed(error, requested.target, 'http');
-    if (!this.#own?.matches(requested.target)) return forwarder.forward(request, response, requested, onFailure);
-    const error = new Refused('own_service');
+    if (!requested) return sendErrorResponse(request, response, new Failed('bad_request'));
+    const onFailure = (error: unknown): void => this.#logFailure(error, requested.target, 'http');
+    if (!this.#ownAddress?.matches(requested.target)) return forwarder.forward(request, response, requested, onFailure);
+    const error = new RefusedError('own_service');
     onFailure(error);
-    sendAnswer(request, response, error);
+    sendErrorResponse(request, response, error);
   }
 
   #onConnect(request: IncomingMessage, stream: Duplex, head: Buffer): void {
@@ -236,7 +243,7 @@ class SessionEgress implements Egress {
     const target = authorityTarget(request.url ?? '');
     if (!target) return rejectConnect(stream, new Failed('bad_request'));
     this.#tunnel(stream, head, target).catch(error => {
-      this.#failed(error, target, 'connect');
+      this.#logFailure(error, target, 'connect');
       rejectConnect(stream, error);
     });
   }
@@ -244,9 +251,9 @@ class SessionEgress implements Egress {
   async #tunnel(browser: Socket, head: Buffer, target: Target): Promise<void> {
     browser.setTimeout(0);
     if (head.length > 0) browser.unshift(head);
-    if (this.#own?.matches(target)) {
+    if (this.#ownAddress?.matches(target)) {
       browser.write(ESTABLISHED);
-      this.#own.accept(browser);
+      this.#ownAddress.accept(browser);
       return;
     }
     const gone = new AbortController();
@@ -272,28 +279,28 @@ class SessionEgress implements Egress {
   #onClientError(error: NodeJS.ErrnoException, stream: Duplex): void {
     const forwarder = stream instanceof Socket ? this.#browser.get(stream) : undefined;
     if (!stream.writable || error.code === 'ECONNRESET' || (forwarder?.inFlight ?? 0) > 0) stream.destroy();
-    else stream.end(emptyAnswer(CLIENT_ERROR_STATUS[error.code ?? ''] ?? 400), () => stream.destroy());
+    else stream.end(emptyResponse(CLIENT_ERROR_STATUS[error.code ?? ''] ?? 400), () => stream.destroy());
   }
 
-  #failed(error: unknown, target: Target, via: Refusal['via']): void {
-    if (error instanceof Refused) return this.#refused(error.rule, target, via);
+  #logFailure(error: unknown, target: Target, via: Refusal['via']): void {
+    if (error instanceof RefusedError) return this.#reportRefusal(error.rule, target, via);
     const { hostname, port } = target;
     const { clock, log } = this.#options;
-    log.debug('egress.failed', { hostname: this.#shown(hostname), port, via, reason: this.#shown(reason(error)) });
+    log.debug('egress.failed', { hostname: this.#redact(hostname), port, via, reason: this.#redact(reason(error)) });
     if (!(error instanceof ProxyFailed)) return;
     const { proxy, trouble } = error;
     this.#callSafely(() => this.#listener.proxyFailed?.({ at: clock.now(), proxy, trouble, hostname }));
   }
 
-  #refused(rule: RefusalRule, { hostname, port }: Target, via: Refusal['via']): void {
+  #reportRefusal(rule: RefusalRule, { hostname, port }: Target, via: Refusal['via']): void {
     const { clock, log } = this.#options;
     // A warm browser sends some requests on its own. Their refusals are not logged.
     if (this.#count(rule) <= this.#limits.refusalsLoggedMax && rule !== 'no_session')
-      log.info('egress.refused', { hostname: this.#shown(hostname), port, via, rule });
+      log.info('egress.refused', { hostname: this.#redact(hostname), port, via, rule });
     this.#callSafely(() => this.#listener.refused?.({ at: clock.now(), rule, via, hostname, port }));
   }
 
-  #shown(text: string): string {
+  #redact(text: string): string {
     return this.#listener.shown?.(text) ?? text;
   }
 
@@ -332,14 +339,15 @@ const CLIENT_ERROR_STATUS: Readonly<Record<string, number>> = {
   ERR_HTTP_REQUEST_TIMEOUT: 408,
 };
 
-const emptyAnswer = (status: number): string => `HTTP/1.1 ${status} \r\ncontent-length: 0\r\nconnection: close\r\n\r\n`;
+const emptyResponse = (status: number): string =>
+  `HTTP/1.1 ${status} \r\ncontent-length: 0\r\nconnection: close\r\n\r\n`;
 
 function rejectConnect(browser: Socket, error: unknown): void {
   if (!browser.writable) {
     browser.destroy();
     return;
   }
-  const { status, header, text } = answerTo(error);
+  const { status, header, text } = errorResponse(error);
   const lines = [
     `HTTP/1.1 ${status} ${status === 403 ? 'Forbidden' : 'No Tunnel'}`,
     header.join(': '),
@@ -350,7 +358,7 @@ function rejectConnect(browser: Socket, error: unknown): void {
   browser.end(`${lines.join('\r\n')}\r\n\r\n${text}`, () => browser.destroy());
 }
 
-function destroyed(socket: Socket): Promise<void> {
+function whenDestroyed(socket: Socket): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>();
   socket.once('close', () => resolve());
   socket.destroy();

@@ -5,7 +5,7 @@ import type { AddressRule } from './rules.ts';
 
 export type RefusalRule = AddressRule | HostRule | 'too_many_connections';
 
-export class Refused extends Error {
+export class RefusedError extends Error {
   readonly rule: RefusalRule;
 
   constructor(rule: RefusalRule) {
@@ -78,10 +78,10 @@ export class ProxyFailed extends Failed {
   readonly trouble: ProxyFailureKind;
   readonly proxy: string;
 
-  constructor(trouble: ProxyFailureKind, proxy: string, cause?: unknown) {
-    super(trouble, cause);
+  constructor(failureKind: ProxyFailureKind, proxy: string, cause?: unknown) {
+    super(failureKind, cause);
     this.name = 'ProxyFailed';
-    this.trouble = trouble;
+    this.trouble = failureKind;
     this.proxy = proxy;
   }
 }
@@ -100,14 +100,14 @@ const adviceFor = (rule: RefusalRule): string =>
   ADVICE[rule] ?? 'The operator can allow addresses with BERTH_EGRESS_ALLOW.';
 
 /** The HTTP response that the browser gets. */
-export interface Answer {
+export interface ErrorResponse {
   readonly status: number;
   readonly header: readonly [string, string];
   readonly text: string;
 }
 
-export function answerTo(error: unknown): Answer {
-  if (error instanceof Refused)
+export function errorResponse(error: unknown): ErrorResponse {
+  if (error instanceof RefusedError)
     return {
       status: 403,
       header: ['x-berth-refused', error.rule],

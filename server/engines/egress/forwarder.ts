@@ -3,9 +3,9 @@
 import { type ClientRequest, type IncomingMessage, type ServerResponse, request as send } from 'node:http';
 import type { Socket } from 'node:net';
 import { type Duplex, pipeline } from 'node:stream';
-import { guarded } from '../../kit/guard.ts';
+import { guardListener } from '../../kit/guard.ts';
 import type { BigReads } from './big-reads.ts';
-import { type Answer, answerTo, Failed, ProxyFailed, Refused } from './failure.ts';
+import { type ErrorResponse, errorResponse, Failed, ProxyFailed, RefusedError } from './failure.ts';
 import type { Gate } from './gate.ts';
 import { GateAgent, type GateRequestArgs } from './gate-agent.ts';
 import { endToEnd, framing, requestHeaders } from './headers.ts';
@@ -38,7 +38,7 @@ export class Forwarder {
   forward(
     request: IncomingMessage,
     response: ServerResponse,
-    requested: AbsoluteTarget,
+    requestTarget: AbsoluteTarget,
     onFailure: (error: unknown) => void,
   ): void {
     this.#inFlight += 1;
@@ -47,13 +47,13 @@ export class Forwarder {
     });
     const fail = (error: unknown): void => {
       onFailure(error);
-      sendAnswer(request, response, error);
+      sendErrorResponse(request, response, error);
     };
     const body = framing(request.rawHeaders);
     if (body === 'unknown') return fail(new Failed('bad_request'));
     try {
-      const proxy = this.#httpProxy(requested);
-      this.#send({ request, response, requested, hasBody: body !== 'none', proxy, fail }, true);
+      const proxy = this.#httpProxy(requestTarget);
+      this.#send({ request, response, requested: requestTarget, hasBody: body !== 'none', proxy, fail }, true);
     } catch (error) {
       fail(error);
     }
@@ -81,10 +81,10 @@ export class Forwarder {
     this.#agent.keepOnly(hasBody ? undefined : requested.target);
     const outgoing = this.#request(this.#agent, exchange);
     if (!outgoing) return;
-    let answered = false;
+    let isSettled = false;
     const onError = (error: unknown): void => {
-      if (answered || response.destroyed) return;
-      answered = true;
+      if (isSettled || response.destroyed) return;
+      isSettled = true;
       if (mayResend && outgoing.reusedSocket && !hasBody) this.#send(exchange, false);
       else fail(error);
     };
@@ -99,13 +99,13 @@ export class Forwarder {
       onError(new Failed('bad_answer'));
     };
     const onResponse = (incoming: IncomingMessage): void => {
-      answered = true;
+      isSettled = true;
       // If the response came before the whole request body, the rest of the body is not read.
       if (!request.complete) response.shouldKeepAlive = false;
       sendResponse({ incoming, response, outgoing }, exchange.proxy, fail);
     };
-    outgoing.on('upgrade', guarded(onInternalError, onUpgrade));
-    outgoing.on('response', guarded(onInternalError, onResponse));
+    outgoing.on('upgrade', guardListener(onInternalError, onUpgrade));
+    outgoing.on('response', guardListener(onInternalError, onResponse));
     response.once('close', () => {
       if (!response.writableFinished || !outgoing.writableEnded) outgoing.destroy();
     });
@@ -146,7 +146,7 @@ export class Forwarder {
  * An empty chunk. Writing it sends the head before there is a body. `flushHeaders` would instead encode bytes above 127
  * as UTF-8 a second time.
  */
-const NOTHING = Buffer.alloc(0);
+const EMPTY_BUFFER = Buffer.alloc(0);
 
 interface Exchange {
   readonly request: IncomingMessage;
@@ -162,14 +162,14 @@ interface Exchange {
  * error is sent to the browser.
  */
 function sendBody(request: IncomingMessage, outgoing: ClientRequest): void {
-  outgoing.write(NOTHING);
+  outgoing.write(EMPTY_BUFFER);
   request.pipe(outgoing);
 }
 
 const PROXY_AUTHENTICATION_REQUIRED = 407;
 
-function sendResponse(proxied: ProxiedResponse, proxy: Upstream | undefined, fail: (error: unknown) => void): void {
-  const { incoming, response } = proxied;
+function sendResponse(pair: ProxiedResponse, proxy: Upstream | undefined, fail: (error: unknown) => void): void {
+  const { incoming, response } = pair;
   incoming.on('error', () => {
     if (!response.writableEnded) response.destroy();
   });
@@ -180,7 +180,7 @@ function sendResponse(proxied: ProxiedResponse, proxy: Upstream | undefined, fai
       throw proxy ? new ProxyFailed('proxy_refused_user', proxy.name) : new Failed('bad_answer');
     response.sendDate = false;
     const headers = endToEnd(incoming.rawHeaders);
-    if (isChunked(proxied)) headers.push('Transfer-Encoding', 'chunked');
+    if (isChunked(pair)) headers.push('Transfer-Encoding', 'chunked');
     response.writeHead(status, incoming.statusMessage, headers);
   } catch (error) {
     incoming.destroy();
@@ -189,7 +189,7 @@ function sendResponse(proxied: ProxiedResponse, proxy: Upstream | undefined, fai
   }
   // The parser first emits the body bytes that arrived together with the head.
   process.nextTick(() => {
-    if (!incoming.destroyed && !response.destroyed) sendResponseBody(proxied);
+    if (!incoming.destroyed && !response.destroyed) sendResponseBody(pair);
   });
 }
 
@@ -207,17 +207,17 @@ function sendChunks({ incoming, response }: ProxiedResponse): void {
   });
 }
 
-function sendResponseBody(proxied: ProxiedResponse): void {
-  const { incoming, response } = proxied;
+function sendResponseBody(pair: ProxiedResponse): void {
+  const { incoming, response } = pair;
   // A complete body is sent in one write, because each write wakes the browser.
   if (incoming.complete) {
-    if (isChunked(proxied)) sendChunks(proxied);
+    if (isChunked(pair)) sendChunks(pair);
     else response.end(incoming.read());
     return;
   }
   // Send the head now: the first event of an event stream may come much later.
-  response.write(NOTHING);
-  if (!splice(proxied)) stream(proxied);
+  response.write(EMPTY_BUFFER);
+  if (!splice(pair)) stream(pair);
 }
 
 function stream({ incoming, response }: ProxiedResponse): void {
@@ -237,18 +237,18 @@ function reuseMemory(incoming: IncomingMessage, response: ServerResponse): void 
  * Sends an error to the browser. A refusal is sent as a page. A network failure looks as it would without a proxy: the
  * connection is closed, and the browser reports a network error.
  */
-export function sendAnswer(request: IncomingMessage, response: ServerResponse, error: unknown): void {
+export function sendErrorResponse(request: IncomingMessage, response: ServerResponse, error: unknown): void {
   if (response.headersSent || response.destroyed) {
     response.destroy();
     return;
   }
-  const answer = answerTo(error);
-  if (error instanceof Refused || (error instanceof Failed && error.kind === 'bad_request'))
-    sendPage(request, response, answer);
-  else abortConnection(request.socket, answer, endingOf(error));
+  const reply = errorResponse(error);
+  if (error instanceof RefusedError || (error instanceof Failed && error.kind === 'bad_request'))
+    sendPage(request, response, reply);
+  else abortConnection(request.socket, reply, endingOf(error));
 }
 
-function sendPage(request: IncomingMessage, response: ServerResponse, { status, header, text }: Answer): void {
+function sendPage(request: IncomingMessage, response: ServerResponse, { status, header, text }: ErrorResponse): void {
   const body = Buffer.from(text);
   response.sendDate = false;
   // Close the connection instead of reading a body that is not needed.
@@ -283,7 +283,7 @@ const MALFORMED_HEAD = 'HTTP/1.1 502 \0\r\n\r\n';
  * debugging, and tells the browser that a response has begun. Otherwise the browser would repeat a request on a reused
  * connection, and the server could act twice.
  */
-function abortConnection(browser: Socket, { header }: Answer, ending: Ending): void {
+function abortConnection(browser: Socket, { header }: ErrorResponse, ending: Ending): void {
   if (!browser.writable) {
     browser.destroy();
     return;

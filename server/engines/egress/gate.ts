@@ -5,7 +5,7 @@ import type { Clock } from '../../kit/clock.ts';
 import type { Address } from './address.ts';
 import { addressesOf } from './addresses.ts';
 import { dial } from './dial.ts';
-import { Refused } from './failure.ts';
+import { RefusedError } from './failure.ts';
 import type { EgressLimits } from './limits.ts';
 import type { OutboundConnection, OutboundConnections } from './outbound.ts';
 import type { EgressPolicy } from './policy.ts';
@@ -35,10 +35,10 @@ export class Gate {
   }
 
   /** Connects to the target, directly with a socket from `make`, or through a proxy. Rejects with Refused or Failed. */
-  async open<S extends Socket>(target: Target, make: () => S, signal: AbortSignal): Promise<S | Socket> {
+  async open<S extends Socket>(target: Target, createSocket: () => S, signal: AbortSignal): Promise<S | Socket> {
     const upstream = this.route(target);
-    if (!upstream) return this.#direct(target, make, signal);
-    const connection = await this.#reach(upstream, target, signal);
+    if (!upstream) return this.#connectDirectly(target, createSocket, signal);
+    const connection = await this.#connectThrough(upstream, target, signal);
     await tunnelThrough(upstream, connection, target, this.#options.limits, signal);
     return connection.socket;
   }
@@ -46,15 +46,20 @@ export class Gate {
   /** The proxy for the target; undefined for a direct connection. Throws Refused if the target is not allowed. */
   route(target: Target): Upstream | undefined {
     const refusal = this.#policy.refusesHost(target.hostname);
-    if (refusal) throw new Refused(refusal);
+    if (refusal) throw new RefusedError(refusal);
     const upstream = this.#policy.routeTo(target.hostname);
     if (upstream) this.#checkUnresolved(target);
     return upstream;
   }
 
   /** Connects to the proxy itself, for plain requests that are sent to it one by one. */
-  async openProxy(upstream: Upstream, target: Target, make: () => Socket, signal: AbortSignal): Promise<Socket> {
-    return (await this.#reach(upstream, target, signal, make)).socket;
+  async openProxy(
+    upstream: Upstream,
+    target: Target,
+    createSocket: () => Socket,
+    signal: AbortSignal,
+  ): Promise<Socket> {
+    return (await this.#connectThrough(upstream, target, signal, createSocket)).socket;
   }
 
   /** Closes open connections that the new policy refuses or routes differently. */
@@ -63,24 +68,24 @@ export class Gate {
     this.#options.outbound.closeWhere(connection => !this.#isStillAllowed(connection));
   }
 
-  async #direct<S extends Socket>(target: Target, make: () => S, signal: AbortSignal): Promise<S> {
+  async #connectDirectly<S extends Socket>(target: Target, createSocket: () => S, signal: AbortSignal): Promise<S> {
     const { resolve, limits } = this.#options;
     const addresses = await addressesOf(target, resolve, limits, signal);
     for (const address of addresses) this.#check(address, target.port);
-    const { socket, address } = await dial(addresses, target.port, make, limits, signal);
+    const { socket, address } = await dial(addresses, target.port, createSocket, limits, signal);
     const { localAddress: local } = socket;
     this.#register({ socket, hostname: target.hostname, address, port: target.port, local, upstream: undefined });
     return socket;
   }
 
-  async #reach(
+  async #connectThrough(
     upstream: Upstream,
     target: Target,
     signal: AbortSignal,
-    make?: () => Socket,
+    createSocket?: () => Socket,
   ): Promise<UpstreamConnection> {
     const check = (address: Address, port: number): void => this.#check(address, port);
-    const connection = await reachUpstream(upstream, { ...this.#options, check }, signal, make);
+    const connection = await reachUpstream(upstream, { ...this.#options, check }, signal, createSocket);
     const { raw, address } = connection;
     const { localAddress: local } = raw;
     this.#register({ socket: raw, hostname: target.hostname, address, port: upstream.port, local, upstream });
@@ -96,9 +101,9 @@ export class Gate {
     if (this.#isStillAllowed(connection)) return outbound.add(connection, clock.monotonicMs());
     connection.socket.destroy();
     const rule = this.#policy.refusesHost(connection.hostname);
-    if (rule) throw new Refused(rule);
+    if (rule) throw new RefusedError(rule);
     this.#check(connection.address, connection.port, connection.local);
-    throw new Refused('network_policy');
+    throw new RefusedError('network_policy');
   }
 
   #isStillAllowed({ hostname, address, port, local, upstream }: OutboundConnection): boolean {
@@ -109,12 +114,12 @@ export class Gate {
   /** Checks a target whose name an upstream proxy resolves, so only the name itself can be checked. */
   #checkUnresolved({ hostname, address, port }: Target): void {
     if (address) this.#check(address, port);
-    if (hostname === 'localhost' || hostname.endsWith('.localhost')) throw new Refused('loopback');
-    if (METADATA_NAMES.has(hostname)) throw new Refused('metadata');
+    if (hostname === 'localhost' || hostname.endsWith('.localhost')) throw new RefusedError('loopback');
+    if (METADATA_NAMES.has(hostname)) throw new RefusedError('metadata');
   }
 
   #check(address: Address, port: number, local?: string): void {
     const verdict = this.#policy.checkAddress(address, port, local);
-    if (!verdict.allowed) throw new Refused(verdict.rule);
+    if (!verdict.allowed) throw new RefusedError(verdict.rule);
   }
 }

@@ -30,14 +30,14 @@ export function endToEnd(raw: RawHeaders, alsoWithout?: string): string[] {
   return kept;
 }
 
-const isDropped = (name: string, named: ReadonlySet<string>): boolean =>
-  HOP_BY_HOP.has(name) || (named.has(name) && !NEVER_REMOVED.has(name));
+const isDropped = (name: string, connectionNames: ReadonlySet<string>): boolean =>
+  HOP_BY_HOP.has(name) || (connectionNames.has(name) && !NEVER_REMOVED.has(name));
 
-const NONE: ReadonlySet<string> = new Set();
+const NO_NAMES: ReadonlySet<string> = new Set();
 
 function namedInConnection(raw: RawHeaders): ReadonlySet<string> {
   const lists = values(raw, 'connection');
-  if (lists.length === 0) return NONE;
+  if (lists.length === 0) return NO_NAMES;
   return new Set(lists.flatMap(list => list.split(',')).map(token => token.trim().toLowerCase()));
 }
 

@@ -26,7 +26,7 @@ export function hostMatcher(policy: HostPolicy): HostMatcher {
 }
 
 /** Returns a function that tells whether a host, or a parent domain of it, is in the set. */
-export const listed =
+export const listMatcher =
   (names: ReadonlySet<string>): HostMatcher =>
   hostname => {
     for (const name of withParents(hostname)) if (names.has(name)) return true;

@@ -1,7 +1,7 @@
 // Client side of an HTTP proxy: CONNECT and Proxy-Authorization.
 import type { Socket } from 'node:net';
 import { Failed, ProxyFailed } from './failure.ts';
-import { ClosedWithoutAnswer, readAnswer } from './read-answer.ts';
+import { ClosedWithoutResponse, readResponse } from './read-response.ts';
 import type { Target } from './target.ts';
 import type { Upstream } from './upstream.ts';
 
@@ -34,13 +34,13 @@ export async function connectStatus(socket: Socket, upstream: Upstream, target: 
   const user = proxyAuthorization(upstream);
   const lines = [`CONNECT ${authority} HTTP/1.1`, `Host: ${authority}`, 'Proxy-Connection: keep-alive'];
   socket.write(`${[...lines, ...(user ? [`Proxy-Authorization: ${user}`] : [])].join('\r\n')}${HEAD_END}`);
-  return readAnswer(socket, HEAD_BYTES_MAX, bytes => {
+  return readResponse(socket, HEAD_BYTES_MAX, bytes => {
     const end = bytes.indexOf(HEAD_END);
     if (end < 0) return undefined;
     const status = STATUS_LINE.exec(bytes.subarray(0, end + HEAD_END.length).toString('latin1'))?.[1];
     if (status === undefined) throw new Failed('bad_answer');
     return { value: Number(status), used: end + HEAD_END.length };
   }).catch(error => {
-    throw error instanceof ClosedWithoutAnswer ? new Failed('host_not_reached', error) : error;
+    throw error instanceof ClosedWithoutResponse ? new Failed('host_not_reached', error) : error;
   });
 }

@@ -2,7 +2,7 @@
 // refuses. The counts come from the sockets, so this file does not touch the data itself.
 import type { Socket } from 'node:net';
 import type { Address } from './address.ts';
-import type { Departures } from './departures.ts';
+import type { OutboundEndpoints } from './departures.ts';
 import type { EgressLimits } from './limits.ts';
 import type { Upstream } from './upstream.ts';
 
@@ -18,29 +18,29 @@ export interface OutboundConnection {
   readonly upstream: Upstream | undefined;
 }
 
-interface Watched extends OutboundConnection {
+interface WatchedConnection extends OutboundConnection {
   /** The number of bytes in both directions at the last check. It has not changed since `sinceMs`. */
   bytes: number;
   sinceMs: number;
 }
 
 export class OutboundConnections {
-  readonly #open = new Set<Watched>();
-  #opened = 0;
+  readonly #open = new Set<WatchedConnection>();
+  #openedCount = 0;
   #closedBytesUp = 0;
   #closedBytesDown = 0;
   #closedProxyBytes = 0;
-  readonly #departures: Departures | undefined;
+  readonly #endpoints: OutboundEndpoints | undefined;
 
-  constructor(departures?: Departures) {
-    this.#departures = departures;
+  constructor(endpoints?: OutboundEndpoints) {
+    this.#endpoints = endpoints;
   }
 
   add(connection: OutboundConnection, nowMs: number): void {
-    const watched: Watched = { ...connection, bytes: 0, sinceMs: nowMs };
+    const watched: WatchedConnection = { ...connection, bytes: 0, sinceMs: nowMs };
     this.#open.add(watched);
-    this.#opened += 1;
-    this.#departures?.add(connection.socket);
+    this.#openedCount += 1;
+    this.#endpoints?.add(connection.socket);
     connection.socket.once('close', () => {
       this.#open.delete(watched);
       this.#closedBytesUp += connection.socket.bytesWritten;
@@ -54,7 +54,7 @@ export class OutboundConnections {
   }
 
   get opened(): number {
-    return this.#opened;
+    return this.#openedCount;
   }
 
   /** Bytes sent from the session to the outside, including the overhead of HTTP and TLS. */
@@ -87,7 +87,11 @@ export class OutboundConnections {
 
 const bytesOf = ({ socket }: OutboundConnection): number => socket.bytesRead + socket.bytesWritten;
 
-function sum(outbound: Iterable<Watched>, bytes: (connection: Watched) => number, start: number): number {
+function sum(
+  outbound: Iterable<WatchedConnection>,
+  bytes: (connection: WatchedConnection) => number,
+  start: number,
+): number {
   let total = start;
   for (const connection of outbound) total += bytes(connection);
   return total;

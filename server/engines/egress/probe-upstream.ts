@@ -1,7 +1,7 @@
 // Tests a proxy before a browser is started for it: whether it can be reached, is trusted and accepts the credentials.
 // An HTTP proxy is asked to connect to a name that does not exist. Any response from a proxy is a success, unless it
 // refuses the credentials.
-import { within } from '../../kit/wait.ts';
+import { withTimeout } from '../../kit/wait.ts';
 import { Failed, ProxyFailed } from './failure.ts';
 import { connectStatus } from './http-tunnel.ts';
 import { reachUpstream, type UpstreamConnection, type UpstreamOptions } from './reach-upstream.ts';
@@ -19,7 +19,7 @@ const WEB_SERVER_STATUSES: ReadonlySet<number> = new Set([400, 405, 501]);
 /** Rejects with ProxyFailed, or with Refused if the session may not reach the proxy's address. */
 export async function probeUpstream(upstream: Upstream, options: UpstreamOptions, signal: AbortSignal): Promise<void> {
   try {
-    await within(PROBE_MS, 'a proxy to answer', inner => probe(upstream, options, inner), signal);
+    await withTimeout(PROBE_MS, 'a proxy to answer', inner => probe(upstream, options, inner), signal);
   } catch (error) {
     if (signal.aborted || error instanceof ProxyFailed || !isFailure(error)) throw error;
     throw new ProxyFailed(error.name === 'WaitExpired' ? 'proxy_timed_out' : 'proxy_unreachable', upstream.name, error);
@@ -46,7 +46,7 @@ async function tryTarget(
   const onAbort = (): void => void connection.socket.destroy();
   signal.addEventListener('abort', onAbort, { once: true });
   try {
-    return await ask(upstream, target, connection);
+    return await requestTunnel(upstream, target, connection);
   } finally {
     signal.removeEventListener('abort', onAbort);
     connection.socket.destroy();
@@ -55,7 +55,7 @@ async function tryTarget(
 }
 
 /** Sends the test request. Returns false if the proxy closed the connection without a response. */
-async function ask(upstream: Upstream, target: Target, { socket }: UpstreamConnection): Promise<boolean> {
+async function requestTunnel(upstream: Upstream, target: Target, { socket }: UpstreamConnection): Promise<boolean> {
   if (upstream.scheme === 'socks5') {
     await greetSocks(socket, upstream);
     return true;

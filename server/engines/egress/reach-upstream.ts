@@ -2,11 +2,11 @@
 // unless the operator configured the proxy.
 import { isIP, Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
-import { WaitExpired, within } from '../../kit/wait.ts';
+import { WaitExpired, withTimeout } from '../../kit/wait.ts';
 import type { Address } from './address.ts';
 import { addressesOf } from './addresses.ts';
 import { dial } from './dial.ts';
-import { Failed, ProxyFailed, Refused } from './failure.ts';
+import { Failed, ProxyFailed, RefusedError } from './failure.ts';
 import { askForTunnel } from './http-tunnel.ts';
 import type { EgressLimits } from './limits.ts';
 import type { Resolve } from './resolve.ts';
@@ -37,7 +37,7 @@ export async function reachUpstream(
   upstream: Upstream,
   { resolve, check, limits }: UpstreamOptions,
   signal: AbortSignal,
-  make = plainSocket,
+  createSocket = plainSocket,
 ): Promise<UpstreamConnection> {
   try {
     const addresses = await addressesOf(upstream, resolve, limits, signal);
@@ -45,12 +45,12 @@ export async function reachUpstream(
     const { socket: raw, address } = await dial(
       addresses,
       upstream.port,
-      upstream.scheme === 'https' ? plainSocket : make,
+      upstream.scheme === 'https' ? plainSocket : createSocket,
       limits,
       signal,
     );
     if (upstream.scheme !== 'https') return { socket: raw, raw, address };
-    return { socket: await encrypted(raw, upstream, limits, signal), raw, address };
+    return { socket: await encrypt(raw, upstream, limits, signal), raw, address };
   } catch (error) {
     throw signal.aborted ? error : failureOf(upstream, error);
   }
@@ -67,7 +67,7 @@ export async function tunnelThrough(
   signal: AbortSignal,
 ): Promise<void> {
   try {
-    await within(
+    await withTimeout(
       limits.connectMs,
       'a proxy to connect to a host',
       async () => {
@@ -83,7 +83,7 @@ export async function tunnelThrough(
   }
 }
 
-async function encrypted(raw: Socket, upstream: Upstream, limits: EgressLimits, signal: AbortSignal): Promise<Socket> {
+async function encrypt(raw: Socket, upstream: Upstream, limits: EgressLimits, signal: AbortSignal): Promise<Socket> {
   const servername = isIP(upstream.hostname) === 0 ? { servername: upstream.hostname } : {};
   const { promise, resolve, reject } = Promise.withResolvers<void>();
   const socket = connectTls({ socket: raw, host: upstream.hostname, ALPNProtocols: ['http/1.1'], ...servername });
@@ -92,7 +92,7 @@ async function encrypted(raw: Socket, upstream: Upstream, limits: EgressLimits, 
   socket.on('error', reject);
   socket.once('close', () => reject(new Error('the proxy closed the connection')));
   try {
-    await within(limits.tlsHandshakeMs, 'a proxy to complete the TLS handshake', () => promise, signal);
+    await withTimeout(limits.tlsHandshakeMs, 'a proxy to complete the TLS handshake', () => promise, signal);
     return socket;
   } catch (error) {
     socket.destroy();
@@ -101,7 +101,7 @@ async function encrypted(raw: Socket, upstream: Upstream, limits: EgressLimits, 
 }
 
 function failureOf(upstream: Upstream, error: unknown): unknown {
-  if (error instanceof Refused || error instanceof ProxyFailed) return error;
+  if (error instanceof RefusedError || error instanceof ProxyFailed) return error;
   const isTimeout =
     error instanceof WaitExpired || (error instanceof Failed && /^(connect|name)_timed_out$/.test(error.kind));
   if (isTimeout) return new ProxyFailed('proxy_timed_out', upstream.name, error);

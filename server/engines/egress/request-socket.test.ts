@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { type TestContext, test } from 'node:test';
-import { until } from '../../kit/wait.ts';
+import { pollUntil } from '../../kit/wait.ts';
 import { BigReads } from './big-reads.ts';
 import { RequestSocket } from './request-socket.ts';
 
@@ -34,13 +34,13 @@ async function send(other: Socket, ours: RequestSocket): Promise<void> {
   for (const piece of PIECES) {
     const before = ours.bytesRead;
     other.write(piece);
-    await until(WAIT_MS, 'a piece to be read', () => (ours.bytesRead > before ? true : undefined), 1);
+    await pollUntil(WAIT_MS, 'a piece to be read', () => (ours.bytesRead > before ? true : undefined), 1);
   }
 }
 
 async function sendFirst(other: Socket, ours: RequestSocket): Promise<void> {
   other.write(FIRST);
-  await until(WAIT_MS, 'the first bytes to be read', () => (ours.bytesRead === FIRST.length ? true : undefined), 1);
+  await pollUntil(WAIT_MS, 'the first bytes to be read', () => (ours.bytesRead === FIRST.length ? true : undefined), 1);
 }
 
 for (const [held, reuse, expected] of [
@@ -95,10 +95,10 @@ test('keeps spliced data that the browser has not read yet while another socket 
   assert.ok(browser.writableLength > 0, 'the kernel takes no more');
   ours.spliceTo(browser, 'poured'.length, () => browser.end());
   other.write('poured');
-  await until(WAIT_MS, 'the spliced data', () => (ours.bytesRead > 0 ? true : undefined), 1);
+  await pollUntil(WAIT_MS, 'the spliced data', () => (ours.bytesRead > 0 ? true : undefined), 1);
   another.resume();
   anotherOutside.write('DIFFERS');
-  await until(WAIT_MS, 'the read of the other socket', () => (another.bytesRead > 0 ? true : undefined), 1);
+  await pollUntil(WAIT_MS, 'the read of the other socket', () => (another.bytesRead > 0 ? true : undefined), 1);
   const got: Buffer[] = [];
   reader.on('data', piece => got.push(piece));
   await once(reader, 'end');

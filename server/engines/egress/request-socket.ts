@@ -53,8 +53,8 @@ export class RequestSocket extends Socket {
       allowHalfOpen: true,
       onread: {
         buffer: () => this.#splice?.down.buffer ?? memory?.subarray(from) ?? SHARED,
-        callback: (count, filled) =>
-          this.#splice ? onSpliced(this.#splice, copyIfShared(filled.subarray(0, count))) : push(count),
+        callback: (count, filledBuffer) =>
+          this.#splice ? onSpliced(this.#splice, copyIfShared(filledBuffer.subarray(0, count))) : push(count),
       },
     });
     this.#bigReads = bigReads;
@@ -66,11 +66,11 @@ export class RequestSocket extends Socket {
   }
 
   /** Sends the next `bytes` bytes to the browser and drops the rest. The HTTP client then sees only the end and errors. */
-  spliceTo(browser: Socket, bytes: number, done: () => void): void {
+  spliceTo(browser: Socket, bytes: number, onDone: () => void): void {
     const down = new Downstream(this.#bigReads);
     this.once('close', () => down.close());
     down.open(browser, () => this.resume());
-    this.#splice = { down, done, left: bytes };
+    this.#splice = { down, done: onDone, left: bytes };
     this.resume();
   }
 }

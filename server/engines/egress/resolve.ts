@@ -4,7 +4,7 @@
 import { Resolver } from 'node:dns/promises';
 import type { Clock } from '../../kit/clock.ts';
 import { SingleFlight } from '../../kit/single-flight.ts';
-import { within } from '../../kit/wait.ts';
+import { withTimeout } from '../../kit/wait.ts';
 import { Failed } from './failure.ts';
 
 /** Returns the addresses of a name (lower case, punycode, no trailing dot). Rejects with Failed when there are none. */
@@ -33,7 +33,7 @@ const CACHED_NAMES_MAX = 512;
 const CACHED_SECONDS_MAX = 60;
 const LOOPBACK = '127.0.0.1';
 
-interface Found {
+interface ResolvedHost {
   readonly addresses: readonly string[];
   readonly ttlSeconds: number;
 }
@@ -47,7 +47,7 @@ export function createResolver({ hosts, clock, servers, waits }: ResolverOptions
   const resolver = new Resolver({ timeout: queryMs, tries: QUERY_TRIES });
   if (servers) resolver.setServers([...servers]);
   const cache = new NameCache(clock);
-  const queries = new SingleFlight<string, Found>();
+  const queries = new SingleFlight<string, ResolvedHost>();
   return async hostname => {
     const staticAddress = hosts.get(hostname);
     if (staticAddress !== undefined) return [staticAddress];
@@ -61,7 +61,7 @@ export function createResolver({ hosts, clock, servers, waits }: ResolverOptions
   };
 }
 
-async function query(resolver: Resolver, hostname: string, otherFamilyMs: number): Promise<Found> {
+async function query(resolver: Resolver, hostname: string, otherFamilyMs: number): Promise<ResolvedHost> {
   const four = resolver.resolve4(hostname, { ttl: true });
   const six = resolver.resolve6(hostname, { ttl: true });
   const answers = await waitForBoth(four, six, otherFamilyMs);
@@ -76,16 +76,16 @@ async function query(resolver: Resolver, hostname: string, otherFamilyMs: number
 /** Waits for both results. If one succeeds and the other then takes too long, returns only the first. */
 async function waitForBoth<T>(
   one: Promise<T>,
-  other: Promise<T>,
+  secondFamily: Promise<T>,
   otherFamilyMs: number,
 ): Promise<PromiseSettledResult<T>[]> {
-  const both = Promise.allSettled([one, other]);
-  const first = await Promise.any([one, other]).then(
+  const both = Promise.allSettled([one, secondFamily]);
+  const first = await Promise.any([one, secondFamily]).then(
     value => ({ status: 'fulfilled', value }) as const,
     () => undefined,
   );
   if (!first) return both;
-  return within(otherFamilyMs, 'the DNS response for the other address family', () => both).catch(() => [first]);
+  return withTimeout(otherFamilyMs, 'the DNS response for the other address family', () => both).catch(() => [first]);
 }
 
 const TIMED_OUT = ['ETIMEOUT', 'EAI_AGAIN', 'ETIMEDOUT'];
@@ -112,13 +112,13 @@ class NameCache {
     return undefined;
   }
 
-  set(hostname: string, found: Found): void {
-    if (found.ttlSeconds <= 0) return;
+  set(hostname: string, result: ResolvedHost): void {
+    if (result.ttlSeconds <= 0) return;
     const oldest = this.#entries.keys().next();
     if (this.#entries.size >= CACHED_NAMES_MAX && !oldest.done) this.#entries.delete(oldest.value);
     this.#entries.set(hostname, {
-      addresses: found.addresses,
-      untilMs: this.#clock.monotonicMs() + found.ttlSeconds * 1000,
+      addresses: result.addresses,
+      untilMs: this.#clock.monotonicMs() + result.ttlSeconds * 1000,
     });
   }
 }

@@ -35,7 +35,7 @@ export type AddressRule =
 export type Verdict = { readonly allowed: true } | { readonly allowed: false; readonly rule: AddressRule };
 
 /** The first match decides, so narrower ranges come first. */
-const REFUSED: ReadonlyArray<readonly [AddressRule, readonly string[]]> = [
+const REFUSED_RANGES: ReadonlyArray<readonly [AddressRule, readonly string[]]> = [
   // Metadata services: the common address, container tasks, Alibaba, Azure's wire server (a public address), Oracle, AWS and Google over IPv6.
   ['metadata', ['169.254.169.254/32', '169.254.170.2/32', '169.254.170.23/32', '100.100.100.200/32']],
   ['metadata', ['168.63.129.16/32', '192.0.0.192/32', 'fd00:ec2::/32', 'fd20:ce::254/128']],
@@ -57,7 +57,7 @@ const REFUSED: ReadonlyArray<readonly [AddressRule, readonly string[]]> = [
   ['reserved', ['0.0.0.0/8', '240.0.0.0/4']],
 ];
 
-const TABLE: ReadonlyArray<readonly [AddressRule, Range]> = REFUSED.flatMap(([rule, texts]) =>
+const TABLE: ReadonlyArray<readonly [AddressRule, Range]> = REFUSED_RANGES.flatMap(([rule, texts]) =>
   texts.map((text): readonly [AddressRule, Range] => [rule, rangeOf(text)]),
 );
 
@@ -176,6 +176,6 @@ function connectedAddress(address: Address): Address {
  * Whether the range covers this address and only addresses of this machine: it is a single address, or a range within
  * loopback.
  */
-const matchesThisMachine = (outer: Range, address: Address, port: number): boolean =>
-  (outer.prefix === address.bytes.length * 8 || (isLoopback(address) && outer.prefix >= LOOPBACK_4_BITS)) &&
-  covers(outer, address, port);
+const matchesThisMachine = (thisRange: Range, address: Address, port: number): boolean =>
+  (thisRange.prefix === address.bytes.length * 8 || (isLoopback(address) && thisRange.prefix >= LOOPBACK_4_BITS)) &&
+  covers(thisRange, address, port);

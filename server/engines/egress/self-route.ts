@@ -3,7 +3,7 @@
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { createServer, type SecureContextOptions, type Server } from 'node:tls';
-import { guarded } from '../../kit/guard.ts';
+import { guardListener } from '../../kit/guard.ts';
 import type { EgressLimits } from './limits.ts';
 import { authorityTarget, type Target } from './target.ts';
 
@@ -57,7 +57,7 @@ export class OwnAddress {
     };
     server.on(
       'secureConnection',
-      guarded((_, [connection]) => connection.destroy(), accept),
+      guardListener((_, [connection]) => connection.destroy(), accept),
     );
     // The browser has already received the error through TLS.
     server.on('tlsClientError', (_error, connection) => connection.destroy());

@@ -1,7 +1,7 @@
 // Client side of SOCKS5 (RFC 1928), with authentication by user name and password (RFC 1929). The proxy resolves names.
 import type { Socket } from 'node:net';
 import { Failed, ProxyFailed } from './failure.ts';
-import { readAnswer } from './read-answer.ts';
+import { readResponse } from './read-response.ts';
 import type { Target } from './target.ts';
 import type { Upstream } from './upstream.ts';
 
@@ -28,7 +28,7 @@ export async function greetSocks(socket: Socket, upstream: Upstream): Promise<vo
 export async function socksTunnel(socket: Socket, upstream: Upstream, target: Target): Promise<void> {
   const port = Buffer.from([target.port >> 8, target.port & 0xff]);
   socket.write(Buffer.concat([Buffer.from([VERSION, CONNECT, 0]), encodeAddress(target), port]));
-  const reply = await readAnswer(socket, ADDRESS_BYTES_MAX, bytes => {
+  const reply = await readResponse(socket, ADDRESS_BYTES_MAX, bytes => {
     const length = replyLength(bytes, upstream);
     return length !== undefined && bytes.length >= length ? { value: bytes[1], used: length } : undefined;
   });
@@ -37,7 +37,7 @@ export async function socksTunnel(socket: Socket, upstream: Upstream, target: Ta
 
 /** Reads a reply of two bytes, version and value, and returns the value. */
 function readPair(socket: Socket, version: number): Promise<number> {
-  return readAnswer(socket, 2, bytes => {
+  return readResponse(socket, 2, bytes => {
     if (bytes[0] !== version) throw new Failed('bad_answer');
     return bytes[1] === undefined ? undefined : { value: bytes[1], used: 2 };
   });

@@ -18,12 +18,12 @@ export interface ProxiedResponse {
 
 /** Returns the sockets to splice. Undefined if the body must go through the parser. */
 function findSplice({ incoming, response }: ProxiedResponse): { outside: RequestSocket; browser: Socket } | undefined {
-  const { socket: outside, headers, complete } = incoming;
+  const { socket: upstream, headers, complete } = incoming;
   // Undefined while an earlier pipelined response is still being sent.
   const browser = response.socket;
-  if (!(outside instanceof RequestSocket) || !browser || complete || headers['transfer-encoding'] !== undefined)
+  if (!(upstream instanceof RequestSocket) || !browser || complete || headers['transfer-encoding'] !== undefined)
     return undefined;
-  return Number(headers['content-length']) >= SPLICED_BYTES_MIN ? { outside, browser } : undefined;
+  return Number(headers['content-length']) >= SPLICED_BYTES_MIN ? { outside: upstream, browser } : undefined;
 }
 
 /**

@@ -36,11 +36,11 @@ export function authorityTarget(authority: string): Target | undefined {
   return url && targetAt(url.hostname, Number(match[2]));
 }
 
-const ABSOLUTE = /^http:\/\/([^/?#]+)([^#]*)/i;
+const ABSOLUTE_URL = /^http:\/\/([^/?#]+)([^#]*)/i;
 
 /** The `http://host/path` of a plain request through a proxy. */
 export function absoluteTarget(requestTarget: string): AbsoluteTarget | undefined {
-  const match = ABSOLUTE.exec(requestTarget);
+  const match = ABSOLUTE_URL.exec(requestTarget);
   if (!match?.[1] || !isPlain(match[1])) return undefined;
   const url = parse(`http://${match[1]}/`);
   // Parsing the whole URL must give the same host; otherwise the target is ambiguous.

@@ -6,7 +6,7 @@ import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { type TestContext, test } from 'node:test';
 import { connect as connectTls, createServer as createTlsServer, type TLSSocket } from 'node:tls';
-import { until, within } from '../../kit/wait.ts';
+import { pollUntil, withTimeout } from '../../kit/wait.ts';
 import { BigReads } from './big-reads.ts';
 import { join, OutsideSocket } from './tunnel.ts';
 
@@ -43,7 +43,7 @@ async function ends(t: TestContext, talk: (socket: Socket) => void): Promise<End
 async function received(browser: Socket): Promise<Buffer> {
   const parts: Buffer[] = [];
   browser.on('data', part => parts.push(part));
-  await within(WAIT_MS, 'the end of the data at the browser', () => once(browser, 'end'));
+  await withTimeout(WAIT_MS, 'the end of the data at the browser', () => once(browser, 'end'));
   return Buffer.concat(parts);
 }
 
@@ -52,7 +52,7 @@ const sha = (bytes: Buffer): string => createHash('sha256').update(bytes).digest
 test('delivers all data that arrived before the join, in order', async t => {
   const bytes = randomBytes(1_000_000);
   const { outside, ours, browser } = await ends(t, socket => socket.end(bytes));
-  await until(WAIT_MS, 'the first bytes', () => (outside.bytesRead > 0 ? true : undefined));
+  await pollUntil(WAIT_MS, 'the first bytes', () => (outside.bytesRead > 0 ? true : undefined));
   const before = outside.bytesRead;
   await new Promise(done => setImmediate(done));
   assert.equal(outside.bytesRead, before, 'no more is read than fits the buffer');
@@ -62,7 +62,7 @@ test('delivers all data that arrived before the join, in order', async t => {
 
 test('closes the tunnel if the remote side closed its connection before the join', async t => {
   const { outside, ours, browser } = await ends(t, socket => socket.end());
-  await until(WAIT_MS, 'the end', () => (outside.readableEnded ? true : undefined));
+  await pollUntil(WAIT_MS, 'the end', () => (outside.readableEnded ? true : undefined));
   join(ours, outside);
   assert.equal((await received(browser)).length, 0);
 });
@@ -135,6 +135,6 @@ test('closes the connection through an https proxy when the browser resets its c
   join(ours, outside);
   const closed = once(peer.resume(), 'close');
   browser.resetAndDestroy();
-  await within(WAIT_MS, 'the end of the connection of the proxy', () => closed);
+  await withTimeout(WAIT_MS, 'the end of the connection of the proxy', () => closed);
   assert.equal(outside.destroyed, true);
 });

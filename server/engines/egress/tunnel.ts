@@ -30,18 +30,18 @@ export class OutsideSocket extends Socket {
  * Connects both ends of a tunnel. With an upstream proxy, `outside` is an ordinary socket: the handshake with the proxy
  * was read as a stream, and the socket may be a TLS socket.
  */
-export function join(browser: Socket, outside: Socket): void {
-  propagateClose(browser, outside);
-  propagateClose(outside, browser);
-  browser.pipe(outside);
-  if (outside instanceof OutsideSocket) outside.pipeTo(browser);
-  else outside.pipe(browser);
+export function join(browser: Socket, remote: Socket): void {
+  propagateClose(browser, remote);
+  propagateClose(remote, browser);
+  browser.pipe(remote);
+  if (remote instanceof OutsideSocket) remote.pipeTo(browser);
+  else remote.pipe(browser);
 }
 
-function propagateClose(from: Socket, to: Socket): void {
-  from.once('error', () => reset(to));
+function propagateClose(source: Socket, to: Socket): void {
+  source.once('error', () => reset(to));
   // Data from `from` that `to` still holds must be written first.
-  from.once('close', () => to.destroySoon());
+  source.once('close', () => to.destroySoon());
 }
 
 /**

@@ -21,7 +21,7 @@ export const UNPACKED_BYTES_MAX = 500 * 1024 ** 2;
 const RATIO_MAX = 100;
 const RATIO_FREE_BYTES = 16 * 1024 ** 2;
 
-const STORED = 0;
+const STORED_METHOD = 0;
 const DEFLATED = 8;
 /** Unix file types. They are in the upper half of an entry's attributes if the archive was created on Unix. */
 const TYPE_MASK = 0o170000;
@@ -45,7 +45,7 @@ export interface ArchiveLocation {
 }
 
 /** Calls `visit` for each entry in turn, in archive order. */
-export async function eachFile(place: ArchiveLocation, visit: (file: ArchivedFile) => Promise<void>): Promise<void> {
+export async function eachFile(place: ArchiveLocation, onFile: (file: ArchivedFile) => Promise<void>): Promise<void> {
   const zip = await openZip(place);
   const bounds = new SizeLimit(place.end - place.start);
   const seen = new SeenNames();
@@ -55,7 +55,7 @@ export async function eachFile(place: ArchiveLocation, visit: (file: ArchivedFil
       const file = checkEntry(zip, entry, bounds);
       if (!file) continue;
       seen.add(file.path, file.isFolder);
-      await visit(file);
+      await onFile(file);
     }
   } catch (error) {
     throw asRefusal(error);
@@ -101,7 +101,7 @@ function checkEntry(zip: ZipFile, entry: Entry, bounds: SizeLimit): ArchivedFile
 function assertSupported(name: string, entry: Entry, isFolder: boolean): void {
   const quoted = JSON.stringify(name);
   if (entry.isEncrypted()) throw refusal('encrypted', `${quoted} is encrypted`, 'Pack it without a password.');
-  if (entry.compressionMethod !== STORED && entry.compressionMethod !== DEFLATED)
+  if (entry.compressionMethod !== STORED_METHOD && entry.compressionMethod !== DEFLATED)
     throw refusal(
       'compression_method',
       `${quoted} is compressed with method ${entry.compressionMethod}`,
@@ -117,11 +117,11 @@ async function inflate(zip: ZipFile, entry: Entry, bounds: SizeLimit): Promise<R
   const stream = await zip.openReadStreamPromise(entry);
   let sum = 0;
   const counted = new Transform({
-    transform: (chunk: Buffer, _, done) => {
+    transform: (chunk: Buffer, _, callback) => {
       sum = crc32(chunk, sum);
-      done(bounds.addInflated(chunk.length), chunk);
+      callback(bounds.addInflated(chunk.length), chunk);
     },
-    flush: done => done(sum === entry.crc32 ? null : new Error('the checksum of an entry does not match')),
+    flush: callback => callback(sum === entry.crc32 ? null : new Error('the checksum of an entry does not match')),
   });
   stream.on('error', error => counted.destroy(error));
   counted.on('close', () => stream.destroy());

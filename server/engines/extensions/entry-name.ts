@@ -10,7 +10,7 @@ const UNREADABLE = /[\p{Cc}\p{Cs}\uFFFD]/u;
 /** Names that may begin with _. Chromium refuses an extension with any other such name at its root. */
 const RESERVED_ALLOWED = new Set(['_locales', '_platform_specific']);
 /** Folders created by the web store and by macOS. Chromium refuses `_metadata` and does not use `__MACOSX`. */
-const SKIPPED = new Set(['_metadata', '__MACOSX']);
+const SKIPPED_FOLDERS = new Set(['_metadata', '__MACOSX']);
 const QUOTED_MAX = 120;
 
 /** Returns the parts of the name, or undefined if the entry is skipped. */
@@ -32,7 +32,7 @@ export function entryPath(name: string): readonly string[] | undefined {
       `Use at most ${DEPTH_MAX} parts of at most ${PART_BYTES_MAX} bytes, separated by /, without backslashes, empty parts and control characters.`,
     );
   const [first = ''] = parts;
-  if (SKIPPED.has(first)) return undefined;
+  if (SKIPPED_FOLDERS.has(first)) return undefined;
   if (first.startsWith('_') && !RESERVED_ALLOWED.has(first))
     throw refusal(
       'bad_name',
@@ -77,11 +77,11 @@ export class SeenNames {
 
 const keyOf = (name: string): string => name.normalize('NFC').toLowerCase();
 
-const collision = (name: string, known: string) =>
-  name === known
+const collision = (name: string, existing: string) =>
+  name === existing
     ? refusal('duplicate_name', `it contains ${JSON.stringify(name)} twice`, 'Pack it again.')
     : refusal(
         'case_collision',
-        `${JSON.stringify(name)} and ${JSON.stringify(known)} are the same name on a disk that ignores case`,
+        `${JSON.stringify(name)} and ${JSON.stringify(existing)} are the same name on a disk that ignores case`,
         'Rename one of them.',
       );

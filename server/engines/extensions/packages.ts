@@ -160,11 +160,11 @@ async function unpack(
   return manifest;
 }
 
-async function makeFolders(folder: string, path: readonly string[], made: Set<string>): Promise<void> {
+async function makeFolders(folder: string, path: readonly string[], createdFolders: Set<string>): Promise<void> {
   for (let depth = 1; depth <= path.length; depth++) {
     const inner = join(folder, ...path.slice(0, depth));
-    if (made.has(inner)) continue;
-    made.add(inner);
+    if (createdFolders.has(inner)) continue;
+    createdFolders.add(inner);
     await mkdir(inner);
     await chmod(inner, 0o755);
   }

@@ -29,9 +29,9 @@ export async function fetchJson(
   call: Omit<Call, 'deadlineMs' | 'maxResponseBytes'>,
 ): Promise<{ readonly status: number; readonly json: JsonObject }> {
   const headers = { accept: 'application/json', ...call.headers };
-  const answer = await send({ ...call, headers, deadlineMs: DEADLINE_MS, maxResponseBytes: BYTES_MAX });
-  if (answer.kind === 'failed') throw new OpenIdError(`${what} could not be read. ${answer.words}`);
-  const json = parseJson(answer.body);
+  const response = await send({ ...call, headers, deadlineMs: DEADLINE_MS, maxResponseBytes: BYTES_MAX });
+  if (response.kind === 'failed') throw new OpenIdError(`${what} could not be read. ${response.words}`);
+  const json = parseJson(response.body);
   if (!isObject(json)) throw new OpenIdError(`${what} is not a JSON object.`);
-  return { status: answer.status, json };
+  return { status: response.status, json };
 }

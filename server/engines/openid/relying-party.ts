@@ -49,12 +49,12 @@ export class RelyingParty {
   identify(provider: ProviderMetadata, client: Client, grant: CodeGrant): Promise<Outcome<IdentifiedSubject>> {
     return outcomeOf(async () => {
       const { idToken, accessToken } = await this.#exchange(provider, client, grant);
-      const { payload, algorithm } = await this.#verified(provider, client, idToken);
+      const { payload, algorithm } = await this.#verify(provider, client, idToken);
       this.#check(payload, client, grant);
       checkAccessToken(payload, algorithm, accessToken);
       const { name, auth_time: authTime, sub: subject }: Readonly<Record<string, unknown>> = payload;
       if (typeof subject !== 'string' || subject === '' || subject.length > SUBJECT_CHARACTERS_MAX)
-        throw refused('sub');
+        throw claimInvalid('sub');
       return {
         ...{ subject, idToken },
         ...(typeof name === 'string' ? { name } : {}),
@@ -89,7 +89,7 @@ export class RelyingParty {
   }
 
   /** Verifies the signature, issuer, audience and times of an ID token. */
-  async #verified(
+  async #verify(
     { issuer, jwksUri, algorithms }: ProviderMetadata,
     { id }: Client,
     idToken: string,
@@ -102,29 +102,29 @@ export class RelyingParty {
       return { payload, algorithm: protectedHeader.alg };
     } catch (error) {
       if (error instanceof errors.JWTClaimValidationFailed || error instanceof errors.JWTExpired)
-        throw refused(error.claim);
-      if (error instanceof errors.JOSEError) throw refused('signature');
+        throw claimInvalid(error.claim);
+      if (error instanceof errors.JOSEError) throw claimInvalid('signature');
       throw error;
     }
   }
 
   #check(payload: JWTPayload, { id }: Client, { nonce, maxAge }: CodeGrant): void {
     const now = this.#clock.now().getTime() / 1000;
-    if (payload.nonce !== nonce) throw refused('nonce');
+    if (payload.nonce !== nonce) throw claimInvalid('nonce');
     const hasOtherAudiences = Array.isArray(payload.aud) && payload.aud.length > 1;
-    if (payload.azp === undefined ? hasOtherAudiences : payload.azp !== id) throw refused('azp');
-    if (payload.iat === undefined || Math.abs(now - payload.iat) > TOLERANCE_SECONDS) throw refused('iat');
+    if (payload.azp === undefined ? hasOtherAudiences : payload.azp !== id) throw claimInvalid('azp');
+    if (payload.iat === undefined || Math.abs(now - payload.iat) > TOLERANCE_SECONDS) throw claimInvalid('iat');
     const { auth_time: authTime } = payload;
-    if (authTime !== undefined && !isPast(authTime, now)) throw refused('auth_time');
+    if (authTime !== undefined && !isPast(authTime, now)) throw claimInvalid('auth_time');
     if (maxAge === undefined) return;
-    if (typeof authTime !== 'number' || now - authTime > maxAge + TOLERANCE_SECONDS) throw refused('auth_time');
+    if (typeof authTime !== 'number' || now - authTime > maxAge + TOLERANCE_SECONDS) throw claimInvalid('auth_time');
   }
 }
 
 const isPast = (time: unknown, now: number): boolean =>
   typeof time === 'number' && Number.isSafeInteger(time) && time >= 0 && time <= now + TOLERANCE_SECONDS;
 
-const refused = (claim: string): OpenIdError => new OpenIdError(`The ID token is not valid: ${claim}.`);
+const claimInvalid = (claim: string): OpenIdError => new OpenIdError(`The ID token is not valid: ${claim}.`);
 
 /** Checks `at_hash` (OpenID Connect Core, 3.1.3.8). The hash function is that of the signature algorithm. */
 function checkAccessToken({ at_hash: hash }: JWTPayload, algorithm: string, accessToken: string | undefined): void {
@@ -133,7 +133,7 @@ function checkAccessToken({ at_hash: hash }: JWTPayload, algorithm: string, acce
   const whole = createHash(`sha${bits}`)
     .update(accessToken ?? '')
     .digest();
-  if (hash !== whole.subarray(0, whole.length / 2).toString('base64url')) throw refused('at_hash');
+  if (hash !== whole.subarray(0, whole.length / 2).toString('base64url')) throw claimInvalid('at_hash');
 }
 
 const basicAuthorization = (id: string, secret: string): string =>

@@ -78,7 +78,7 @@ async function sealInto(
     Readable.from(checkedTar(tar, { onUnexpected: 'skip', stats: stats })),
     createZstdCompress(COMPRESSION),
     new Sealer(key, name),
-    (sealed: AsyncIterable<Buffer>) => hashed(sealed, hash),
+    (sealed: AsyncIterable<Buffer>) => updateHash(sealed, hash),
     createWriteStream(file, { mode: 0o600, flush: true }),
     { signal },
   );
@@ -126,7 +126,7 @@ async function* decrypt({ body, checksum, seal }: SealedArchive): AsyncGenerator
   const hash = createHash('sha256');
   const opener = new Opener(seal.key, seal.name);
   const plain = createZstdDecompress({ chunkSize: UNPACKED_CHUNK_BYTES });
-  const finished = pipeline(body, (bytes: AsyncIterable<Buffer>) => hashed(bytes, hash), opener, plain);
+  const finished = pipeline(body, (bytes: AsyncIterable<Buffer>) => updateHash(bytes, hash), opener, plain);
   finished.catch(() => {});
   try {
     yield* plain;
@@ -137,7 +137,7 @@ async function* decrypt({ body, checksum, seal }: SealedArchive): AsyncGenerator
   if (!hash.digest().equals(checksum)) throw new SealError('the checksum of the stored archive does not match');
 }
 
-async function* hashed(bytes: AsyncIterable<Buffer>, hash: Hash): AsyncGenerator<Buffer, void> {
+async function* updateHash(bytes: AsyncIterable<Buffer>, hash: Hash): AsyncGenerator<Buffer, void> {
   for await (const part of bytes) {
     hash.update(part);
     yield part;

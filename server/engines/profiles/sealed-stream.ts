@@ -23,7 +23,7 @@ export class SealError extends Error {
 /** Seals a stream: plain bytes in, sealed bytes out. */
 export class Sealer extends Transform {
   readonly #key: Buffer;
-  readonly #waiting = new Chunks();
+  readonly #buffered = new Chunks();
   #number = 0;
 
   constructor(key: DataKey, name: string) {
@@ -33,16 +33,16 @@ export class Sealer extends Transform {
     this.push(Buffer.concat([MAGIC, salt]));
   }
 
-  override _transform(bytes: Buffer, _encoding: BufferEncoding, done: TransformCallback): void {
-    this.#waiting.add(bytes);
+  override _transform(bytes: Buffer, _encoding: BufferEncoding, callback: TransformCallback): void {
+    this.#buffered.add(bytes);
     // A full chunk is kept until another byte arrives, because it is the last chunk if the stream ends now.
-    while (this.#waiting.length > CHUNK_BYTES) this.#seal(this.#waiting.read(CHUNK_BYTES), false);
-    done();
+    while (this.#buffered.length > CHUNK_BYTES) this.#seal(this.#buffered.read(CHUNK_BYTES), false);
+    callback();
   }
 
-  override _flush(done: TransformCallback): void {
-    this.#seal(this.#waiting.read(this.#waiting.length), true);
-    done();
+  override _flush(callback: TransformCallback): void {
+    this.#seal(this.#buffered.read(this.#buffered.length), true);
+    callback();
   }
 
   #seal(plain: Buffer, isLast: boolean): void {
@@ -60,7 +60,7 @@ export class Sealer extends Transform {
 export class Opener extends Transform {
   readonly #key: DataKey;
   readonly #name: string;
-  readonly #waiting = new Chunks();
+  readonly #buffered = new Chunks();
   #streamKey: Buffer | undefined;
   #number = 0;
 
@@ -70,26 +70,26 @@ export class Opener extends Transform {
     this.#name = name;
   }
 
-  override _transform(bytes: Buffer, _encoding: BufferEncoding, done: TransformCallback): void {
-    this.#waiting.add(bytes);
-    attempt(done, () => {
+  override _transform(bytes: Buffer, _encoding: BufferEncoding, callback: TransformCallback): void {
+    this.#buffered.add(bytes);
+    attempt(callback, () => {
       this.#readHead();
-      while (this.#streamKey && this.#waiting.length > CHUNK_BYTES + TAG_BYTES)
-        this.#open(this.#waiting.read(CHUNK_BYTES + TAG_BYTES), false);
+      while (this.#streamKey && this.#buffered.length > CHUNK_BYTES + TAG_BYTES)
+        this.#open(this.#buffered.read(CHUNK_BYTES + TAG_BYTES), false);
     });
   }
 
-  override _flush(done: TransformCallback): void {
-    attempt(done, () => {
-      if (!this.#streamKey || this.#waiting.length < TAG_BYTES) throw new SealError('the sealed data is truncated');
-      this.#open(this.#waiting.read(this.#waiting.length), true);
+  override _flush(callback: TransformCallback): void {
+    attempt(callback, () => {
+      if (!this.#streamKey || this.#buffered.length < TAG_BYTES) throw new SealError('the sealed data is truncated');
+      this.#open(this.#buffered.read(this.#buffered.length), true);
     });
   }
 
   #readHead(): void {
-    if (this.#streamKey || this.#waiting.length < HEAD_BYTES) return;
-    if (!this.#waiting.read(MAGIC.length).equals(MAGIC)) throw new SealError('the data is not sealed');
-    this.#streamKey = streamKey(this.#key, this.#waiting.read(SALT_BYTES), this.#name);
+    if (this.#streamKey || this.#buffered.length < HEAD_BYTES) return;
+    if (!this.#buffered.read(MAGIC.length).equals(MAGIC)) throw new SealError('the data is not sealed');
+    this.#streamKey = streamKey(this.#key, this.#buffered.read(SALT_BYTES), this.#name);
   }
 
   #open(sealed: Buffer, isLast: boolean): void {
@@ -107,12 +107,12 @@ export class Opener extends Transform {
   }
 }
 
-function attempt(done: TransformCallback, work: () => void): void {
+function attempt(callback: TransformCallback, work: () => void): void {
   try {
     work();
-    done();
+    callback();
   } catch (error) {
-    done(error instanceof Error ? error : new Error(String(error)));
+    callback(error instanceof Error ? error : new Error(String(error)));
   }
 }
 

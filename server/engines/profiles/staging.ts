@@ -62,7 +62,7 @@ export class Staging {
 
   /** Moves the profile out of the box if it is complete. The box's folder is trusted; its content is not. */
   async moveProfile(boxFolder: string): Promise<void> {
-    if (!(await this.#has('clean')) || (await this.#has('profile'))) return;
+    if (!(await this.#exists('clean')) || (await this.#exists('profile'))) return;
     const boxProfile = join(boxFolder, 'profile');
     if (!(await isFolder(boxProfile))) return;
     await moveDurably(boxProfile, this.profile);
@@ -117,7 +117,7 @@ export class Staging {
     await moveDurably(fresh, file);
   }
 
-  async #has(name: string): Promise<boolean> {
+  async #exists(name: string): Promise<boolean> {
     return (await lstat(join(this.#folder, name)).catch(undefinedIfMissing)) !== undefined;
   }
 }

@@ -22,7 +22,7 @@ export class TarError extends Error {
 
 /** Yields the entries of a tar. `bytesMax` limits the size of the whole tar, including headers and skipped bodies. */
 export async function* readTarEntries(source: AsyncIterable<Buffer>, bytesMax: number): AsyncGenerator<TarEntry, void> {
-  const blocks = new Blocks(limited(source, bytesMax));
+  const blocks = new Blocks(limitBytes(source, bytesMax));
   try {
     yield* entriesOf(blocks);
   } finally {
@@ -61,7 +61,7 @@ const KINDS: Readonly<Record<string, EntryKind>> = {
 
 class Blocks {
   readonly #source: AsyncGenerator<Buffer, void>;
-  readonly #waiting = new Chunks();
+  readonly #buffered = new Chunks();
 
   constructor(source: AsyncGenerator<Buffer, void>) {
     this.#source = source;
@@ -80,7 +80,7 @@ class Blocks {
     const block = await this.#readExactly(BLOCK_BYTES);
     if (!block.every(byte => byte === 0)) return parseHeader(block);
     do {
-      const behind = this.#waiting.read(this.#waiting.length);
+      const behind = this.#buffered.read(this.#buffered.length);
       if (behind.some(byte => byte !== 0)) throw new TarError('the tar archive has data after its end marker');
     } while (await this.#readMore());
     return undefined;
@@ -95,8 +95,8 @@ class Blocks {
 
   async *body(size: number): AsyncGenerator<Buffer, void> {
     for (let left = size; left > 0; ) {
-      if (this.#waiting.length === 0 && !(await this.#readMore())) throw new TarError('the tar is truncated');
-      const part = this.#waiting.read(Math.min(left, this.#waiting.length));
+      if (this.#buffered.length === 0 && !(await this.#readMore())) throw new TarError('the tar is truncated');
+      const part = this.#buffered.read(Math.min(left, this.#buffered.length));
       left -= part.length;
       yield part;
     }
@@ -107,18 +107,18 @@ class Blocks {
   }
 
   async #readExactly(length: number): Promise<Buffer> {
-    while (this.#waiting.length < length) if (!(await this.#readMore())) throw new TarError('the tar is truncated');
-    return this.#waiting.read(length);
+    while (this.#buffered.length < length) if (!(await this.#readMore())) throw new TarError('the tar is truncated');
+    return this.#buffered.read(length);
   }
 
   async #readMore(): Promise<boolean> {
     const next = await this.#source.next();
-    if (!next.done) this.#waiting.add(next.value);
+    if (!next.done) this.#buffered.add(next.value);
     return !next.done;
   }
 }
 
-async function* limited(source: AsyncIterable<Buffer>, bytesMax: number): AsyncGenerator<Buffer, void> {
+async function* limitBytes(source: AsyncIterable<Buffer>, bytesMax: number): AsyncGenerator<Buffer, void> {
   let bytes = 0;
   for await (const part of source) {
     bytes += part.length;

@@ -7,7 +7,7 @@ import { blackout } from './jpeg-blackout.ts';
 
 const RECTS = [{ x: 10, y: 10, width: 300, height: 40 }];
 
-function picture(size: string): Buffer {
+function jpegOf(size: string): Buffer {
   const options = ['-v', 'error', '-f', 'lavfi', '-i', `testsrc2=size=${size},noise=alls=20`, '-frames:v', '1'];
   const { stdout, stderr } = spawnSync('ffmpeg', [...options, '-pix_fmt', 'yuvj420p', '-f', 'mjpeg', 'pipe:1'], {
     maxBuffer: 64 * 1024 ** 2,
@@ -25,7 +25,7 @@ async function cpuMsOf<T>(work: () => Promise<T> | T): Promise<{ result: T; ms: 
 }
 
 test('masks a 3840x2160 image without blocking the main thread', async () => {
-  const jpeg = picture('3840x2160');
+  const jpeg = jpegOf('3840x2160');
   const pool = new WorkerPool();
   const inThread = () => pool.run(BLACKOUT, { jpeg, rects: RECTS }, { of: 'a session' });
   await inThread(); // the thread starts
@@ -38,7 +38,7 @@ test('masks a 3840x2160 image without blocking the main thread', async () => {
 });
 
 test('rejects an image that declares an excessive size, and masks the next image', async () => {
-  const jpeg = picture('64x48');
+  const jpeg = jpegOf('64x48');
   const endless = Buffer.from(jpeg);
   const frame = endless.indexOf(Buffer.from([0xff, 0xc0]));
   endless.writeUInt32BE(0xffff_ffff, frame + 5); // 65535 x 65535

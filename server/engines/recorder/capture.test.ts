@@ -42,16 +42,16 @@ class Tab implements TargetChannel {
 
   whenGone(): void {}
 
-  async happens(method: string, params: JsonObject = {}, picture = 'picture'): Promise<void> {
-    this.#report(method, params, Buffer.from(picture));
+  async happens(method: string, params: JsonObject = {}, image = 'picture'): Promise<void> {
+    this.#report(method, params, Buffer.from(image));
     await setImmediate();
   }
 
   /** `lateMs`: the time since the frame was painted. */
-  async shows(picture: string, run = 1, lateMs = 0): Promise<void> {
+  async shows(image: string, run = 1, lateMs = 0): Promise<void> {
     const paintedMs = this.nowMs - lateMs;
     const metadata = { timestamp: paintedMs / 1_000, monotonicTimestamp: (BROWSER_CLOCK_MS + paintedMs) / 1_000 };
-    await this.happens('Page.screencastFrame', { data: '', sessionId: run, metadata }, picture);
+    await this.happens('Page.screencastFrame', { data: '', sessionId: run, metadata }, image);
   }
 
   saidOf(method: string): number {
@@ -185,9 +185,9 @@ test('restarts the screencast for a loaded page only if the page has not sent a 
 test('allows three frames in flight with viewers, in order and without restarts', async () => {
   const tab = new Tab();
   const { capture, passes, seen } = captured(tab, { isWatched: true, until: Promise.resolve() });
-  for (const picture of ['one', 'two', 'three']) {
+  for (const image of ['one', 'two', 'three']) {
     await passes(PAINT_MS);
-    await tab.shows(picture);
+    await tab.shows(image);
   }
   assert.deepEqual(seen(), ['one 1', 'two 2', 'three 3']);
   assert.ok(tab.saidOf(ALLOW) >= 1, 'behind a rest the first is allowed to be followed at once');
@@ -201,7 +201,7 @@ test('restarts the screencast for a change that occurred while three frames were
   const tab = new Tab();
   const free = Promise.withResolvers<void>();
   const { capture, passes, seen } = captured(tab, { isWatched: true, until: free.promise });
-  for (const picture of ['one', 'two', 'three']) await tab.shows(picture);
+  for (const image of ['one', 'two', 'three']) await tab.shows(image);
   await passes(WHILE_MS);
   assert.equal(tab.saidOf(ALLOW), 0, 'nothing follows before they are done with');
   free.resolve();
@@ -268,7 +268,7 @@ test('changes the rate when the first viewer arrives and when the last viewer le
 test('restarts the screencast after two frames were in flight without viewers', async () => {
   const tab = new Tab();
   const { capture, passes, seen } = captured(tab);
-  for (const picture of ['one', 'two']) await tab.shows(picture);
+  for (const image of ['one', 'two']) await tab.shows(image);
   await passes(WHILE_MS);
   await passes(WHILE_MS);
   assert.deepEqual([tab.saidOf(ALLOW), tab.saidOf(START), tab.saidOf(STOP)], [2, 2, 1]);

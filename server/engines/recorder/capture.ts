@@ -94,7 +94,7 @@ export class Capture implements Closeable {
   #running = false;
   #streak = 0;
   #streakNeeded = STREAK_MIN;
-  #pulses = 0;
+  #pulseCount = 0;
   #last: Buffer | undefined;
   #frames = 0;
   #inFlight = IN_FLIGHT;
@@ -125,12 +125,12 @@ export class Capture implements Closeable {
 
   constructor(options: CaptureOptions) {
     this.#options = options;
-    this.#listening = options.channel.on((method, params, picture) => {
-      if (method === 'Page.screencastFrame') void this.#frame(params, picture);
+    this.#listening = options.channel.on((method, params, frameBytes) => {
+      if (method === 'Page.screencastFrame') void this.#frame(params, frameBytes);
       else if (method === 'Page.screencastVisibilityChanged') options.onVisibility(params.visible === true);
       else if (method === 'Page.frameNavigated') this.#navigated(params);
       else if (method === 'Page.lifecycleEvent' && params.name === 'firstPaint') this.#begin();
-      else if (method === 'Page.loadEventFired') void this.#loaded();
+      else if (method === 'Page.loadEventFired') void this.#onLoad();
     });
     if (options.isUnpainted) void this.#beginAtFirstPaint();
     else this.#begin();
@@ -213,15 +213,15 @@ export class Capture implements Closeable {
    * Captures a loaded page that has sent no frame since its navigation. The load event comes only if masks or logs have
    * enabled it.
    */
-  async #loaded(): Promise<void> {
+  async #onLoad(): Promise<void> {
     if (this.#framesBeforeNavigation === this.#frames) await this.#settle();
   }
 
-  async #frame(params: JsonObject, picture: Buffer | undefined): Promise<void> {
+  async #frame(params: JsonObject, frameBytes: Buffer | undefined): Promise<void> {
     const run = numberAt(params, 'sessionId');
     if (run <= this.#lastEndedRun) return;
     if (run > this.#lastRun) this.#acknowledged = [];
-    const frame = readFrame(params, picture, this.#ahead);
+    const frame = readFrame(params, frameBytes, this.#framesAhead);
     if (!frame || this.#closing.signal.aborted) return;
     this.#lastRun = run;
     this.#isAwaitingFrame = false;
@@ -264,7 +264,7 @@ export class Capture implements Closeable {
   }
 
   /** The value of `ahead` for a frame that arrives now. */
-  get #ahead(): number {
+  get #framesAhead(): number {
     const done = this.#acknowledged.at(-this.#inFlight)?.done ?? this.#framesDoneAtStart;
     return this.#framesBegun - done + 1;
   }
@@ -320,17 +320,17 @@ export class Capture implements Closeable {
     if (this.#isWatched) this.#resetPace();
     else if (this.#isPulsing) {
       if (!isNew) this.#leavePulses();
-      else if (++this.#pulses === PULSES_PROVEN) this.#streakNeeded = STREAK_MIN;
+      else if (++this.#pulseCount === PULSES_PROVEN) this.#streakNeeded = STREAK_MIN;
     } else {
       this.#streak = this.#frameMs - this.#acknowledgedMs < MOTION_MS ? this.#streak + 1 : 0;
       if (this.#streak < this.#streakNeeded) return;
       this.#isPulsing = true;
-      this.#pulses = 0;
+      this.#pulseCount = 0;
     }
   }
 
   #leavePulses(): void {
-    if (this.#pulses < PULSES_PROVEN) this.#streakNeeded = Math.min(this.#streakNeeded * 2, STREAK_MAX);
+    if (this.#pulseCount < PULSES_PROVEN) this.#streakNeeded = Math.min(this.#streakNeeded * 2, STREAK_MAX);
     this.#resetPace();
   }
 
@@ -359,17 +359,17 @@ export class Capture implements Closeable {
 
 function readFrame(
   { data, metadata }: JsonObject,
-  picture: Buffer | undefined,
-  ahead: number,
+  frameBytes: Buffer | undefined,
+  framesAhead: number,
 ): CapturedFrame | undefined {
   if (typeof data !== 'string' || !isObject(metadata)) return undefined;
   const wallMs = numberAt(metadata, 'timestamp') * 1000;
   return {
-    jpeg: picture ?? Buffer.from(data, 'base64'),
+    jpeg: frameBytes ?? Buffer.from(data, 'base64'),
     // Older browsers report only the calendar time.
     browserMs: metadata.monotonicTimestamp === undefined ? wallMs : numberAt(metadata, 'monotonicTimestamp') * 1000,
     at: new Date(wallMs),
-    ahead,
+    ahead: framesAhead,
     metadata: {
       offsetTop: numberAt(metadata, 'offsetTop'),
       pageScaleFactor: numberAt(metadata, 'pageScaleFactor'),

@@ -11,8 +11,8 @@ export interface TargetChannel {
   readonly isGone: boolean;
   send(method: string, params?: JsonObject, ms?: number): Promise<JsonObject>;
   post(method: string, params?: JsonObject): void;
-  /** `picture` is the JPEG of a screencast frame. It replaces `data`. */
-  on(listener: (method: string, params: JsonObject, picture?: Buffer) => void): Closeable;
+  /** `frameBytes` is the JPEG of a screencast frame. It replaces `data`. */
+  on(listener: (method: string, params: JsonObject, frameBytes?: Buffer) => void): Closeable;
   whenGone(listener: () => void): void;
 }
 

@@ -22,7 +22,7 @@ export interface EncodeRequest {
   readonly signal: AbortSignal;
 }
 
-interface Waiting extends EncodeRequest {
+interface QueuedSegment extends EncodeRequest {
   readonly resolve: (fragment: Fragment) => void;
   readonly reject: (error: unknown) => void;
 }
@@ -31,7 +31,7 @@ export class EncodeQueue {
   readonly #ffmpeg: Ffmpeg;
   readonly #clock: Clock;
   readonly #log: Log;
-  #waiting: Waiting[] = [];
+  #queue: QueuedSegment[] = [];
 
   constructor(ffmpeg: Ffmpeg, clock: Clock, log: Log) {
     this.#ffmpeg = ffmpeg;
@@ -41,50 +41,50 @@ export class EncodeQueue {
 
   encode(request: EncodeRequest): Promise<Fragment> {
     const { promise, resolve, reject } = Promise.withResolvers<Fragment>();
-    this.#waiting.push({ ...request, resolve, reject });
+    this.#queue.push({ ...request, resolve, reject });
     // Each segment takes a turn. If it was already encoded together with another segment, its turn ends at once.
-    void this.#turn();
+    void this.#runTurn();
     return promise;
   }
 
-  async #turn(): Promise<void> {
+  async #runTurn(): Promise<void> {
     await this.#clock.sleep(GATHER_MS);
     await this.#ffmpeg.inTurn(() => this.#next());
   }
 
   async #next(): Promise<void> {
-    const together = this.#take();
-    if (together.length === 0) return;
-    const closing = whenAllAborted(together.map(({ signal }) => signal));
+    const batch = this.#takeBatch();
+    if (batch.length === 0) return;
+    const closing = whenAllAborted(batch.map(({ signal }) => signal));
     try {
-      await this.#encode(together, closing.signal);
+      await this.#encode(batch, closing.signal);
     } finally {
       void closing.close();
     }
   }
 
-  #take(): readonly Waiting[] {
-    for (const { signal, reject } of this.#waiting) if (signal.aborted) reject(signal.reason);
-    this.#waiting = this.#waiting.filter(({ signal }) => !signal.aborted);
-    const first = this.#waiting.find(({ isUrgent }) => isUrgent) ?? this.#waiting[0];
+  #takeBatch(): readonly QueuedSegment[] {
+    for (const { signal, reject } of this.#queue) if (signal.aborted) reject(signal.reason);
+    this.#queue = this.#queue.filter(({ signal }) => !signal.aborted);
+    const first = this.#queue.find(({ isUrgent }) => isUrgent) ?? this.#queue[0];
     if (!first) return [];
-    const others = this.#waiting.filter(one => one !== first && isSimilar(one, first));
+    const others = this.#queue.filter(one => one !== first && isSimilar(one, first));
     const together = [first, ...others.slice(0, SEGMENTS_PER_PROCESS_MAX - 1)];
-    this.#waiting = this.#waiting.filter(one => !together.includes(one));
+    this.#queue = this.#queue.filter(one => !together.includes(one));
     return together;
   }
 
-  async #encode(together: readonly Waiting[], signal: AbortSignal): Promise<void> {
+  async #encode(batch: readonly QueuedSegment[], signal: AbortSignal): Promise<void> {
     try {
-      const all = together.map(({ footage }) => footage);
+      const all = batch.map(({ footage }) => footage);
       const fragments = await this.#ffmpeg.encode(all, signal);
-      for (const [index, fragment] of fragments.entries()) together[index]?.resolve(fragment);
+      for (const [index, fragment] of fragments.entries()) batch[index]?.resolve(fragment);
     } catch (error) {
-      if (together.length > 1 && !signal.aborted && !(error instanceof EncoderMissing)) {
+      if (batch.length > 1 && !signal.aborted && !(error instanceof EncoderMissing)) {
         // A segment that cannot be encoded must not affect the others.
-        this.#log.warn('recording.not_encoded_together', { segments: together.length, reason: reason(error) });
-        for (const one of together) await this.#encode([one], signal);
-      } else for (const { reject } of together) reject(error);
+        this.#log.warn('recording.not_encoded_together', { segments: batch.length, reason: reason(error) });
+        for (const one of batch) await this.#encode([one], signal);
+      } else for (const { reject } of batch) reject(error);
     }
   }
 }

@@ -18,7 +18,7 @@ export interface EndedRecordingsOptions {
   readonly mayWait: (session: string) => boolean;
 }
 
-interface Waiting {
+interface WaitingPage {
   readonly session: string;
   readonly sinceMs: number;
   readonly resolve: () => void;
@@ -27,8 +27,8 @@ interface Waiting {
 export class EndedRecordings implements Closeable {
   readonly #options: EndedRecordingsOptions;
   readonly #closing = new AbortController();
-  #waiting: Waiting[] = [];
-  #ticking: Promise<void> | undefined;
+  #waitingPages: WaitingPage[] = [];
+  #tickLoop: Promise<void> | undefined;
 
   constructor(options: EndedRecordingsOptions) {
     this.#options = options;
@@ -36,7 +36,7 @@ export class EndedRecordings implements Closeable {
 
   /** The number of waiting pages of ended sessions. */
   get size(): number {
-    return this.#waiting.length;
+    return this.#waitingPages.length;
   }
 
   /** Resolves when a page of this session, which has ended, should be encoded. */
@@ -44,47 +44,47 @@ export class EndedRecordings implements Closeable {
     const { clock, isQuiet, mayWait } = this.#options;
     if (this.#closing.signal.aborted || !mayWait(session) || isQuiet()) return Promise.resolve();
     const { promise, resolve } = Promise.withResolvers<void>();
-    this.#waiting.push({ session, sinceMs: clock.monotonicMs(), resolve });
-    if (this.#waiting.length > WAITING_MAX) this.#release(this.#waiting.slice(0, 1));
-    this.#ticking ??= this.#tick();
+    this.#waitingPages.push({ session, sinceMs: clock.monotonicMs(), resolve });
+    if (this.#waitingPages.length > WAITING_MAX) this.#release(this.#waitingPages.slice(0, 1));
+    this.#tickLoop ??= this.#tick();
     return promise;
   }
 
   /** Releases the recording of this session, because somebody asked for it. */
   ask(session: string): void {
-    this.#release(this.#waiting.filter(one => one.session === session));
+    this.#release(this.#waitingPages.filter(one => one.session === session));
   }
 
   releaseAll(): void {
-    this.#release(this.#waiting);
+    this.#release(this.#waitingPages);
   }
 
   async close(): Promise<void> {
     this.#closing.abort(new Error('the recorder is closed'));
     this.releaseAll();
-    await this.#ticking;
+    await this.#tickLoop;
   }
 
   async #tick(): Promise<void> {
     const { clock, isQuiet, mayWait } = this.#options;
     const { signal } = this.#closing;
-    while (!signal.aborted && this.#waiting.length > 0) {
+    while (!signal.aborted && this.#waitingPages.length > 0) {
       await clock.sleep(TICK_MS, signal).catch(() => {});
       const nowMs = clock.monotonicMs();
       // While a processor is free, only one session is released at a time. The next check then sees the load that
       // encoding its recording causes.
-      const oldest = isQuiet() ? this.#waiting[0]?.session : undefined;
+      const oldest = isQuiet() ? this.#waitingPages[0]?.session : undefined;
       this.#release(
-        this.#waiting.filter(
+        this.#waitingPages.filter(
           ({ session, sinceMs }) => session === oldest || nowMs - sinceMs >= ENDED_WAIT_MS || !mayWait(session),
         ),
       );
     }
-    this.#ticking = undefined;
+    this.#tickLoop = undefined;
   }
 
-  #release(due: readonly Waiting[]): void {
-    this.#waiting = this.#waiting.filter(one => !due.includes(one));
-    for (const { resolve } of due) resolve();
+  #release(entries: readonly WaitingPage[]): void {
+    this.#waitingPages = this.#waitingPages.filter(one => !entries.includes(one));
+    for (const { resolve } of entries) resolve();
   }
 }

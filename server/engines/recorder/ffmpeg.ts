@@ -6,7 +6,7 @@ import { type FileHandle, open } from 'node:fs/promises';
 import type { Readable } from 'node:stream';
 import { withDeadline } from '../../kit/wait.ts';
 import { type Fragment, parseFragment, splitAtKeyFrames } from './fmp4.ts';
-import { PICTURE_PIXELS_MAX } from './jpeg-size.ts';
+import { FRAME_PIXELS_MAX } from './jpeg-size.ts';
 import type { Size } from './matroska.ts';
 import { SEGMENT_MS } from './page-journal.ts';
 
@@ -75,7 +75,7 @@ export interface Footage {
  */
 const FROM_FRAMES = [
   ...['-threads', '1', '-protocol_whitelist', 'pipe', '-format_whitelist', 'concat,matroska,webm'],
-  ...['-codec_whitelist', 'mjpeg', '-max_pixels', String(PICTURE_PIXELS_MAX)],
+  ...['-codec_whitelist', 'mjpeg', '-max_pixels', String(FRAME_PIXELS_MAX)],
 ];
 const FROM_SINGLE_FILE = [...FROM_FRAMES, '-f', 'matroska', '-i', 'pipe:0'];
 const FROM_LIST = [...FROM_FRAMES, '-f', 'concat', '-safe', '0', '-i', 'pipe:0'];
@@ -126,7 +126,7 @@ export class Ffmpeg {
   readonly #confine: Confine;
   readonly #path: string;
   readonly #processesMax: number;
-  readonly #waiting: Array<() => void> = [];
+  readonly #turnWaiters: Array<() => void> = [];
   #running = 0;
 
   constructor(confine: Confine, path = 'ffmpeg', atOnce = 1) {
@@ -167,13 +167,13 @@ export class Ffmpeg {
 
   /** Runs a step when fewer than the maximum number of steps are running. Steps wait in order. */
   async inTurn<T>(step: () => Promise<T>): Promise<T> {
-    while (this.#running >= this.#processesMax) await new Promise<void>(resolve => this.#waiting.push(resolve));
+    while (this.#running >= this.#processesMax) await new Promise<void>(resolve => this.#turnWaiters.push(resolve));
     this.#running++;
     try {
       return await step();
     } finally {
       this.#running--;
-      this.#waiting.shift()?.();
+      this.#turnWaiters.shift()?.();
     }
   }
 

@@ -25,11 +25,11 @@ export interface FrameMetadata {
 
 export class Hub {
   readonly #viewers = new Set<(frame: Frame) => void>();
-  readonly #changed: () => void;
+  readonly #onChanged: () => void;
   #newest: Frame | undefined;
 
-  constructor(changed: () => void = () => {}) {
-    this.#changed = changed;
+  constructor(onChanged: () => void = () => {}) {
+    this.#onChanged = onChanged;
   }
 
   get newest(): Frame | undefined {
@@ -41,14 +41,14 @@ export class Hub {
   }
 
   /** Calls `seen` with the newest frame at once, and with each new one. With viewers the frame rate is higher. */
-  watch(seen: (frame: Frame) => void): Closeable {
-    this.#viewers.add(seen);
-    this.#changed();
-    if (this.#newest) seen(this.#newest);
+  watch(listener: (frame: Frame) => void): Closeable {
+    this.#viewers.add(listener);
+    this.#onChanged();
+    if (this.#newest) listener(this.#newest);
     return {
       close: () => {
-        this.#viewers.delete(seen);
-        this.#changed();
+        this.#viewers.delete(listener);
+        this.#onChanged();
       },
     };
   }

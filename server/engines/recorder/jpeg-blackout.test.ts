@@ -7,7 +7,7 @@ const WIDTH = 332;
 const HEIGHT = 204;
 
 /** A colourful picture with fine detail; `more` are encoder options. */
-function picture(...more: string[]): Buffer {
+function makeJpeg(...more: string[]): Buffer {
   const source = `testsrc2=size=${WIDTH}x${HEIGHT},noise=alls=30`;
   const { stdout, stderr } = spawnSync('ffmpeg', [
     ...['-v', 'error', '-f', 'lavfi', '-i', source, '-frames:v', '1', '-pix_fmt', 'yuvj420p', '-q:v', '3', ...more],
@@ -26,7 +26,7 @@ function pixels(jpeg: Buffer): Buffer {
 
 for (const huffman of ['default', 'optimal'])
   test(`blackens covered blocks and leaves all other blocks unchanged (${huffman} codes)`, () => {
-    const jpeg = picture('-huffman', huffman);
+    const jpeg = makeJpeg('-huffman', huffman);
     const painted = blackout(jpeg, [
       { x: 100, y: 50, width: 60, height: 20 },
       { x: 320, y: 190, width: 900, height: 900 },
@@ -44,13 +44,13 @@ for (const huffman of ['default', 'optimal'])
   });
 
 test('leaves the image unchanged if there are no rectangles', () => {
-  const jpeg = picture();
+  const jpeg = makeJpeg();
   assert.ok(pixels(blackout(jpeg, []) ?? jpeg.subarray(0, 2)).equals(pixels(jpeg)));
 });
 
 test('rejects images that it cannot mask', () => {
   assert.equal(blackout(Buffer.from('GIF89a'), []), undefined);
-  const jpeg = picture();
+  const jpeg = makeJpeg();
   const progressive = Buffer.from(jpeg);
   progressive[jpeg.indexOf(Buffer.from([0xff, 0xc0])) + 1] = 0xc2;
   assert.equal(blackout(progressive, []), undefined);

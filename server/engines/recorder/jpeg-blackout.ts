@@ -58,7 +58,7 @@ export function blackout(jpeg: Buffer, rects: readonly Rect[]): Buffer | undefin
 function readLayout(jpeg: Buffer): Layout | undefined {
   const tables = new Map<number, Uint16Array>();
   const quantizers = new Map<number, number>();
-  const kept: Buffer[] = [];
+  const keptSegments: Buffer[] = [];
   const frame = { width: 0, height: 0, components: [] as Component[] };
   for (let at = 2; at + 4 <= jpeg.length && jpeg[at] === 0xff; ) {
     const marker = jpeg[at + 1] ?? 0;
@@ -67,7 +67,7 @@ function readLayout(jpeg: Buffer): Layout | undefined {
     if (marker === SOS) {
       const isWhole = assignTables(content, frame.components);
       return isWhole
-        ? { ...frame, tables, quantizers, kept, scanHead: scanHead(frame.components), scanAt: end }
+        ? { ...frame, tables, quantizers, kept: keptSegments, scanHead: scanHead(frame.components), scanAt: end }
         : undefined;
     }
     if (marker === DHT) readTables(content, tables);
@@ -75,7 +75,7 @@ function readLayout(jpeg: Buffer): Layout | undefined {
       if (marker === DQT) readQuantizers(content, quantizers);
       else if (marker === SOF0) Object.assign(frame, readFrame(content));
       else if (marker === DRI || (marker > SOF0 && marker <= 0xcf)) return undefined;
-      kept.push(jpeg.subarray(at, end));
+      keptSegments.push(jpeg.subarray(at, end));
     }
     at = end;
   }

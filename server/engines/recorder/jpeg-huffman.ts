@@ -28,7 +28,7 @@ export interface HuffmanCode {
 export class BitReader {
   readonly #bytes: Buffer;
   #at = 0;
-  #held = 0;
+  #heldBits = 0;
   #bits = 0;
 
   constructor(bytes: Buffer) {
@@ -36,8 +36,8 @@ export class BitReader {
   }
 
   symbol(table: Uint16Array): number {
-    this.#fill();
-    const found = table[(this.#held >>> (this.#bits - 16)) & 0xffff] ?? 0;
+    this.#fillBits();
+    const found = table[(this.#heldBits >>> (this.#bits - 16)) & 0xffff] ?? 0;
     const length = found >> 8;
     if (length === 0) throw new Error('an invalid Huffman code');
     this.#bits -= length;
@@ -46,9 +46,9 @@ export class BitReader {
 
   raw(length: number): number {
     if (length === 0) return 0;
-    this.#fill();
+    this.#fillBits();
     this.#bits -= length;
-    return (this.#held >>> this.#bits) & ((1 << length) - 1);
+    return (this.#heldBits >>> this.#bits) & ((1 << length) - 1);
   }
 
   /** Reads a signed number of `length` bits, in JPEG's representation. */
@@ -59,14 +59,14 @@ export class BitReader {
   }
 
   /** Makes at least 16 bits available. After the end of the data, the bits are zeros. */
-  #fill(): void {
+  #fillBits(): void {
     while (this.#bits <= 16) {
       let byte = this.#bytes[this.#at] ?? 0;
       if (byte === 0xff) {
         if (this.#bytes[this.#at + 1] === 0) this.#at += 2;
         else byte = 0; // a marker ends the data
       } else this.#at++;
-      this.#held = ((this.#held << 8) | byte) >>> 0;
+      this.#heldBits = ((this.#heldBits << 8) | byte) >>> 0;
       this.#bits += 8;
     }
   }
@@ -75,7 +75,7 @@ export class BitReader {
 export class BitWriter {
   #bytes: Buffer;
   #at = 0;
-  #held = 0;
+  #heldBits = 0;
   #bits = 0;
 
   constructor(bytes: number) {
@@ -102,13 +102,13 @@ export class BitWriter {
   }
 
   #put(value: number, bits: number): void {
-    this.#held = (this.#held << bits) | value;
+    this.#heldBits = (this.#heldBits << bits) | value;
     this.#bits += bits;
     while (this.#bits >= 8) {
       this.#bits -= 8;
-      this.#byte((this.#held >>> this.#bits) & 0xff);
+      this.#byte((this.#heldBits >>> this.#bits) & 0xff);
     }
-    this.#held &= (1 << this.#bits) - 1;
+    this.#heldBits &= (1 << this.#bits) - 1;
   }
 
   #byte(byte: number): void {
@@ -141,10 +141,10 @@ const STANDARD = [
   },
 ].map(({ id, counts, symbols }) => ({ id, counts: Buffer.from(counts, 'hex'), symbols: Buffer.from(symbols, 'hex') }));
 
-function codeOf(wanted: number): HuffmanCode {
+function codeOf(symbolValue: number): HuffmanCode {
   const codes = new Uint16Array(256);
   const lengths = new Uint8Array(256);
-  const table = STANDARD.find(({ id }) => id === wanted);
+  const table = STANDARD.find(({ id }) => id === symbolValue);
   let code = 0;
   let next = 0;
   for (let length = 1; table && length <= 16; length++) {

@@ -4,8 +4,8 @@
 import type { Size } from './matroska.ts';
 
 /** These limits bound the memory and time that a decoder needs. */
-export const PICTURE_PIXELS_MAX = 4096 * 4096;
-export const PICTURE_SIDE_MAX = 8192;
+export const FRAME_PIXELS_MAX = 4096 * 4096;
+export const FRAME_SIDE_MAX = 8192;
 /** Maximum number of JPEG segments before the first scan. Chromium writes fewer than ten. */
 const SEGMENTS_MAX = 64;
 
@@ -31,6 +31,6 @@ export function jpegSize(jpeg: Buffer): Size | undefined {
 }
 
 export const isTooLarge = ({ width, height }: Size): boolean =>
-  Math.max(width, height) > PICTURE_SIDE_MAX || width * height > PICTURE_PIXELS_MAX;
+  Math.max(width, height) > FRAME_SIDE_MAX || width * height > FRAME_PIXELS_MAX;
 
 const isFrame = (marker: number): boolean => marker >= 0xc0 && marker <= 0xcf && ![0xc4, 0xc8, 0xcc].includes(marker);

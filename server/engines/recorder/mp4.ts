@@ -67,11 +67,11 @@ function moov(description: Buffer, size: Size, pieces: readonly Mp4Segment[], du
 }
 
 function sampleTable(description: Buffer, pieces: readonly Mp4Segment[], firstFrameAt: number): Buffer {
-  const durations = runs(pieces.flatMap(({ durationsMs }) => durationsMs));
+  const durations = runLengths(pieces.flatMap(({ durationsMs }) => durationsMs));
   const sizes = pieces.flatMap(({ sizes }) => sizes);
-  const counts = runs(pieces.map(({ sizes }) => sizes.length));
-  const keys = starts(pieces.map(({ sizes }) => sizes.length)).map(before => before + 1);
-  const chunks = starts(pieces.map(piece => sum(piece.sizes))).map(before => firstFrameAt + before);
+  const counts = runLengths(pieces.map(({ sizes }) => sizes.length));
+  const keys = starts(pieces.map(({ sizes }) => sizes.length)).map(framesBefore => framesBefore + 1);
+  const chunks = starts(pieces.map(piece => sum(piece.sizes))).map(bytesBefore => firstFrameAt + bytesBefore);
   const chunkStarts = starts(counts.map(({ count }) => count));
   return box('stbl', [
     description,
@@ -91,7 +91,7 @@ function table(rows: readonly (readonly number[])[]): Buffer {
   return bytes;
 }
 
-function runs(values: readonly number[]): { count: number; value: number }[] {
+function runLengths(values: readonly number[]): { count: number; value: number }[] {
   const found: { count: number; value: number }[] = [];
   for (const value of values) {
     const last = found.at(-1);

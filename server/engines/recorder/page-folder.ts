@@ -53,13 +53,13 @@ const SEGMENT_FILE = /^(\d+)\.(\d+)(?:\.(\d+))?\.mkv$/;
 
 export class PageFolder {
   readonly path: string;
-  readonly #grown: (bytes: number) => void;
+  readonly #onGrowth: (bytes: number) => void;
   readonly #bytes = new Map<number, number>();
 
   /** `grown` is called with the change in bytes on disk, negative when files shrink or are deleted. */
-  constructor(path: string, grown: (bytes: number) => void = () => {}) {
+  constructor(path: string, onGrowth: (bytes: number) => void = () => {}) {
     this.path = path;
-    this.#grown = grown;
+    this.#onGrowth = onGrowth;
   }
 
   async make(note: PageNote): Promise<void> {
@@ -140,7 +140,7 @@ export class PageFolder {
     const before = this.#bytes.get(sequence) ?? 0;
     if (bytes === 0) this.#bytes.delete(sequence);
     else this.#bytes.set(sequence, bytes);
-    this.#grown(bytes - before);
+    this.#onGrowth(bytes - before);
   }
 
   pathOf({ sequence, startMs, endMs }: RawSegment): string {
@@ -150,16 +150,16 @@ export class PageFolder {
 
 export class SegmentWriter {
   readonly #file: FileHandle;
-  readonly #grown: (bytes: number) => void;
+  readonly #onGrowth: (bytes: number) => void;
   #head: Buffer | undefined;
   #bytes: number;
 
   /** `bytes`: the length of the file. */
-  constructor(file: FileHandle, head: Buffer | undefined, bytes: number, grown: (bytes: number) => void) {
+  constructor(file: FileHandle, head: Buffer | undefined, bytes: number, onGrowth: (bytes: number) => void) {
     this.#file = file;
     this.#head = head;
     this.#bytes = bytes;
-    this.#grown = grown;
+    this.#onGrowth = onGrowth;
   }
 
   /** Appends a frame with one write. If the server is killed, at most the last frame is therefore incomplete. */
@@ -176,7 +176,7 @@ export class SegmentWriter {
     }
     this.#head = undefined;
     this.#bytes += bytes;
-    this.#grown(this.#bytes);
+    this.#onGrowth(this.#bytes);
   }
 
   close(): Promise<void> {

@@ -51,9 +51,9 @@ export class PageJournal {
   /** End of the segment that was closed last. */
   #closedMs = 0;
   /** Why no segment is open although the page exists: recording is paused, or the disk refused a write. */
-  #halted: 'paused' | 'broken' | undefined;
+  #haltReason: 'paused' | 'broken' | undefined;
   #work: Promise<void> = Promise.resolve();
-  #ended = false;
+  #hasEnded = false;
 
   private constructor(folder: PageFolder, note: PageNote, clock: Clock, listener: JournalListener) {
     this.folder = folder;
@@ -96,7 +96,7 @@ export class PageJournal {
 
   /** Whether a segment is open: the page is being recorded, or it was when an earlier process died. */
   get isOpen(): boolean {
-    return this.#open !== undefined && !this.#ended;
+    return this.#open !== undefined && !this.#hasEnded;
   }
 
   /** When the newest frame was painted, in milliseconds since the beginning of the recording. */
@@ -106,7 +106,7 @@ export class PageJournal {
 
   take(frame: CapturedFrame): Promise<void> {
     this.#compareClocks(frame);
-    return this.#inTurn(() => this.#take(Math.round(frame.browserMs - this.note.baseMs), frame.jpeg));
+    return this.#inTurn(() => this.#addFrame(Math.round(frame.browserMs - this.note.baseMs), frame.jpeg));
   }
 
   /**
@@ -124,9 +124,9 @@ export class PageJournal {
   /** Closes segments that are six seconds long, even if nothing has changed. */
   tick(): Promise<void> {
     return this.#inTurn(async () => {
-      if (this.#ended || this.#clock.monotonicMs() < this.#retryAtMs) return;
+      if (this.#hasEnded || this.#clock.monotonicMs() < this.#retryAtMs) return;
       if (this.#open) await this.#roll(this.nowMs - LATE_MS);
-      else if (this.#halted === 'broken') await this.#hold(this.nowMs);
+      else if (this.#haltReason === 'broken') await this.#hold(this.nowMs);
     });
   }
 
@@ -134,23 +134,23 @@ export class PageJournal {
   pause(): Promise<void> {
     return this.#inTurn(async () => {
       await this.#closeAt(this.nowMs);
-      this.#halted = 'paused';
+      this.#haltReason = 'paused';
     });
   }
 
   /** Continues after a pause, beginning with the last frame. */
   unpause(): Promise<void> {
     return this.#inTurn(async () => {
-      if (this.#halted && !this.#ended) await this.#hold(this.nowMs);
+      if (this.#haltReason && !this.#hasEnded) await this.#hold(this.nowMs);
     });
   }
 
   /** Call when no more frames come. The last frame is shown until `atMs`. */
   end(atMs = this.nowMs): Promise<void> {
     return this.#inTurn(async () => {
-      this.#ended = true;
+      this.#hasEnded = true;
       // After a gap the last frame is written once more, so that the recording ends when the page ended.
-      if (this.#halted) await this.#hold(Math.max(this.#closedMs, atMs - SEGMENT_MS));
+      if (this.#haltReason) await this.#hold(Math.max(this.#closedMs, atMs - SEGMENT_MS));
       await this.#closeAt(atMs);
       this.#last = undefined; // The files have it.
     });
@@ -159,20 +159,20 @@ export class PageJournal {
   /** Leaves the files as they are, for the next process. */
   leave(): Promise<void> {
     return this.#inTurn(async () => {
-      this.#ended = true;
+      this.#hasEnded = true;
       await this.#open?.writer.close();
       this.#open = undefined;
     });
   }
 
   #inTurn(step: () => Promise<void>): Promise<void> {
-    const done = this.#work.then(() => this.#whole(step));
+    const done = this.#work.then(() => this.#runStep(step));
     this.#work = done;
     return done;
   }
 
   /** Runs a step. If the disk refuses a write, frames are lost, but the session does not end. */
-  async #whole(step: () => Promise<void>): Promise<void> {
+  async #runStep(step: () => Promise<void>): Promise<void> {
     try {
       await step();
     } catch (error) {
@@ -182,9 +182,9 @@ export class PageJournal {
     }
   }
 
-  async #take(paintedMs: number, jpeg: Buffer): Promise<void> {
+  async #addFrame(paintedMs: number, jpeg: Buffer): Promise<void> {
     const size = jpegSize(jpeg);
-    if (!size || this.#ended || this.#clock.monotonicMs() < this.#retryAtMs) return;
+    if (!size || this.#hasEnded || this.#clock.monotonicMs() < this.#retryAtMs) return;
     if (this.#open && this.#last?.frame.jpeg.equals(jpeg)) return;
     await this.#roll(paintedMs);
     const atMs = this.#last
@@ -237,7 +237,7 @@ export class PageJournal {
 
   /** Deletes the open segment if it has no frame. Opening a segment is tried again later. */
   async #abandon(): Promise<void> {
-    this.#halted = 'broken';
+    this.#haltReason = 'broken';
     const empty = this.#open;
     this.#open = undefined;
     if (!empty) return;
@@ -256,7 +256,7 @@ export class PageJournal {
     const segment = { sequence: this.#next, startMs, endMs: undefined };
     const writer = await this.folder.begin(segment, size);
     this.#next++;
-    this.#halted = undefined;
+    this.#haltReason = undefined;
     this.#open = { segment, size, writer, times: [] };
   }
 

@@ -14,18 +14,18 @@ import { type Typing, type TypingOutcome, typeText } from './type-text.ts';
 import { COVER, LAST_FIELDS, UNCOVER, watchFields } from './watch-fields.ts';
 
 export type MaskKind = 'password' | 'all' | 'none';
-export interface Masked {
+export interface MaskedFrame {
   readonly jpeg: Buffer;
   /** Whether the fields have moved. The masked area is then larger than the fields. */
   readonly isOvermasked: boolean;
 }
 
 /** A picture that is not a frame of the screencast, such as a screenshot. */
-export type Still = Pick<CapturedFrame, 'jpeg' | 'metadata'>;
-export type MaskedStill = Still & { readonly unmasked: Buffer };
+export type StillImage = Pick<CapturedFrame, 'jpeg' | 'metadata'>;
+export type MaskedStill = StillImage & { readonly unmasked: Buffer };
 
 /** Masks a frame. Returns undefined if the frame must not be kept; the caller then captures another frame. */
-export type Mask = (frame: CapturedFrame) => Promise<Masked | undefined>;
+export type Mask = (frame: CapturedFrame) => Promise<MaskedFrame | undefined>;
 
 /** If the page does not respond within this time, the frame is not kept. */
 const ASK_MS = 2_000;
@@ -37,7 +37,7 @@ const FIELDS_MAX = 200;
  */
 const MARGIN_PX = 1;
 const WORLD = 'berth';
-const EVERYTHING: Rect = { x: -1e6, y: -1e6, width: 1e8, height: 1e8 };
+const WHOLE_PAGE: Rect = { x: -1e6, y: -1e6, width: 1e8, height: 1e8 };
 
 interface Point {
   readonly x: number;
@@ -60,7 +60,7 @@ export class PageMask {
   /** The page and its out-of-process frames. */
   readonly #targets = new Map<string, MaskedTarget>();
   /** Positions of the fields, as read when each of the last frames arrived. Newest last. */
-  #answers: ReadonlyArray<readonly Rect[]> = [];
+  #fieldRects: ReadonlyArray<readonly Rect[]> = [];
 
   constructor(options: PageMaskOptions) {
     this.#options = options;
@@ -84,25 +84,25 @@ export class PageMask {
     const after = await this.#fields().catch(() => undefined);
     if (!after) return undefined;
     // The oldest of the kept positions were read before the frame was painted.
-    this.#answers = [...this.#answers.slice(-frame.ahead), after];
-    const rects = this.#answers.reduce(mergeRects);
+    this.#fieldRects = [...this.#fieldRects.slice(-frame.ahead), after];
+    const rects = this.#fieldRects.reduce(mergeRects);
     if (rects.length === 0) return unchanged;
     const jpeg = await this.#paint(frame, rects);
-    return jpeg && { jpeg, isOvermasked: this.#answers.some(answer => !isSimilar(answer, after)) };
+    return jpeg && { jpeg, isOvermasked: this.#fieldRects.some(earlierRects => !isSimilar(earlierRects, after)) };
   };
 
   /** Takes a picture and masks it. Returns undefined if the picture must not be shown. */
-  async still(take: () => Promise<Still>): Promise<MaskedStill | undefined> {
+  async still(takeStill: () => Promise<StillImage>): Promise<MaskedStill | undefined> {
     if (this.#options.isCovered()) {
-      const still = await take();
+      const still = await takeStill();
       const jpeg = await blackedOut(still.jpeg, this.#options.workers, this.#options.session);
       return jpeg && { ...still, jpeg, unmasked: still.jpeg };
     }
-    if (this.#options.kind === 'none') return unmasked(await take());
+    if (this.#options.kind === 'none') return withoutMask(await takeStill());
     const before = await this.#fields();
-    const still = await take();
+    const still = await takeStill();
     const rects = mergeRects(before, await this.#fields());
-    if (rects.length === 0) return unmasked(still);
+    if (rects.length === 0) return withoutMask(still);
     const jpeg = await this.#paint(still, rects);
     return jpeg && { ...still, jpeg, unmasked: still.jpeg };
   }
@@ -129,8 +129,8 @@ export class PageMask {
    * Masks the rectangles in the picture. Returns undefined if that is not possible, for example because the workers are
    * overloaded.
    */
-  async #paint(frame: Still, rects: readonly Rect[]): Promise<Buffer | undefined> {
-    const shown = toPicturePixels(frame, rects);
+  async #paint(frame: StillImage, rects: readonly Rect[]): Promise<Buffer | undefined> {
+    const shown = toFramePixels(frame, rects);
     if (!shown) return undefined;
     const { workers, session } = this.#options;
     const input = { jpeg: frame.jpeg, rects: shown };
@@ -148,8 +148,8 @@ export class PageMask {
     const before = await scrollOf(page.channel);
     const rects = await this.#visibleRects();
     const after = await scrollOf(page.channel);
-    if (rects.length > FIELDS_MAX) return [EVERYTHING];
-    return rects.map(rect => union(moved(rect, before), moved(rect, after)));
+    if (rects.length > FIELDS_MAX) return [WHOLE_PAGE];
+    return rects.map(rect => union(translate(rect, before), translate(rect, after)));
   }
 
   async #visibleRects(): Promise<readonly Rect[]> {
@@ -158,7 +158,7 @@ export class PageMask {
         const rects = await target.fields();
         if (rects.length === 0) return [];
         const origin = await this.#originOf(target);
-        return rects.map(rect => moved(rect, origin));
+        return rects.map(rect => translate(rect, origin));
       }),
     );
     return each.flat();
@@ -168,7 +168,7 @@ export class PageMask {
   async #originOf({ channel }: MaskedTarget): Promise<Point> {
     const origin = { x: 0, y: 0 };
     for (let inner = channel; inner.parent && inner.kind !== 'page'; inner = inner.parent) {
-      const owner = await ask(inner.parent, 'DOM.getFrameOwner', { frameId: inner.id });
+      const owner = await request(inner.parent, 'DOM.getFrameOwner', { frameId: inner.id });
       const [quad] = await quadsOf(inner.parent, { backendNodeId: owner.backendNodeId ?? 0 });
       if (!quad) throw new Error('the frame is not shown');
       origin.x += quad.x;
@@ -229,7 +229,7 @@ class MaskedTarget {
       await this.#findWorlds();
       const each = [...this.#worlds.values()].map(async contextId => {
         const params = { expression: `${this.#script}; ${does}`, contextId, returnByValue: true };
-        const { result } = await ask(this.channel, 'Runtime.evaluate', params);
+        const { result } = await request(this.channel, 'Runtime.evaluate', params);
         return isObject(result) && result.value === true;
       });
       return (await Promise.all(each)).every(Boolean);
@@ -244,17 +244,17 @@ class MaskedTarget {
   /** Returns the positions of the fields. Tries again if the document is replaced in the meantime. */
   async fields(): Promise<readonly Rect[]> {
     try {
-      return await this.#ask();
+      return await this.#requestRects();
     } catch (error) {
       if (this.channel.isGone) return [];
       this.#areWorldsKnown = false;
-      return this.#ask().catch(again => {
-        throw again ?? error;
+      return this.#requestRects().catch(retryError => {
+        throw retryError ?? error;
       });
     }
   }
 
-  async #ask(): Promise<readonly Rect[]> {
+  async #requestRects(): Promise<readonly Rect[]> {
     if (!this.#areWorldsKnown) await this.#findWorlds();
     const each = await Promise.all([...this.#worlds.values()].map(world => this.#fieldsIn(world)));
     return each.flat();
@@ -262,10 +262,13 @@ class MaskedTarget {
 
   async #findWorlds(): Promise<void> {
     this.#areWorldsKnown = true;
-    const { frameTree } = await ask(this.channel, 'Page.getFrameTree');
+    const { frameTree } = await request(this.channel, 'Page.getFrameTree');
     const worlds = new Map<string, number>();
     for (const frameId of framesOf(frameTree)) {
-      const { executionContextId } = await ask(this.channel, 'Page.createIsolatedWorld', { frameId, worldName: WORLD });
+      const { executionContextId } = await request(this.channel, 'Page.createIsolatedWorld', {
+        frameId,
+        worldName: WORLD,
+      });
       if (typeof executionContextId === 'number') worlds.set(frameId, executionContextId);
     }
     this.#worlds = worlds;
@@ -278,24 +281,24 @@ class MaskedTarget {
   async #fieldsIn(contextId: number): Promise<readonly Rect[]> {
     const expression = `(${this.#script}).travels`;
     const params = { expression, contextId, returnByValue: true };
-    const { result, exceptionDetails } = await ask(this.channel, 'Runtime.evaluate', params);
+    const { result, exceptionDetails } = await request(this.channel, 'Runtime.evaluate', params);
     const travels = isObject(result) ? result.value : undefined;
     if (exceptionDetails || !Array.isArray(travels)) throw new Error('the positions of the fields are unknown');
-    if (travels.length > FIELDS_MAX) return [EVERYTHING];
-    const rects = await Promise.all(travels.map((travel, index) => this.#rectsOf(contextId, index, travel)));
+    if (travels.length > FIELDS_MAX) return [WHOLE_PAGE];
+    const rects = await Promise.all(travels.map((path, index) => this.#rectsOf(contextId, index, path)));
     return rects.flat();
   }
 
   /** The current rectangle of the field, extended over its positions since the last call. */
-  async #rectsOf(contextId: number, index: number, travel: unknown): Promise<readonly Rect[]> {
+  async #rectsOf(contextId: number, index: number, path: unknown): Promise<readonly Rect[]> {
     const expression = `globalThis.${LAST_FIELDS}[${index}]`;
-    const { result } = await ask(this.channel, 'Runtime.evaluate', { expression, contextId });
+    const { result } = await request(this.channel, 'Runtime.evaluate', { expression, contextId });
     const objectId = isObject(result) ? result.objectId : undefined;
     if (typeof objectId !== 'string') return [];
-    const [left = 0, top = 0, right = 0, bottom = 0] = Array.isArray(travel) ? travel.map(Number) : [];
+    const [left = 0, top = 0, right = 0, bottom = 0] = Array.isArray(path) ? path.map(Number) : [];
     try {
       const rects = await quadsOf(this.channel, { objectId });
-      return rects.map(rect => union(moved(rect, { x: left, y: top }), moved(rect, { x: right, y: bottom })));
+      return rects.map(rect => union(translate(rect, { x: left, y: top }), translate(rect, { x: right, y: bottom })));
     } finally {
       this.channel.post('Runtime.releaseObject', { objectId });
     }
@@ -307,24 +310,24 @@ class MaskedTarget {
  * kept.
  */
 export async function blackedOut(jpeg: Buffer, workers: Workers, session: string): Promise<Buffer | undefined> {
-  const input = { jpeg, rects: [EVERYTHING] };
+  const input = { jpeg, rects: [WHOLE_PAGE] };
   const { jpeg: black } = await workers.run(BLACKOUT, input, { of: session }).catch(() => ({ jpeg: undefined }));
   return black && Buffer.from(black.buffer);
 }
 
-export const unmasked = (still: Still): MaskedStill => ({ ...still, unmasked: still.jpeg });
+export const withoutMask = (still: StillImage): MaskedStill => ({ ...still, unmasked: still.jpeg });
 
-const ask = (channel: TargetChannel, method: string, params: JsonObject = {}): Promise<JsonObject> =>
+const request = (channel: TargetChannel, method: string, params: JsonObject = {}): Promise<JsonObject> =>
   channel.send(method, params, ASK_MS);
 
 async function scrollOf(page: TargetChannel): Promise<Point> {
-  const { cssVisualViewport: seen } = await ask(page, 'Page.getLayoutMetrics');
+  const { cssVisualViewport: seen } = await request(page, 'Page.getLayoutMetrics');
   return isObject(seen) ? { x: numberAt(seen, 'pageX'), y: numberAt(seen, 'pageY') } : { x: 0, y: 0 };
 }
 
 /** Returns the rectangles of a node, or none if the node has no layout. */
 async function quadsOf(channel: TargetChannel, node: JsonObject): Promise<readonly Rect[]> {
-  const { quads } = await ask(channel, 'DOM.getContentQuads', node).catch((error: unknown): JsonObject => {
+  const { quads } = await request(channel, 'DOM.getContentQuads', node).catch((error: unknown): JsonObject => {
     if (error instanceof Error && /layout object|compute content quads|box model/i.test(error.message)) return {};
     throw error;
   });
@@ -347,18 +350,18 @@ function framesOf(tree: unknown): string[] {
 }
 
 /** Returns for each field the union of its earlier and later rectangle. */
-function mergeRects(before: readonly Rect[], after: readonly Rect[]): readonly Rect[] {
-  if (before.length !== after.length) return [...before, ...after];
-  return before.map((from, index) => union(from, after[index] ?? from));
+function mergeRects(rectsBefore: readonly Rect[], rectsAfter: readonly Rect[]): readonly Rect[] {
+  if (rectsBefore.length !== rectsAfter.length) return [...rectsBefore, ...rectsAfter];
+  return rectsBefore.map((from, index) => union(from, rectsAfter[index] ?? from));
 }
 
-const isSimilar = (some: readonly Rect[], others: readonly Rect[]): boolean =>
-  some.length === others.length && some.every((rect, index) => isNear(rect, others[index] ?? rect));
+const isSimilar = (someRects: readonly Rect[], other: readonly Rect[]): boolean =>
+  someRects.length === other.length && someRects.every((rect, index) => isNear(rect, other[index] ?? rect));
 
 const isNear = (a: Rect, b: Rect): boolean =>
   [a.x - b.x, a.y - b.y, a.width - b.width, a.height - b.height].every(px => Math.abs(px) <= 1);
 
-const moved = (rect: Rect, { x, y }: Point): Rect => ({ ...rect, x: rect.x + x, y: rect.y + y });
+const translate = (rect: Rect, { x, y }: Point): Rect => ({ ...rect, x: rect.x + x, y: rect.y + y });
 
 function union(a: Rect, b: Rect): Rect {
   const [x, y] = [Math.min(a.x, b.x), Math.min(a.y, b.y)];
@@ -368,7 +371,7 @@ function union(a: Rect, b: Rect): Rect {
 }
 
 /** Converts rectangles from CSS pixels of the page to pixels of the picture. */
-function toPicturePixels({ jpeg, metadata }: Still, rects: readonly Rect[]): readonly Rect[] | undefined {
+function toFramePixels({ jpeg, metadata }: StillImage, rects: readonly Rect[]): readonly Rect[] | undefined {
   const size = jpegSize(jpeg);
   if (!size) return undefined;
   const scale = (size.width / (metadata.deviceWidth || size.width)) * (metadata.pageScaleFactor || 1);

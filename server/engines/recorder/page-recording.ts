@@ -5,7 +5,7 @@ import { Capture, type CapturedFrame, type FrameResult } from './capture.ts';
 import type { TargetChannel } from './channel.ts';
 import type { EncodeQueue } from './encode-queue.ts';
 import { Hub } from './hub.ts';
-import { isTooLarge, jpegSize, PICTURE_PIXELS_MAX } from './jpeg-size.ts';
+import { FRAME_PIXELS_MAX, isTooLarge, jpegSize } from './jpeg-size.ts';
 import { PageFolder } from './page-folder.ts';
 import { type JournalListener, PageJournal } from './page-journal.ts';
 import type { Mask } from './page-mask.ts';
@@ -41,7 +41,7 @@ export interface RecordingSink {
 /** A page that has no picture for longer than this has a gap. */
 const UNPAINTED_MS = 1_000;
 
-const TOO_LARGE = `the picture has more than ${PICTURE_PIXELS_MAX} pixels`;
+const TOO_LARGE = `the picture has more than ${FRAME_PIXELS_MAX} pixels`;
 
 /** Why recording of the page pauses. */
 export type PauseReason = 'disk_full' | 'backlog' | 'handoff';
@@ -76,25 +76,25 @@ export class PageRecording {
   readonly #options: PageRecordingOptions;
   readonly #folder: PageFolder;
   readonly #pipeline: Pipeline;
-  readonly #appeared: Appearance;
+  readonly #appearance: Appearance;
   /** When the page appeared, by the server's monotonic clock. */
   readonly #appearedMs: number;
   #capture: Capture | undefined;
   #journal: PageJournal | undefined;
-  #beginning: Promise<PageJournal> | undefined;
+  #journalStart: Promise<PageJournal> | undefined;
   #span: Span | undefined;
   #pauseReason: PauseReason | undefined;
   /** Why there is no frame for the time before the first frame. */
   #initialGap: { readonly kind: 'hidden' | 'missing'; readonly why: string } | undefined;
   #isVisible = true;
   #ending = false;
-  readonly #settled = Promise.withResolvers<void>();
+  readonly #whenSettled = Promise.withResolvers<void>();
 
-  constructor(options: PageRecordingOptions, appeared: Appearance) {
+  constructor(options: PageRecordingOptions, appearance: Appearance) {
     this.#options = options;
-    this.#appeared = appeared;
+    this.#appearance = appearance;
     const { id, sink, unstored, clock } = options;
-    this.#appearedMs = clock.monotonicMs() - Math.max(0, clock.now().getTime() - appeared.at.getTime());
+    this.#appearedMs = clock.monotonicMs() - Math.max(0, clock.now().getTime() - appearance.at.getTime());
     unstored.add(this);
     this.#folder = new PageFolder(options.path, options.grown);
     this.#pipeline = new Pipeline({
@@ -186,7 +186,7 @@ export class PageRecording {
 
   /** Resolves when everything is stored, or when nothing more will be stored. */
   get settled(): Promise<void> {
-    return this.#settled.promise;
+    return this.#whenSettled.promise;
   }
 
   /**
@@ -200,13 +200,13 @@ export class PageRecording {
     const journal = await this.#journalIfAny();
     if (!journal) {
       this.#options.unstored.delete(this);
-      return this.#settled.resolve();
+      return this.#whenSettled.resolve();
     }
     const endMs = atMs ?? journal.nowMs;
     this.#closeSpan(endMs);
     await journal.end(endMs);
     this.hub.clear();
-    void this.#pipeline.finish(this.#options.due()).then(this.#settled.resolve);
+    void this.#pipeline.finish(this.#options.due()).then(this.#whenSettled.resolve);
   }
 
   /** Ends a recording that has no capture. Its end is the time at which the process that recorded it last did so. */
@@ -225,11 +225,11 @@ export class PageRecording {
     this.#capture?.close();
     await (await this.#journalIfAny())?.leave();
     await this.#pipeline.close();
-    this.#settled.resolve();
+    this.#whenSettled.resolve();
   }
 
   async #journalIfAny(): Promise<PageJournal | undefined> {
-    return this.#journal ?? (await this.#beginning?.catch(() => undefined));
+    return this.#journal ?? (await this.#journalStart?.catch(() => undefined));
   }
 
   async #handleFrame(frame: CapturedFrame, channel: TargetChannel, mask: Mask): Promise<FrameResult> {
@@ -247,7 +247,7 @@ export class PageRecording {
     const why = this.#options.reasonToPause();
     if (why) this.#pause(why);
     if (this.#pauseReason) return result;
-    const journal = await this.#begun(shown, channel.id);
+    const journal = await this.#beginJournal(shown, channel.id);
     if (journal && this.#span?.kind === 'missing') this.#closeSpan(frame.browserMs - journal.note.baseMs);
     await journal?.take(shown);
     return result;
@@ -267,19 +267,19 @@ export class PageRecording {
     return 'kept';
   }
 
-  async #begun(first: CapturedFrame, targetId: string): Promise<PageJournal | undefined> {
+  async #beginJournal(first: CapturedFrame, targetId: string): Promise<PageJournal | undefined> {
     if (this.#journal) return this.#journal;
     const { clock, id, sink, log } = this.#options;
     const leadMs = this.#leadOf(first);
-    this.#beginning ??= PageJournal.begin(this.#folder, targetId, { first, leadMs }, clock, this.#listener);
+    this.#journalStart ??= PageJournal.begin(this.#folder, targetId, { first, leadMs }, clock, this.#listener);
     try {
-      const journal = await this.#beginning;
+      const journal = await this.#journalStart;
       this.#journal = journal;
       this.#pipeline.do(() => sink.began(id, journal.note.startedAt));
       this.#reportInitialGap(leadMs);
       return journal;
     } catch (error) {
-      this.#beginning = undefined;
+      this.#journalStart = undefined;
       log.warn('recording.not_begun', { ...id, error });
       return undefined;
     }
@@ -291,13 +291,13 @@ export class PageRecording {
    */
   #leadOf({ at }: CapturedFrame): number {
     const sinceMs = this.#options.clock.monotonicMs() - this.#appearedMs;
-    const paintedMs = at.getTime() - this.#appeared.at.getTime();
+    const paintedMs = at.getTime() - this.#appearance.at.getTime();
     return Math.round(paintedMs >= 0 && paintedMs <= sinceMs ? paintedMs : sinceMs);
   }
 
   /** The first frame is also shown for the time before it. If it came late, that time is reported as a gap. */
   #reportInitialGap(leadMs: number): void {
-    const { waited } = this.#appeared;
+    const { waited } = this.#appearance;
     const late = { kind: 'missing', why: waited ?? 'the page had not been painted yet' } as const;
     if (waited || this.#initialGap || leadMs >= UNPAINTED_MS)
       this.#note({ ...(waited ? late : (this.#initialGap ?? late)), fromMs: 0, toMs: leadMs });

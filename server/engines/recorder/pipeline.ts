@@ -65,7 +65,7 @@ interface Job {
 }
 
 /** The segment that was encoded last and, if it has only one picture, that picture. */
-interface Still {
+interface LastSegment {
   readonly of: Job;
   readonly jpeg: Buffer | undefined;
   readonly encoded: Promise<Fragment | undefined>;
@@ -76,8 +76,8 @@ export class Pipeline implements Closeable {
   readonly #closing = new AbortController();
   #work: Promise<void> = Promise.resolve();
   #notes: Promise<void> = Promise.resolve();
-  #still: Promise<Still | undefined> = Promise.resolve(undefined);
-  #held: Job[] = [];
+  #lastStill: Promise<LastSegment | undefined> = Promise.resolve(undefined);
+  #heldJobs: Job[] = [];
   readonly #released: Job[] = [];
   /** Segments that are not stored yet. */
   waiting = 0;
@@ -89,7 +89,7 @@ export class Pipeline implements Closeable {
   add(segment: CompleteRawSegment, size: Size): void {
     this.waiting++;
     const job: Job = { segment, size, released: Promise.withResolvers(), encoded: undefined };
-    this.#held.push(job);
+    this.#heldJobs.push(job);
     const notes = this.#notes;
     this.#work = this.#work.then(async () => {
       await Promise.all([job.released.promise, notes]);
@@ -102,12 +102,12 @@ export class Pipeline implements Closeable {
 
   /** Whether segments that are held back must be encoded now. */
   get isDue(): boolean {
-    return this.#held.length >= HELD_MAX || (this.#held.length > 0 && !this.#options.mayHold());
+    return this.#heldJobs.length >= HELD_MAX || (this.#heldJobs.length > 0 && !this.#options.mayHold());
   }
 
   /** Releases the segments that were held back. */
   release(): void {
-    const held = this.#held.splice(0);
+    const held = this.#heldJobs.splice(0);
     this.#released.push(...held);
     this.#encodeNext();
     for (const { released } of held) released.resolve();
@@ -131,8 +131,8 @@ export class Pipeline implements Closeable {
    * Call when no more segments come. The remaining segments are encoded when `due` resolves. The returned promise
    * resolves when everything is stored and the folder is removed, or when the pipeline is closed.
    */
-  finish(due: Promise<void>): Promise<void> {
-    const released = due.then(() => {
+  finish(whenDue: Promise<void>): Promise<void> {
+    const released = whenDue.then(() => {
       if (!this.#closing.signal.aborted) this.release();
     });
     const closed = new Promise<void>(resolve => {
@@ -149,7 +149,7 @@ export class Pipeline implements Closeable {
 
   async close(): Promise<void> {
     this.#closing.abort(new Error('the pipeline is closed'));
-    for (const { released } of this.#held.splice(0)) released.resolve();
+    for (const { released } of this.#heldJobs.splice(0)) released.resolve();
     await Promise.all([this.#work, this.#notes]);
   }
 
@@ -189,7 +189,7 @@ export class Pipeline implements Closeable {
    * the same picture at another time.
    */
   #encodes(job: Job): Promise<Fragment | undefined> {
-    const still = this.#still.then(async (before): Promise<Still> => {
+    const still = this.#lastStill.then(async (before): Promise<LastSegment> => {
       const isStill = job.segment.times.length === 1;
       const [only] = isStill ? await this.#options.folder.frames(job.segment).catch(() => []) : [];
       if (only && before?.jpeg?.equals(only.jpeg)) return before;
@@ -197,14 +197,14 @@ export class Pipeline implements Closeable {
       encoded.catch(() => {}); // The step that stores it handles the error.
       return { of: job, jpeg: only?.jpeg, encoded };
     });
-    this.#still = still;
+    this.#lastStill = still;
     const encoded = still.then(
       async one => (await one.encoded) ?? (one.of === job ? undefined : this.#encodeWithRetries(job)),
     );
     // If encoding fails, it is tried again, so the failed result must not be reused.
     const forget = (): void => {
       job.encoded = undefined;
-      if (this.#still === still) this.#still = Promise.resolve(undefined);
+      if (this.#lastStill === still) this.#lastStill = Promise.resolve(undefined);
     };
     encoded.catch(forget);
     return encoded;

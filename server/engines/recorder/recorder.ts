@@ -32,7 +32,7 @@ const TICKS_PER_DISK_CHECK = 4;
 const MIN_FREE_BYTES = 512 * 1024 ** 2;
 /** A recording counts as watched for this long after it was last requested. */
 const WATCHED_MS = 60_000;
-const ALIVE = 'alive';
+const ALIVE_FILE = 'alive';
 const PAGE = /^\d{1,3}$/;
 
 export interface RecorderOptions extends Pick<Runtime, 'clock' | 'log'> {
@@ -65,10 +65,10 @@ export interface RecordingOptions {
 export class Recorder implements Closeable {
   readonly ffmpeg: Ffmpeg;
   readonly #encodes: EncodeQueue;
-  readonly #ended: EndedRecordings;
+  readonly #endedRecordings: EndedRecordings;
   readonly #options: RecorderOptions;
   readonly #sessions = new Map<string, SessionRecording>();
-  readonly #unstored = new Set<PageRecording>();
+  readonly #unstoredPages = new Set<PageRecording>();
   /** Pages that an earlier server left and that have been resumed. The set prevents a page from being resumed twice. */
   readonly #resumedPages = new Set<string>();
   readonly #closing = new AbortController();
@@ -76,7 +76,7 @@ export class Recorder implements Closeable {
   #formerAliveAt: Date | undefined;
   readonly #backlog: Backlog;
   #isDiskFull = false;
-  #alive: FileHandle | undefined;
+  #aliveFile: FileHandle | undefined;
   #ticks = 0;
   #ticking: Promise<void> | undefined;
 
@@ -86,13 +86,13 @@ export class Recorder implements Closeable {
     this.#encodes = new EncodeQueue(this.ffmpeg, options.clock, options.log);
     this.#backlog = new Backlog(options.backlog);
     const { clock, isQuiet = () => true } = options;
-    this.#ended = new EndedRecordings({ clock, isQuiet, mayWait: session => this.#mayHold(session) });
+    this.#endedRecordings = new EndedRecordings({ clock, isQuiet, mayWait: session => this.#mayHold(session) });
   }
 
   static async open(options: RecorderOptions): Promise<Recorder> {
     await mkdir(options.folder, { recursive: true, mode: 0o700 });
     const recorder = new Recorder(options);
-    const alive = await readFile(join(options.folder, ALIVE), 'utf8').catch(() => '');
+    const alive = await readFile(join(options.folder, ALIVE_FILE), 'utf8').catch(() => '');
     if (/^\d+$/.test(alive)) recorder.#formerAliveAt = new Date(Number(alive));
     recorder.#ticking = recorder.#tick();
     return recorder;
@@ -125,7 +125,7 @@ export class Recorder implements Closeable {
     if (!recording) return;
     const isFirst = !recording.isWatchedNow;
     await recording.markWatched();
-    this.#ended.ask(session);
+    this.#endedRecordings.ask(session);
     if (isFirst) await Promise.all(this.#endedPagesOf(session).map(page => page.settled));
   }
 
@@ -138,7 +138,7 @@ export class Recorder implements Closeable {
     this.#sessions.delete(session);
     if (recording) {
       await recording.end();
-      if (recording.isWatchedNow) this.#ended.ask(session);
+      if (recording.isWatchedNow) this.#endedRecordings.ask(session);
       return;
     }
     for (const page of await this.#pagesOf(session)) {
@@ -155,29 +155,29 @@ export class Recorder implements Closeable {
    */
   async settled(session: string): Promise<boolean> {
     await this.finish(session);
-    this.#ended.ask(session);
+    this.#endedRecordings.ask(session);
     await Promise.all(this.#endedPagesOf(session).map(page => page.settled));
     return (await this.#pagesOf(session)).length === 0;
   }
 
   /** The number of pages that have ended and are not stored yet. */
   get unstored(): number {
-    return [...this.#unstored].filter(page => page.hasEnded).length;
+    return [...this.#unstoredPages].filter(page => page.hasEnded).length;
   }
 
   /** Resolves when the recordings of all ended sessions are stored, or the recorder closes. */
   async whenAllSettled(): Promise<void> {
-    this.#ended.releaseAll();
-    await Promise.all([...this.#unstored].filter(page => page.hasEnded).map(page => page.settled));
+    this.#endedRecordings.releaseAll();
+    await Promise.all([...this.#unstoredPages].filter(page => page.hasEnded).map(page => page.settled));
   }
 
   #endedPagesOf(session: string): readonly PageRecording[] {
-    return [...this.#unstored].filter(page => page.id.session === session && page.hasEnded);
+    return [...this.#unstoredPages].filter(page => page.id.session === session && page.hasEnded);
   }
 
   #isResumed(session: string, page: number): boolean {
     if (this.#resumedPages.has(join(session, String(page)))) return true;
-    return [...this.#unstored].some(({ id }) => id.session === session && id.page === page);
+    return [...this.#unstoredPages].some(({ id }) => id.session === session && id.page === page);
   }
 
   get #lastAliveAt(): Date {
@@ -187,17 +187,17 @@ export class Recorder implements Closeable {
   /** Sessions with data that is not stored yet and that are not being recorded now. */
   async leftovers(): Promise<readonly string[]> {
     const names = await readdir(this.#options.folder).catch(() => []);
-    return names.filter(name => name !== ALIVE && !this.#sessions.has(name));
+    return names.filter(name => name !== ALIVE_FILE && !this.#sessions.has(name));
   }
 
   async close(): Promise<void> {
     this.#closing.abort(new Error('the recorder is closed'));
     await this.#ticking;
     for (const session of this.#sessions.values()) session.pause();
-    await Promise.all([...this.#unstored].map(page => page.leave()));
-    await this.#ended.close();
+    await Promise.all([...this.#unstoredPages].map(page => page.leave()));
+    await this.#endedRecordings.close();
     this.#sessions.clear();
-    await this.#alive?.close();
+    await this.#aliveFile?.close();
   }
 
   async #tick(): Promise<void> {
@@ -219,8 +219,8 @@ export class Recorder implements Closeable {
     }
     // The time always has the same number of digits. A reader therefore sees either the old time or the new one, never
     // a mix.
-    this.#alive ??= await open(join(folder, ALIVE), 'w', 0o600);
-    await this.#alive.write(String(clock.now().getTime()), 0);
+    this.#aliveFile ??= await open(join(folder, ALIVE_FILE), 'w', 0o600);
+    await this.#aliveFile.write(String(clock.now().getTime()), 0);
   }
 
   #shortageFor(session: string): Exclude<PauseReason, 'handoff'> | undefined {
@@ -238,14 +238,14 @@ export class Recorder implements Closeable {
     return names.filter(name => PAGE.test(name)).map(Number);
   }
 
-  #pageOptions(session: string, page: number, short: RecordingOptions['short'] = () => {}): PageRecordingOptions {
+  #pageOptions(session: string, page: number, onShortfall: RecordingOptions['short'] = () => {}): PageRecordingOptions {
     const { folder, sink, clock, log } = this.#options;
     return {
       id: { session, page },
       path: join(folder, session, String(page)),
       encodes: this.#encodes,
       mayHold: () => this.#mayHold(session),
-      due: () => this.#ended.due(session),
+      due: () => this.#endedRecordings.due(session),
       sink,
       clock,
       log,
@@ -253,11 +253,11 @@ export class Recorder implements Closeable {
       reasonToPause: () => {
         if (this.#sessions.get(session)?.isPausedForHandoff) return 'handoff';
         const why = this.#shortageFor(session);
-        if (why) short(why);
+        if (why) onShortfall(why);
         return why;
       },
       grown: bytes => this.#backlog.grow(session, bytes),
-      unstored: this.#unstored,
+      unstored: this.#unstoredPages,
     };
   }
 }
@@ -270,10 +270,10 @@ export class SessionRecording {
   readonly #masks = new Map<string, PageMask>();
   /** The newest frame among the pages that have ended. */
   #last: Frame | undefined;
-  readonly #waiting: Array<{ readonly target: TargetChannel; readonly page: number; readonly at: Date }> = [];
+  readonly #waitingPages: Array<{ readonly target: TargetChannel; readonly page: number; readonly at: Date }> = [];
   readonly #clock: Clock;
   #watchedAtMs = Number.NEGATIVE_INFINITY;
-  #paused = false;
+  #isPaused = false;
   #cover: 'mask' | 'pause' | undefined;
   /** How many times `hidePages` was called. Only the last call takes effect. */
   #covers = 0;
@@ -303,23 +303,23 @@ export class SessionRecording {
   }
 
   /** Call when the observer has listed all targets. Ends the recordings of pages that are not among them. */
-  async settle(present: ReadonlySet<string>): Promise<void> {
+  async settle(presentIds: ReadonlySet<string>): Promise<void> {
     for (const [targetId, recording] of [...this.#pages])
-      if (!present.has(targetId)) await this.#ended(targetId, recording);
+      if (!presentIds.has(targetId)) await this.#endPage(targetId, recording);
   }
 
   /**
    * Starts recording a page, which has this number and appeared at this time. If PAGES_AT_ONCE_MAX pages are being
    * recorded, the page waits.
    */
-  target(target: TargetChannel, page: number, appeared: Appearance): void {
-    if (this.#paused) return;
+  target(target: TargetChannel, page: number, appearance: Appearance): void {
+    if (this.#isPaused) return;
     const known = this.#pages.get(target.id);
     if (!known && this.#pages.size >= PAGES_AT_ONCE_MAX) {
-      this.#waiting.push({ target, page, at: appeared.at });
+      this.#waitingPages.push({ target, page, at: appearance.at });
       return this.#options.short('too_many_at_once', target.id, page);
     }
-    const recording = known ?? new PageRecording(this.#optionsOf(page), appeared);
+    const recording = known ?? new PageRecording(this.#optionsOf(page), appearance);
     this.#pages.set(target.id, recording);
     this.#numbers.set(page, recording);
     const { masks, session, secrets, workers } = this.#options;
@@ -328,7 +328,7 @@ export class SessionRecording {
     this.#masks.set(target.id, mask);
     recording.capture(target, mask.mask);
     target.whenGone(() => {
-      if (!this.#paused) void this.#ended(target.id, recording);
+      if (!this.#isPaused) void this.#endPage(target.id, recording);
     });
   }
 
@@ -432,23 +432,23 @@ export class SessionRecording {
    * session ends.
    */
   pause(): void {
-    this.#paused = true;
+    this.#isPaused = true;
     for (const recording of this.#pages.values()) recording.pause();
   }
 
   async end(): Promise<void> {
-    this.#paused = true;
-    await Promise.all([...this.#pages].map(([targetId, recording]) => this.#ended(targetId, recording)));
+    this.#isPaused = true;
+    await Promise.all([...this.#pages].map(([targetId, recording]) => this.#endPage(targetId, recording)));
   }
 
-  async #ended(targetId: string, recording: PageRecording): Promise<void> {
+  async #endPage(targetId: string, recording: PageRecording): Promise<void> {
     this.#last = newerFrame(this.#last, recording.hub.newest);
     this.#pages.delete(targetId);
     this.#masks.delete(targetId);
     for (const [number, one] of this.#numbers) if (one === recording) this.#numbers.delete(number);
     await recording.end();
-    const next = this.#waiting.findIndex(({ target }) => !target.isGone);
-    const [waiting] = next < 0 ? [] : this.#waiting.splice(next, 1);
+    const next = this.#waitingPages.findIndex(({ target }) => !target.isGone);
+    const [waiting] = next < 0 ? [] : this.#waitingPages.splice(next, 1);
     if (waiting) this.target(waiting.target, waiting.page, { at: waiting.at, waited: 'too_many_at_once' });
   }
 }

@@ -77,11 +77,11 @@ export async function typeText(
   { mark, text, origins }: Typing,
 ): Promise<TypingOutcome | undefined> {
   const expression = `${watch}; (${FIND})(${JSON.stringify(mark)})`;
-  const found = await ask(channel, 'Runtime.evaluate', { expression, contextId });
+  const found = await request(channel, 'Runtime.evaluate', { expression, contextId });
   const objectId = isObject(found.result) ? found.result.objectId : undefined;
   if (typeof objectId !== 'string') return undefined;
   const args = [mark, text, origins].map(value => ({ value }));
-  const typed = await ask(channel, 'Runtime.callFunctionOn', {
+  const typed = await request(channel, 'Runtime.callFunctionOn', {
     ...{ objectId, functionDeclaration: TYPE, arguments: args, returnByValue: true },
   });
   channel.post('Runtime.releaseObject', { objectId });
@@ -95,5 +95,5 @@ function outcomeIn(value: unknown): TypingOutcome | undefined {
   return { is, origin: typeof origin === 'string' ? origin.slice(0, ORIGIN_CHARACTERS_MAX).toWellFormed() : 'none' };
 }
 
-const ask = (channel: TargetChannel, method: string, params: JsonObject): Promise<JsonObject> =>
+const request = (channel: TargetChannel, method: string, params: JsonObject): Promise<JsonObject> =>
   channel.send(method, params, ASK_MS).catch((): JsonObject => ({}));

@@ -43,6 +43,6 @@ for (const pattern of [
   });
 
 test('reports which schema cannot be compiled', async () => {
-  const answer = await workers.run(COMPILE, { schemas: { outputSchema: { type: 'nothing' } } }, { of: 'test' });
-  assert.equal(answer.path, 'outputSchema');
+  const response = await workers.run(COMPILE, { schemas: { outputSchema: { type: 'nothing' } } }, { of: 'test' });
+  assert.equal(response.path, 'outputSchema');
 });

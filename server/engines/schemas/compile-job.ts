@@ -14,7 +14,7 @@ export type CompileOutput = { readonly path: string; readonly message: string } 
  * How often a sample is repeated. With this many repetitions, a pattern that takes exponential time needs seconds, and
  * any other pattern microseconds.
  */
-const REPEATED = 44;
+const REPETITIONS = 44;
 const SAMPLES = ['a', 'A', '0', ' ', '-', '.', '/', '_', 'ab', 'a0', '0.', 'a ', 'a.', 'a-'];
 const SAMPLES_OF_PATTERN_MAX = 16;
 
@@ -38,7 +38,7 @@ function tryPattern(pattern: string): void {
   const expression = new RegExp(pattern, 'u');
   const own = [...new Set(pattern.replace(/[\\()[\]{}*+?^$|]/g, ''))].slice(0, SAMPLES_OF_PATTERN_MAX);
   for (const sample of [...SAMPLES, ...own]) {
-    const repeated = sample.repeat(REPEATED);
+    const repeated = sample.repeat(REPETITIONS);
     for (const text of [`${repeated}\u0001`, `x${repeated}\u0001`, `${own.join('')}${repeated}\u0001`])
       expression.test(text);
   }

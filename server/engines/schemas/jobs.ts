@@ -1,13 +1,13 @@
 // The jobs that compile schemas and validate values against them. The work is in separate modules, because only worker
 // threads load its libraries.
 import type { Job } from '../../kit/worker-pool.ts';
-import type { AnswerInput, AnswerOutput } from './answer-job.ts';
 import type { CompileInput, CompileOutput } from './compile-job.ts';
+import type { ResponseInput, ResponseOutput } from './response-job.ts';
 import type { ValidateInput, ValidateOutput } from './validate-job.ts';
 
 const VALIDATE_LIMIT_MS = 1_500;
 const COMPILE_LIMIT_MS = 1_500;
-const READ_ANSWER_LIMIT_MS = 10_000;
+const READ_RESPONSE_LIMIT_MS = 10_000;
 
 const moduleOf = (file: string): string => new URL(file, import.meta.url).href;
 
@@ -25,9 +25,9 @@ export const COMPILE: Job<CompileInput, CompileOutput> = {
   isSolo: true,
 };
 
-export const READ_ANSWER: Job<AnswerInput, AnswerOutput> = {
+export const READ_RESPONSE: Job<ResponseInput, ResponseOutput> = {
   name: 'read an answer',
-  module: moduleOf('answer-job.ts'),
-  limitMs: READ_ANSWER_LIMIT_MS,
+  module: moduleOf('response-job.ts'),
+  limitMs: READ_RESPONSE_LIMIT_MS,
   isSolo: true,
 };

@@ -22,7 +22,7 @@ const ISSUES_MAX = 20;
 const MESSAGE_CHARACTERS_MAX = 300;
 
 /** Compiled schemas, by the digest of the schema, least recently used first. */
-const compiled = new Map<string, ValidateFunction>();
+const validators = new Map<string, ValidateFunction>();
 
 export function work({ value, schemas }: ValidateInput): ValidateOutput {
   try {
@@ -37,11 +37,11 @@ export const matchesSchema = (schema: object, value: unknown): boolean => valida
 
 function validatorOf(schema: object): ValidateFunction {
   const digest = createHash('sha256').update(JSON.stringify(schema)).digest('base64');
-  const validate = compiled.get(digest) ?? compile(schema);
-  compiled.delete(digest);
-  compiled.set(digest, validate);
-  const [oldest] = compiled.keys();
-  if (compiled.size > COMPILED_MAX && oldest !== undefined) compiled.delete(oldest);
+  const validate = validators.get(digest) ?? compile(schema);
+  validators.delete(digest);
+  validators.set(digest, validate);
+  const [oldest] = validators.keys();
+  if (validators.size > COMPILED_MAX && oldest !== undefined) validators.delete(oldest);
   return validate;
 }
 

@@ -1,6 +1,6 @@
 // Finds and kills the processes of one box. When pid 1 of the box has ended, the kernel has ended and reaped every other
 // process of its pid namespace.
-import { until } from '../../kit/wait.ts';
+import { pollUntil } from '../../kit/wait.ts';
 import type { Cgroup } from './cgroup.ts';
 import {
   childrenOf,
@@ -20,7 +20,7 @@ import {
  */
 const CHAIN_END: ReadonlySet<string> = new Set(['bwrap', 'timeout']);
 /** The command of a child that has ended since the list was read, for example because its program does not exist. */
-const GONE = '';
+const GONE_STATE = '';
 /**
  * When pid 1 of the box is dead, the programs around the box exit on their own within this time, and each is reaped by
  * its parent.
@@ -48,30 +48,30 @@ export const MARK_VARIABLE = 'BERTH_BOX';
 export class BoxProcesses {
   readonly leader: Process;
   readonly #cgroup: Cgroup;
-  readonly #jailed: boolean;
+  readonly #isJailed: boolean;
   readonly #mark: string;
   #init: Process | undefined;
 
   constructor({ leader, cgroup, jailed, mark }: BoxProcessesOptions) {
     this.leader = leader;
     this.#cgroup = cgroup;
-    this.#jailed = jailed;
+    this.#isJailed = jailed;
     this.#mark = mark;
   }
 
   /** Pid 1 of the box's pid namespace; undefined until bubblewrap has created it. */
   get init(): Process | undefined {
-    this.#init ??= this.#jailed ? findInit(this.leader) : undefined;
+    this.#init ??= this.#isJailed ? findInit(this.leader) : undefined;
     return this.#init;
   }
 
   /** Whether the last process of the chain has become the program. */
   isRunning(): boolean {
-    const parent = this.#jailed ? this.init : this.leader;
+    const parent = this.#isJailed ? this.init : this.leader;
     if (!parent || !isAlive(parent) || !CHAIN_END.has(commandOf(parent.pid))) return false;
     return childrenOf(parent.pid).some(child => {
       const command = commandOf(child);
-      return command !== GONE && !CHAIN_END.has(command);
+      return command !== GONE_STATE && !CHAIN_END.has(command);
     });
   }
 
@@ -79,15 +79,20 @@ export class BoxProcesses {
     return isAlive(this.leader);
   }
 
-  #left(search: boolean): readonly Process[] {
+  #remaining(search: boolean): readonly Process[] {
     const known = [this.leader, this.init].filter(process => process !== undefined).filter(isAlive);
-    const ofSession = this.#jailed
+    const ofSession = this.#isJailed
       ? []
       : processesOfSession(this.leader.pid).filter(process => this.#startedAfterLeader(process));
-    return [...known, ...this.#cgroup.processes(), ...ofSession, ...(search || !this.init ? this.#marked() : [])];
+    return [
+      ...known,
+      ...this.#cgroup.processes(),
+      ...ofSession,
+      ...(search || !this.init ? this.#processesWithMark() : []),
+    ];
   }
 
-  #marked(): readonly Process[] {
+  #processesWithMark(): readonly Process[] {
     return markedProcesses(MARK_VARIABLE).filter(({ mark }) => mark === this.#mark);
   }
 
@@ -97,7 +102,7 @@ export class BoxProcesses {
    */
   async end({ search } = { search: false }): Promise<void> {
     await this.#killInit();
-    await until(
+    await pollUntil(
       KILLED_WITHIN_MS,
       `the processes of box ${this.leader.pid} to end`,
       () => this.#killAll(search),
@@ -110,11 +115,11 @@ export class BoxProcesses {
     if (!this.init) return;
     killProcess(this.init);
     const left = () => (this.isLeaderAlive() ? undefined : true);
-    await until(CHAIN_EXIT_WITHIN_MS, 'the process chain of a box to exit', left, CHECK_EVERY_MS).catch(() => {});
+    await pollUntil(CHAIN_EXIT_WITHIN_MS, 'the process chain of a box to exit', left, CHECK_EVERY_MS).catch(() => {});
   }
 
   #killAll(search: boolean): true | undefined {
-    const left = this.#left(search);
+    const left = this.#remaining(search);
     if (left.length === 0) return true;
     this.#cgroup.killAtOnce();
     for (const process of left) killProcess(process);

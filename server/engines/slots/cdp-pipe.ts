@@ -4,9 +4,9 @@
 import { constants, openSync } from 'node:fs';
 import { Socket } from 'node:net';
 import { parseJson } from '../../kit/foreign.ts';
-import { guarded } from '../../kit/guard.ts';
+import { guardListener } from '../../kit/guard.ts';
 import { isObject } from '../../kit/json.ts';
-import { within } from '../../kit/wait.ts';
+import { withTimeout } from '../../kit/wait.ts';
 
 const RESPONSE_WITHIN_MS = 20_000;
 const MESSAGE_BYTES_MAX = 16 * 1024 ** 2;
@@ -19,8 +19,8 @@ export class CdpPipe {
   readonly #input: Socket;
   readonly #output: Socket;
   readonly #onEvent: CdpListener;
-  readonly #waiting = new Map<number, PromiseWithResolvers<CdpObject>>();
-  #unread = Buffer.alloc(0);
+  readonly #pendingReplies = new Map<number, PromiseWithResolvers<CdpObject>>();
+  #buffered = Buffer.alloc(0);
   #lastId = 0;
 
   constructor(fifoIn: string, fifoOut: string, onEvent: CdpListener = () => {}) {
@@ -32,7 +32,7 @@ export class CdpPipe {
     const read = (chunk: Buffer): void => this.#read(chunk);
     this.#output.on(
       'data',
-      guarded(() => this.close(), read),
+      guardListener(() => this.close(), read),
     );
     for (const socket of [this.#input, this.#output]) socket.on('error', () => {});
   }
@@ -43,42 +43,42 @@ export class CdpPipe {
    */
   async call(method: string, params: CdpObject = {}, channel?: string, signal?: AbortSignal): Promise<CdpObject> {
     const id = ++this.#lastId;
-    const answer = Promise.withResolvers<CdpObject>();
-    this.#waiting.set(id, answer);
+    const reply = Promise.withResolvers<CdpObject>();
+    this.#pendingReplies.set(id, reply);
     this.#input.write(`${JSON.stringify({ id, method, params, ...(channel ? { sessionId: channel } : {}) })}\0`);
     try {
-      const { result, error } = await within(
+      const { result, error } = await withTimeout(
         RESPONSE_WITHIN_MS,
         `the response to ${method}`,
-        () => answer.promise,
+        () => reply.promise,
         signal,
       );
       if (isObject(result)) return result;
       throw new Error(`${method}: ${isObject(error) ? error.message : 'no result'}`);
     } finally {
-      this.#waiting.delete(id);
+      this.#pendingReplies.delete(id);
     }
   }
 
   close(): void {
-    for (const answer of this.#waiting.values()) answer.reject(new Error('the pipe was closed'));
+    for (const reply of this.#pendingReplies.values()) reply.reject(new Error('the pipe was closed'));
     this.#input.destroy();
     this.#output.destroy();
   }
 
   #read(chunk: Buffer): void {
-    this.#unread = Buffer.concat([this.#unread, chunk]);
-    for (let end = this.#unread.indexOf(0); end >= 0; end = this.#unread.indexOf(0)) {
-      this.#take(this.#unread.toString('utf8', 0, end));
-      this.#unread = this.#unread.subarray(end + 1);
+    this.#buffered = Buffer.concat([this.#buffered, chunk]);
+    for (let end = this.#buffered.indexOf(0); end >= 0; end = this.#buffered.indexOf(0)) {
+      this.#handleMessage(this.#buffered.toString('utf8', 0, end));
+      this.#buffered = this.#buffered.subarray(end + 1);
     }
-    if (this.#unread.length > MESSAGE_BYTES_MAX) this.close();
+    if (this.#buffered.length > MESSAGE_BYTES_MAX) this.close();
   }
 
-  #take(text: string): void {
+  #handleMessage(text: string): void {
     const message = parseJson(text);
     if (!isObject(message)) return;
-    if (typeof message.id === 'number') this.#waiting.get(message.id)?.resolve(message);
+    if (typeof message.id === 'number') this.#pendingReplies.get(message.id)?.resolve(message);
     if (typeof message.method === 'string')
       this.#onEvent(message.method, isObject(message.params) ? message.params : {});
   }

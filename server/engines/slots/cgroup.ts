@@ -2,7 +2,7 @@
 // their processor time, memory peak and out-of-memory kills, and sets their share of processor time.
 import { existsSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { until } from '../../kit/wait.ts';
+import { pollUntil } from '../../kit/wait.ts';
 import { findProcess, type Process } from './process-table.ts';
 
 /** A cgroup stays busy (EBUSY) for a moment after its last process was reaped. */
@@ -50,7 +50,7 @@ export class Cgroup {
 
   processes(): readonly Process[] {
     const pids = new Set(this.joinFiles.flatMap(file => read(file).split('\n').filter(Boolean).map(Number)));
-    return [...pids].map(findProcess).filter(found => found !== undefined);
+    return [...pids].map(findProcess).filter(running => running !== undefined);
   }
 
   /** Sets the group's share of processor time under contention, relative to an ordinary group. */
@@ -118,8 +118,8 @@ export class Cgroup {
   }
 
   async remove(): Promise<void> {
-    const isRemoved = (): true | undefined => (this.folders.map(removed).every(Boolean) ? true : undefined);
-    await until(REMOVE_WITHIN_MS, 'a cgroup to become empty', isRemoved, CHECK_EVERY_MS);
+    const isRemoved = (): true | undefined => (this.folders.map(removeFolder).every(Boolean) ? true : undefined);
+    await pollUntil(REMOVE_WITHIN_MS, 'a cgroup to become empty', isRemoved, CHECK_EVERY_MS);
   }
 }
 
@@ -135,7 +135,7 @@ const countersIn = (folder: string): readonly Counter[] => [
   },
 ];
 
-function removed(folder: string): boolean {
+function removeFolder(folder: string): boolean {
   try {
     rmdirSync(folder);
     return true;

@@ -189,8 +189,8 @@ function readHierarchies({ mountinfo, membership }: CgroupSources): readonly Hie
         type === 'cgroup2' ? names === '' : names.split(',').some(name => name !== '' && controllers.includes(name)),
       );
       const path = group?.slice(2).join(':') ?? '/';
-      const own = withoutLeaf(join(mountPoint, path.startsWith(root) ? relative(root, path) : path));
-      return [{ version: type === 'cgroup' ? (1 as const) : (2 as const), mountPoint, own, controllers }];
+      const ownFolder = withoutLeaf(join(mountPoint, path.startsWith(root) ? relative(root, path) : path));
+      return [{ version: type === 'cgroup' ? (1 as const) : (2 as const), mountPoint, own: ownFolder, controllers }];
     })
     .sort((one, other) => one.version - other.version);
 }

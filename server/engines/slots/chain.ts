@@ -93,16 +93,16 @@ function script(options: ChainOptions): string {
     // When the machine runs out of memory, the kernel then kills a browser before the server or its database. Raising
     // the value needs no privilege.
     'echo 100 > /proc/self/oom_score_adj',
-    ...options.cgroupJoinFiles.map(file => `echo 0 > ${quoted(file)}`),
-    `mkfifo ${quoted(`${options.session.notes}/in`)} ${quoted(`${options.session.notes}/out`)}`,
+    ...options.cgroupJoinFiles.map(file => `echo 0 > ${shellQuote(file)}`),
+    `mkfifo ${shellQuote(`${options.session.notes}/in`)} ${shellQuote(`${options.session.notes}/out`)}`,
     // The program holds both ends of each FIFO. It therefore sees no end of file when the server exits, and survives.
-    `exec 3<>${quoted(`${options.session.notes}/in`)} 4<>${quoted(`${options.session.notes}/out`)}`,
+    `exec 3<>${shellQuote(`${options.session.notes}/in`)} 4<>${shellQuote(`${options.session.notes}/out`)}`,
     ...(jailed ? network(options) : []),
     ...(options.form === 'root' ? stage(options) : []),
     ...(jailed ? [] : ['unset NODE_CHANNEL_FD NODE_CHANNEL_SERIALIZATION_MODE']),
     // If the server dies before it sends the line, the program is not started.
     ...(options.gated ? ['read -r filled', 'test "$filled" = filled'] : []),
-    ...(jailed ? [`exec ${FILTER_DESCRIPTOR}<${quoted(options.filter)}`] : []),
+    ...(jailed ? [`exec ${FILTER_DESCRIPTOR}<${shellQuote(options.filter)}`] : []),
     `exec ${quoteAll(lastCommand(options))} </dev/null ${CHANNEL_DESCRIPTOR}<&-`,
   ].join('\n');
 }
@@ -120,7 +120,7 @@ const network = (options: ChainOptions): readonly string[] => [
 
 /** These mounts exist only in the box's private mount namespace. */
 const stage = (options: ChainOptions): readonly string[] => [
-  `mount --bind ${quoted(options.session.path)} ${STAGED_SESSION}`,
+  `mount --bind ${shellQuote(options.session.path)} ${STAGED_SESSION}`,
   ...options.staged.map(mount => `mount --bind ${quoteAll([mount.from, mount.stage])}`),
 ];
 
@@ -179,10 +179,10 @@ function foldersOf(options: ChainOptions): {
 }
 
 /** The command that opens a new listener in the network namespace of a running box. */
-export function reenter(form: Form, pid: number, listener: readonly string[]): Command {
+export function enterNamespaces(form: Form, pid: number, listener: readonly string[]): Command {
   const users = form === 'rootless' ? ['-U', '--preserve-credentials'] : [];
   return command(['nsenter', '-t', String(pid), ...users, '-n', ...listener]);
 }
 
-const quoted = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`;
-const quoteAll = (words: readonly string[]): string => words.map(quoted).join(' ');
+const shellQuote = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`;
+const quoteAll = (words: readonly string[]): string => words.map(shellQuote).join(' ');

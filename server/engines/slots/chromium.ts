@@ -3,7 +3,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { statSync } from 'node:fs';
 import { text } from 'node:stream/consumers';
-import { within } from '../../kit/wait.ts';
+import { withTimeout } from '../../kit/wait.ts';
 import type { Engine } from './slots.ts';
 import { isExecutable, TOOL_PATH } from './tools.ts';
 
@@ -36,29 +36,29 @@ const INSTALLATIONS: Readonly<Record<Engine, Installation>> = {
 export const ENGINES = Object.keys(INSTALLATIONS) as readonly Engine[]; // TypeScript widens the keys
 const VERSION_WITHIN_MS = 20_000;
 
-export const findBrowser = (engine: Engine, explicit?: string): string | undefined =>
-  candidatePaths(engine, explicit).find(path => isExecutable(path) && isFile(path));
+export const findBrowser = (engine: Engine, explicitPath?: string): string | undefined =>
+  candidatePaths(engine, explicitPath).find(path => isExecutable(path) && isFile(path));
 
-export const findChromium = (explicit?: string): string | undefined => findBrowser('chromium', explicit);
+export const findChromium = (explicitPath?: string): string | undefined => findBrowser('chromium', explicitPath);
 
 /** Describes where the engine was searched for, and what the operator can do about its absence. */
 export function explainMissingEngine(
   engine: Engine,
-  explicit?: string,
+  explicitPath?: string,
 ): { readonly why: string; readonly cure: string } {
   const { package: name, setting } = INSTALLATIONS[engine];
   return {
-    why: `not found at ${candidatePaths(engine, explicit).join(', ')}`,
+    why: `not found at ${candidatePaths(engine, explicitPath).join(', ')}`,
     cure: `Install it: \`apt-get install ${name}\`. Or set ${setting} to the path of the binary, not of its launcher script.`,
   };
 }
 
-const candidatePaths = (engine: Engine, explicit?: string): readonly string[] =>
-  explicit === undefined ? INSTALLATIONS[engine].places : [explicit];
+const candidatePaths = (engine: Engine, explicitPath?: string): readonly string[] =>
+  explicitPath === undefined ? INSTALLATIONS[engine].places : [explicitPath];
 
 /** Returns a text such as "Chromium 156.0.7200.0", or undefined if the binary does not run. */
 export async function readChromiumVersion(path: string): Promise<string | undefined> {
-  return within(VERSION_WITHIN_MS, 'chromium --version', async signal => {
+  return withTimeout(VERSION_WITHIN_MS, 'chromium --version', async signal => {
     const child = spawn(path, ['--version'], { stdio: ['ignore', 'pipe', 'ignore'], env: { PATH: TOOL_PATH }, signal });
     const [output] = await Promise.all([text(child.stdout), once(child, 'exit', { signal })]);
     return /\S+ [\d.]+/.exec(output)?.[0];

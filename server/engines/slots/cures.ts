@@ -26,8 +26,8 @@ const CURES: readonly (readonly [RegExp, string])[] = [
   ],
 ];
 
-const ANY = 'Run `berth doctor` and fix what it reports.';
+const DEFAULT_CURE = 'Run `berth doctor` and fix what it reports.';
 
-export const cureFor = (why: string): string => CURES.find(([message]) => message.test(why))?.[1] ?? ANY;
+export const cureFor = (why: string): string => CURES.find(([message]) => message.test(why))?.[1] ?? DEFAULT_CURE;
 
 export const cureForUserNamespaces = USER_NAMESPACES;

@@ -52,14 +52,14 @@ export async function examine(options: OpenSlotsOptions, signal?: AbortSignal): 
   ];
 }
 
-const good = (name: string, required: boolean, detail: string): Finding => ({
+const passedFinding = (name: string, required: boolean, detail: string): Finding => ({
   name,
   ok: true,
   required,
   detail,
   cure: '',
 });
-const bad = (name: string, required: boolean, detail: string, cure: string): Finding => ({
+const failedFinding = (name: string, required: boolean, detail: string, cure: string): Finding => ({
   ...{ name, ok: false, required, detail, cure },
 });
 
@@ -68,14 +68,19 @@ const install = (...packages: readonly string[]): string =>
 
 function userNamespaces(required: boolean): Finding {
   const refusal = userNamespacesRefusal();
-  if (refusal === undefined) return good('user namespaces', required, 'can be created');
-  return bad('user namespaces', required, refusal, cureForUserNamespaces);
+  if (refusal === undefined) return passedFinding('user namespaces', required, 'can be created');
+  return failedFinding('user namespaces', required, refusal, cureForUserNamespaces);
 }
 
 function tools(required: boolean): Finding {
   const absent = absentTools(JAIL_TOOLS);
-  if (absent.length === 0) return good('system tools', required, JAIL_TOOLS.join(', '));
-  return bad('system tools', required, `not found: ${absent.join(', ')}`, install(...absent.map(name => TOOLS[name])));
+  if (absent.length === 0) return passedFinding('system tools', required, JAIL_TOOLS.join(', '));
+  return failedFinding(
+    'system tools',
+    required,
+    `not found: ${absent.join(', ')}`,
+    install(...absent.map(name => TOOLS[name])),
+  );
 }
 
 /**
@@ -87,24 +92,24 @@ async function checkEngine(options: OpenSlotsOptions, engine: Engine): Promise<F
   const explicit = configuredPath(options, engine);
   const path = findBrowser(engine, explicit);
   const { why, cure } = explainMissingEngine(engine, explicit);
-  if (path === undefined) return bad(engine, required, why, cure);
+  if (path === undefined) return failedFinding(engine, required, why, cure);
   const version = await readChromiumVersion(path);
   return version
-    ? good(engine, required, `${version} at ${path}`)
-    : bad(engine, required, `${path} does not run`, cure);
+    ? passedFinding(engine, required, `${version} at ${path}`)
+    : failedFinding(engine, required, `${path} does not run`, cure);
 }
 
 function tool(name: string, required: boolean, purpose: string, fromPackage: string): Finding {
   const path = findTool(name);
   return path
-    ? good(name, required, path)
-    : bad(name, required, `not found; needed for ${purpose}`, install(fromPackage));
+    ? passedFinding(name, required, path)
+    : failedFinding(name, required, `not found; needed for ${purpose}`, install(fromPackage));
 }
 
 function fonts(): Finding {
-  const folders = ['/usr/share/fonts', '/usr/local/share/fonts'].filter(path => listed(path).length > 0);
-  if (folders.length > 0) return good('fonts', false, folders.join(', '));
-  return bad(
+  const folders = ['/usr/share/fonts', '/usr/local/share/fonts'].filter(path => entriesOf(path).length > 0);
+  if (folders.length > 0) return passedFinding('fonts', false, folders.join(', '));
+  return failedFinding(
     'fonts',
     false,
     'none: pages are rendered without text',
@@ -117,8 +122,8 @@ function cgroups(dataDir: string): Finding {
   found.close();
   const present = CONTROLLERS.filter(controller => !found.absent.includes(controller));
   const detail = `${present.join(', ') || 'no controllers'}${found.versions.length > 0 ? ` (v${found.versions.join(' and v')})` : ''}`;
-  if (found.absent.length === 0) return good('cgroups', false, detail);
-  return bad(
+  if (found.absent.length === 0) return passedFinding('cgroups', false, detail);
+  return failedFinding(
     'cgroups',
     false,
     `${detail}; not usable: ${found.absent.join(', ')}`,
@@ -129,8 +134,8 @@ function cgroups(dataDir: string): Finding {
 function memory(): Finding {
   const [all, free] = [totalmem(), freemem()];
   const detail = `${gib(all)} total, ${gib(free)} free`;
-  if (all >= MIN_MEMORY_BYTES) return good('memory', false, detail);
-  return bad(
+  if (all >= MIN_MEMORY_BYTES) return passedFinding('memory', false, detail);
+  return failedFinding(
     'memory',
     false,
     detail,
@@ -144,32 +149,32 @@ function capacity(options: OpenSlotsOptions, engines: readonly Engine[]): Findin
   const installed = engines.filter(engine => findBrowser(engine, configuredPath(options, engine)) !== undefined);
   const detail = installed.map(engine => describeCapacity(engine, machine)).join('; ');
   const held = capacityOf(requiredEngine(options), machine).idleSessions;
-  if (held >= options.size) return good('capacity', false, detail);
+  if (held >= options.size) return passedFinding('capacity', false, detail);
   const asked = `up to ${options.size} browsers are allowed, including warm browsers`;
-  return bad('capacity', false, `${detail}; ${asked}`, 'Lower BERTH_SLOTS or BERTH_WARM, or add memory.');
+  return failedFinding('capacity', false, `${detail}; ${asked}`, 'Lower BERTH_SLOTS or BERTH_WARM, or add memory.');
 }
 
 function disk(dataDir: string): Finding {
   const { bavail, bsize } = statfsSync(dataDir);
   const detail = `${gib(bavail * bsize)} free at ${dataDir}`;
-  if (bavail * bsize >= MIN_DISK_BYTES) return good('disk', false, detail);
-  return bad('disk', false, detail, 'Free some space, or set BERTH_DATA_DIR to a folder on another disk.');
+  if (bavail * bsize >= MIN_DISK_BYTES) return passedFinding('disk', false, detail);
+  return failedFinding('disk', false, detail, 'Free some space, or set BERTH_DATA_DIR to a folder on another disk.');
 }
 
 /** A jail mounts its own /dev/shm; only browsers without a jail use the machine's. */
 function sharedMemory(): Finding {
   try {
     const { blocks, bsize } = statfsSync('/dev/shm');
-    return good('/dev/shm', false, `${gib(blocks * bsize)}; boxes have their own`);
+    return passedFinding('/dev/shm', false, `${gib(blocks * bsize)}; boxes have their own`);
   } catch (error) {
-    return bad('/dev/shm', false, reason(error), 'Mount a tmpfs there. Jailed sessions do not need it.');
+    return failedFinding('/dev/shm', false, reason(error), 'Mount a tmpfs there. Jailed sessions do not need it.');
   }
 }
 
 function openFiles(): Finding {
   const limit = openFilesHardLimit();
-  if (limit >= MIN_OPEN_FILES) return good('open files', false, `at most ${limit}`);
-  return bad(
+  if (limit >= MIN_OPEN_FILES) return passedFinding('open files', false, `at most ${limit}`);
+  return failedFinding(
     'open files',
     false,
     `at most ${limit}`,
@@ -207,11 +212,11 @@ async function browserInBox(
   const required = engine === requiredEngine(options);
   const name = `${engine === 'chromium' ? 'a browser' : engine} in a box (${form})`;
   if (path === undefined)
-    return bad(name, required, `not tested: ${engine} was not found`, `See the line "${engine}".`);
+    return failedFinding(name, required, `not tested: ${engine} was not found`, `See the line "${engine}".`);
   mkdirSync(`${options.dataDir}/sessions`, { recursive: true, mode: 0o711 });
   const result = await tryProbe(options, form, { engine, path }, signal);
-  if (result.ok) return good(name, required, 'started, isolated as expected, ended');
-  return bad(name, required, result.why, result.cure);
+  if (result.ok) return passedFinding(name, required, 'started, isolated as expected, ended');
+  return failedFinding(name, required, result.why, result.cure);
 }
 
 async function tryProbe(
@@ -232,7 +237,7 @@ async function tryProbe(
 
 const gib = (bytes: number): string => `${(bytes / GIB).toFixed(1)} GiB`;
 
-function listed(folder: string): readonly string[] {
+function entriesOf(folder: string): readonly string[] {
   try {
     return readdirSync(folder);
   } catch {

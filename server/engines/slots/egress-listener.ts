@@ -4,8 +4,8 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createServer, Server, type Socket } from 'node:net';
 import { fileURLToPath } from 'node:url';
-import { within } from '../../kit/wait.ts';
-import { EGRESS_PORT_IN_JAIL, reenter } from './chain.ts';
+import { withTimeout } from '../../kit/wait.ts';
+import { EGRESS_PORT_IN_JAIL, enterNamespaces } from './chain.ts';
 import type { Form } from './slots.ts';
 import { TOOL_PATH } from './tools.ts';
 
@@ -36,11 +36,11 @@ export async function takeListener(child: ChildProcess, signal: AbortSignal): Pr
 }
 
 function takeBeforeTimeout(child: ChildProcess, signal: AbortSignal): Promise<Server> {
-  return within(
+  return withTimeout(
     HANDOVER_WITHIN_MS,
     'the egress listener of a box',
-    async waiting => {
-      const [message, handle] = await nextMessage(child, waiting);
+    async waitSignal => {
+      const [message, handle] = await nextMessage(child, waitSignal);
       if (!(handle instanceof Server)) throw new Error(`no egress listener: ${JSON.stringify(message)}`);
       child.send('taken', () => {});
       return refuseUntilTaken(handle);
@@ -63,7 +63,7 @@ export async function reopenListener(
   listener: readonly string[],
   signal: AbortSignal,
 ): Promise<Server> {
-  const { file, args } = reenter(form, pid, listener);
+  const { file, args } = enterNamespaces(form, pid, listener);
   const stdio = ['ignore', 'ignore', 'ignore', 'ignore', 'ignore', 'ipc'] as const;
   const child = spawn(file, args, { stdio: [...stdio], env: { PATH: TOOL_PATH } });
   const exited = once(child, 'exit');

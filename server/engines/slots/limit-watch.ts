@@ -4,7 +4,7 @@
 import { reason } from '../../kit/fault.ts';
 import type { Runtime } from '../../kit/runtime.ts';
 import type { Cgroup } from './cgroup.ts';
-import { type Measured, measure } from './measure.ts';
+import { type Measurement, measure } from './measure.ts';
 
 /** The interval between checks. A fast writer can exceed the disk limit for this long. */
 const CHECK_EVERY_MS = 2000;
@@ -33,7 +33,7 @@ export interface LimitWatchOptions extends Pick<Runtime, 'clock' | 'log'> {
   readonly folder: string;
   readonly diskBytes: number;
   readonly cgroup: Cgroup;
-  readonly onDiskLimit: (measured: Measured) => void;
+  readonly onDiskLimit: (reading: Measurement) => void;
 }
 
 export class LimitWatch {
@@ -43,7 +43,7 @@ export class LimitWatch {
   #memoryKillsSeen: number;
   #memoryKillSeenMs = Number.NEGATIVE_INFINITY;
   /** When the folder was last measured, and the processor time of the box at that time. */
-  #measured: { readonly atMs: number; readonly usedMs: number } | undefined;
+  #lastMeasurement: { readonly atMs: number; readonly usedMs: number } | undefined;
 
   constructor(options: LimitWatchOptions) {
     this.#options = options;
@@ -91,12 +91,12 @@ export class LimitWatch {
    * processor time of the box.
    */
   #mayHaveGrown(): boolean {
-    const before = this.#measured;
+    const before = this.#lastMeasurement;
     const atMs = this.#options.clock.monotonicMs();
     const usedMs = this.#options.cgroup.usedMs() ?? Number.POSITIVE_INFINITY;
     if (before && usedMs - before.usedMs < IDLE_CPU_MS_MAX && atMs - before.atMs < MEASURE_AT_LEAST_EVERY_MS)
       return false;
-    this.#measured = { atMs, usedMs };
+    this.#lastMeasurement = { atMs, usedMs };
     return true;
   }
 }

@@ -10,7 +10,7 @@ export interface Bounds {
   readonly depth: number;
 }
 
-export interface Measured {
+export interface Measurement {
   /** Space taken up on the disk, not the apparent size of the files. */
   readonly bytes: number;
   readonly entries: number;
@@ -29,7 +29,7 @@ interface Folder {
 }
 
 /** Measures a folder. When `signal` aborts, returns the sums so far. */
-export async function measure(folder: string, bounds: Bounds, signal?: AbortSignal): Promise<Measured> {
+export async function measure(folder: string, bounds: Bounds, signal?: AbortSignal): Promise<Measurement> {
   const waiting: Folder[] = [{ path: Buffer.from(folder), depth: 0 }];
   let [bytes, entries] = [0, 0];
   for (let next = waiting.pop(); next; next = waiting.pop()) {
@@ -71,7 +71,7 @@ function* entriesOf(path: Buffer): Generator<Entry | 'too deep', void> {
 
 function* entriesIn(folder: Dir, path: Buffer): Generator<Entry | 'too deep', void> {
   for (let entry = folder.readSync(); entry; entry = folder.readSync()) {
-    const own = joined(path, entry);
+    const own = joinPath(path, entry);
     const stats = attempt(() => lstatSync(own, { throwIfNoEntry: false }));
     if (stats === 'too deep') yield stats;
     else yield { path: own, bytes: (stats?.blocks ?? 0) * BLOCK_BYTES, isFolder: entry.isDirectory() };
@@ -82,21 +82,21 @@ function* entriesIn(folder: Dir, path: Buffer): Generator<Entry | 'too deep', vo
  * Joins a path and the name of an entry. With the encoding `buffer` the name is a Buffer, although the type definitions
  * of `opendir` do not say so.
  */
-function joined(path: Buffer, entry: Dirent): Buffer {
+function joinPath(path: Buffer, entry: Dirent): Buffer {
   const name: unknown = entry.name;
   return Buffer.concat([path, SLASH, Buffer.isBuffer(name) ? name : Buffer.from(entry.name)]);
 }
 
-const GONE = new Set(['ENOENT', 'ENOTDIR', 'EACCES', 'ELOOP']);
+const GONE_CODES = new Set(['ENOENT', 'ENOTDIR', 'EACCES', 'ELOOP']);
 
 /** Runs a file system call. A path longer than the kernel's limit counts as too deep, so that no file can hide there. */
-function attempt<T>(look: () => T): T | 'too deep' | undefined {
+function attempt<T>(operation: () => T): T | 'too deep' | undefined {
   try {
-    return look();
+    return operation();
   } catch (error) {
     const code = error instanceof Error && 'code' in error ? String(error.code) : '';
     if (code === 'ENAMETOOLONG') return 'too deep';
-    if (GONE.has(code)) return undefined;
+    if (GONE_CODES.has(code)) return undefined;
     throw error;
   }
 }

@@ -30,8 +30,8 @@ export const UNPROTECTED: readonly string[] = [
 const OFFLINE =
   'No interface of kind dummy, ifb or veth in this kernel: `navigator.onLine` is false in every page. Load one of these modules.';
 
-export function missingFeatures(form: Form, absent: readonly Controller[], hasLink: boolean): readonly string[] {
+export function missingFeatures(form: Form, missing: readonly Controller[], hasLink: boolean): readonly string[] {
   if (form === 'process') return UNPROTECTED;
-  const limits = absent.map(controller => WITHOUT_CGROUP[form][controller]);
+  const limits = missing.map(controller => WITHOUT_CGROUP[form][controller]);
   return [...(form === 'rootless' ? [SHARED_USER] : []), ...limits, ...(hasLink ? [] : [OFFLINE])];
 }

@@ -37,10 +37,10 @@ export function linkCommands(form: Form): LinkCommands {
     `address add ${ADDRESS} dev eth0`,
     'link set eth0 up',
   ]);
-  return all.find(commands => works(form, commands)) ?? LOOPBACK_ONLY;
+  return all.find(commands => isSupported(form, commands)) ?? LOOPBACK_ONLY;
 }
 
-function works(form: Exclude<Form, 'process'>, commands: LinkCommands): boolean {
+function isSupported(form: Exclude<Form, 'process'>, commands: LinkCommands): boolean {
   const user = form === 'root' ? [] : ['--user', '--map-current-user', '--keep-caps'];
   const args = [...user, '--net', '--', 'ip', '-batch', '-'];
   const options = { input: commands.join('\n'), env: { PATH: TOOL_PATH }, timeout: ATTEMPT_WITHIN_MS };

@@ -132,10 +132,10 @@ async function probeOnce(
   return result;
 }
 
-const missingToolsResult = (absent: readonly (keyof typeof TOOLS)[]): Exclude<ProbeResult, { ok: true }> => ({
+const missingToolsResult = (missingTools: readonly (keyof typeof TOOLS)[]): Exclude<ProbeResult, { ok: true }> => ({
   ok: false,
-  why: `${absent.join(', ')} not found`,
-  cure: `Install the missing packages: \`apt-get install ${[...new Set(absent.map(tool => TOOLS[tool]))].join(' ')}\`.`,
+  why: `${missingTools.join(', ')} not found`,
+  cure: `Install the missing packages: \`apt-get install ${[...new Set(missingTools.map(tool => TOOLS[tool]))].join(' ')}\`.`,
 });
 
 function boxHostOrFault(options: OpenSlotsOptions, form: Form): BoxHost | Fault {

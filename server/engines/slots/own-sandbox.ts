@@ -7,5 +7,5 @@ export function sandboxedProcesses(init: number | undefined): number {
   if (init === undefined || outside === undefined) return 0;
   return descendantsOf(init)
     .map(sandboxOf)
-    .filter(inside => inside && inside.depth > outside.depth && inside.filters > outside.filters).length;
+    .filter(one => one && one.depth > outside.depth && one.filters > outside.filters).length;
 }

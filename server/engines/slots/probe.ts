@@ -4,7 +4,7 @@ import type { Socket } from 'node:net';
 import { reason } from '../../kit/fault.ts';
 import { newId, type SessionId } from '../../kit/ids.ts';
 import { isObject } from '../../kit/json.ts';
-import { until, within } from '../../kit/wait.ts';
+import { pollUntil, withTimeout } from '../../kit/wait.ts';
 import type { BoxHost } from './box-host.ts';
 import { CdpPipe } from './cdp-pipe.ts';
 import { cureFor } from './cures.ts';
@@ -34,12 +34,12 @@ export interface ProbedBrowser {
   readonly path: string;
 }
 
-export async function probe(host: BoxHost, browser: ProbedBrowser, outer?: AbortSignal): Promise<ProbeResult> {
+export async function probe(host: BoxHost, browser: ProbedBrowser, outerSignal?: AbortSignal): Promise<ProbeResult> {
   try {
-    await within(PROBE_WITHIN_MS, 'the isolation probe', signal => runProbe(host, browser, signal), outer);
+    await withTimeout(PROBE_WITHIN_MS, 'the isolation probe', signal => runProbe(host, browser, signal), outerSignal);
     return { ok: true };
   } catch (error) {
-    outer?.throwIfAborted();
+    outerSignal?.throwIfAborted();
     const why = reason(error);
     return { ok: false, why, cure: cureFor(why) };
   }
@@ -65,11 +65,11 @@ async function rejectOnEnd(box: RunningBox): Promise<never> {
   throw new Error(`Chromium ${end.detail}; standard error: ${box.stderrTail() || 'empty'}`);
 }
 
-async function checkBox(box: RunningBox, engine: Engine, jailed: boolean, signal: AbortSignal): Promise<void> {
+async function checkBox(box: RunningBox, engine: Engine, isJailed: boolean, signal: AbortSignal): Promise<void> {
   const pipe = new CdpPipe(box.fifoIn, box.fifoOut);
   try {
     await pipe.call('Browser.getVersion', {}, undefined, signal);
-    if (!jailed) return;
+    if (!isJailed) return;
     checkNamespaces(box);
     const channel = await openPage(pipe, signal);
     await checkFiles(pipe, channel, signal);
@@ -103,29 +103,35 @@ async function checkFiles(pipe: CdpPipe, channel: string, signal: AbortSignal): 
 }
 
 async function checkListener(pipe: CdpPipe, channel: string, box: RunningBox, signal: AbortSignal): Promise<void> {
-  const answer = (socket: Socket): void => {
+  const serveProbe = (socket: Socket): void => {
     socket.on('error', () => {});
     socket.once('data', () => socket.end('HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\nconnection: close\r\n\r\nok'));
   };
-  box.egress.on('connection', answer);
+  box.egress.on('connection', serveProbe);
   try {
     const { errorText } = await pipe.call('Page.navigate', { url: PROBE_PAGE }, channel, signal);
     if (errorText !== undefined) throw new Error(`the box cannot reach the egress listener: ${errorText}`);
   } finally {
-    box.egress.off('connection', answer);
+    box.egress.off('connection', serveProbe);
   }
 }
 
 async function checkSandbox(pipe: CdpPipe, channel: string, signal: AbortSignal): Promise<void> {
   await pipe.call('Page.navigate', { url: 'chrome://sandbox' }, channel, signal);
-  const verdict = await until(PAGE_WITHIN_MS, 'chrome://sandbox', () => verdictOf(pipe, channel, signal), 20, signal);
+  const verdict = await pollUntil(
+    PAGE_WITHIN_MS,
+    'chrome://sandbox',
+    () => verdictOf(pipe, channel, signal),
+    20,
+    signal,
+  );
   if (!verdict.includes(SANDBOXED)) throw new Error(`chrome://sandbox says: ${verdict.replaceAll(/\s+/g, ' ')}`);
 }
 
 /** Checks the renderers from outside, because headless shell has no chrome://sandbox. */
 async function checkRenderers(box: RunningBox, signal: AbortSignal): Promise<void> {
   const sandboxed = (): true | undefined => (sandboxedProcesses(box.initPid()) > 0 ? true : undefined);
-  await until(PAGE_WITHIN_MS, 'a sandboxed renderer', sandboxed, 20, signal);
+  await pollUntil(PAGE_WITHIN_MS, 'a sandboxed renderer', sandboxed, 20, signal);
 }
 
 async function verdictOf(pipe: CdpPipe, channel: string, signal: AbortSignal): Promise<string | undefined> {

@@ -2,7 +2,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
-import { within } from '../../kit/wait.ts';
+import { withTimeout } from '../../kit/wait.ts';
 import { TOOL_PATH } from './tools.ts';
 
 /** Long enough for many files on a slow disk. */
@@ -13,14 +13,14 @@ const REMOVE_WITHIN_MS = 120_000;
  * to the folder has ended.
  */
 export async function removeFolder(path: string): Promise<void> {
-  if (!existsSync(path) || (await succeeds('rm', ['-rf', '--one-file-system', '--', path]))) return;
+  if (!existsSync(path) || (await runSucceeds('rm', ['-rf', '--one-file-system', '--', path]))) return;
   // If the box removed permissions of its folders, an ordinary user cannot enter them.
-  await succeeds('chmod', ['-R', 'u+rwX', '--', path]);
-  if (!(await succeeds('rm', ['-rf', '--one-file-system', '--', path]))) throw new Error(`cannot remove ${path}`);
+  await runSucceeds('chmod', ['-R', 'u+rwX', '--', path]);
+  if (!(await runSucceeds('rm', ['-rf', '--one-file-system', '--', path]))) throw new Error(`cannot remove ${path}`);
 }
 
-function succeeds(command: string, args: readonly string[]): Promise<boolean> {
-  return within(REMOVE_WITHIN_MS, `${command} of a session folder`, async signal => {
+function runSucceeds(command: string, args: readonly string[]): Promise<boolean> {
+  return withTimeout(REMOVE_WITHIN_MS, `${command} of a session folder`, async signal => {
     const child = spawn(command, args, { stdio: 'ignore', env: { PATH: TOOL_PATH }, signal });
     const [code]: unknown[] = await once(child, 'exit', { signal });
     return code === 0;

@@ -5,7 +5,7 @@ import { lstat } from 'node:fs/promises';
 import type { Readable } from 'node:stream';
 import { isCode } from '../../kit/durable.ts';
 import { reason } from '../../kit/fault.ts';
-import { within } from '../../kit/wait.ts';
+import { withTimeout } from '../../kit/wait.ts';
 import type { BoxHost } from './box-host.ts';
 import { StderrTail } from './stderr-tail.ts';
 import { tarChain } from './tar-chain.ts';
@@ -40,7 +40,7 @@ export async function readTar<T>(
 interface Run {
   readonly child: ChildProcess;
   /** Resolves when the process has ended with one of these exit codes. Rejects if it ended in any other way. */
-  readonly ended: (accepted: readonly number[]) => Promise<void>;
+  readonly ended: (acceptedCodes: readonly number[]) => Promise<void>;
   /** Kills the process group. If bwrap were killed alone while it sets up the jail, its child would wait forever. */
   readonly kill: () => void;
 }
@@ -77,13 +77,13 @@ function outcomeOf(child: ChildProcess, kill: () => void, signal: AbortSignal): 
   if (!child.stderr) throw new Error('tar has no standard error');
   const stderr = new StderrTail(child.stderr);
   const exited: Promise<unknown[]> = once(child, 'exit');
-  const inTime = within(TAR_WITHIN_MS, 'tar to end', () => exited, signal);
+  const inTime = withTimeout(TAR_WITHIN_MS, 'tar to end', () => exited, signal);
   inTime.catch(kill);
-  return async accepted => {
+  return async acceptedCodes => {
     const [code, killedBy] = await inTime.catch(error => {
       throw new Error(`tar was stopped: ${reason(error)}`);
     });
-    if (typeof code === 'number' && accepted.includes(code)) return;
+    if (typeof code === 'number' && acceptedCodes.includes(code)) return;
     await stderr.ended();
     throw new Error(`tar ended with ${code ?? killedBy}; standard error: ${stderr.text() || 'empty'}`);
   };

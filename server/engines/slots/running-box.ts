@@ -9,7 +9,7 @@ import { BusyWatch } from './busy-watch.ts';
 import type { Cgroup } from './cgroup.ts';
 import { UPLOADS_IN_JAIL } from './jail.ts';
 import { LimitWatch } from './limit-watch.ts';
-import type { Measured } from './measure.ts';
+import type { Measurement } from './measure.ts';
 import type { SessionFolder } from './session-folder.ts';
 import type { Box, BoxEnd, BoxLayout, BoxRecord, BoxResources, Remains } from './slots.ts';
 import { type ExitCode, SIGNAL_EXIT_BASE, type SpawnedChain } from './spawn-chain.ts';
@@ -73,7 +73,7 @@ export class RunningBox implements Box {
     this.#watch = new LimitWatch({
       ...options,
       folder: options.folder.box,
-      onDiskLimit: over => this.#endForDisk(over),
+      onDiskLimit: measurement => this.#endForDisk(measurement),
     });
     this.#busy = new BusyWatch(options);
     this.gone = this.#waitUntilGone();
@@ -155,7 +155,7 @@ export class RunningBox implements Box {
     return { why: 'exited', detail: how };
   }
 
-  #endForDisk({ over, bytes, entries }: Measured): void {
+  #endForDisk({ over, bytes, entries }: Measurement): void {
     if (this.#ending) return;
     this.#ending = {
       why: 'disk_limit',

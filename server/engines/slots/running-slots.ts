@@ -32,7 +32,7 @@ export class RunningSlots implements Slots {
   readonly size: number;
   readonly missing: readonly string[];
   readonly #host: BoxHost;
-  readonly #taken = new Map<SessionId, number>();
+  readonly #slotBySession = new Map<SessionId, number>();
   readonly #boxes = new Set<RunningBox>();
 
   constructor(host: BoxHost, size: number, missing: readonly string[], engines: ReadonlyMap<Engine, string>) {
@@ -45,7 +45,7 @@ export class RunningSlots implements Slots {
   }
 
   get taken(): number {
-    return this.#taken.size;
+    return this.#slotBySession.size;
   }
 
   diskRoom(): Promise<DiskRoom> {
@@ -54,20 +54,20 @@ export class RunningSlots implements Slots {
 
   async start(request: BoxRequest, signal: AbortSignal): Promise<Box> {
     signal.throwIfAborted();
-    const slot = this.#take(request.session, this.#freeSlot());
-    return this.#keep(request.session, leave => startBox(this.#host, slot, request, leave, signal));
+    const slot = this.#reserve(request.session, this.#freeSlot());
+    return this.#keep(request.session, release => startBox(this.#host, slot, request, release, signal));
   }
 
   async adopt(session: SessionId, record: BoxRecord, signal: AbortSignal): Promise<Box | undefined> {
     // The box is already running. Two boxes with the same user id are better than ending a session.
-    if ([...this.#taken.values()].includes(record.slot))
+    if ([...this.#slotBySession.values()].includes(record.slot))
       this.#host.log.warn('slot.shared', { session, slot: record.slot });
-    this.#take(session, record.slot);
-    return this.#keep(session, leave => adoptBox(this.#host, session, record, leave, signal));
+    this.#reserve(session, record.slot);
+    return this.#keep(session, release => adoptBox(this.#host, session, record, release, signal));
   }
 
   sweep(keep: ReadonlySet<SessionId>, salvage?: Salvage): Promise<readonly string[]> {
-    return sweep(this.#host, new Set([...keep, ...this.#taken.keys()]), salvage);
+    return sweep(this.#host, new Set([...keep, ...this.#slotBySession.keys()]), salvage);
   }
 
   readTar<T>(...args: [string, readonly string[], (tar: Readable) => Promise<T>, AbortSignal]): Promise<T> {
@@ -94,31 +94,31 @@ export class RunningSlots implements Slots {
   }
 
   #freeSlot(): number {
-    const used = new Set(this.#taken.values());
+    const used = new Set(this.#slotBySession.values());
     const free = Array.from({ length: this.size }, (_, slot) => slot).find(slot => !used.has(slot));
-    if (free !== undefined && this.#taken.size < this.size) return free;
+    if (free !== undefined && this.#slotBySession.size < this.size) return free;
     throw new Fault('no_free_slot', `All ${this.size} slots of this host are taken.`, {
       advice: 'Try again when a session has ended, or raise BERTH_SLOTS.',
     });
   }
 
-  #take(session: SessionId, slot: number): number {
-    if (this.#taken.has(session)) throw new Error(`session ${session} already has a box`);
-    this.#taken.set(session, slot);
+  #reserve(session: SessionId, slot: number): number {
+    if (this.#slotBySession.has(session)) throw new Error(`session ${session} already has a box`);
+    this.#slotBySession.set(session, slot);
     return slot;
   }
 
   /** Frees the slot when the box is gone, or when it could not be opened. */
   async #keep<B extends RunningBox | undefined>(
     session: SessionId,
-    open: (leave: () => void) => Promise<B>,
+    open: (release: () => void) => Promise<B>,
   ): Promise<B> {
     let opened: RunningBox | undefined;
     let left = false;
     const leave = (): void => {
       if (left) return;
       left = true;
-      this.#taken.delete(session);
+      this.#slotBySession.delete(session);
       if (opened) this.#boxes.delete(opened);
     };
     try {

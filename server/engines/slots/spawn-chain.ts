@@ -5,7 +5,7 @@ import { once } from 'node:events';
 import type { Server } from 'node:net';
 import { constants } from 'node:os';
 import type { Readable } from 'node:stream';
-import { until, WaitExpired, within } from '../../kit/wait.ts';
+import { pollUntil, WaitExpired, withTimeout } from '../../kit/wait.ts';
 import { type BoxProcesses, MARK_VARIABLE } from './box-processes.ts';
 import { type Command, FILLED } from './chain.ts';
 import { takeListener } from './egress-listener.ts';
@@ -38,19 +38,25 @@ export interface SpawnedChain {
  * Spawns the chain in a process session (setsid) of its own, so that signals to the server's terminal or process group
  * do not reach the box.
  */
-export function spawnChain({ file, args }: Command, mark: string, gated: boolean): SpawnedChain {
+export function spawnChain({ file, args }: Command, mark: string, hasGate: boolean): SpawnedChain {
   const process = spawn(file, args, {
     detached: true,
-    stdio: [gated ? 'pipe' : 'ignore', 'ignore', 'pipe', 'ignore', 'ignore', 'ipc'],
+    stdio: [hasGate ? 'pipe' : 'ignore', 'ignore', 'pipe', 'ignore', 'ignore', 'ipc'],
     // The server's own environment is not passed on, because it contains secrets.
     env: { PATH: TOOL_PATH, LANG: 'C.UTF-8', [MARK_VARIABLE]: mark },
     cwd: '/',
   });
-  const exited = once(process, 'exit').then(([code, signal]) => exitCode(code, signal));
-  exited.catch(() => {});
+  const whenExited = once(process, 'exit').then(([code, signal]) => exitCode(code, signal));
+  whenExited.catch(() => {});
   process.stdin?.on('error', () => {}); // reported by `exited`
   const openGate = (): void => void process.stdin?.end(FILLED);
-  return { process, leader: leaderOf(process), exited, stderr: new StderrTail(stderrOf(process)), openGate };
+  return {
+    process,
+    leader: leaderOf(process),
+    exited: whenExited,
+    stderr: new StderrTail(stderrOf(process)),
+    openGate,
+  };
 }
 
 function leaderOf(child: ChildProcess): Process {
@@ -87,7 +93,7 @@ export async function waitUntilRunning(
   if (loopback) chain.process.disconnect();
   const isRunning = (): true | undefined => (processes.isRunning() ? true : undefined);
   const running = gateOpened.then(() =>
-    until(STARTED_WITHIN_MS, 'the program of a box to run', isRunning, CHECK_EVERY_MS, eitherSignal),
+    pollUntil(STARTED_WITHIN_MS, 'the program of a box to run', isRunning, CHECK_EVERY_MS, eitherSignal),
   );
   const taking = loopback ? Promise.resolve(loopback) : takeListener(chain.process, eitherSignal);
   try {
@@ -106,8 +112,8 @@ export async function waitUntilRunning(
  * Waits for the chain to exit. The exit of the chain is the real cause of other failures, but may be noticed a moment
  * later than they are.
  */
-const rethrowExit = (exited: Promise<never>): Promise<void> =>
-  within(EXIT_SEEN_WITHIN_MS, 'the chain to exit', () => exited).catch(error => {
+const rethrowExit = (exitPromise: Promise<never>): Promise<void> =>
+  withTimeout(EXIT_SEEN_WITHIN_MS, 'the chain to exit', () => exitPromise).catch(error => {
     if (!(error instanceof WaitExpired)) throw error;
   });
 

@@ -2,7 +2,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { statfs } from 'node:fs/promises';
-import { within } from '../../kit/wait.ts';
+import { withTimeout } from '../../kit/wait.ts';
 import { TOOL_PATH } from './tools.ts';
 
 /** `statfs` has the same number for ext2, ext3 and ext4. */
@@ -17,7 +17,7 @@ const SPREAD_WITHIN_MS = 10_000;
  */
 export async function spreadFolders(folder: string): Promise<void> {
   if ((await statfs(folder)).type !== EXT4) return;
-  await within(SPREAD_WITHIN_MS, 'chattr of the sessions folder', async signal => {
+  await withTimeout(SPREAD_WITHIN_MS, 'chattr of the sessions folder', async signal => {
     const child = spawn('chattr', ['+T', '--', folder], { stdio: 'ignore', env: { PATH: TOOL_PATH }, signal });
     await once(child, 'exit', { signal });
   });

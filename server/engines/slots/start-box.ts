@@ -84,8 +84,8 @@ async function start(
   undo.defer(() => child.stderr.close());
   const processes = new BoxProcesses({ leader: child.leader, cgroup, jailed: layout.jailed, mark });
   undo.defer(() => processes.end({ search: true }));
-  const egress = await fillAndWaitUntilRunning(child, filling, signal, (gateOpened, either) =>
-    waitUntilRunning(child, processes, loopback, gateOpened, either),
+  const egress = await fillAndWaitUntilRunning(child, filling, signal, (gateOpened, signalOrFailure) =>
+    waitUntilRunning(child, processes, loopback, gateOpened, signalOrFailure),
   );
   const record = { form: host.form, slot, ...child.leader, bootId: bootId() };
   const { clock, log, limits } = host;

@@ -1,38 +1,38 @@
 // Keeps the last 8 KiB that a program wrote to its standard error.
 import { once } from 'node:events';
 import type { Readable } from 'node:stream';
-import { guarded } from '../../kit/guard.ts';
-import { within } from '../../kit/wait.ts';
+import { guardListener } from '../../kit/guard.ts';
+import { withTimeout } from '../../kit/wait.ts';
 
 const ENDED_WITHIN_MS = 200;
 const TAIL_BYTES = 8192;
 
 export class StderrTail {
   readonly #stream: Readable;
-  #kept = Buffer.alloc(0);
+  #tail = Buffer.alloc(0);
 
   constructor(stream: Readable) {
     this.#stream = stream;
     const keep = (chunk: Buffer): void => {
-      this.#kept = Buffer.concat([this.#kept, chunk]).subarray(-TAIL_BYTES);
+      this.#tail = Buffer.concat([this.#tail, chunk]).subarray(-TAIL_BYTES);
     };
     stream.on(
       'data',
-      guarded(() => stream.destroy(), keep),
+      guardListener(() => stream.destroy(), keep),
     );
     stream.on('error', () => {});
   }
 
   text(): string {
-    return this.#kept.toString('utf8').trim();
+    return this.#tail.toString('utf8').trim();
   }
 
   /** Waits until the stream closes, but not for long: a descendant may keep the other end open. */
   async ended(): Promise<void> {
     if (this.#stream.closed) return;
-    await within(ENDED_WITHIN_MS, 'standard error to close', signal => once(this.#stream, 'close', { signal })).catch(
-      () => {},
-    );
+    await withTimeout(ENDED_WITHIN_MS, 'standard error to close', signal =>
+      once(this.#stream, 'close', { signal }),
+    ).catch(() => {});
   }
 
   close(): void {

@@ -3,7 +3,7 @@
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { reason } from '../../kit/fault.ts';
-import { until } from '../../kit/wait.ts';
+import { pollUntil } from '../../kit/wait.ts';
 import type { BoxHost } from './box-host.ts';
 import { MARK_VARIABLE } from './box-processes.ts';
 import { Cgroup } from './cgroup.ts';
@@ -36,7 +36,12 @@ async function removeLeftover(host: BoxHost, session: string, salvage: Salvage):
   const noted = (await folder.readNotes())?.cgroupFolders ?? [];
   const ours = host.cgroups.folders.map(parent => join(parent, session));
   const cgroup = new Cgroup([...new Set([...noted, ...ours])]);
-  await until(KILLED_WITHIN_MS, `the processes of session ${session} to end`, () => killAll(host, session, cgroup), 10);
+  await pollUntil(
+    KILLED_WITHIN_MS,
+    `the processes of session ${session} to end`,
+    () => killAll(host, session, cgroup),
+    10,
+  );
   await cgroup.remove();
   if (folder.exists()) await salvage(session, await folder.remains());
   await folder.remove();

@@ -59,4 +59,4 @@ export function isExecutable(path: string): boolean {
   }
 }
 
-export const absentTools = (needed: readonly Tool[]): readonly Tool[] => needed.filter(tool => !findTool(tool));
+export const absentTools = (tools: readonly Tool[]): readonly Tool[] => tools.filter(tool => !findTool(tool));

@@ -16,8 +16,8 @@ const GATHER_MS = 20;
 export class Announcer {
   readonly #db: Db;
   readonly #log: Log;
-  readonly #untold = new Set<string>();
-  #telling = false;
+  readonly #unannounced = new Set<string>();
+  #isAnnouncing = false;
 
   constructor(db: Db, log: Log) {
     this.#db = db;
@@ -26,17 +26,17 @@ export class Announcer {
 
   /** Returns before the notification is sent. */
   tell(rows: readonly { readonly applicationId: ApplicationId; readonly id?: SessionId }[]): void {
-    for (const { applicationId, id = '' } of rows) this.#untold.add(`${applicationId} ${id}`);
-    if (!this.#telling && this.#untold.size > 0) void this.#announceAll();
+    for (const { applicationId, id = '' } of rows) this.#unannounced.add(`${applicationId} ${id}`);
+    if (!this.#isAnnouncing && this.#unannounced.size > 0) void this.#announceAll();
   }
 
   async #announceAll(): Promise<void> {
-    this.#telling = true;
+    this.#isAnnouncing = true;
     try {
-      while (this.#untold.size > 0) {
+      while (this.#unannounced.size > 0) {
         await timer(GATHER_MS);
-        const payloads = [...this.#untold];
-        this.#untold.clear();
+        const payloads = [...this.#unannounced];
+        this.#unannounced.clear();
         // The statement writes nothing, so its commit need not wait for the disk.
         await sql`select set_config('synchronous_commit', 'off', true), pg_notify(${CHANNEL}, payload)
           from unnest(${payloads}::text[]) as payload`.execute(this.#db);
@@ -44,7 +44,7 @@ export class Announcer {
     } catch (error) {
       this.#log.debug('store.events_not_announced', { reason: reason(error) });
     } finally {
-      this.#telling = false;
+      this.#isAnnouncing = false;
     }
   }
 }

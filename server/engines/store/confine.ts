@@ -10,7 +10,7 @@ const APPEND_ONLY_TABLES = ['audit_entries', 'audit_seals', 'credit_entries'];
 const MIGRATION_TABLES = ['berth_migrations', 'berth_migrations_lock'];
 const LOCK = 1_655_271_030;
 
-interface Named {
+interface NamedObject {
   readonly schema: string;
   readonly name: string;
 }
@@ -70,8 +70,8 @@ async function findRole(trx: Db): Promise<{ role: string; exists: boolean }> {
 }
 
 /** Returns our tables on which the role's rights differ from the intended ones. */
-async function tables(trx: Db, role: string): Promise<ReadonlyArray<Named & { wanted: string }>> {
-  const { rows } = await sql<Named & { wanted: string }>`
+async function tables(trx: Db, role: string): Promise<ReadonlyArray<NamedObject & { wanted: string }>> {
+  const { rows } = await sql<NamedObject & { wanted: string }>`
     with ours as (
       select relation.oid, nspname as schema, relname as name,
              case when relname = any (${APPEND_ONLY_TABLES}) then '{SELECT,INSERT}'::text[]
@@ -88,8 +88,8 @@ async function tables(trx: Db, role: string): Promise<ReadonlyArray<Named & { wa
   return rows;
 }
 
-async function sequences(trx: Db, role: string): Promise<readonly Named[]> {
-  const { rows } = await sql<Named>`
+async function sequences(trx: Db, role: string): Promise<readonly NamedObject[]> {
+  const { rows } = await sql<NamedObject>`
     select nspname as schema, relname as name
       from pg_sequence join pg_class relation on relation.oid = seqrelid join pg_namespace on pg_namespace.oid = relnamespace
      where relowner = current_user::regrole and nspname not like 'pg\\_%' and nspname <> 'information_schema'
@@ -98,8 +98,8 @@ async function sequences(trx: Db, role: string): Promise<readonly Named[]> {
 }
 
 /** Returns the functions that run with the owner's rights and that the role may not execute yet. */
-async function guardedFunctions(trx: Db, role: string): Promise<readonly Named[]> {
-  const { rows } = await sql<Named>`
+async function guardedFunctions(trx: Db, role: string): Promise<readonly NamedObject[]> {
+  const { rows } = await sql<NamedObject>`
     select nspname as schema, proname as name
       from pg_proc join pg_namespace on pg_namespace.oid = pronamespace
      where prosecdef and proowner = current_user::regrole

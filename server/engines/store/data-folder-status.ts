@@ -2,9 +2,9 @@
 // lock for a moment.
 import { existsSync } from 'node:fs';
 import { type FolderOwner, folderOwner } from './data-folder.ts';
-import { answers } from './embedded/answers.ts';
 import { clusterMajor } from './embedded/cluster.ts';
 import { type Binaries, findBinaries } from './embedded/find-binaries.ts';
+import { isResponding } from './embedded/is-responding.ts';
 import { find } from './embedded/postmaster.ts';
 
 export interface DataFolderStatus {
@@ -36,5 +36,5 @@ export async function dataFolderStatus(dataDir: string): Promise<DataFolderStatu
 async function postgresIn(dataDir: string): Promise<DataFolderStatus['postgres']> {
   const running = find(dataDir);
   if (!running) return 'stopped';
-  return (await answers(running)) ? 'answers' : 'silent';
+  return (await isResponding(running)) ? 'answers' : 'silent';
 }

@@ -18,8 +18,8 @@ import { Fault, reason } from '../../kit/fault.ts';
 import type { Log } from '../../kit/log.ts';
 import type { Closeable } from '../../kit/scope.ts';
 import type { Secret } from '../../kit/secret.ts';
-import { WaitExpired, within } from '../../kit/wait.ts';
-import { type SocketAddress, socketLogin } from './embedded/answers.ts';
+import { WaitExpired, withTimeout } from '../../kit/wait.ts';
+import { type SocketAddress, socketLogin } from './embedded/is-responding.ts';
 import type { Tables } from './schema.ts';
 
 export type Db = Kysely<Tables>;
@@ -33,8 +33,8 @@ export const inTransaction = <T>(db: Db, work: (trx: Db) => Promise<T>): Promise
  * only for statements whose text is constant and names the columns, because a migration by another host may add
  * columns.
  */
-export const KEPT = '/* kept plan */';
-export const KEPT_PLAN = sql.raw<never>(KEPT);
+export const KEPT_PLAN_MARK = '/* kept plan */';
+export const KEPT_PLAN = sql.raw<never>(KEPT_PLAN_MARK);
 
 export type Target = { readonly url: Secret } | { readonly socket: SocketAddress };
 
@@ -132,7 +132,7 @@ const getTypeParser: typeof pg.types.getTypeParser = (oid: number) =>
 /** Closes the pool. A hanging query may hold its connection until the database is shut down or this process ends. */
 async function closeSoon(db: Db, log: Log): Promise<void> {
   try {
-    await within(CLOSE_MS, 'the last queries', () => db.destroy());
+    await withTimeout(CLOSE_MS, 'the last queries', () => db.destroy());
   } catch (error) {
     if (!(error instanceof WaitExpired)) throw error;
     log.warn('database.close_unfinished', { reason: error.message });
@@ -156,28 +156,28 @@ class PoolDriver implements Driver {
     }
   }
 
-  async beginTransaction(on: PoolConnection, settings: TransactionSettings): Promise<void> {
+  async beginTransaction(poolConnection: PoolConnection, settings: TransactionSettings): Promise<void> {
     const level = settings.isolationLevel ? ` isolation level ${settings.isolationLevel}` : '';
-    await on.send(`begin${level}${settings.accessMode ? ` ${settings.accessMode}` : ''}`);
+    await poolConnection.send(`begin${level}${settings.accessMode ? ` ${settings.accessMode}` : ''}`);
   }
 
   /** PostgreSQL responds to COMMIT with ROLLBACK if a statement of the transaction has failed. */
-  async commitTransaction(on: PoolConnection): Promise<void> {
-    const { command } = await on.send('commit');
+  async commitTransaction(poolConnection: PoolConnection): Promise<void> {
+    const { command } = await poolConnection.send('commit');
     if (command !== 'COMMIT') throw new Error('the transaction was rolled back instead of committed');
   }
 
-  async rollbackTransaction(on: PoolConnection): Promise<void> {
+  async rollbackTransaction(poolConnection: PoolConnection): Promise<void> {
     try {
-      await on.send('rollback');
+      await poolConnection.send('rollback');
     } catch (error) {
-      on.discard();
+      poolConnection.discard();
       throw error;
     }
   }
 
-  async releaseConnection(on: PoolConnection): Promise<void> {
-    on.release();
+  async releaseConnection(poolConnection: PoolConnection): Promise<void> {
+    poolConnection.release();
   }
 
   async destroy(): Promise<void> {
@@ -193,7 +193,7 @@ const isPoolFull = (error: unknown): boolean => reason(error) === 'timeout excee
 
 class PoolConnection implements DatabaseConnection {
   readonly #client: pg.PoolClient;
-  #broken = false;
+  #isBroken = false;
 
   constructor(client: pg.PoolClient) {
     this.#client = client;
@@ -219,18 +219,18 @@ class PoolConnection implements DatabaseConnection {
   }
 
   discard(): void {
-    this.#broken = true;
+    this.#isBroken = true;
   }
 
   release(): void {
-    this.#client.release(this.#broken);
+    this.#client.release(this.#isBroken);
   }
 }
 
 const planNames = new Map<string, string>();
 
 function planNameOf(text: string): string | undefined {
-  if (!text.includes(KEPT)) return undefined;
+  if (!text.includes(KEPT_PLAN_MARK)) return undefined;
   const name = planNames.get(text) ?? `kept_${planNames.size}`;
   planNames.set(text, name);
   return name;
@@ -250,11 +250,11 @@ const isStatementError = (error: unknown): boolean =>
  * Returns the reason of an error, or its code: the error of a refused connection to a host name with several addresses
  * has no message.
  */
-export const trouble = (error: unknown): string =>
+export const describeProblem = (error: unknown): string =>
   reason(error) || (error instanceof Error && 'code' in error ? String(error.code) : 'no reason given');
 
 export const unreachable = (error: unknown): Fault =>
-  new Fault('database_unreachable', `The database does not respond: ${trouble(error)}.`, {
+  new Fault('database_unreachable', `The database does not respond: ${describeProblem(error)}.`, {
     advice: 'Try again in a few seconds.',
     cause: error,
   });

@@ -36,7 +36,7 @@ export class Listener implements Closeable {
   readonly #log: Log;
   readonly #subscribers = new Set<Subscriber>();
   readonly #closing = new AbortController();
-  #connected: Promise<void> | undefined;
+  #connecting: Promise<void> | undefined;
   #client: pg.Client | undefined;
 
   constructor(target: Target, log: Log) {
@@ -48,10 +48,10 @@ export class Listener implements Closeable {
    * Subscribes to a channel. Resolves once notifications are being received. The first subscriber opens the connection.
    * `onGap` is called after notifications may have been missed.
    */
-  async listen(channel: Channel, heard: Subscriber['heard'], onGap: Subscriber['onGap']): Promise<Closeable> {
-    this.#connected ??= this.#begin();
-    await this.#connected;
-    const subscriber: Subscriber = { channel, heard, onGap };
+  async listen(channel: Channel, onNotification: Subscriber['heard'], onGap: Subscriber['onGap']): Promise<Closeable> {
+    this.#connecting ??= this.#begin();
+    await this.#connecting;
+    const subscriber: Subscriber = { channel, heard: onNotification, onGap };
     this.#subscribers.add(subscriber);
     return { close: () => void this.#subscribers.delete(subscriber) };
   }
@@ -65,7 +65,7 @@ export class Listener implements Closeable {
     try {
       void this.#keepConnected(await this.#connect());
     } catch (error) {
-      this.#connected = undefined;
+      this.#connecting = undefined;
       throw unreachable(error);
     }
   }
@@ -73,7 +73,7 @@ export class Listener implements Closeable {
   async #connect(): Promise<pg.Client> {
     const client = new pg.Client({ ...connection(this.#target), query_timeout: PROBE_MS });
     client.on('error', error => this.#log.debug('store.listener_lost', { reason: reason(error) }));
-    client.on('notification', notice => this.#heard(notice.channel, notice.payload ?? ''));
+    client.on('notification', notice => this.#notify(notice.channel, notice.payload ?? ''));
     try {
       await client.connect();
       for (const channel of Object.keys(CHANNELS)) await client.query(`listen ${channel}`);
@@ -86,12 +86,12 @@ export class Listener implements Closeable {
     return client;
   }
 
-  #heard(channel: string, payload: string): void {
+  #notify(channel: string, payload: string): void {
     for (const subscriber of this.#subscribers) if (subscriber.channel === channel) subscriber.heard(payload);
   }
 
   async #keepConnected(first: pg.Client): Promise<void> {
-    for (let client: pg.Client | undefined = first; client; client = await this.#again()) {
+    for (let client: pg.Client | undefined = first; client; client = await this.#reconnect()) {
       await this.#waitUntilLost(client);
       if (this.#closing.signal.aborted) return;
     }
@@ -108,7 +108,7 @@ export class Listener implements Closeable {
     void client.end().catch(() => {});
   }
 
-  async #again(): Promise<pg.Client | undefined> {
+  async #reconnect(): Promise<pg.Client | undefined> {
     const signal = this.#closing.signal;
     for (let waitMs = BACKOFF_FIRST_MS; !signal.aborted; waitMs = Math.min(2 * waitMs, BACKOFF_MAX_MS)) {
       await timer(waitMs, undefined, { signal }).catch(() => {});

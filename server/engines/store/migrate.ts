@@ -53,10 +53,10 @@ async function runMigrations(db: Db, log: Log): Promise<void> {
   });
   const { error, results = [] } = await migrator.migrateToLatest();
   for (const { migrationName, status } of results) log.info('store.migration', { name: migrationName, status });
-  if (error !== undefined) throw failed(error);
+  if (error !== undefined) throw migrationFailed(error);
 }
 
-function failed(error: unknown): Fault {
+function migrationFailed(error: unknown): Fault {
   if (isFault(error)) return error;
   if (/previously executed migration .* is missing/.test(reason(error)))
     return new Fault('database_unusable', 'The database was made by a newer version of Berth.', {

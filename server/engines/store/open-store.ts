@@ -6,12 +6,12 @@ import type { Log } from '../../kit/log.ts';
 import type { Runtime } from '../../kit/runtime.ts';
 import { Scope } from '../../kit/scope.ts';
 import type { Secret } from '../../kit/secret.ts';
-import { within } from '../../kit/wait.ts';
+import { withTimeout } from '../../kit/wait.ts';
 import { Announcer } from './announcer.ts';
 import { confine } from './confine.ts';
 import { lockDataFolder, readOwner } from './data-folder.ts';
-import { type Db, openDatabase, type Target, trouble, unreachable } from './database.ts';
-import { answers } from './embedded/answers.ts';
+import { type Db, describeProblem, openDatabase, type Target, unreachable } from './database.ts';
+import { isResponding } from './embedded/is-responding.ts';
 import { find } from './embedded/postmaster.ts';
 import { runEmbedded } from './embedded/run-embedded.ts';
 import { Listener } from './listener.ts';
@@ -113,7 +113,7 @@ export async function openStore(options: StoreOptions): Promise<Store> {
 }
 
 export async function openTarget(options: StoreOptions, scope: Scope): Promise<Target> {
-  if (options.databaseUrl) return { url: checked(options.databaseUrl) };
+  if (options.databaseUrl) return { url: requireValidUrl(options.databaseUrl) };
   const beside = options.beside ? await serverOrLock(options, scope) : await takeLock(options, scope);
   if (beside) return beside;
   const embedded = scope.own(await runEmbedded({ ...options, endAdoptedOnClose: !options.beside }));
@@ -121,7 +121,7 @@ export async function openTarget(options: StoreOptions, scope: Scope): Promise<T
 }
 
 /** Checked here, because the error of a later parser would contain the password. */
-function checked(url: Secret): Secret {
+function requireValidUrl(url: Secret): Secret {
   if (URL.canParse(url.reveal())) return url;
   throw new Fault('database_unreachable', 'DATABASE_URL is not a URL.', {
     advice: 'Expected: postgres://USER:PASSWORD@HOST:PORT/DATABASE, with special characters percent-encoded.',
@@ -158,7 +158,7 @@ async function serverOrLock(options: StoreOptions, scope: Scope): Promise<Target
 async function serverTarget(dataDir: string): Promise<Target | undefined> {
   if (readOwner(dataDir)?.role !== 'server') return undefined;
   const running = find(dataDir);
-  return running && (await answers(running)) ? { socket: running } : undefined;
+  return running && (await isResponding(running)) ? { socket: running } : undefined;
 }
 
 /** Waits until the database responds. The embedded database already does; the operator's may still be starting. */
@@ -195,7 +195,7 @@ const mayPass = (problem: unknown): boolean =>
   /^(ECONNREFUSED|ECONNRESET|ENOENT|EAI_AGAIN|ENOTFOUND|57P0\d|53300)$/.test(String(problem.code));
 
 const cannotReach = (problem: unknown): Fault =>
-  new Fault('database_unreachable', `The database cannot be reached: ${trouble(problem)}.`, {
+  new Fault('database_unreachable', `The database cannot be reached: ${describeProblem(problem)}.`, {
     advice: 'Check DATABASE_URL, and check that its server is running and accepts connections from this machine.',
     cause: problem,
   });
@@ -243,7 +243,7 @@ function createStore(target: Target, role: string | undefined, { log, clock }: S
     signingKeys: signingKeys(db),
     isConfined: role !== undefined,
     ping: () => ping(db),
-    listen: (channel, heard, onGap) => listener.listen(channel, heard, onGap),
+    listen: (channel, onNotification, onGap) => listener.listen(channel, onNotification, onGap),
     close: () => scope.close(),
   };
 }
@@ -280,7 +280,7 @@ const atomic = (db: Db, announcer: Announcer): Atomic => ({
 
 async function ping(db: Db): Promise<void> {
   try {
-    await within(PING_MS, 'the database', () => sql`select 1`.execute(db));
+    await withTimeout(PING_MS, 'the database', () => sql`select 1`.execute(db));
   } catch (error) {
     throw isFault(error) ? error : unreachable(error);
   }

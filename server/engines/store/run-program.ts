@@ -1,7 +1,7 @@
 // Runs a short program to completion and returns its output. Long-running programs are run by embedded/postmaster.ts.
 import { spawn } from 'node:child_process';
 import { Fault } from '../../kit/fault.ts';
-import { within } from '../../kit/wait.ts';
+import { withTimeout } from '../../kit/wait.ts';
 
 /**
  * The environment of every program that this folder starts. It contains none of the server's variables, so no secret of
@@ -30,7 +30,12 @@ export interface ProgramEnd {
 
 export async function runProgram(command: readonly string[], options: ProgramOptions): Promise<ProgramEnd> {
   const [program = '', ...args] = command;
-  return within(options.timeoutMs, program, signal => run(program, args, options.descriptor, signal), options.signal);
+  return withTimeout(
+    options.timeoutMs,
+    program,
+    signal => run(program, args, options.descriptor, signal),
+    options.signal,
+  );
 }
 
 function run(

@@ -118,7 +118,7 @@ export interface Store extends Closeable {
    * Runs `work` in one transaction: either all of its changes become durable, or none. If a statement fails, `work`
    * must reject.
    */
-  atomically<T>(work: (within: Atomic) => Promise<T>): Promise<T>;
+  atomically<T>(work: (trx: Atomic) => Promise<T>): Promise<T>;
   /** Whether the database itself prevents the server from changing or deleting append-only rows (confine.ts). */
   readonly isConfined: boolean;
   /** Rejects if the database does not respond. */
@@ -127,7 +127,7 @@ export interface Store extends Closeable {
    * Calls `heard` for each NOTIFY on the channel, including after a reconnect. Calls `onGap` when notifications may
    * have been missed.
    */
-  listen(channel: Channel, heard: (payload: string) => void, onGap: () => void): Promise<Closeable>;
+  listen(channel: Channel, onNotification: (payload: string) => void, onGap: () => void): Promise<Closeable>;
 }
 
 /** The tables that may be changed in one transaction with the audit entry about the change. */

@@ -26,7 +26,7 @@ export class MasterKeyFile implements MasterKeySource {
   }
 
   async read({ isFirst }: { readonly isFirst: boolean }): Promise<readonly MasterKey[]> {
-    const standing = await this.#standing();
+    const standing = await this.#existing();
     if (standing) return standing;
     if (!isFirst) throw missing(this.#path);
     // If two processes create the file at once, both use the same key: link(2) fails if the file exists.
@@ -51,7 +51,7 @@ export class MasterKeyFile implements MasterKeySource {
     if (needed.length > 0 && needed.length < standing.length) await this.#replace(needed);
   }
 
-  async #standing(): Promise<readonly MasterKey[] | undefined> {
+  async #existing(): Promise<readonly MasterKey[] | undefined> {
     try {
       const text = await readFile(this.#path, 'utf8');
       if (((await stat(this.#path)).mode & FOREIGN_ACCESS) !== 0) throw tooOpen(this.#path);

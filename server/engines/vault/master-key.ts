@@ -14,7 +14,7 @@ export interface MasterKeySource {
   /** The name of the source, for use in error messages. */
   readonly name: string;
   /** Returns all available keys. The first one is the key to use. `isFirst`: no data key has been wrapped yet. */
-  read(how: { readonly isFirst: boolean }): Promise<readonly MasterKey[]>;
+  read(options: { readonly isFirst: boolean }): Promise<readonly MasterKey[]>;
   /** Returns the key that replaces the one in use. Afterwards `read` returns both. */
   next(inUse: string): Promise<MasterKey>;
   /** Removes all keys except these. */

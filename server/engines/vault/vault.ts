@@ -36,13 +36,13 @@ const TRIES_MAX = 3;
 
 export class Vault {
   readonly #parts: VaultParts;
-  #masters: ReadonlyMap<string, MasterKey>;
+  #masterKeyById: ReadonlyMap<string, MasterKey>;
   /** Cached data keys by owner, in the order in which they were added. */
   readonly #keys = new Map<string, Key>();
 
-  private constructor(parts: VaultParts, masters: readonly MasterKey[]) {
+  private constructor(parts: VaultParts, initialKeys: readonly MasterKey[]) {
     this.#parts = parts;
-    this.#masters = byId(masters);
+    this.#masterKeyById = byId(initialKeys);
   }
 
   /** @throws Fault `master_key_wrong` if the database was used with another master key. */
@@ -88,7 +88,7 @@ export class Vault {
   async #keyOf(owner: string): Promise<Key> {
     const known = this.#keys.get(owner);
     if (known) return known;
-    const row = (await this.#parts.rows.get(owner)) ?? (await this.#make(owner));
+    const row = (await this.#parts.rows.get(owner)) ?? (await this.#createKey(owner));
     const key = await this.#unwrap(row);
     this.#keys.set(owner, key);
     for (const oldest of this.#keys.keys()) {
@@ -102,7 +102,7 @@ export class Vault {
    * Makes a data key and wraps it with the master key in use. Another process may change the master key at the same
    * time.
    */
-  async #make(owner: string): Promise<DataKeyRow> {
+  async #createKey(owner: string): Promise<DataKeyRow> {
     const { rows, clock } = this.#parts;
     for (let attempt = 1; attempt <= TRIES_MAX; attempt += 1) {
       const inUse = (await rows.get(INSTALLATION))?.master ?? '';
@@ -119,8 +119,8 @@ export class Vault {
   /** Reads the keys again if the id is unknown, because a key may have been added since. */
   async #master(id: string): Promise<MasterKey> {
     const { masterKeys } = this.#parts;
-    if (!this.#masters.has(id)) this.#masters = byId(await masterKeys.read({ isFirst: false }));
-    const master = this.#masters.get(id);
+    if (!this.#masterKeyById.has(id)) this.#masterKeyById = byId(await masterKeys.read({ isFirst: false }));
+    const master = this.#masterKeyById.get(id);
     if (master) return master;
     throw new Fault('master_key_wrong', `${masterKeys.name} does not contain the master key of the database.`, {
       advice: 'Add the former key after the new key, and run `berth vault rotate` to change to the new key.',
@@ -133,13 +133,13 @@ export class Vault {
  */
 export async function rotateMasterKey({ rows, masterKeys }: VaultParts): Promise<{ readonly rewrapped: number }> {
   let rewrapped = 0;
-  await rows.change(async standing => {
-    const inUse = standing.find(({ owner }) => owner === INSTALLATION);
+  await rows.change(async existing => {
+    const inUse = existing.find(({ owner }) => owner === INSTALLATION);
     if (!inUse) throw new Error('the vault has no data key for the installation');
     const masters = byId(await masterKeys.read({ isFirst: false }));
     const next = await masterKeys.next(inUse.master);
-    rewrapped = standing.length;
-    return standing.map(row => {
+    rewrapped = existing.length;
+    return existing.map(row => {
       const master = masters.get(row.master);
       if (!master) throw new Fault('master_key_wrong', `${masterKeys.name} lacks a master key that the database uses.`);
       return wrap(row.owner, unwrap(row, master), next, row.createdAt);
@@ -152,8 +152,8 @@ export async function rotateMasterKey({ rows, masterKeys }: VaultParts): Promise
 
 /** Also removes keys that an interrupted change has left behind. */
 const forgetUnusedMasterKeys = ({ rows, masterKeys }: Pick<VaultParts, 'rows' | 'masterKeys'>): Promise<void> =>
-  rows.change(async standing => {
-    await masterKeys.keepOnly(new Set(standing.map(({ master }) => master)));
+  rows.change(async existing => {
+    await masterKeys.keepOnly(new Set(existing.map(({ master }) => master)));
     return [];
   });
 

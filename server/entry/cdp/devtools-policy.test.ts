@@ -31,7 +31,7 @@ function policyOf(held = false): (method: string, params?: JsonObject) => Promis
   return async (method, params = {}) => policy.judge({ method, params, toBrowser: false });
 }
 
-const word = (verdict: Verdict): string => Object.keys(verdict).find(key => key !== 'onAnswer') ?? '';
+const word = (verdict: Verdict): string => Object.keys(verdict).find(key => key !== 'onResponse') ?? '';
 
 const CASES: Array<[string, JsonObject, string]> = [
   ['DOM.getDocument', {}, 'pass'],
@@ -49,9 +49,9 @@ const CASES: Array<[string, JsonObject, string]> = [
   ['Target.getTargetInfo', { targetId: 'PAGE' }, 'pass'],
   ['Target.getTargetInfo', { targetId: 'OTHER' }, 'refuse'],
   ['Target.detachFromTarget', { sessionId: 'x' }, 'pass'],
-  ['Target.setDiscoverTargets', { discover: true }, 'answer'],
-  ['Target.setRemoteLocations', { locations: [] }, 'answer'],
-  ['Runtime.runIfWaitingForDebugger', {}, 'answer'],
+  ['Target.setDiscoverTargets', { discover: true }, 'respondWith'],
+  ['Target.setRemoteLocations', { locations: [] }, 'respondWith'],
+  ['Runtime.runIfWaitingForDebugger', {}, 'respondWith'],
   ['Emulation.getScreenInfos', {}, 'pass'],
   ['Emulation.canEmulate', {}, 'pass'],
   ...[
@@ -109,10 +109,10 @@ test('responds directly to a command that clears an override that DevTools did n
     ['Emulation.clearDeviceMetricsOverride', {}],
     ['Network.overrideNetworkState', network],
   ] as const)
-    assert.equal(word(await judge(method, params)), 'answer', method);
+    assert.equal(word(await judge(method, params)), 'respondWith', method);
   const rules = { offline: false, emulateOfflineServiceWorker: false, matchedNetworkConditions: [] };
   const byRule = await judge('Network.emulateNetworkConditionsByRule', rules);
-  assert.deepEqual(byRule, { answer: { ruleIds: [] } }, 'the front end requires ruleIds');
+  assert.deepEqual(byRule, { respondWith: { ruleIds: [] } }, 'the front end requires ruleIds');
   const size = { width: 400, height: 300, deviceScaleFactor: 1, mobile: true };
   assert.equal(word(await judge('Emulation.setDeviceMetricsOverride', size)), 'pass');
   assert.equal(word(await judge('Emulation.clearDeviceMetricsOverride')), 'restoreOthers');

@@ -102,9 +102,9 @@ export interface DevtoolsPolicyParts extends PolicyParts {
 export function devtoolsPolicy(parts: DevtoolsPolicyParts): Policy {
   const client = clientPolicy(parts);
   const overridden = new Set<string>();
-  const judge = (command: Command): Verdict | Promise<Verdict> => {
+  const decide = (command: Command): Verdict | Promise<Verdict> => {
     const { method, params } = command;
-    if (NO_OP_COMMANDS.has(method)) return { answer: {} };
+    if (NO_OP_COMMANDS.has(method)) return { respondWith: {} };
     if (method === 'Target.setAutoAttach') return attachToPageTargets(params);
     if (method === 'Target.detachFromTarget') return PASS; // it can only name its own channels
     if (isWorkspaceLookup(command))
@@ -115,7 +115,7 @@ export function devtoolsPolicy(parts: DevtoolsPolicyParts): Policy {
       refuse: `${method} is refused here: DevTools was opened for one page, and the command does not concern that page.`,
     };
   };
-  return { ...client, isWatched: () => true, judge };
+  return { ...client, isWatched: () => true, judge: decide };
 }
 
 /**
@@ -143,17 +143,17 @@ function attachToPageTargets({ autoAttach }: JsonObject): Verdict {
  * When it starts, the front end clears all overrides, including those of the agent. Only overrides that DevTools itself
  * has set are actually cleared.
  */
-function override({ method, params }: Command, overridden: Set<string>): Verdict {
+function override({ method, params }: Command, overriddenMethods: Set<string>): Verdict {
   const name = method.replace('.clear', '.set');
   if (name === method && !isNeutral(method, params)) {
-    overridden.add(name);
+    overriddenMethods.add(name);
     return PASS;
   }
-  return overridden.has(name) ? { restoreOthers: true } : { answer: CLEARED[method] ?? {} };
+  return overriddenMethods.has(name) ? { restoreOthers: true } : { respondWith: CLEARING_PARAMS[method] ?? {} };
 }
 
 /** Responses to clearing commands whose result is not `{}`. */
-const CLEARED: Readonly<Record<string, JsonObject>> = { [EMULATE_BY_RULE]: { ruleIds: [] } };
+const CLEARING_PARAMS: Readonly<Record<string, JsonObject>> = { [EMULATE_BY_RULE]: { ruleIds: [] } };
 
 const NEUTRAL: ReadonlySet<unknown> = new Set([undefined, null, false, '', 'none', 'default', 0, -1]);
 /** Commands for which an empty value is also an override. */

@@ -74,7 +74,7 @@ export const mayWait = (method: string, { isAsked, masks, allowedOrigins }: Cont
       TITLE_COMMANDS.has(method) ||
       !(PASSING_COMMANDS.has(method) || method.startsWith(PASSING_DOMAIN))));
 
-export function waits({ method, params }: Command, { isAsked, masks }: Control): boolean {
+export function mustWait({ method, params }: Command, { isAsked, masks }: Control): boolean {
   if (isInput(method) || (isAsked && method === EVALUATE && params.userGesture === true)) return true;
   if (!masks || PASSING_COMMANDS.has(method) || method.startsWith(PASSING_DOMAIN)) return false;
   return method !== NEW_DOCUMENT_SCRIPT || params.source !== '';

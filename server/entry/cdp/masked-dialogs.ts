@@ -14,7 +14,7 @@ export const isDialogEvent = (event: Buffer): boolean =>
 
 export class MaskedDialogs {
   /** Dialogs that the client was not told of, by channel. A page shows one dialog at a time. */
-  readonly #untold = new Map<string, Buffer>();
+  readonly #heldEvents = new Map<string, Buffer>();
 
   /**
    * The part of a dialog event that the client receives. The client is told of the end of a dialog only if it was told
@@ -26,17 +26,17 @@ export class MaskedDialogs {
     const { method, params } = message;
     const channel = textAt(message, 'sessionId') ?? '';
     if (method === DIALOG_OPENING) {
-      this.#untold.set(channel, encoded(message, withoutText(params)));
+      this.#heldEvents.set(channel, encoded(message, withoutText(params)));
       return undefined;
     }
-    if (this.#untold.delete(channel)) return undefined;
+    if (this.#heldEvents.delete(channel)) return undefined;
     return encoded(message, { ...params, userInput: '' });
   }
 
   /** Removes and returns the events of the dialogs that are still open. */
   take(): readonly Buffer[] {
-    const untold = [...this.#untold.values()];
-    this.#untold.clear();
+    const untold = [...this.#heldEvents.values()];
+    this.#heldEvents.clear();
     return untold;
   }
 }

@@ -17,7 +17,7 @@ const SHOWN_DOMAINS: ReadonlySet<string> = new Set([
  * Events of the Network domain that are sent. Most events of this domain report transferred data. The events listed
  * here are enough to follow requests.
  */
-const SHOWN: ReadonlySet<string> = new Set([
+const SHOWN_EVENTS: ReadonlySet<string> = new Set([
   ...['Network.requestWillBeSent', 'Network.requestServedFromCache', 'Network.responseReceived'],
   ...['Network.loadingFinished', 'Network.loadingFailed', 'Network.webSocketCreated', 'Network.webSocketClosed'],
 ]);
@@ -26,7 +26,7 @@ const HIDDEN: ReadonlySet<string> = new Set([
   'Page.screencastFrame',
 ]);
 /** Events from which a part is removed. */
-const CLEARED: Readonly<Record<string, (params: JsonObject) => JsonObject>> = {
+const CLEAR_PARAMS: Readonly<Record<string, (params: JsonObject) => JsonObject>> = {
   'Network.requestWillBeSent': withoutContent,
   'Network.responseReceived': withoutContent,
   'Fetch.requestPaused': withoutContent,
@@ -44,8 +44,8 @@ const CONTENT = ['postData', 'postDataEntries', 'hasPostData', 'headersText', 'r
 export function shownEvent(event: Buffer): Buffer | undefined {
   const [, domain = '', name = ''] = HEAD.exec(event.toString('latin1', 0, HEAD_BYTES)) ?? [];
   const method = `${domain}.${name}`;
-  if ((!SHOWN_DOMAINS.has(domain) && !SHOWN.has(method)) || HIDDEN.has(method)) return undefined;
-  const cleared = CLEARED[method];
+  if ((!SHOWN_DOMAINS.has(domain) && !SHOWN_EVENTS.has(method)) || HIDDEN.has(method)) return undefined;
+  const cleared = CLEAR_PARAMS[method];
   if (!cleared) return event;
   if (event.length > REDACTED_EVENT_BYTES_MAX) return undefined;
   const message = parseJson(event);

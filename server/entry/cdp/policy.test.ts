@@ -24,7 +24,7 @@ const policy = clientPolicy({ browser, keepAlive: false, onCloseRequest: () => o
 const judge = async (method: string, params: JsonObject = {}): Promise<Verdict> =>
   policy.judge({ method, params, toBrowser: false });
 
-const word = (verdict: Verdict): string => Object.keys(verdict).find(key => key !== 'onAnswer') ?? '';
+const word = (verdict: Verdict): string => Object.keys(verdict).find(key => key !== 'onResponse') ?? '';
 
 const CASES: Array<[string, JsonObject, string]> = [
   ['SystemInfo.getInfo', {}, 'refuse'],
@@ -102,7 +102,7 @@ const CASES: Array<[string, JsonObject, string]> = [
   ['Target.createBrowserContext', { proxyServer: 'direct://' }, 'refuse'],
   ['Target.createBrowserContext', { proxyBypassList: '*' }, 'refuse'],
   ['Target.createBrowserContext', { disposeOnDetach: true }, 'pass'],
-  ['Browser.close', {}, 'answer'],
+  ['Browser.close', {}, 'respondWith'],
 ];
 
 for (const [method, params, expected] of CASES)
@@ -125,8 +125,8 @@ test('replaces the download path of the client by the session folder, and keeps 
 
 test('configures downloads in a new browser context before the client gets its id', async () => {
   const verdict = await judge('Target.createBrowserContext');
-  assert.ok('pass' in verdict && verdict.onAnswer);
-  await verdict.onAnswer({ id: 1, result: { browserContextId: 'NEW' } });
+  assert.ok('pass' in verdict && verdict.onResponse);
+  await verdict.onResponse({ id: 1, result: { browserContextId: 'NEW' } });
   assert.deepEqual(kept, ['NEW']);
 });
 
@@ -138,14 +138,14 @@ test('refuses the fifty-first browser context', async () => {
 
 test('responds to Browser.close without sending it to the browser, and asks the session to close', async () => {
   onCloseRequest = 0;
-  assert.deepEqual(await judge('Browser.close'), { answer: {} });
+  assert.deepEqual(await judge('Browser.close'), { respondWith: {} });
   assert.equal(onCloseRequest, 1);
 });
 
 test('restores the download behavior before it responds to Target.detachFromTarget', async () => {
   const verdict = await judge('Target.detachFromTarget', { sessionId: 'x' });
   assert.ok('pass' in verdict);
-  assert.deepEqual(await verdict.onAnswer?.({ id: 1, result: {} }), { id: 1, result: {} });
+  assert.deepEqual(await verdict.onResponse?.({ id: 1, result: {} }), { id: 1, result: {} });
   assert.deepEqual(keptAgain, ['kept']);
 });
 
@@ -219,9 +219,9 @@ test('prevents changes to requests and responses during a masked hand-off, and h
   }
   assert.deepEqual(judged('Fetch.fulfillRequest', change), { refuse: 'waits' });
   const verdict = await judged('Target.getTargets', {});
-  assert.ok('onAnswer' in verdict && verdict.onAnswer);
-  const answer = await verdict.onAnswer({ result: { targetInfos: [{ targetId: 't', title: 'typed' }] } });
-  assert.deepEqual(answer.result, { targetInfos: [{ targetId: 't', title: '' }] });
+  assert.ok('onResponse' in verdict && verdict.onResponse);
+  const response = await verdict.onResponse({ result: { targetInfos: [{ targetId: 't', title: 'typed' }] } });
+  assert.deepEqual(response.result, { targetInfos: [{ targetId: 't', title: '' }] });
   const event = (method: string, params: object) => {
     const shown = masked.filterEvent?.(Buffer.from(JSON.stringify({ method, params })));
     return shown && JSON.parse(shown.toString()).params;

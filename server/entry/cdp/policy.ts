@@ -6,7 +6,14 @@ import type { Lease } from '../../domain/handoffs/lease.ts';
 import type { Browser, Command, Policy, Verdict } from '../../domain/sessions/browser-host.ts';
 import { boundedText } from '../../kit/foreign.ts';
 import { isObject, type JsonObject } from '../../kit/json.ts';
-import { CONTINUE_COMMANDS, mayWait, passedGuard, TITLE_COMMANDS, unchangedRequest, waits } from './held-commands.ts';
+import {
+  CONTINUE_COMMANDS,
+  mayWait,
+  mustWait,
+  passedGuard,
+  TITLE_COMMANDS,
+  unchangedRequest,
+} from './held-commands.ts';
 import { isDialogEvent, MaskedDialogs } from './masked-dialogs.ts';
 import { shownEvent, withoutTitle } from './masked-events.ts';
 import { MaskedRequests } from './masked-requests.ts';
@@ -27,7 +34,7 @@ const QUOTED_CHARS_MAX = 200;
 
 const PASS: Verdict = { pass: true };
 
-const REFUSED: Readonly<Record<string, string>> = {
+const REFUSED_METHODS: Readonly<Record<string, string>> = {
   'Browser.crash': 'would end the session as crashed. Release the session instead',
   'Browser.crashGpuProcess': 'would harm the session. Release the session instead',
   'Browser.executeBrowserCommand': "opens the browser's own chrome: pages",
@@ -74,7 +81,7 @@ export function clientPolicy(parts: PolicyParts): Policy {
     ...(browser.guardsNavigations ? { 'Fetch.enable': refuseBrowserLevelFetch } : {}),
     'Browser.close': () => {
       parts.onCloseRequest();
-      return { answer: {} };
+      return { respondWith: {} };
     },
     'Browser.setDownloadBehavior': params => saveInSessionFolder(params, browser.downloadFolder),
     'Page.setDownloadBehavior': params => saveInSessionFolder(params, browser.downloadFolder),
@@ -92,15 +99,15 @@ export function clientPolicy(parts: PolicyParts): Policy {
     'IO.read': params => traces.read(params),
     'IO.close': params => traces.close(params),
     'Extensions.loadUnpacked': params => requireOwnExtension(params, browser),
-    ...(parts.requestHandoff ? { 'Berth.handoff': params => asked(parts.requestHandoff, params) } : {}),
+    ...(parts.requestHandoff ? { 'Berth.handoff': params => handoffVerdict(parts.requestHandoff, params) } : {}),
     ...Object.fromEntries(
       BY_EXTENSION_ID.map(method => [method, params => requireLoadedExtension(method, params, browser)]),
     ),
   };
-  const watched = new Set([...Object.keys(REFUSED), ...Object.keys(rules)]);
+  const watched = new Set([...Object.keys(REFUSED_METHODS), ...Object.keys(rules)]);
   const requests = new MaskedRequests();
   const judgeByRules = ({ method, params, toBrowser }: Command): Verdict | Promise<Verdict> => {
-    const why = REFUSED[method];
+    const why = REFUSED_METHODS[method];
     if (why) return { refuse: `${method} is refused: it ${why}.` };
     if (requests.mayBeReadBy(method) && requests.has(params.requestId))
       return { refuse: `${method} is refused: the request was made while a person had control in a masked hand-off.` };
@@ -109,10 +116,10 @@ export function clientPolicy(parts: PolicyParts): Policy {
   const { lease } = parts;
   const isWatched = (method: string): boolean =>
     requests.mayBeReadBy(method) || (lease?.control !== undefined && mayWait(method, lease.control));
-  const judge = (command: Command): Verdict | Promise<Verdict> => {
+  const decide = (command: Command): Verdict | Promise<Verdict> => {
     const control = lease?.control;
     if (!control) return judgeByRules(command);
-    if (waits(command, control)) return afterControl(lease.judgeInput(command.method), () => judgeByRules(command));
+    if (mustWait(command, control)) return afterControl(lease.judgeInput(command.method), () => judgeByRules(command));
     if (passedGuard(command, control)) return { rewrite: unchangedRequest(command.params) };
     return (control.masks ? judgeMasked(command) : undefined) ?? judgeByRules(command);
   };
@@ -123,7 +130,7 @@ export function clientPolicy(parts: PolicyParts): Policy {
     return isDialogEvent(event) ? dialogs.shown(event) : shownEvent(event);
   };
   const takeWithheld = (): readonly Buffer[] => dialogs.take();
-  return { watched, isWatched, judge, onEvent: message => traces.heard(message), filterEvent, takeWithheld };
+  return { watched, isWatched, judge: decide, onEvent: message => traces.heard(message), filterEvent, takeWithheld };
 }
 
 /** The verdict on a command that passes in a masked hand-off only after a change. */
@@ -132,21 +139,21 @@ function judgeMasked({ method, params }: Command): Verdict | undefined {
   if (!TITLE_COMMANDS.has(method)) return undefined;
   return {
     pass: true,
-    onAnswer: answer => (answer.result ? { ...answer, result: withoutTitle(answer.result) } : answer),
+    onResponse: response => (response.result ? { ...response, result: withoutTitle(response.result) } : response),
   };
 }
 
-async function asked(request: PolicyParts['requestHandoff'], params: JsonObject): Promise<Verdict> {
-  return request ? { answer: await request(params) } : { refuse: 'Berth.handoff is refused here.' };
+async function handoffVerdict(request: PolicyParts['requestHandoff'], params: JsonObject): Promise<Verdict> {
+  return request ? { respondWith: await request(params) } : { refuse: 'Berth.handoff is refused here.' };
 }
 
 function afterControl(
   input: ReturnType<Lease['judgeInput']>,
-  judge: () => Verdict | Promise<Verdict>,
+  decide: () => Verdict | Promise<Verdict>,
 ): Verdict | Promise<Verdict> {
-  if (input === 'pass') return judge();
+  if (input === 'pass') return decide();
   if ('refuse' in input) return input;
-  return { defer: input.wait.then(free => (free === 'pass' ? judge() : free)) };
+  return { defer: input.wait.then(free => (free === 'pass' ? decide() : free)) };
 }
 
 /** A request that a client continues at browser level bypasses the navigation guard and may have a changed URL. */
@@ -170,9 +177,9 @@ function saveInSessionFolder(params: JsonObject, folder: string): Verdict {
 /** Detaching a channel resets the download behavior that it set, so our own must be set again. */
 const restoreDownloadBehavior = (browser: Browser): Verdict => ({
   pass: true,
-  onAnswer: async answer => {
+  onResponse: async response => {
     await browser.captureDownloads().catch(() => {}); // the browser is ending
-    return answer;
+    return response;
   },
 });
 
@@ -201,7 +208,7 @@ function sessionFiles(method: string, params: JsonObject, browser: Browser): Ver
   if (files.every(isOwn)) return inBox(params, files, browser.uploadFolder);
   const foreign = files.find(file => !isOwn(file));
   return {
-    refuse: `${method} is refused for ${quoted(foreign)}: only files under ${UPLOADS} (uploads) and ${downloads}/ (downloads) may be attached. Upload the file to the session first.`,
+    refuse: `${method} is refused for ${quote(foreign)}: only files under ${UPLOADS} (uploads) and ${downloads}/ (downloads) may be attached. Upload the file to the session first.`,
   };
 }
 
@@ -260,7 +267,7 @@ function decodeURIComponentSafe(text: string): string {
 }
 
 /** A value as part of an error message. */
-const quoted = (value: unknown): string =>
+const quote = (value: unknown): string =>
   typeof value === 'string' ? JSON.stringify(boundedText(value, QUOTED_CHARS_MAX)) : 'a value that is not a string';
 
 /** Ignoring input would also affect a viewer with control. */
@@ -290,10 +297,10 @@ async function newContext(params: JsonObject, browser: Browser): Promise<Verdict
     };
   return {
     pass: true,
-    onAnswer: async answer => {
-      const id = answer.result?.browserContextId;
+    onResponse: async response => {
+      const id = response.result?.browserContextId;
       if (typeof id === 'string') await browser.prepareContext(id);
-      return answer;
+      return response;
     },
   };
 }
@@ -314,5 +321,5 @@ function requireOwnExtension(params: JsonObject, browser: Browser): Verdict {
 async function requireLoadedExtension(method: string, params: JsonObject, browser: Browser): Promise<Verdict> {
   const loaded = await browser.extensions.loadedIds();
   if (loaded.some(id => id === params.id)) return PASS;
-  return { refuse: `${method} is refused: ${quoted(params.id)} is not an extension of this session.` };
+  return { refuse: `${method} is refused: ${quote(params.id)} is not an extension of this session.` };
 }

@@ -3,11 +3,11 @@
 import type { Duplex } from 'node:stream';
 import type { WebSocket } from 'ws';
 import type { Lease } from '../../domain/handoffs/lease.ts';
-import type { WaitingBytes, Watched } from '../../domain/limits/waiting-bytes.ts';
+import type { BytesWatch, WaitingBytes } from '../../domain/limits/waiting-bytes.ts';
 import type { BrowserClient, ReadLong } from '../../domain/sessions/browser-host.ts';
 import { type AttachedClient, CLIENT_CLOSES, type ClientClose, type LiveSession } from '../../domain/sessions/live.ts';
 import { reason } from '../../kit/fault.ts';
-import { guarded } from '../../kit/guard.ts';
+import { guardListener } from '../../kit/guard.ts';
 import type { JsonObject } from '../../kit/json.ts';
 import { loopWatch, type Work } from '../../kit/loop-watch.ts';
 import type { Runtime } from '../../kit/runtime.ts';
@@ -77,18 +77,18 @@ export interface RelayParts extends Pick<Runtime, 'clock' | 'log'> {
 export class Relay implements AttachedClient {
   readonly counts: boolean;
   readonly #parts: RelayParts;
-  readonly #early: Buffer[] = [];
-  readonly #gone = Promise.withResolvers<void>();
+  readonly #earlyMessages: Buffer[] = [];
+  readonly #whenGone = Promise.withResolvers<void>();
   readonly #closing = new AbortController();
   /** The reason, if this side closed the connection. */
-  #why: string | undefined;
+  #closeReason: string | undefined;
   #client: BrowserClient | undefined;
-  #unsent: Buffer[] = [];
+  #unsentMessages: Buffer[] = [];
   #unsentBytes = 0;
   #earlyBytes = 0;
   /** The number of bytes received so far of the incoming message. */
   #arrivingBytes = 0;
-  readonly #waiting: Watched;
+  readonly #watchedBytes: BytesWatch;
   #lastByteMs: number;
   #writtenBytes = 0;
   /** The number of bytes written before the last ping that the client answered. */
@@ -103,7 +103,7 @@ export class Relay implements AttachedClient {
     this.#lastByteMs = parts.clock.monotonicMs();
     this.#commandMs = this.#lastByteMs;
     const owner = { application: parts.live.applicationId, session: parts.live.id };
-    this.#waiting = parts.waiting.watch(owner, {
+    this.#watchedBytes = parts.waiting.watch(owner, {
       bytes: () => this.#waitingBytes(),
       close: bound => {
         parts.log.warn('cdp.too_much_waits', { sessionId: parts.live.id, bound });
@@ -121,7 +121,7 @@ export class Relay implements AttachedClient {
       message: (message: Buffer) => this.#send(message),
       rest: () => this.#flush(),
       setPaused: (on: boolean) => (on ? socket.pause() : socket.resume()),
-      failed: (error: unknown) => this.#failed(error),
+      failed: (error: unknown) => this.#onFailed(error),
       onPageGone: () => void this.disconnect(PAGE_GONE),
       readLong: (message: Buffer) => readLong(message, live.id),
       ...(longestResponse ? { longestResponse } : {}),
@@ -140,14 +140,14 @@ export class Relay implements AttachedClient {
     if (!client) return this.disconnect(PAGE_GONE);
     if (socket.readyState !== socket.OPEN) return client.close();
     this.#client = client;
-    this.#follow(this.#parts.lease);
-    for (const message of this.#early.splice(0)) client.receive(message);
+    this.#followLease(this.#parts.lease);
+    for (const message of this.#earlyMessages.splice(0)) client.receive(message);
     this.#earlyBytes = 0;
     socket.resume();
   }
 
   /** Notifies the client of hand-offs and, after a masked one, of what was withheld from the client. */
-  #follow(lease: Lease | undefined): void {
+  #followLease(lease: Lease | undefined): void {
     if (!lease) return;
     const following = [
       lease.onNotice(({ method, params }) => this.#client?.announce(method, params)),
@@ -162,11 +162,11 @@ export class Relay implements AttachedClient {
 
   async disconnect(close: ClientClose): Promise<void> {
     const { socket, log, live } = this.#parts;
-    this.#why ??= close.words;
+    this.#closeReason ??= close.words;
     this.#sendReason(close);
     socket.close(close.code, close.words);
     const late = setTimeout(() => socket.terminate(), CLOSE_MS);
-    await this.#gone.promise;
+    await this.#whenGone.promise;
     clearTimeout(late);
     log.debug('cdp.closed_by_us', { sessionId: live.id, code: close.code });
   }
@@ -180,8 +180,8 @@ export class Relay implements AttachedClient {
 
   #listen(): void {
     const { socket, connection, live, log } = this.#parts;
-    const receive = guarded(
-      error => this.#failed(error),
+    const receive = guardListener(
+      error => this.#onFailed(error),
       (data: unknown, binary: boolean) => this.#receive(data, binary),
     );
     socket.on('message', receive);
@@ -191,20 +191,20 @@ export class Relay implements AttachedClient {
     });
     socket.on('error', error => log.debug('cdp.socket_error', { sessionId: live.id, reason: reason(error) }));
     socket.once('close', () => void this.#closed());
-    connection.on('drain', () => this.#waiting.note());
+    connection.on('drain', () => this.#watchedBytes.note());
     // Runs before the listener of `ws`, which may emit the complete message in the same turn.
     connection.prependListener('data', (bytes: Buffer) => {
       this.#lastByteMs = this.#parts.clock.monotonicMs();
       this.#arrivingBytes += bytes.length;
-      if (this.#arrivingBytes > ARRIVING_BYTES_NOTED) this.#waiting.note();
+      if (this.#arrivingBytes > ARRIVING_BYTES_NOTED) this.#watchedBytes.note();
     });
     void this.#watch();
   }
 
   /** Called when a message could not be handled because of a bug. Only this client is closed. */
-  #failed(error: unknown): void {
+  #onFailed(error: unknown): void {
     const { log, live } = this.#parts;
-    if (this.#why !== undefined) return;
+    if (this.#closeReason !== undefined) return;
     log.error('cdp.message_failed', { sessionId: live.id, error });
     void this.disconnect(FAILED);
   }
@@ -215,7 +215,7 @@ export class Relay implements AttachedClient {
     this.#arrivingBytes = 0;
     this.#commandMs = this.#parts.clock.monotonicMs();
     if (!this.#client) {
-      this.#early.push(message);
+      this.#earlyMessages.push(message);
       this.#earlyBytes += message.length;
       return;
     }
@@ -230,19 +230,19 @@ export class Relay implements AttachedClient {
    * control frames.
    */
   #send(message: Buffer): void {
-    this.#unsent.push(message);
+    this.#unsentMessages.push(message);
     this.#unsentBytes += message.length;
   }
 
   #flush(): void {
-    if (this.#unsent.length > 0) this.#write();
-    this.#waiting.note();
+    if (this.#unsentMessages.length > 0) this.#write();
+    this.#watchedBytes.note();
   }
 
   #write(): void {
     const { socket, connection } = this.#parts;
-    const unsent = this.#unsent;
-    this.#unsent = [];
+    const unsent = this.#unsentMessages;
+    this.#unsentMessages = [];
     const bytes = this.#unsentBytes;
     this.#unsentBytes = 0;
     this.#writtenBytes += bytes;
@@ -289,7 +289,7 @@ export class Relay implements AttachedClient {
     if (socket.isPaused) this.#lastByteMs = now;
     const slowMs = Math.min(SLOW_MS_MAX, (this.#writtenBytes - this.#acknowledgedBytes) / SLOW_BYTES_PER_MS);
     if (now - this.#lastByteMs > SILENCE_MS + slowMs) {
-      this.#why = `the client sent nothing for ${Math.round((now - this.#lastByteMs) / 1000)} seconds`;
+      this.#closeReason = `the client sent nothing for ${Math.round((now - this.#lastByteMs) / 1000)} seconds`;
       return socket.terminate();
     }
     // The agent has nothing to do while a person is being asked or has control.
@@ -302,9 +302,9 @@ export class Relay implements AttachedClient {
   async #closed(): Promise<void> {
     const { live, log } = this.#parts;
     this.#closing.abort(new Error('the socket is closed'));
-    this.#gone.resolve();
-    this.#waiting.close();
-    live.detach(this, this.#why);
+    this.#whenGone.resolve();
+    this.#watchedBytes.close();
+    live.detach(this, this.#closeReason);
     if (live.isOpen)
       await this.#client?.close().catch(error => {
         // If the session has ended in the meantime, there is nothing to detach from.

@@ -48,18 +48,18 @@ test('truncates data from a trace but not from other streams, and refuses an off
   const streams = TraceStreams.of(browser);
   streams.start({ transferMode: 'ReturnAsStream' });
   streams.heard(Buffer.from('{"method":"Tracing.tracingComplete","params":{"stream":"7"},"sessionId":"x"}'));
-  const answered = async (verdict: Verdict): Promise<unknown> => {
-    assert.ok('rewrite' in verdict && verdict.onAnswer);
+  const dataRead = async (verdict: Verdict): Promise<unknown> => {
+    assert.ok('rewrite' in verdict && verdict.onResponse);
     assert.ok(Number(verdict.rewrite.size) <= 1024 ** 2);
-    const { result } = await verdict.onAnswer({ id: 1, result: { data: TRACE, base64Encoded: false, eof: true } });
+    const { result } = await verdict.onResponse({ id: 1, result: { data: TRACE, base64Encoded: false, eof: true } });
     return Buffer.from(String(result?.data), result?.base64Encoded === true ? 'base64' : 'utf8').toString();
   };
   const read = (params: JsonObject): Verdict => TraceStreams.of(browser).read(params);
   assert.equal(word(read({ handle: '7', offset: 60 })), 'refuse');
-  assert.equal(await answered(read({ handle: '7', size: 10 ** 9 })), `${EVENTS}]}`);
-  assert.equal(await answered(read({ handle: '8' })), TRACE);
+  assert.equal(await dataRead(read({ handle: '7', size: 10 ** 9 })), `${EVENTS}]}`);
+  assert.equal(await dataRead(read({ handle: '8' })), TRACE);
   const early = read({ handle: '9', offset: 60 });
   streams.heard(Buffer.from('{"method":"Tracing.tracingComplete","params":{"stream":"9"}}'));
-  assert.equal(await answered(early), '', 'read before the trace was known');
-  assert.equal(await answered(read({ handle: '9' })), '');
+  assert.equal(await dataRead(early), '', 'read before the trace was known');
+  assert.equal(await dataRead(read({ handle: '9' })), '');
 });

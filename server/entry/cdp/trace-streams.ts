@@ -15,7 +15,7 @@ const COMPLETE = Buffer.from('{"method":"Tracing.tracingComplete",');
 const NO_OFFSET = 'IO.read is refused: a trace is read from its beginning, without an offset.';
 const PASS: Verdict = { pass: true };
 
-type OnAnswer = NonNullable<Extract<Verdict, { pass: true }>['onAnswer']>;
+type OnResponse = NonNullable<Extract<Verdict, { pass: true }>['onResponse']>;
 
 export class TraceStreams {
   static readonly #byBrowser = new WeakMap<Browser, TraceStreams>();
@@ -67,10 +67,10 @@ export class TraceStreams {
     const { handle, offset, size } = params;
     const traceOf = (): TraceText | undefined => (typeof handle === 'string' ? this.#open.get(handle) : undefined);
     if (offset !== undefined && traceOf()) return { refuse: NO_OFFSET };
-    const onAnswer: OnAnswer = answer => {
+    const onResponse: OnResponse = received => {
       const trace = traceOf();
-      const { result } = answer;
-      if (!trace || !result) return answer;
+      const { result } = received;
+      if (!trace || !result) return received;
       // The read was sent before the trace was known. Its position in the text is unknown, so the rest is dropped.
       if (offset !== undefined) trace.end();
       const data = typeof result.data === 'string' ? result.data : '';
@@ -78,27 +78,27 @@ export class TraceStreams {
         Buffer.from(data, result.base64Encoded === true ? 'base64' : 'utf8'),
         result.eof === true,
       );
-      return { ...answer, result: { ...result, data: bytes.toString('base64'), base64Encoded: true } };
+      return { ...received, result: { ...result, data: bytes.toString('base64'), base64Encoded: true } };
     };
-    const most = typeof size === 'number' && size > 0 && size < READ_BYTES_MAX ? size : READ_BYTES_MAX;
-    return { rewrite: { ...params, size: most }, onAnswer };
+    const maxBytes = typeof size === 'number' && size > 0 && size < READ_BYTES_MAX ? size : READ_BYTES_MAX;
+    return { rewrite: { ...params, size: maxBytes }, onResponse };
   }
 
   /** Handles `IO.close`: after the response, the stream can no longer be read. */
   close({ handle }: JsonObject): Verdict {
     if (typeof handle !== 'string' || !this.#open.has(handle)) return PASS;
-    const onAnswer: OnAnswer = answer => {
-      if (!answer.error) this.#open.delete(handle);
-      return answer;
+    const onResponse: OnResponse = received => {
+      if (!received.error) this.#open.delete(handle);
+      return received;
     };
-    return { pass: true, onAnswer };
+    return { pass: true, onResponse };
   }
 }
 
 /** The text of one trace, in pieces, up to the end of its events. */
 export class TraceText {
   /** Text that may be the beginning of END_OF_EVENTS. */
-  #held: Buffer = Buffer.alloc(0);
+  #heldMessage: Buffer = Buffer.alloc(0);
   #hasEnded = false;
 
   /** Drops the rest of the text. */
@@ -108,12 +108,12 @@ export class TraceText {
 
   next(piece: Buffer, isLast: boolean): Buffer {
     if (this.#hasEnded) return Buffer.alloc(0);
-    const bytes = Buffer.concat([this.#held, piece]);
+    const bytes = Buffer.concat([this.#heldMessage, piece]);
     const end = bytes.indexOf(END_OF_EVENTS);
     this.#hasEnded = end >= 0 || isLast;
     if (end >= 0) return Buffer.concat([bytes.subarray(0, end), END_OF_TRACE]);
     const passed = isLast ? bytes.length : Math.max(0, bytes.length - END_OF_EVENTS.length + 1);
-    this.#held = bytes.subarray(passed);
+    this.#heldMessage = bytes.subarray(passed);
     return bytes.subarray(0, passed);
   }
 }

@@ -14,13 +14,13 @@ import { presentedBy } from '../../domain/identity/presented.ts';
 import type { WaitingBytes } from '../../domain/limits/waiting-bytes.ts';
 import type { DirectClient, LiveView } from '../../domain/live/live-view.ts';
 import type { ReadLong } from '../../domain/sessions/browser-host.ts';
-import type { Connect, ConnectCredentials, Opened } from '../../domain/sessions/connect.ts';
+import type { Connect, ConnectCredentials, ConnectGrant } from '../../domain/sessions/connect.ts';
 import { CLIENT_CLOSES, type LiveSession } from '../../domain/sessions/live.ts';
 import { callAt } from '../../kit/clock.ts';
 import { Fault, isFault, reason } from '../../kit/fault.ts';
 import { requestUrl } from '../../kit/foreign.ts';
 import { forwardedFrom } from '../../kit/forwarded.ts';
-import { guarded } from '../../kit/guard.ts';
+import { guardListener } from '../../kit/guard.ts';
 import { type KeyId, newRequestId, type SessionId } from '../../kit/ids.ts';
 import type { JsonObject } from '../../kit/json.ts';
 import type { Runtime } from '../../kit/runtime.ts';
@@ -40,7 +40,7 @@ const FILE_RESPONSE_BYTES_MAX = 72 * 1024 ** 2;
 const DRIVER_RESPONSE_BYTES_MAX = 24 * 1024 ** 2;
 const DIRECT_PATH = /^\/v1\/browsers\/sessions\/([^/]+)\/debug\/?$/;
 const DEVTOOLS_PATH = /^\/v1\/browsers\/live\/([0-9a-f-]{36})\/devtools\/socket$/;
-const REVOKED = { code: 1000, words: 'the address was revoked' };
+const REVOKED_CLOSE = { code: 1000, words: 'the address was revoked' };
 const EXPIRED = { code: 1000, words: 'the address has expired' };
 const CONNECT_PATH = /^\/v1\/browsers\/sessions\/([^/]+)\/connect\/?$/;
 
@@ -48,7 +48,7 @@ const CONNECT_PATH = /^\/v1\/browsers\/sessions\/([^/]+)\/connect\/?$/;
 const SESSION_PATH = /^\/v1\/browsers\/(?:sessions|live)\/([^/]+)\//;
 
 /** A connection that was admitted, and its session. */
-interface OpenedConnection extends Opened {
+interface OpenedConnection extends ConnectGrant {
   /** Set if the connection was opened with a live view address, which expires and can be revoked. */
   readonly direct?: DirectClient;
   /** Set if the client asked for limits on what it receives, as the driver does. Any client may ask for them. */
@@ -61,7 +61,11 @@ export interface CdpParts extends Pick<Runtime, 'clock' | 'log' | 'trace'> {
   readonly trustedProxies: readonly string[];
   readonly endSession: (id: SessionId) => Promise<unknown>;
   /** Requests a hand-off for a client of the session. */
-  readonly requestHandoff: (live: LiveSession, keyId: KeyId | undefined, params: JsonObject) => Promise<JsonObject>;
+  readonly requestHandoff: (
+    liveSession: LiveSession,
+    keyId: KeyId | undefined,
+    params: JsonObject,
+  ) => Promise<JsonObject>;
   /** Returns the lease of a session that is running on this host. */
   readonly leaseOf: (id: SessionId) => Lease | undefined;
   readonly keyUses: Pick<KeyUses, 'hold'>;
@@ -88,20 +92,20 @@ export class CdpEntry {
   }
 
   /** Handles the server's upgrades. `only` restricts connections to one session, for sockets from inside its browser. */
-  serve(server: Server, only?: () => SessionId | undefined): void {
+  serve(server: Server, ownSession?: () => SessionId | undefined): void {
     const failed = (error: unknown): void => this.#parts.log.error('cdp.upgrade_failed', { error });
-    const judge = (request: IncomingMessage, connection: Duplex, head: Buffer): void => {
+    const checkUpgrade = (request: IncomingMessage, connection: Duplex, head: Buffer): void => {
       connection.on('error', error => this.#parts.log.debug('cdp.connection_error', { reason: reason(error) }));
       const requestId = newRequestId(this.#parts.clock.now());
       const span = this.#spanOf(request, requestId);
-      this.#upgrade(request, connection, head, only && { id: only() }, span)
+      this.#upgrade(request, connection, head, ownSession && { id: ownSession() }, span)
         .catch(error => {
           span.end(error);
           this.#refuse(connection, error, requestId);
         })
         .catch(failed);
     };
-    server.on('upgrade', guarded(failed, judge));
+    server.on('upgrade', guardListener(failed, checkUpgrade));
   }
 
   /** A span from the request to the end of the connection. */
@@ -118,21 +122,21 @@ export class CdpEntry {
     request: IncomingMessage,
     connection: Duplex,
     head: Buffer,
-    only: { readonly id: SessionId | undefined } | undefined,
+    onlySession: { readonly id: SessionId | undefined } | undefined,
     span: Span,
   ): Promise<void> {
-    if (!only) this.#parts.forwarding.admit(request);
-    const owner = only ? undefined : await this.#ownerOf(request);
+    if (!onlySession) this.#parts.forwarding.admit(request);
+    const owner = onlySession ? undefined : await this.#ownerOf(request);
     if (owner) {
       connection.once('close', () => span.end());
       return this.#parts.forwarding.passUpgrade(owner, request, connection, head);
     }
-    const elsewhere = only ? undefined : this.#parts.elsewhere(request, connection, head);
+    const elsewhere = onlySession ? undefined : this.#parts.elsewhere(request, connection, head);
     if (elsewhere) {
       connection.once('close', () => span.end());
       return elsewhere;
     }
-    const opened = await this.#resolve(request, only);
+    const opened = await this.#resolve(request, onlySession);
     const { live, direct } = opened;
     span.share({ 'berth.session_id': live.id, 'berth.application_id': live.applicationId });
     connection.once('close', () => span.end());
@@ -157,19 +161,19 @@ export class CdpEntry {
 
   async #resolve(
     request: IncomingMessage,
-    only: { readonly id: SessionId | undefined } | undefined,
+    onlySession: { readonly id: SessionId | undefined } | undefined,
   ): Promise<OpenedConnection> {
     const { connect, people } = this.#parts;
     const url = requestUrl(request.url);
     const token = url.searchParams.get('token') ?? '';
-    const direct = only ? undefined : await this.#resolveDirect(url, token, people);
+    const direct = onlySession ? undefined : await this.#resolveDirect(url, token, people);
     if (direct) return { live: direct.live, keyId: direct.keyId, direct };
     const id = CONNECT_PATH.exec(url.pathname)?.[1]?.toLowerCase();
-    if (!id || (only && id !== only.id))
+    if (!id || (onlySession && id !== onlySession.id))
       throw new Fault('route_not_found', 'This address does not accept WebSocket connections.', {
         advice: 'Use the connectUrl of the session.',
       });
-    const opened = await connect.open(id, this.#presented(request, url));
+    const opened = await connect.open(id, this.#credentialsOf(request, url));
     return url.searchParams.get('client') === 'driver' ? { ...opened, longestResponse: longestForDriver } : opened;
   }
 
@@ -186,15 +190,15 @@ export class CdpEntry {
   }
 
   /** Reserves a place, so that 429 can be sent before the upgrade, also for concurrent connections. */
-  #reserve(live: LiveSession): { giveBack(): void } {
+  #reserve(liveSession: LiveSession): { giveBack(): void } {
     const place = { counts: false, disconnect: () => Promise.resolve() };
     try {
-      live.attach(place);
+      liveSession.attach(place);
     } catch (error) {
-      this.#parts.connect.refused(live, error);
+      this.#parts.connect.refused(liveSession, error);
       throw error;
     }
-    return { giveBack: () => live.detach(place) };
+    return { giveBack: () => liveSession.detach(place) };
   }
 
   async #attach(
@@ -242,7 +246,7 @@ export class CdpEntry {
   /** Closes the connection when its address expires or is revoked. */
   #closeOnAddressEnd({ live, page, expiresAt }: DirectClient, socket: WebSocket, relay: Relay): void {
     const { people, clock } = this.#parts;
-    const revoked = people.onRevoked(live.id, () => void relay.disconnect(REVOKED));
+    const revoked = people.onRevoked(live.id, () => void relay.disconnect(REVOKED_CLOSE));
     const late = callAt(clock, expiresAt, () => void relay.disconnect(EXPIRED));
     if (page !== undefined) people.recordInspection(live.id, page, 'opened');
     socket.once('close', () => {
@@ -252,16 +256,16 @@ export class CdpEntry {
     });
   }
 
-  #presented(request: IncomingMessage, url: URL): ConnectCredentials {
+  #credentialsOf(request: IncomingMessage, url: URL): ConnectCredentials {
     const signingKey = url.searchParams.get('signingKey') ?? undefined;
     const pass = url.searchParams.get('pass') ?? undefined;
     return { ...presentedBy(request, this.#parts.trustedProxies), signingKey, pass };
   }
 
-  #refuse(connection: Duplex, thrown: unknown, requestId: string): void {
-    const refusal = isFault(thrown) ? thrown : fault('internal', 'The service failed unexpectedly.');
+  #refuse(connection: Duplex, failure: unknown, requestId: string): void {
+    const refusal = isFault(failure) ? failure : fault('internal', 'The service failed unexpectedly.');
     const code: ErrorCode = isErrorCode(refusal.code) ? refusal.code : 'internal';
-    if (code === 'internal') this.#parts.log.error('cdp.upgrade_failed', { requestId, reason: reason(thrown) });
+    if (code === 'internal') this.#parts.log.error('cdp.upgrade_failed', { requestId, reason: reason(failure) });
     const { status, retryAfterSeconds } = catalogueEntry(code);
     const body = JSON.stringify(errorBody(status, refusal, code, requestId));
     const limits = status === 429 ? limitHeaders(refusal.details ?? {}, retryAfterSeconds) : {};

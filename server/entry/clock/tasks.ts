@@ -40,7 +40,7 @@ export class Tasks implements Closeable {
       const task = this.#tasks.get(name);
       if (!task) return;
       this.#noteActivity(task);
-      await this.#once(task);
+      await this.#runOnce(task);
     };
     void this.#clock.sleep(ms, this.#closing.signal).then(run, () => {}); // It rejects when the tasks are closing.
   }
@@ -55,7 +55,7 @@ export class Tasks implements Closeable {
     const { signal } = this.#closing;
     this.#noteActivity(task);
     while (!signal.aborted) {
-      await this.#once(task);
+      await this.#runOnce(task);
       const lastRunMs = this.#clock.monotonicMs();
       do await this.#clock.sleep(task.everyMs, signal).catch(() => {});
       while (!signal.aborted && this.#isAtRest(task) && this.#clock.monotonicMs() - lastRunMs < (task.restMs ?? 0));
@@ -75,7 +75,7 @@ export class Tasks implements Closeable {
    * If the task is running, waits for it and then runs it again, because the current run may already have done its
    * check.
    */
-  async #once(task: Task): Promise<void> {
+  async #runOnce(task: Task): Promise<void> {
     await this.#running.get(task);
     const run = this.#run(task);
     this.#running.set(task, run);

@@ -19,7 +19,7 @@ import { LINE_HEADER, ticketText } from '../../domain/fleet/line-ticket.ts';
 import { REFUSAL_HEADER, refusalIn } from '../../domain/fleet/not-here.ts';
 import { clientOf } from '../../domain/identity/presented.ts';
 import { reason } from '../../kit/fault.ts';
-import { guarded } from '../../kit/guard.ts';
+import { guardListener } from '../../kit/guard.ts';
 import type { Runtime } from '../../kit/runtime.ts';
 import type { Closeable } from '../../kit/scope.ts';
 
@@ -71,27 +71,29 @@ export class Forwarder implements Closeable {
     const line = ticket ? { [LINE_HEADER]: ticketText(ticket) } : {};
     const headers = { ...headersOf(request, body), 'x-request-id': requestId, ...line };
     const waitMs = ticket ? 0 : RESTART_MS;
-    const asked = await this.#ask(to, request, headers, { waitMs, isShort: body !== undefined }).catch(error => {
-      if (ticket) return undefined;
-      throw error;
-    });
+    const asked = await this.#sendRequest(to, request, headers, { waitMs, isShort: body !== undefined }).catch(
+      error => {
+        if (ticket) return undefined;
+        throw error;
+      },
+    );
     if (!asked) return 'unreached';
-    const answered = answerOf(asked);
+    const responding = responseOf(asked);
     const gone = (): void => void asked.destroy();
     request.socket.once('close', gone);
     this.#inFlight.set(asked, to);
     try {
       if (body === undefined) request.pipe(asked);
       else asked.end(body);
-      const answer = await answered.catch(error => Promise.reject(unreachable(to, error)));
-      const refused = answer.headers[REFUSAL_HEADER];
+      const peerResponse = await responding.catch(error => Promise.reject(unreachable(to, error)));
+      const refused = peerResponse.headers[REFUSAL_HEADER];
       if (typeof refused === 'string') {
-        answer.resume();
+        peerResponse.resume();
         return { refused: refusalIn(refused) };
       }
       const response = begin();
-      writeHead(response, answer);
-      await pipeline(answer, response).catch(error => {
+      writeHead(response, peerResponse);
+      await pipeline(peerResponse, response).catch(error => {
         this.#parts.log.debug('fleet.answer_cut', { hostId: to.id, reason: reason(error) });
         response.destroy();
       });
@@ -104,7 +106,7 @@ export class Forwarder implements Closeable {
 
   async passUpgrade(to: Peer, request: IncomingMessage, connection: Duplex, head: Buffer): Promise<void> {
     const headers = { ...headersOf(request, undefined), connection: 'Upgrade', upgrade: 'websocket' };
-    const asked = await this.#ask(to, request, headers, { waitMs: RESTART_MS, isShort: true, isKept: false });
+    const asked = await this.#sendRequest(to, request, headers, { waitMs: RESTART_MS, isShort: true, isKept: false });
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     const gone = (): void => void asked.destroy();
     connection.once('close', gone);
@@ -116,16 +118,16 @@ export class Forwarder implements Closeable {
     };
     asked.once(
       'response',
-      guarded(failed, async (answer: IncomingMessage) => {
-        connection.end(Buffer.concat([Buffer.from(headText(answer)), await refusalOf(answer)]));
+      guardListener(failed, async (peerResponse: IncomingMessage) => {
+        connection.end(Buffer.concat([Buffer.from(headText(peerResponse)), await refusalOf(peerResponse)]));
         resolve();
       }),
     );
     asked.once(
       'upgrade',
-      guarded(failed, (answer: IncomingMessage, socket: Duplex, first: Buffer) => {
+      guardListener(failed, (peerResponse: IncomingMessage, socket: Duplex, first: Buffer) => {
         connection.off('close', gone);
-        this.#join(to, answer, socket, first, connection, head);
+        this.#join(to, peerResponse, socket, first, connection, head);
         resolve();
       }),
     );
@@ -156,7 +158,14 @@ export class Forwarder implements Closeable {
     this.#https.destroy();
   }
 
-  #join(to: Peer, answer: IncomingMessage, socket: Duplex, first: Buffer, connection: Duplex, head: Buffer): void {
+  #join(
+    to: Peer,
+    peerResponse: IncomingMessage,
+    socket: Duplex,
+    first: Buffer,
+    connection: Duplex,
+    head: Buffer,
+  ): void {
     const end = (): void => {
       this.#inFlight.delete(socket);
       socket.destroy();
@@ -168,7 +177,7 @@ export class Forwarder implements Closeable {
       one.once('close', end);
       one.on('error', end);
     }
-    connection.write(headText(answer));
+    connection.write(headText(peerResponse));
     if (first.length > 0) connection.write(first);
     if (head.length > 0) socket.write(head);
     socket.pipe(connection);
@@ -179,7 +188,7 @@ export class Forwarder implements Closeable {
    * Starts a request, and resolves when its connection is established. A host that is restarting is waited for, because
    * nothing has been sent yet.
    */
-  async #ask(
+  async #sendRequest(
     to: Peer,
     request: IncomingMessage,
     headers: Record<string, string | string[]>,
@@ -193,7 +202,7 @@ export class Forwarder implements Closeable {
     const untilMs = clock.monotonicMs() + waitMs;
     for (;;) {
       const asked = this.#begin(to, request, headers, isKept);
-      const problem = await connected(asked);
+      const problem = await waitForConnect(asked);
       if (!problem) return asked;
       const isUntrusted = showsWrongCertificate(asked);
       asked.destroy();
@@ -240,18 +249,18 @@ const agentOptions = {
 } as const;
 
 /** Resolves with undefined when the connection is established, or with the error. */
-function connected(asked: ClientRequest): Promise<unknown> {
+function waitForConnect(clientRequest: ClientRequest): Promise<unknown> {
   const { promise, resolve } = Promise.withResolvers<unknown>();
   const late = setTimeout(() => resolve(new Error(`no connection within ${CONNECT_MS} ms`)), CONNECT_MS);
-  asked.once('error', resolve);
-  asked.once('socket', socket => {
+  clientRequest.once('error', resolve);
+  clientRequest.once('socket', socket => {
     socket.setTimeout(0);
     if (!socket.connecting) resolve(undefined);
     else socket.once('encrypted' in socket ? 'secureConnect' : 'connect', () => resolve(undefined));
   });
   return promise.finally(() => {
     clearTimeout(late);
-    asked.off('error', resolve);
+    clientRequest.off('error', resolve);
   });
 }
 
@@ -259,20 +268,20 @@ function connected(asked: ClientRequest): Promise<unknown> {
 const showsWrongCertificate = ({ socket }: ClientRequest): boolean =>
   socket instanceof TLSSocket && Boolean(socket.authorizationError);
 
-function answerOf(asked: ClientRequest): Promise<IncomingMessage> {
+function responseOf(clientRequest: ClientRequest): Promise<IncomingMessage> {
   const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
-  asked.once('response', guarded(reject, resolve));
-  asked.once('error', reject);
-  asked.once('close', () => reject(new Error('the connection was closed before the response')));
+  clientRequest.once('response', guardListener(reject, resolve));
+  clientRequest.once('error', reject);
+  clientRequest.once('close', () => reject(new Error('the connection was closed before the response')));
   promise.catch(() => {});
   return promise;
 }
 
 /** Reads the body of the response that refuses an upgrade. */
-async function refusalOf(answer: IncomingMessage): Promise<Buffer> {
+async function refusalOf(peerResponse: IncomingMessage): Promise<Buffer> {
   const chunks: Buffer[] = [];
   let bytes = 0;
-  for await (const chunk of answer) {
+  for await (const chunk of peerResponse) {
     bytes += chunk.length;
     if (bytes > REFUSAL_BYTES_MAX) throw new Error('the response that refuses the upgrade is too long');
     chunks.push(chunk);

@@ -19,8 +19,8 @@ test('serves only over TLS, and presents a renewed certificate to new connection
     await once(socket, 'secureConnect');
     const { fingerprint256 } = socket.getPeerCertificate();
     socket.write(`GET / HTTP/1.1\r\nhost: ${NAME}\r\n\r\n`);
-    const [answer] = await once(socket, 'data');
-    assert.match(String(answer), /served/);
+    const [reply] = await once(socket, 'data');
+    assert.match(String(reply), /served/);
     socket.destroy();
     return fingerprint256;
   };

@@ -52,7 +52,7 @@ export async function listenForPeers(
     for (const socket of sockets) socket.destroy();
     await closed;
   };
-  return { close, renew: renewed => secure?.setSecureContext({ ...TLS, ...renewed }) };
+  return { close, renew: newCertificate => secure?.setSecureContext({ ...TLS, ...newCertificate }) };
 }
 
 /** Removes the socket of a process that was killed. The lock on the folder ensures that no such process is running. */

@@ -32,7 +32,7 @@ export class ApplicationOrigins {
   }
 
   /** Answers preflight requests for this path. */
-  answerPreflights(app: FastifyInstance, url: string): void {
+  handlePreflights(app: FastifyInstance, url: string): void {
     app.options(url, async (request, reply) => {
       await this.admit(request, reply);
       reply.headers({

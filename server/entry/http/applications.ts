@@ -1,18 +1,23 @@
 // HTTP handlers for applications.
 import type { IdentityVerbs } from '../../domain/identity/identity.ts';
-import { type Answer, answer, tagged } from './answer.ts';
-import type { In } from './bind.ts';
+import type { HandlerInput } from './bind.ts';
+import { type HttpResponse, jsonResponse, tagged } from './http-response.ts';
 
 export const applicationHandlers = (applications: IdentityVerbs['applications']) => ({
-  listApplications: async ({ caller, query }: In<'listApplications'>): Promise<Answer> =>
-    answer(await applications.list(caller, query)),
+  listApplications: async ({ caller, query }: HandlerInput<'listApplications'>): Promise<HttpResponse> =>
+    jsonResponse(await applications.list(caller, query)),
 
-  createApplication: async ({ caller, body }: In<'createApplication'>): Promise<Answer> =>
+  createApplication: async ({ caller, body }: HandlerInput<'createApplication'>): Promise<HttpResponse> =>
     tagged(await applications.create(caller, body)),
 
-  readApplication: async ({ caller, params }: In<'readApplication'>): Promise<Answer> =>
+  readApplication: async ({ caller, params }: HandlerInput<'readApplication'>): Promise<HttpResponse> =>
     tagged(await applications.read(caller, params.appId)),
 
-  renameApplication: async ({ caller, params, headers, body }: In<'renameApplication'>): Promise<Answer> =>
+  renameApplication: async ({
+    caller,
+    params,
+    headers,
+    body,
+  }: HandlerInput<'renameApplication'>): Promise<HttpResponse> =>
     tagged(await applications.rename(caller, params.appId, headers['if-match'], body)),
 });

@@ -6,7 +6,7 @@ import type { ServedFile } from '../../domain/files/served-file.ts';
 import { Pace } from '../../kit/pace.ts';
 
 /** Without compression: downloads are mostly compressed already, and sizes are known in advance. */
-const STORED = { compress: false } as const;
+const UNCOMPRESSED = { compress: false } as const;
 
 export function archiveOf(files: readonly ServedFile[]): Readable {
   const zip = new yazl.ZipFile();
@@ -28,19 +28,19 @@ export function archiveOf(files: readonly ServedFile[]): Readable {
 async function addAll(
   zip: yazl.ZipFile,
   files: readonly ServedFile[],
-  opened: (file: ServedFile) => Promise<Readable>,
-  sent: Readable,
+  openFile: (file: ServedFile) => Promise<Readable>,
+  output: Readable,
 ): Promise<void> {
   const names = new Names();
   const pace = new Pace();
   for (const file of files) {
     if (pace.isDue) await pace.rest();
-    if (sent.destroyed) return;
-    const entry = { ...STORED, mtime: file.createdAt, size: file.size };
-    zip.addReadStreamLazy(names.unique(file.name), entry, give => {
-      opened(file).then(
-        body => give(null, body),
-        error => give(error, Readable.from([])),
+    if (output.destroyed) return;
+    const entry = { ...UNCOMPRESSED, mtime: file.createdAt, size: file.size };
+    zip.addReadStreamLazy(names.unique(file.name), entry, provide => {
+      openFile(file).then(
+        body => provide(null, body),
+        error => provide(error, Readable.from([])),
       );
     });
   }
@@ -63,7 +63,7 @@ async function bytesOf(file: ServedFile): Promise<Readable> {
  * names may be equal.
  */
 class Names {
-  readonly #taken = new Set<string>();
+  readonly #usedNames = new Set<string>();
   readonly #last = new Map<string, number>();
 
   unique(name: string): string {
@@ -71,9 +71,9 @@ class Names {
     const [stem, extension] = dot > 0 ? [name.slice(0, dot), name.slice(dot)] : [name, ''];
     let number = this.#last.get(name) ?? 0;
     let free = name;
-    for (; this.#taken.has(free); number += 1) free = `${stem} (${number + 1})${extension}`;
+    for (; this.#usedNames.has(free); number += 1) free = `${stem} (${number + 1})${extension}`;
     this.#last.set(name, number);
-    this.#taken.add(free);
+    this.#usedNames.add(free);
     return free;
   }
 }

@@ -5,11 +5,11 @@ import type { Issue, Warning } from '../../../contract/common.ts';
 import { propertiesOf } from '../../../contract/openapi.ts';
 import type { Credential } from '../../../contract/operation.ts';
 import {
-  type Asked,
   isCounted,
   OPERATION_IDS,
   type OPERATIONS,
   type OperationId,
+  type OperationInput,
   operation,
   pathsOf,
 } from '../../../contract/operations.ts';
@@ -26,7 +26,7 @@ import type {
   HumanCaller,
   RequestSource,
 } from '../../domain/identity/caller.ts';
-import { type Callers, type Presented, sourceOf } from '../../domain/identity/callers.ts';
+import { type Callers, type PresentedCredentials, sourceOf } from '../../domain/identity/callers.ts';
 import type { AcceptedCredential } from '../../domain/identity/credential-faults.ts';
 import { presentedBy } from '../../domain/identity/presented.ts';
 import { assertSteppedUp } from '../../domain/identity/step-up.ts';
@@ -36,12 +36,12 @@ import type { Clock } from '../../kit/clock.ts';
 import { isFault } from '../../kit/fault.ts';
 import { forwardedFrom } from '../../kit/forwarded.ts';
 import { isUuid } from '../../kit/ids.ts';
-import { type Answer, nothing } from './answer.ts';
 import type { ApplicationOrigins } from './application-origins.ts';
 import { callerConnection } from './caller-connection.ts';
 import type { ConsumerCookie } from './consumer-cookie.ts';
 import { EVENT_STREAM } from './event-stream.ts';
 import { isFormType } from './form-body.ts';
+import { type HttpResponse, nothing } from './http-response.ts';
 import type { IncomingFiles } from './incoming-files.ts';
 import { acceptMultipart, type UploadedFile } from './multipart.ts';
 import { readPreferences } from './preferences.ts';
@@ -50,7 +50,7 @@ import type { Repeats } from './repeats.ts';
 import type { RequestTracker } from './request-tracker.ts';
 import { fieldPaths, hasIds, unknownFields, withLowerIds } from './schema-walk.ts';
 import type { SignInCookie } from './sign-in-cookie.ts';
-import { answerMcpCall, passToOwner, placed, type ToOwnerParts } from './to-owner.ts';
+import { passToOwner, respondOrPlace, routeMcpCall, type ToOwnerParts } from './to-owner.ts';
 import { refuseUnknownQuery } from './unknown-query.ts';
 import { readQuery, validatorOf } from './validate.ts';
 
@@ -79,7 +79,7 @@ type UploadFor<Id extends OperationId> = (typeof OPERATIONS)[Id] extends { reado
   : undefined;
 
 /** The input of a handler, validated. */
-export interface In<Id extends OperationId> extends Asked<Id> {
+export interface HandlerInput<Id extends OperationId> extends OperationInput<Id> {
   readonly caller: CallerFor<Id>;
   readonly mount: MountName;
   /** The path of the request, without the query. */
@@ -92,7 +92,7 @@ export interface In<Id extends OperationId> extends Asked<Id> {
   readonly file: UploadFor<Id>;
   /** Only for operations that create a session. */
   readonly options: CreateOptions;
-  readonly presented: Presented;
+  readonly presented: PresentedCredentials;
   /** The credential in the Authorization header, if it is a bearer token. */
   readonly bearer: string | undefined;
   /** The value of one of our cookies other than the session cookie of a signed-in person. */
@@ -111,9 +111,9 @@ export interface In<Id extends OperationId> extends Asked<Id> {
   readonly stream: { readonly lastEventId?: string } | undefined;
 }
 
-export type Handlers = { readonly [Id in OperationId]: (asked: In<Id>) => Promise<Answer> };
+export type Handlers = { readonly [Id in OperationId]: (handlerInput: HandlerInput<Id>) => Promise<HttpResponse> };
 
-type AnyHandler = (asked: never) => Promise<Answer>;
+type AnyHandler = (asked: never) => Promise<HttpResponse>;
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -155,7 +155,7 @@ export function bindOperations(app: FastifyInstance, parts: BindParts): Readonly
         bind(app, id, url, mount, parts);
         methods.set(url, (methods.get(url) ?? new Set()).add(operation(id).method));
         if (!operation(id).allowsRegisteredOrigins) continue;
-        parts.origins.answerPreflights(app, url);
+        parts.origins.handlePreflights(app, url);
         methods.get(url)?.add('OPTIONS');
       }
     }
@@ -179,11 +179,13 @@ function bind(app: FastifyInstance, id: OperationId, url: string, mount: MountNa
       const given = parts.tracker.attribute(request, () => read(request));
       const { caller } = parts.tracker.of(request);
       if (id === 'callMcp') {
-        const answer = () => perform(request, reply, given, undefined);
-        return answerMcpCall(request, reply, caller, parts.toOwner, answer);
+        const callHere = () => perform(request, reply, given, undefined);
+        return routeMcpCall(request, reply, caller, parts.toOwner, callHere);
       }
       if (!upload)
-        return placed(id, request, reply, caller, parts.toOwner, () => perform(request, reply, given, undefined));
+        return respondOrPlace(id, request, reply, caller, parts.toOwner, () =>
+          perform(request, reply, given, undefined),
+        );
       const agent = uploader(request, parts);
       const { maxBytes } = upload;
       // `readerOf` has validated the id.
@@ -205,34 +207,39 @@ function uploader(request: FastifyRequest, { tracker }: BindParts): AgentCaller 
   return caller;
 }
 
-type Given = ReturnType<ReturnType<typeof readerOf>>;
+type ReadRequest = ReturnType<ReturnType<typeof readerOf>>;
 
 /** Runs the handler for a request that has been read, and sends its response. */
 function performerOf(id: OperationId, mount: MountName, parts: BindParts) {
   const handler = parts.handlers[id] as AnyHandler; // The handler of this id takes what this id's schemas validate.
   const status = Number(Object.keys(operation(id).responses)[0] ?? 200);
-  return async (request: FastifyRequest, reply: FastifyReply, given: Given, file: UploadedFile | undefined) => {
+  return async (
+    request: FastifyRequest,
+    reply: FastifyReply,
+    requestInput: ReadRequest,
+    file: UploadedFile | undefined,
+  ) => {
     // The body by which repeated requests are compared. For a file, it consists of the name and digest.
-    const body = file ? { fileName: file.fileName, checksum: file.checksum } : given.body;
-    const asked = { ...given, file, ...requestDetails(id, request, reply, mount, parts, body) };
+    const body = file ? { fileName: file.fileName, checksum: file.checksum } : requestInput.body;
+    const asked = { ...requestInput, file, ...requestDetails(id, request, reply, mount, parts, body) };
     // Every part has been validated by `readerOf`.
-    const handle = (options: CreateOptions): Promise<Answer> =>
+    const handle = (options: CreateOptions): Promise<HttpResponse> =>
       parts.tracker.inSpan(request, () => handler({ ...asked, options } as never));
     const work =
       isResent(request) && operation(id).method === 'DELETE' ? () => ignoreNotFound(handle(asked.options)) : handle;
     const key = parts.repeats.keyOf(id, request.headers['idempotency-key']);
-    const answered = (answer: Answer): FastifyReply =>
-      parts.tracker.attribute(request, () => send(reply, status, answer));
-    if (key === undefined) return answered(await work(asked.options));
+    const sendResponse = (result: HttpResponse): FastifyReply =>
+      parts.tracker.attribute(request, () => send(reply, status, result));
+    if (key === undefined) return sendResponse(await work(asked.options));
     const replayed = (): void => void reply.header('idempotency-replayed', 'true');
     const write = { id, key, path: pathOf(request) };
-    const first = (run: IdempotencyRun): Promise<Answer> => work({ ...asked.options, run });
-    return answered(await parts.repeats.answer(write, { ...asked, body }, first, replayed));
+    const first = (run: IdempotencyRun): Promise<HttpResponse> => work({ ...asked.options, run });
+    return sendResponse(await parts.repeats.respond(write, { ...asked, body }, first, replayed));
   };
 }
 
 /** Official clients resend a DELETE whose response was lost. On such a retry, a missing resource counts as deleted. */
-const ignoreNotFound = (removing: Promise<Answer>): Promise<Answer> =>
+const ignoreNotFound = (removing: Promise<HttpResponse>): Promise<HttpResponse> =>
   removing.catch(error => {
     if (isFault(error, 'not_found')) return nothing();
     throw error;
@@ -276,7 +283,7 @@ function presentedIn(
   id: OperationId,
   request: FastifyRequest,
   { trustedProxies, cookie, consumerCookie }: Pick<BindParts, 'trustedProxies' | 'cookie' | 'consumerCookie'>,
-): Presented {
+): PresentedCredentials {
   const { appId = '' }: { appId?: string } = Object(request.params);
   const isConsumer = operation(id).credential === 'consumer';
   return {
@@ -482,16 +489,20 @@ const isResendable = (id: OperationId, { headers }: FastifyRequest): boolean =>
 
 const isResent = ({ headers }: Pick<FastifyRequest, 'headers'>): boolean => Number(headers[RETRY_COUNT]) >= 1;
 
-const deliveryOf = ({ headers }: FastifyRequest, digest: Buffer, arrived: Promise<boolean>) => ({
+const deliveryOf = ({ headers }: FastifyRequest, digest: Buffer, whenDelivered: Promise<boolean>) => ({
   digest,
   isResend: isResent({ headers }),
-  arrived,
+  arrived: whenDelivered,
 });
 
 const pathOf = ({ url }: FastifyRequest): string => url.split('?', 1)[0] ?? url;
 
-function send(reply: FastifyReply, status: number, { body, headers = {}, contentType, status: named }: Answer) {
-  reply.code(named ?? status).headers(headers);
+function send(
+  reply: FastifyReply,
+  status: number,
+  { body, headers = {}, contentType, status: ownStatus }: HttpResponse,
+) {
+  reply.code(ownStatus ?? status).headers(headers);
   if (body === undefined) return reply.send();
   if (contentType) return reply.type(contentType).send(body);
   return reply.type('application/json; charset=utf-8').send(JSON.stringify(body));

@@ -9,23 +9,23 @@ export interface CallerConnection {
   readonly arrived: Promise<boolean>;
 }
 
-const known = new WeakMap<ServerResponse, CallerConnection>();
+const connections = new WeakMap<ServerResponse, CallerConnection>();
 
-export function callerConnection(answer: ServerResponse): CallerConnection {
-  const connection = known.get(answer) ?? watch(answer);
-  known.set(answer, connection);
+export function callerConnection(outgoing: ServerResponse): CallerConnection {
+  const connection = connections.get(outgoing) ?? watch(outgoing);
+  connections.set(outgoing, connection);
   return connection;
 }
 
-function watch(answer: ServerResponse): CallerConnection {
+function watch(outgoing: ServerResponse): CallerConnection {
   const gone = new AbortController();
   const left = (): void => gone.abort(new Error('the caller went away'));
-  if (answer.destroyed && !answer.writableFinished) left();
-  const arrived = new Promise<boolean>(resolve => {
-    answer.once('close', () => {
-      if (!answer.writableFinished) left();
-      resolve(answer.writableFinished);
+  if (outgoing.destroyed && !outgoing.writableFinished) left();
+  const whenDelivered = new Promise<boolean>(resolve => {
+    outgoing.once('close', () => {
+      if (!outgoing.writableFinished) left();
+      resolve(outgoing.writableFinished);
     });
   });
-  return { gone: gone.signal, arrived };
+  return { gone: gone.signal, arrived: whenDelivered };
 }

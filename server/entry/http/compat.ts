@@ -8,33 +8,33 @@ import type { Limits } from '../../domain/limits/limits.ts';
 import type { Sessions } from '../../domain/sessions/api.ts';
 import type { SessionId } from '../../kit/ids.ts';
 import type { JsonObject } from '../../kit/json.ts';
-import { type Answer, answer } from './answer.ts';
-import type { In } from './bind.ts';
-import { normaliseCreate, type Offered } from './normalise-create.ts';
+import type { HandlerInput } from './bind.ts';
+import { type HttpResponse, jsonResponse } from './http-response.ts';
+import { normaliseCreate, type OfferedChoices } from './normalise-create.ts';
 import { admittedHeaders, releaseIdempotently } from './sessions.ts';
 
 export interface CompatParts {
   readonly sessions: Sessions;
   readonly applications: Pick<Applications, 'ofAgent'>;
   readonly limits: Pick<Limits, 'effective'>;
-  readonly offered: Offered;
+  readonly offered: OfferedChoices;
 }
 
 export const compatHandlers = ({ sessions, applications, limits, offered }: CompatParts) => ({
-  listProjects: async ({ caller }: In<'listProjects'>): Promise<Answer> =>
-    answer([await projectOf(caller, applications, limits)]),
+  listProjects: async ({ caller }: HandlerInput<'listProjects'>): Promise<HttpResponse> =>
+    jsonResponse([await projectOf(caller, applications, limits)]),
 
-  readProject: async ({ caller, params }: In<'readProject'>): Promise<Answer> => {
+  readProject: async ({ caller, params }: HandlerInput<'readProject'>): Promise<HttpResponse> => {
     assertOwn(caller, params.id);
-    return answer(await projectOf(caller, applications, limits));
+    return jsonResponse(await projectOf(caller, applications, limits));
   },
 
-  readProjectUsage: async ({ caller, params }: In<'readProjectUsage'>): Promise<Answer> => {
+  readProjectUsage: async ({ caller, params }: HandlerInput<'readProjectUsage'>): Promise<HttpResponse> => {
     assertOwn(caller, params.id);
-    return answer(await sessions.usage(caller));
+    return jsonResponse(await sessions.usage(caller));
   },
 
-  startSession: async ({ caller, body, options }: In<'startSession'>): Promise<Answer> => {
+  startSession: async ({ caller, body, options }: HandlerInput<'startSession'>): Promise<HttpResponse> => {
     if (body.browserbaseSessionID !== undefined)
       return started((await sessions.read(caller, body.browserbaseSessionID)).id);
     const request = normaliseCreate(body.browserbaseSessionCreateParams ?? {}, { ...offered, mount: 'compat' });
@@ -42,27 +42,28 @@ export const compatHandlers = ({ sessions, applications, limits, offered }: Comp
     return { ...started(created.session.id), headers: admittedHeaders(created, options) };
   },
 
-  endSession: async ({ caller, params }: In<'endSession'>): Promise<Answer> => {
+  endSession: async ({ caller, params }: HandlerInput<'endSession'>): Promise<HttpResponse> => {
     await releaseIdempotently(sessions, caller, params.id, { status: 'REQUEST_RELEASE' });
-    return answer({ success: true });
+    return jsonResponse({ success: true });
   },
 
-  listRecordingEvents: async ({ caller, params }: In<'listRecordingEvents'>): Promise<Answer> => {
+  listRecordingEvents: async ({ caller, params }: HandlerInput<'listRecordingEvents'>): Promise<HttpResponse> => {
     await sessions.read(caller, params.id);
-    return answer([]);
+    return jsonResponse([]);
   },
 });
 
 /** Rebuilds the response when a start is repeated with the same idempotency key. */
-export const compatAnswerBuilders = {
+export const compatResponseBuilders = {
   startSession: {
     keep: (body: JsonObject): JsonObject => body,
-    again: async (_: unknown, id: SessionId): Promise<Answer> => started(id),
+    again: async (_: unknown, id: SessionId): Promise<HttpResponse> => started(id),
   },
 };
 
 /** `available: false` tells the client to control the browser itself. */
-const started = (sessionId: string): Answer => answer({ success: true, data: { sessionId, available: false } });
+const started = (sessionId: string): HttpResponse =>
+  jsonResponse({ success: true, data: { sessionId, available: false } });
 
 function assertOwn({ applicationId }: AgentCaller, id: string): void {
   if (id !== applicationId) throw notFound('Project', id);

@@ -2,8 +2,8 @@
 import { createHash } from 'node:crypto';
 import type { ServiceDocuments } from '../../domain/config/service-documents.ts';
 import type { Identities } from '../../domain/consumers/identities.ts';
-import type { Answer } from './answer.ts';
-import type { In } from './bind.ts';
+import type { HandlerInput } from './bind.ts';
+import type { HttpResponse } from './http-response.ts';
 
 const PUBLIC_HEADERS = {
   'cache-control': 'public, max-age=60',
@@ -13,22 +13,27 @@ const PUBLIC_HEADERS = {
 } as const;
 
 export const configHandlers = (documents: ServiceDocuments, identities: Pick<Identities, 'offered'>) => ({
-  readConfig: async ({ headers, query }: In<'readConfig'>): Promise<Answer> => {
+  readConfig: async ({ headers, query }: HandlerInput<'readConfig'>): Promise<HttpResponse> => {
     const consumer = query.application === undefined ? undefined : await identities.offered(query.application);
     return cached({ ...documents.config(), ...(consumer ? { consumer } : {}) }, headers['if-none-match']);
   },
 
-  readAuthorizationServer: async ({ headers }: In<'readAuthorizationServer'>): Promise<Answer> =>
+  readAuthorizationServer: async ({ headers }: HandlerInput<'readAuthorizationServer'>): Promise<HttpResponse> =>
     cached(documents.authorizationServer(), headers['if-none-match']),
 });
 
 /** A response with an ETag, which pages of any origin may read. */
-export const cached = (body: object, known: string | undefined): Answer => conditional(body, known, PUBLIC_HEADERS);
+export const cached = (body: object, ifNoneMatch: string | undefined): HttpResponse =>
+  conditional(body, ifNoneMatch, PUBLIC_HEADERS);
 
 /** A response with an ETag of the content, or 304 if the caller already has the content. */
-export function conditional(body: object, known: string | undefined, more: Readonly<Record<string, string>>): Answer {
+export function conditional(
+  body: object,
+  ifNoneMatch: string | undefined,
+  extraHeaders: Readonly<Record<string, string>>,
+): HttpResponse {
   const etag = `"${createHash('sha256').update(JSON.stringify(body)).digest('base64url').slice(0, 22)}"`;
-  const headers = { ...more, etag };
-  const isCurrent = known?.split(',').some(one => ['*', etag, `W/${etag}`].includes(one.trim()));
+  const headers = { ...extraHeaders, etag };
+  const isCurrent = ifNoneMatch?.split(',').some(one => ['*', etag, `W/${etag}`].includes(one.trim()));
   return isCurrent ? { status: 304, headers } : { body, headers };
 }

@@ -1,7 +1,7 @@
 // HTTP handlers for operations that an application configures.
 import type { ConfiguredOperations } from '../../domain/configured-operations/configured-operations.ts';
-import { type Answer, answer, nothing, tagged } from './answer.ts';
-import type { In } from './bind.ts';
+import type { HandlerInput } from './bind.ts';
+import { type HttpResponse, jsonResponse, nothing, tagged } from './http-response.ts';
 
 export type ConfiguredOperationVerbs = Pick<
   ConfiguredOperations,
@@ -9,24 +9,37 @@ export type ConfiguredOperationVerbs = Pick<
 >;
 
 export const configuredOperationHandlers = (operations: ConfiguredOperationVerbs) => ({
-  listConfiguredOperations: async ({ caller, params, query }: In<'listConfiguredOperations'>): Promise<Answer> =>
-    answer(await operations.list(caller, params.appId, query)),
+  listConfiguredOperations: async ({
+    caller,
+    params,
+    query,
+  }: HandlerInput<'listConfiguredOperations'>): Promise<HttpResponse> =>
+    jsonResponse(await operations.list(caller, params.appId, query)),
 
-  readConfiguredOperation: async ({ caller, params, query }: In<'readConfiguredOperation'>): Promise<Answer> =>
+  readConfiguredOperation: async ({
+    caller,
+    params,
+    query,
+  }: HandlerInput<'readConfiguredOperation'>): Promise<HttpResponse> =>
     tagged(await operations.read(caller, params.appId, params.id, query.revision)),
 
-  configureOperation: async ({ caller, params, headers, body }: In<'configureOperation'>): Promise<Answer> => {
+  configureOperation: async ({
+    caller,
+    params,
+    headers,
+    body,
+  }: HandlerInput<'configureOperation'>): Promise<HttpResponse> => {
     const { operation, isNew } = await operations.configure(caller, params.appId, params.id, headers['if-match'], body);
     return { ...tagged(operation), status: isNew ? 201 : 200 };
   },
 
-  publishOperation: async ({ caller, params }: In<'publishOperation'>): Promise<Answer> =>
+  publishOperation: async ({ caller, params }: HandlerInput<'publishOperation'>): Promise<HttpResponse> =>
     tagged(await operations.publish(caller, params.appId, params.id)),
 
-  withdrawOperation: async ({ caller, params }: In<'withdrawOperation'>): Promise<Answer> =>
+  withdrawOperation: async ({ caller, params }: HandlerInput<'withdrawOperation'>): Promise<HttpResponse> =>
     tagged(await operations.withdraw(caller, params.appId, params.id)),
 
-  deleteOperation: async ({ caller, params, headers }: In<'deleteOperation'>): Promise<Answer> => {
+  deleteOperation: async ({ caller, params, headers }: HandlerInput<'deleteOperation'>): Promise<HttpResponse> => {
     await operations.delete(caller, params.appId, params.id, headers['if-match']);
     return nothing();
   },

@@ -2,17 +2,17 @@
 import type { BrowserVersion } from '../../../contract/sessions.ts';
 import { fault } from '../../domain/faults.ts';
 import type { ConnectCredentials } from '../../domain/sessions/connect.ts';
-import { type Answer, answer } from './answer.ts';
-import type { In } from './bind.ts';
+import type { HandlerInput } from './bind.ts';
+import { type HttpResponse, jsonResponse } from './http-response.ts';
 
 /** Checks the credential for this session, and returns what Chromium returns at /json/version. */
-export type Discover = (sessionId: string, presented: ConnectCredentials) => Promise<BrowserVersion>;
+export type Discover = (sessionId: string, credentials: ConnectCredentials) => Promise<BrowserVersion>;
 
 export const connectHandlers = (discover: Discover) => ({
-  discoverSession: async ({ params, query, presented }: In<'discoverSession'>): Promise<Answer> =>
-    answer(await discover(params.id, { ...presented, signingKey: query.signingKey })),
+  discoverSession: async ({ params, query, presented }: HandlerInput<'discoverSession'>): Promise<HttpResponse> =>
+    jsonResponse(await discover(params.id, { ...presented, signingKey: query.signingKey })),
 
-  connectSession: async (_: In<'connectSession'>): Promise<Answer> => {
+  connectSession: async (_: HandlerInput<'connectSession'>): Promise<HttpResponse> => {
     throw fault('upgrade_required', 'This address accepts WebSocket connections only.', {
       advice:
         'Pass the complete connectUrl to a CDP client, for example chromium.connectOverCDP(connectUrl) or puppeteer.connect({ browserWSEndpoint: connectUrl }).',

@@ -92,7 +92,11 @@ export function localhostAddress({ headers: { host = '' }, url }: FastifyRequest
  * Allows the sites that the application in the page's address has registered to show the page in a frame. The page
  * requests the hand-off from this application, so an application can allow its sites only for its own hand-offs.
  */
-async function allowFrameAncestors(request: FastifyRequest, reply: FastifyReply, frameAncestorsOf: FrameAncestorsOf): Promise<void> {
+async function allowFrameAncestors(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  frameAncestorsOf: FrameAncestorsOf,
+): Promise<void> {
   const { app }: { app?: unknown } = Object(request.query);
   const frameAncestors = typeof app === 'string' ? await frameAncestorsOf(app) : [];
   if (frameAncestors.length === 0) return;

@@ -4,8 +4,8 @@ import yazl from 'yazl';
 import type { ConsumerExport, ExportedFile } from '../../domain/consumers/export.ts';
 import type { ConsumerServices } from '../../domain/consumers/open-consumers.ts';
 import type { ConsumerReceipts } from '../../domain/consumers/receipts.ts';
-import { type Answer, answer } from './answer.ts';
-import type { In } from './bind.ts';
+import type { HandlerInput } from './bind.ts';
+import { type HttpResponse, jsonResponse } from './http-response.ts';
 
 export interface ConsumerDataParts {
   readonly receipts: Pick<ConsumerReceipts, 'list' | 'read'>;
@@ -16,43 +16,43 @@ export const consumerDataHandlers = (
   { memory, sessions }: Pick<ConsumerServices, 'memory' | 'sessions'>,
   { receipts, exports }: ConsumerDataParts,
 ) => ({
-  listConsumerMemory: async ({ caller, body }: In<'listConsumerMemory'>): Promise<Answer> =>
-    answer(await memory.list(caller, body)),
+  listConsumerMemory: async ({ caller, body }: HandlerInput<'listConsumerMemory'>): Promise<HttpResponse> =>
+    jsonResponse(await memory.list(caller, body)),
 
-  readConsumerMemory: async ({ caller, body }: In<'readConsumerMemory'>): Promise<Answer> =>
-    answer(await memory.get(caller, body.key)),
+  readConsumerMemory: async ({ caller, body }: HandlerInput<'readConsumerMemory'>): Promise<HttpResponse> =>
+    jsonResponse(await memory.get(caller, body.key)),
 
-  writeConsumerMemory: async ({ caller, body }: In<'writeConsumerMemory'>): Promise<Answer> =>
-    answer(await memory.put(caller, body)),
+  writeConsumerMemory: async ({ caller, body }: HandlerInput<'writeConsumerMemory'>): Promise<HttpResponse> =>
+    jsonResponse(await memory.put(caller, body)),
 
-  deleteConsumerMemory: async ({ caller, body }: In<'deleteConsumerMemory'>): Promise<Answer> =>
-    answer(await memory.delete(caller, body)),
+  deleteConsumerMemory: async ({ caller, body }: HandlerInput<'deleteConsumerMemory'>): Promise<HttpResponse> =>
+    jsonResponse(await memory.delete(caller, body)),
 
-  giveConsumerConsent: async ({ caller, body }: In<'giveConsumerConsent'>): Promise<Answer> =>
-    answer(await memory.consent(caller, body)),
+  giveConsumerConsent: async ({ caller, body }: HandlerInput<'giveConsumerConsent'>): Promise<HttpResponse> =>
+    jsonResponse(await memory.consent(caller, body)),
 
-  listConsumerConsents: async ({ caller }: In<'listConsumerConsents'>): Promise<Answer> =>
-    answer(await memory.consents(caller)),
+  listConsumerConsents: async ({ caller }: HandlerInput<'listConsumerConsents'>): Promise<HttpResponse> =>
+    jsonResponse(await memory.consents(caller)),
 
-  withdrawConsumerConsent: async ({ caller, body }: In<'withdrawConsumerConsent'>): Promise<Answer> =>
-    answer(await memory.withdraw(caller, body.id)),
+  withdrawConsumerConsent: async ({ caller, body }: HandlerInput<'withdrawConsumerConsent'>): Promise<HttpResponse> =>
+    jsonResponse(await memory.withdraw(caller, body.id)),
 
-  readConsentingAgent: async ({ caller, body }: In<'readConsentingAgent'>): Promise<Answer> =>
-    answer(await memory.agent(caller, body.keyId)),
+  readConsentingAgent: async ({ caller, body }: HandlerInput<'readConsentingAgent'>): Promise<HttpResponse> =>
+    jsonResponse(await memory.agent(caller, body.keyId)),
 
-  listConsumerReceipts: async ({ caller, body }: In<'listConsumerReceipts'>): Promise<Answer> =>
-    answer(await receipts.list(caller, body)),
+  listConsumerReceipts: async ({ caller, body }: HandlerInput<'listConsumerReceipts'>): Promise<HttpResponse> =>
+    jsonResponse(await receipts.list(caller, body)),
 
-  readConsumerReceipt: async ({ caller, body }: In<'readConsumerReceipt'>): Promise<Answer> =>
-    answer(await receipts.read(caller, body.id)),
+  readConsumerReceipt: async ({ caller, body }: HandlerInput<'readConsumerReceipt'>): Promise<HttpResponse> =>
+    jsonResponse(await receipts.read(caller, body.id)),
 
-  listConsumerSessions: async ({ caller }: In<'listConsumerSessions'>): Promise<Answer> =>
-    answer(await sessions.list(caller)),
+  listConsumerSessions: async ({ caller }: HandlerInput<'listConsumerSessions'>): Promise<HttpResponse> =>
+    jsonResponse(await sessions.list(caller)),
 
-  endConsumerSessionNamed: async ({ caller, body }: In<'endConsumerSessionNamed'>): Promise<Answer> =>
-    answer(await sessions.endSession(caller, body.id)),
+  endConsumerSessionNamed: async ({ caller, body }: HandlerInput<'endConsumerSessionNamed'>): Promise<HttpResponse> =>
+    jsonResponse(await sessions.endSession(caller, body.id)),
 
-  exportConsumerProfile: async ({ caller }: In<'exportConsumerProfile'>): Promise<Answer> => ({
+  exportConsumerProfile: async ({ caller }: HandlerInput<'exportConsumerProfile'>): Promise<HttpResponse> => ({
     contentType: 'application/zip',
     headers: { 'content-disposition': 'attachment; filename="profile.zip"' },
     body: zipOf(await exports.begin(caller)),

@@ -1,19 +1,19 @@
 // HTTP handlers for the hand-off commands of consumers.
 import type { ConsumerHandoffs } from '../../domain/consumers/consumer-handoffs.ts';
-import { type Answer, answer } from './answer.ts';
-import type { In } from './bind.ts';
+import type { HandlerInput } from './bind.ts';
+import { type HttpResponse, jsonResponse } from './http-response.ts';
 
 export interface ConsumerHandoffParts {
   readonly handoffs: Pick<ConsumerHandoffs, 'list' | 'read' | 'claim'>;
 }
 
 export const consumerHandoffHandlers = ({ handoffs }: ConsumerHandoffParts) => ({
-  listConsumerHandoffs: async ({ caller, body }: In<'listConsumerHandoffs'>): Promise<Answer> =>
-    answer(await handoffs.list(caller, body)),
+  listConsumerHandoffs: async ({ caller, body }: HandlerInput<'listConsumerHandoffs'>): Promise<HttpResponse> =>
+    jsonResponse(await handoffs.list(caller, body)),
 
-  readConsumerHandoff: async ({ caller, body }: In<'readConsumerHandoff'>): Promise<Answer> =>
-    answer(await handoffs.read(caller, body.id)),
+  readConsumerHandoff: async ({ caller, body }: HandlerInput<'readConsumerHandoff'>): Promise<HttpResponse> =>
+    jsonResponse(await handoffs.read(caller, body.id)),
 
-  claimConsumerHandoff: async ({ caller, body }: In<'claimConsumerHandoff'>): Promise<Answer> =>
-    answer(await handoffs.claim(caller, body.id)),
+  claimConsumerHandoff: async ({ caller, body }: HandlerInput<'claimConsumerHandoff'>): Promise<HttpResponse> =>
+    jsonResponse(await handoffs.claim(caller, body.id)),
 });

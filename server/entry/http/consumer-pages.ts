@@ -8,7 +8,7 @@ import { notBuilt, type WebFiles } from './web-files.ts';
 const PREFIX = '/consumer/';
 /** This page shows the live view, which this service serves, in a frame. */
 const HANDOFF = '/consumer/:appId/handoffs/:id';
-const policy = (...more: readonly string[]): string =>
+const policy = (...directives: readonly string[]): string =>
   [
     "default-src 'none'",
     "script-src 'self'",
@@ -18,7 +18,7 @@ const policy = (...more: readonly string[]): string =>
     "base-uri 'none'",
     "form-action 'none'",
     "frame-ancestors 'none'",
-    ...more,
+    ...directives,
   ].join('; ');
 
 const PAGES: Readonly<Record<string, string>> = {

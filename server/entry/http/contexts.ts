@@ -3,8 +3,8 @@
 import type { Warning } from '../../../contract/common.ts';
 import type { Context } from '../../../contract/contexts.ts';
 import type { ContextVerbs } from '../../domain/contexts/contexts.ts';
-import { type Answer, answer, nothing } from './answer.ts';
-import type { In, MountName } from './bind.ts';
+import type { HandlerInput, MountName } from './bind.ts';
+import { type HttpResponse, jsonResponse, nothing } from './http-response.ts';
 
 const INERT_FIELDS = {
   publicKey: '',
@@ -14,35 +14,35 @@ const INERT_FIELDS = {
 } as const;
 
 export const contextHandlers = (contexts: ContextVerbs) => ({
-  createContext: async ({ caller, body, mount, warnings }: In<'createContext'>): Promise<Answer> =>
-    answer(withWarnings(shown(await contexts.create(caller, body), mount), warnings)),
+  createContext: async ({ caller, body, mount, warnings }: HandlerInput<'createContext'>): Promise<HttpResponse> =>
+    jsonResponse(withWarnings(contextBody(await contexts.create(caller, body), mount), warnings)),
 
-  listContexts: async ({ caller, query, mount }: In<'listContexts'>): Promise<Answer> => {
+  listContexts: async ({ caller, query, mount }: HandlerInput<'listContexts'>): Promise<HttpResponse> => {
     const page = await contexts.list(caller, query);
-    return answer(
-      page.contexts.map(context => shown(context, mount)),
+    return jsonResponse(
+      page.contexts.map(context => contextBody(context, mount)),
       page.nextBefore === undefined ? {} : { 'x-next-before': page.nextBefore },
     );
   },
 
-  readContext: async ({ caller, params, mount }: In<'readContext'>): Promise<Answer> =>
-    answer(shown(await contexts.read(caller, params.id), mount)),
+  readContext: async ({ caller, params, mount }: HandlerInput<'readContext'>): Promise<HttpResponse> =>
+    jsonResponse(contextBody(await contexts.read(caller, params.id), mount)),
 
-  deleteContext: async ({ caller, params }: In<'deleteContext'>): Promise<Answer> => {
+  deleteContext: async ({ caller, params }: HandlerInput<'deleteContext'>): Promise<HttpResponse> => {
     await contexts.destroy(caller, params.id);
     return nothing();
   },
 
-  listContextVersions: async ({ caller, params }: In<'listContextVersions'>): Promise<Answer> =>
-    answer(await contexts.versions(caller, params.id)),
+  listContextVersions: async ({ caller, params }: HandlerInput<'listContextVersions'>): Promise<HttpResponse> =>
+    jsonResponse(await contexts.versions(caller, params.id)),
 
-  restoreContext: async ({ caller, params, body }: In<'restoreContext'>): Promise<Answer> =>
-    answer(await contexts.restore(caller, params.id, body.version)),
+  restoreContext: async ({ caller, params, body }: HandlerInput<'restoreContext'>): Promise<HttpResponse> =>
+    jsonResponse(await contexts.restore(caller, params.id, body.version)),
 
-  forkContext: async ({ caller, params, body, signal }: In<'forkContext'>): Promise<Answer> =>
-    answer(await contexts.fork(caller, params.id, body, signal)),
+  forkContext: async ({ caller, params, body, signal }: HandlerInput<'forkContext'>): Promise<HttpResponse> =>
+    jsonResponse(await contexts.fork(caller, params.id, body, signal)),
 
-  exportContext: async ({ caller, params, isHead }: In<'exportContext'>): Promise<Answer> => {
+  exportContext: async ({ caller, params, isHead }: HandlerInput<'exportContext'>): Promise<HttpResponse> => {
     const { bytes, body } = await contexts.exportState(caller, params.id);
     if (isHead) body.destroy();
     return {
@@ -52,12 +52,18 @@ export const contextHandlers = (contexts: ContextVerbs) => ({
     };
   },
 
-  importContext: async ({ caller, params, body, signal, warnings }: In<'importContext'>): Promise<Answer> =>
-    answer(withWarnings(await contexts.importState(caller, params.id, body, signal), warnings)),
+  importContext: async ({
+    caller,
+    params,
+    body,
+    signal,
+    warnings,
+  }: HandlerInput<'importContext'>): Promise<HttpResponse> =>
+    jsonResponse(withWarnings(await contexts.importState(caller, params.id, body, signal), warnings)),
 });
 
 const withWarnings = (context: Context, warnings: readonly Warning[]): Context =>
   warnings.length > 0 ? { ...context, warnings: [...warnings] } : context;
 
-const shown = (context: Context, mount: MountName): Context =>
+const contextBody = (context: Context, mount: MountName): Context =>
   mount === 'compat' ? { ...context, ...INERT_FIELDS } : context;

@@ -1,17 +1,17 @@
 // HTTP handlers for credit.
 import type { Credits } from '../../domain/credits/credits.ts';
-import { type Answer, answer } from './answer.ts';
-import type { In } from './bind.ts';
+import type { HandlerInput } from './bind.ts';
+import { type HttpResponse, jsonResponse } from './http-response.ts';
 
 export type CreditVerbs = Pick<Credits, 'read' | 'entries' | 'usage'>;
 
 export const creditHandlers = (credits: CreditVerbs) => ({
-  readCredits: async ({ caller, params }: In<'readCredits'>): Promise<Answer> =>
-    answer(await credits.read(caller, params.appId)),
+  readCredits: async ({ caller, params }: HandlerInput<'readCredits'>): Promise<HttpResponse> =>
+    jsonResponse(await credits.read(caller, params.appId)),
 
-  listCreditEntries: async ({ caller, params, query }: In<'listCreditEntries'>): Promise<Answer> =>
-    answer(await credits.entries(caller, params.appId, query)),
+  listCreditEntries: async ({ caller, params, query }: HandlerInput<'listCreditEntries'>): Promise<HttpResponse> =>
+    jsonResponse(await credits.entries(caller, params.appId, query)),
 
-  readCreditUsage: async ({ caller, params, query }: In<'readCreditUsage'>): Promise<Answer> =>
-    answer(await credits.usage(caller, params.appId, query)),
+  readCreditUsage: async ({ caller, params, query }: HandlerInput<'readCreditUsage'>): Promise<HttpResponse> =>
+    jsonResponse(await credits.usage(caller, params.appId, query)),
 });

@@ -15,28 +15,28 @@ const SITE_POLICY =
 /** For people whose browser requests a page that does not exist. Programs get the error body. */
 const NOT_FOUND = '404.html';
 
-export function serveDocs(app: FastifyInstance, version: string, site: WebFiles | undefined): void {
-  serveSite(app, site);
-  const yaml = once(() => readFileSync(OPENAPI_YAML, 'utf8'));
+export function serveDocs(app: FastifyInstance, version: string, siteFiles: WebFiles | undefined): void {
+  serveSite(app, siteFiles);
+  const yaml = memoized(() => readFileSync(OPENAPI_YAML, 'utf8'));
   for (const url of ['/openapi.yaml', '/docs/openapi.yaml'])
     serveText(app, url, 'application/yaml; charset=utf-8', yaml);
-  const json = once(() => JSON.stringify(openApiDocument(version)));
+  const json = memoized(() => JSON.stringify(openApiDocument(version)));
   serveText(app, '/v1/browsers/openapi.json', 'application/json; charset=utf-8', json);
 }
 
 /** Every page of the site is a file `name/index.html`, requested without the trailing slash. */
-function serveSite(app: FastifyInstance, site: WebFiles | undefined): void {
+function serveSite(app: FastifyInstance, siteFiles: WebFiles | undefined): void {
   for (const url of ['/docs', '/docs/*'])
     app.get(url, async (request, reply) => {
-      if (!site) throw notBuilt('docs site');
+      if (!siteFiles) throw notBuilt('docs site');
       const path = (request.url.split('?', 1)[0] ?? '').slice('/docs'.length).replace(/^\/|\/$/g, '');
-      const found = [path, path === '' ? 'index.html' : `${path}/index.html`].find(one => site.has(one));
+      const found = [path, path === '' ? 'index.html' : `${path}/index.html`].find(one => siteFiles.has(one));
       reply.header('content-security-policy', SITE_POLICY);
-      if (found === undefined && site.has(NOT_FOUND) && request.headers.accept?.includes('text/html'))
-        return site.send(NOT_FOUND, request, reply.code(404), false);
+      if (found === undefined && siteFiles.has(NOT_FOUND) && request.headers.accept?.includes('text/html'))
+        return siteFiles.send(NOT_FOUND, request, reply.code(404), false);
       if (found === undefined)
         throw fault('route_not_found', `There is no page at ${request.url}.`, { advice: 'Begin at /docs.' });
-      return site.send(found, request, reply, path.startsWith('assets/'));
+      return siteFiles.send(found, request, reply, path.startsWith('assets/'));
     });
 }
 
@@ -46,20 +46,20 @@ interface Text {
 }
 
 /** Creates the text at the first request for it, because most servers never receive one. */
-function once(make: () => string): () => Text {
+function memoized(build: () => string): () => Text {
   let made: Text | undefined;
   return () => {
     if (made === undefined) {
-      const text = make();
+      const text = build();
       made = { text, etag: `"${createHash('sha256').update(text).digest('base64url').slice(0, 22)}"` };
     }
     return made;
   };
 }
 
-function serveText(app: FastifyInstance, url: string, type: string, of: () => Text): void {
+function serveText(app: FastifyInstance, url: string, type: string, textOf: () => Text): void {
   app.get(url, async (request, reply) => {
-    const { text, etag } = of();
+    const { text, etag } = textOf();
     reply.headers({ etag, 'cache-control': 'no-cache' });
     if (request.headers['if-none-match'] === etag) return reply.code(304).send();
     return reply.type(type).send(text);

@@ -6,7 +6,7 @@ import type { SessionEvent } from '../../../contract/events.ts';
 import { fault } from '../../domain/faults.ts';
 import type { Clock } from '../../kit/clock.ts';
 import { silentLog } from '../../kit/log.ts';
-import { until } from '../../kit/wait.ts';
+import { pollUntil } from '../../kit/wait.ts';
 import { eventStream } from './event-stream.ts';
 
 const EVENT: SessionEvent = {
@@ -19,7 +19,7 @@ const EVENT: SessionEvent = {
 };
 const SHOWN = `id: ${EVENT.id}\nevent: session.started\ndata: ${JSON.stringify(EVENT)}\n\n`;
 
-const shown = (event: SessionEvent) => ({ id: event.id, type: event.type, data: event });
+const toStreamed = (event: SessionEvent) => ({ id: event.id, type: event.type, data: event });
 
 /** A clock that moves only when the test advances it. */
 class StillClock implements Clock {
@@ -93,12 +93,12 @@ class Source {
 async function opened(checkCredential: () => Promise<unknown> = async () => {}) {
   const clock = new StillClock();
   const source = new Source();
-  const rest = source.follow();
-  await rest.next();
+  const laterItems = source.follow();
+  await laterItems.next();
   const stream = eventStream({
     first: [EVENT],
-    rest,
-    shown,
+    rest: laterItems,
+    shown: toStreamed,
     checkCredential,
     watchCredential: () => ({ close: () => {} }),
     clock,
@@ -115,7 +115,7 @@ function reading(stream: Readable, said: string[]): void {
 }
 
 const eventuallySaid = (said: string[], text: string) =>
-  until(30_000, `${JSON.stringify(text)} to be said`, () => said.join('').includes(text) || undefined);
+  pollUntil(30_000, `${JSON.stringify(text)} to be said`, () => said.join('').includes(text) || undefined);
 
 describe('eventStream', () => {
   it('sends stored events, then new events, and ends when its source ends', async () => {
@@ -135,7 +135,7 @@ describe('eventStream', () => {
       clock.move(ms);
       const { asked } = source;
       source.give([]);
-      await until(30_000, 'the next look', () => source.asked > asked || undefined);
+      await pollUntil(30_000, 'the next look', () => source.asked > asked || undefined);
     };
     said.length = 0;
     await look(14_999);
@@ -157,8 +157,8 @@ describe('eventStream', () => {
     await eventuallySaid(said, '0000000000000008');
     clock.move(15_000);
     source.give([{ ...EVENT, id: '0000000000000009' }]);
-    await until(30_000, 'it to be closed', () => stream.destroyed || undefined);
-    await until(30_000, 'the source to be let go', () => source.returned || undefined);
+    await pollUntil(30_000, 'it to be closed', () => stream.destroyed || undefined);
+    await pollUntil(30_000, 'the source to be let go', () => source.returned || undefined);
     assert.ok(!said.join('').includes('0000000000000009'));
   });
 
@@ -168,14 +168,14 @@ describe('eventStream', () => {
     const large = { ...EVENT, detail: { note: 'x'.repeat(40_000) } };
     for (let piece = 0; piece < 20; piece++) source.give([large]);
     stream.read(0);
-    await until(30_000, 'it to stop', () => (stream.readableLength > 64 * 1024 && clock.sleeping > 0) || undefined);
+    await pollUntil(30_000, 'it to stop', () => (stream.readableLength > 64 * 1024 && clock.sleeping > 0) || undefined);
     assert.ok(source.asked < 5, `${source.asked} batches were asked for`);
     clock.move(29_999);
     assert.equal(stream.destroyed, false);
     clock.move(1);
-    await until(30_000, 'it to be closed', () => stream.destroyed || undefined);
+    await pollUntil(30_000, 'it to be closed', () => stream.destroyed || undefined);
     assert.match(String((await broken)[0]), /does not read/);
-    await until(30_000, 'the source to be let go', () => source.returned || undefined);
+    await pollUntil(30_000, 'the source to be let go', () => source.returned || undefined);
   });
 
   it('releases its source and its timers when the reader disconnects', async () => {

@@ -38,7 +38,7 @@ export interface EventStreamParts<Item> extends Pick<Runtime, 'clock' | 'log'> {
 
 export function eventStream<Item>(parts: EventStreamParts<Item>): Readable {
   const tooSlow = (): void => void stream.destroy(new Error('the client does not read the stream'));
-  const stream = Readable.from(watched(pieces(parts), parts.clock, tooSlow), {
+  const stream = Readable.from(untilDisconnected(pieces(parts), parts.clock, tooSlow), {
     objectMode: false,
     highWaterMark: WAITING_BYTES_MAX,
   });
@@ -74,12 +74,12 @@ const pieceOf = ({ id, type, data }: StreamedItem): string =>
   `id: ${id}\nevent: ${type}\ndata: ${JSON.stringify(data)}\n\n`;
 
 /** Passes the pieces on, and calls `tooSlow` if one is not read in time. */
-async function* watched(
-  from: AsyncGenerator<string, void>,
+async function* untilDisconnected(
+  texts: AsyncGenerator<string, void>,
   clock: Clock,
   tooSlow: () => void,
 ): AsyncGenerator<string, void> {
-  for await (const text of from) {
+  for await (const text of texts) {
     const taken = new AbortController();
     clock.sleep(STALLED_MS, taken.signal).then(tooSlow, () => {}); // aborted: it was read
     try {

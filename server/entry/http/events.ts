@@ -5,9 +5,9 @@ import { invalidRequest } from '../../domain/faults.ts';
 import type { Callers } from '../../domain/identity/callers.ts';
 import type { KeyUses } from '../../domain/identity/key-uses.ts';
 import type { Runtime } from '../../kit/runtime.ts';
-import { type Answer, answer, nothing } from './answer.ts';
-import type { In } from './bind.ts';
+import type { HandlerInput } from './bind.ts';
 import { EVENT_STREAM, eventStream } from './event-stream.ts';
+import { type HttpResponse, jsonResponse, nothing } from './http-response.ts';
 
 const EVENT_ID = /^\d{1,16}$/;
 
@@ -17,52 +17,63 @@ export interface EventHandlerParts extends Pick<Runtime, 'clock' | 'log'> {
   readonly keyUses: Pick<KeyUses, 'hold'>;
 }
 
-type Asked = In<'listSessionEvents'> | In<'listEvents'>;
+type EventsInput = HandlerInput<'listSessionEvents'> | HandlerInput<'listEvents'>;
 
 export const eventHandlers = (parts: EventHandlerParts) => ({
-  listSessionEvents: (asked: In<'listSessionEvents'>): Promise<Answer> =>
-    events(parts, asked, { ...only(asked.query), session: asked.params.id }),
+  listSessionEvents: (input: HandlerInput<'listSessionEvents'>): Promise<HttpResponse> =>
+    events(parts, input, { ...filterOf(input.query), session: input.params.id }),
 
-  listEvents: (asked: In<'listEvents'>): Promise<Answer> => {
-    const { sessionId } = asked.query;
-    return events(parts, asked, { ...only(asked.query), ...(sessionId === undefined ? {} : { session: sessionId }) });
+  listEvents: (input: HandlerInput<'listEvents'>): Promise<HttpResponse> => {
+    const { sessionId } = input.query;
+    return events(parts, input, {
+      ...filterOf(input.query),
+      ...(sessionId === undefined ? {} : { session: sessionId }),
+    });
   },
 });
 
-const only = ({ after, type, from, to }: EventQuery): EventQuery => ({
+const filterOf = ({ after, type, from, to }: EventQuery): EventQuery => ({
   ...(after === undefined ? {} : { after }),
   ...(type === undefined ? {} : { type }),
   ...(from === undefined ? {} : { from }),
   ...(to === undefined ? {} : { to }),
 });
 
-async function events(parts: EventHandlerParts, asked: Asked, query: EventQuery): Promise<Answer> {
-  if (asked.stream) return streamed(parts, asked, { ...query, ...readLastEventId(asked.stream.lastEventId) });
-  const { caller } = asked;
-  const page = await parts.events.list(caller, { ...query, limit: asked.query.limit ?? EVENT_LIMIT_DEFAULT });
-  return answer({ data: page.events, ...(page.nextAfter === undefined ? {} : { nextCursor: page.nextAfter }) });
+async function events(parts: EventHandlerParts, input: EventsInput, query: EventQuery): Promise<HttpResponse> {
+  if (input.stream) return streamEvents(parts, input, { ...query, ...readLastEventId(input.stream.lastEventId) });
+  const { caller } = input;
+  const page = await parts.events.list(caller, { ...query, limit: input.query.limit ?? EVENT_LIMIT_DEFAULT });
+  return jsonResponse({ data: page.events, ...(page.nextAfter === undefined ? {} : { nextCursor: page.nextAfter }) });
 }
 
 /** The first batch is read before the response starts, so that a refusal can be sent with its own status. */
-async function streamed(
+async function streamEvents(
   { events, callers, keyUses, clock, log }: EventHandlerParts,
-  asked: Asked,
+  input: EventsInput,
   query: EventQuery,
-): Promise<Answer> {
-  const rest = events.follow(asked.caller, query, asked.signal);
-  const first = await rest.next();
+): Promise<HttpResponse> {
+  const laterItems = events.follow(input.caller, query, input.signal);
+  const first = await laterItems.next();
   if (first.done) return { ...nothing(), status: 204 }; // With any other status, EventSource would reconnect forever.
-  const checkCredential = () => callers.authenticate(asked.presented, 'agentKey');
-  const watchCredential = (end: () => void) => keyUses.hold(asked.caller, end);
+  const checkCredential = () => callers.authenticate(input.presented, 'agentKey');
+  const watchCredential = (end: () => void) => keyUses.hold(input.caller, end);
   return {
-    body: eventStream({ first: first.value, rest, shown, checkCredential, watchCredential, clock, log }),
+    body: eventStream({
+      first: first.value,
+      rest: laterItems,
+      shown: toStreamed,
+      checkCredential,
+      watchCredential,
+      clock,
+      log,
+    }),
     contentType: EVENT_STREAM,
     // Prevents a reverse proxy from buffering the stream.
     headers: { 'x-accel-buffering': 'no' },
   };
 }
 
-const shown = (event: SessionEvent) => ({ id: event.id, type: event.type, data: event });
+const toStreamed = (event: SessionEvent) => ({ id: event.id, type: event.type, data: event });
 
 function readLastEventId(id: string | undefined): { after?: string } {
   if (!id) return {};

@@ -24,8 +24,8 @@ interface Details extends LimitDetails {
   readonly maxAge?: number;
 }
 
-export function failureOf(thrown: unknown, requestId: string, isWrite: boolean): Failure {
-  const refusal = asFault(thrown);
+export function failureOf(thrownValue: unknown, requestId: string, isWrite: boolean): Failure {
+  const refusal = asFault(thrownValue);
   const code: ErrorCode = isErrorCode(refusal.code) ? refusal.code : 'internal';
   const { status, retry, retryAfterSeconds } = catalogueEntry(code);
   const details: Details = refusal.details ?? {};
@@ -56,14 +56,14 @@ const challengeOf = ({ acrValues, maxAge }: { acrValues?: string; maxAge?: numbe
  * Recognises failures caused by full queues or by limits of the worker threads, and Fastify's own errors by their
  * codes. All other errors are reported as `internal`, and the log contains the details.
  */
-function asFault(thrown: unknown): Fault {
-  if (isFault(thrown)) return thrown;
-  if (thrown instanceof PlacesFull) return busy(thrown);
-  const limited = thrown instanceof WorkFailed ? WORK_FAULTS[thrown.why]?.(thrown) : undefined;
+function asFault(thrownValue: unknown): Fault {
+  if (isFault(thrownValue)) return thrownValue;
+  if (thrownValue instanceof PlacesFull) return busy(thrownValue);
+  const limited = thrownValue instanceof WorkFailed ? WORK_FAULTS[thrownValue.why]?.(thrownValue) : undefined;
   if (limited) return limited;
-  const code = thrown instanceof Error && 'code' in thrown ? thrown.code : undefined;
+  const code = thrownValue instanceof Error && 'code' in thrownValue ? thrownValue.code : undefined;
   const known = typeof code === 'string' ? FRAMEWORK_FAULTS[code] : undefined;
-  return known?.() ?? fault('internal', 'The service failed unexpectedly.', { advice: ADVICE, cause: thrown });
+  return known?.() ?? fault('internal', 'The service failed unexpectedly.', { advice: ADVICE, cause: thrownValue });
 }
 
 const ADVICE = 'Check the current state before you send a write again. Give the requestId to the operator.';

@@ -3,10 +3,10 @@ import { fault } from '../../domain/faults.ts';
 import type { Downloads } from '../../domain/files/downloads.ts';
 import type { Uploads } from '../../domain/files/uploads.ts';
 import { preferredForm } from './accept.ts';
-import { type Answer, answer, nothing } from './answer.ts';
 import { archiveOf } from './archive.ts';
-import type { In } from './bind.ts';
-import { fileAnswer } from './file-answer.ts';
+import type { HandlerInput } from './bind.ts';
+import { fileResponse } from './file-response.ts';
+import { type HttpResponse, jsonResponse, nothing } from './http-response.ts';
 
 export interface FileVerbs {
   readonly uploads: Pick<Uploads, 'allow' | 'upload'>;
@@ -21,17 +21,24 @@ const PUBLIC_HEADERS = {
 } as const;
 
 export const fileHandlers = ({ uploads, downloads }: FileVerbs) => ({
-  uploadFile: async ({ caller, params, file }: In<'uploadFile'>): Promise<Answer> =>
-    answer(await uploads.upload(caller, params.id, file)),
+  uploadFile: async ({ caller, params, file }: HandlerInput<'uploadFile'>): Promise<HttpResponse> =>
+    jsonResponse(await uploads.upload(caller, params.id, file)),
 
-  listDownloads: async ({ caller, query }: In<'listDownloads'>): Promise<Answer> =>
-    answer(await downloads.list(caller, query)),
+  listDownloads: async ({ caller, query }: HandlerInput<'listDownloads'>): Promise<HttpResponse> =>
+    jsonResponse(await downloads.list(caller, query)),
 
-  readDownload: async ({ caller, params, headers, accepts, isHead }: In<'readDownload'>): Promise<Answer> => {
+  readDownload: async ({
+    caller,
+    params,
+    headers,
+    accepts,
+    isHead,
+  }: HandlerInput<'readDownload'>): Promise<HttpResponse> => {
     const form = preferredForm(accepts);
     const vary = { vary: 'accept' };
-    if (form === 'json') return answer(await downloads.read(caller, params.id), vary);
-    if (form === 'bytes') return fileAnswer(await downloads.bytes(caller, params.id), { headers, isHead, more: vary });
+    if (form === 'json') return jsonResponse(await downloads.read(caller, params.id), vary);
+    if (form === 'bytes')
+      return fileResponse(await downloads.bytes(caller, params.id), { headers, isHead, more: vary });
     throw fault(
       'not_acceptable',
       `A download is available as JSON or as application/octet-stream, not as ${accepts}.`,
@@ -41,15 +48,15 @@ export const fileHandlers = ({ uploads, downloads }: FileVerbs) => ({
     );
   },
 
-  deleteDownload: async ({ caller, params }: In<'deleteDownload'>): Promise<Answer> => {
+  deleteDownload: async ({ caller, params }: HandlerInput<'deleteDownload'>): Promise<HttpResponse> => {
     await downloads.remove(caller, params.id);
     return nothing();
   },
 
-  readLinkedFile: async ({ params, headers, isHead }: In<'readLinkedFile'>): Promise<Answer> =>
-    fileAnswer(await downloads.linked(params.token), { headers, isHead, more: PUBLIC_HEADERS }),
+  readLinkedFile: async ({ params, headers, isHead }: HandlerInput<'readLinkedFile'>): Promise<HttpResponse> =>
+    fileResponse(await downloads.linked(params.token), { headers, isHead, more: PUBLIC_HEADERS }),
 
-  archiveDownloads: async ({ caller, params, isHead }: In<'archiveDownloads'>): Promise<Answer> => {
+  archiveDownloads: async ({ caller, params, isHead }: HandlerInput<'archiveDownloads'>): Promise<HttpResponse> => {
     const files = await downloads.archive(caller, params.id);
     return {
       contentType: 'application/zip',

@@ -1,12 +1,12 @@
 // HTTP handlers for hand-offs.
-import type { Handoffs, Opened, Shown } from '../../domain/handoffs/handoffs.ts';
+import type { Handoffs, Opening, PresentedCredentials } from '../../domain/handoffs/handoffs.ts';
 import { isLoopback } from '../../kit/loopback.ts';
-import { type Answer, answer } from './answer.ts';
-import type { In } from './bind.ts';
+import type { HandlerInput } from './bind.ts';
+import { type HttpResponse, jsonResponse } from './http-response.ts';
 
 export type HandoffVerbs = Pick<Handoffs, 'request' | 'list' | 'read' | 'claim' | 'renew' | 'complete' | 'cancel'>;
 
-type HandoffInput = Pick<In<'readHandoff'>, 'caller' | 'bearer' | 'cookieNamed' | 'source' | 'params'>;
+type HandoffInput = Pick<HandlerInput<'readHandoff'>, 'caller' | 'bearer' | 'cookieNamed' | 'source' | 'params'>;
 
 export interface LinkCookies {
   readonly publicUrl: string;
@@ -16,48 +16,54 @@ export interface LinkCookies {
 
 const cookieOf = (id: string): string => `berth-handoff-${id}`;
 
-const shown = ({ caller, bearer, cookieNamed, source, params }: HandoffInput): Shown => ({
+const credentialsOf = ({ caller, bearer, cookieNamed, source, params }: HandoffInput): PresentedCredentials => ({
   ...{ caller, source },
   ...{ bearer: caller ? undefined : bearer, browser: cookieNamed(cookieOf(params.id)) },
 });
 
 export const handoffHandlers = (handoffs: HandoffVerbs, cookies: LinkCookies) => ({
-  requestHandoff: async ({ caller, params, body }: In<'requestHandoff'>): Promise<Answer> =>
-    answer(await handoffs.request(caller, params.appId, body)),
+  requestHandoff: async ({ caller, params, body }: HandlerInput<'requestHandoff'>): Promise<HttpResponse> =>
+    jsonResponse(await handoffs.request(caller, params.appId, body)),
 
-  listHandoffs: async ({ caller, params, query }: In<'listHandoffs'>): Promise<Answer> =>
-    answer(await handoffs.list(caller, params.appId, query)),
+  listHandoffs: async ({ caller, params, query }: HandlerInput<'listHandoffs'>): Promise<HttpResponse> =>
+    jsonResponse(await handoffs.list(caller, params.appId, query)),
 
-  readHandoff: async (asked: In<'readHandoff'>): Promise<Answer> => {
-    const { params, query, signal } = asked;
-    return opened(asked, await handoffs.read(shown(asked), params.appId, params.id, query.wait ?? 0, signal), cookies);
+  readHandoff: async (input: HandlerInput<'readHandoff'>): Promise<HttpResponse> => {
+    const { params, query, signal } = input;
+    return openingResponse(
+      input,
+      await handoffs.read(credentialsOf(input), params.appId, params.id, query.wait ?? 0, signal),
+      cookies,
+    );
   },
 
-  claimHandoff: async (asked: In<'claimHandoff'>): Promise<Answer> =>
-    opened(asked, await handoffs.claim(shown(asked), asked.params.appId, asked.params.id), cookies),
+  claimHandoff: async (input: HandlerInput<'claimHandoff'>): Promise<HttpResponse> =>
+    openingResponse(input, await handoffs.claim(credentialsOf(input), input.params.appId, input.params.id), cookies),
 
-  renewHandoff: async (asked: In<'renewHandoff'>): Promise<Answer> =>
-    answer(await handoffs.renew(shown(asked), asked.params.appId, asked.params.id)),
+  renewHandoff: async (input: HandlerInput<'renewHandoff'>): Promise<HttpResponse> =>
+    jsonResponse(await handoffs.renew(credentialsOf(input), input.params.appId, input.params.id)),
 
-  completeHandoff: async (asked: In<'completeHandoff'>): Promise<Answer> =>
-    answer(await handoffs.complete(shown(asked), asked.params.appId, asked.params.id, asked.body)),
+  completeHandoff: async (input: HandlerInput<'completeHandoff'>): Promise<HttpResponse> =>
+    jsonResponse(await handoffs.complete(credentialsOf(input), input.params.appId, input.params.id, input.body)),
 
-  cancelHandoff: async (asked: In<'cancelHandoff'>): Promise<Answer> =>
-    answer(await handoffs.cancel(shown(asked), asked.params.appId, asked.params.id)),
+  cancelHandoff: async (input: HandlerInput<'cancelHandoff'>): Promise<HttpResponse> =>
+    jsonResponse(await handoffs.cancel(credentialsOf(input), input.params.appId, input.params.id)),
 });
 
 /** The first browser that opens a claim link gets a cookie. From then on the link works only with this cookie. */
-async function opened(
+async function openingResponse(
   { params: { appId, id } }: HandoffInput,
-  { value, browser }: Opened<unknown>,
+  { value, browser }: Opening<unknown>,
   { publicUrl, frameAncestorsOf }: LinkCookies,
-): Promise<Answer> {
-  if (!browser) return answer(value);
+): Promise<HttpResponse> {
+  if (!browser) return jsonResponse(value);
   const path = `/v1/applications/${appId}/handoffs/${id}`;
   const scope =
-    (await frameAncestorsOf(appId)).length > 0 && isSafe(publicUrl) ? CROSS_SITE_ATTRIBUTES : sameSiteAttributes(publicUrl);
+    (await frameAncestorsOf(appId)).length > 0 && isSafe(publicUrl)
+      ? CROSS_SITE_ATTRIBUTES
+      : sameSiteAttributes(publicUrl);
   const attributes = `Path=${path}; HttpOnly; ${scope}; Expires=${browser.until.toUTCString()}`;
-  return answer(value, { 'set-cookie': `${cookieOf(id)}=${browser.secret.reveal()}; ${attributes}` });
+  return jsonResponse(value, { 'set-cookie': `${cookieOf(id)}=${browser.secret.reveal()}; ${attributes}` });
 }
 
 /**

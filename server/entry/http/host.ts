@@ -1,8 +1,8 @@
 // HTTP handlers for this host, and for all hosts of the fleet.
 import type { Host } from '../../domain/host/host.ts';
 import type { Hosts } from '../../domain/host/hosts.ts';
-import { type Answer, answer } from './answer.ts';
-import type { In } from './bind.ts';
+import type { HandlerInput } from './bind.ts';
+import { type HttpResponse, jsonResponse } from './http-response.ts';
 
 export interface HostVerbs {
   readonly one: Pick<Host, 'read' | 'examine'>;
@@ -10,15 +10,17 @@ export interface HostVerbs {
 }
 
 export const hostHandlers = ({ one, all }: HostVerbs) => ({
-  readHost: async ({ caller }: In<'readHost'>): Promise<Answer> => answer(await one.read(caller)),
+  readHost: async ({ caller }: HandlerInput<'readHost'>): Promise<HttpResponse> => jsonResponse(await one.read(caller)),
 
-  examineHost: async ({ caller }: In<'examineHost'>): Promise<Answer> => answer(await one.examine(caller)),
+  examineHost: async ({ caller }: HandlerInput<'examineHost'>): Promise<HttpResponse> =>
+    jsonResponse(await one.examine(caller)),
 
-  listHosts: async ({ caller }: In<'listHosts'>): Promise<Answer> => answer(await all.list(caller)),
+  listHosts: async ({ caller }: HandlerInput<'listHosts'>): Promise<HttpResponse> =>
+    jsonResponse(await all.list(caller)),
 
-  listHostSessions: async ({ caller, params }: In<'listHostSessions'>): Promise<Answer> =>
-    answer(await all.sessions(caller, params.hostId)),
+  listHostSessions: async ({ caller, params }: HandlerInput<'listHostSessions'>): Promise<HttpResponse> =>
+    jsonResponse(await all.sessions(caller, params.hostId)),
 
-  drainHost: async ({ caller, params, body }: In<'drainHost'>): Promise<Answer> =>
-    answer(await all.drain(caller, params.hostId, body)),
+  drainHost: async ({ caller, params, body }: HandlerInput<'drainHost'>): Promise<HttpResponse> =>
+    jsonResponse(await all.drain(caller, params.hostId, body)),
 });

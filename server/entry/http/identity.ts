@@ -1,28 +1,37 @@
 // HTTP handlers for the settings with which the consumers of an application sign in.
 import type { ConsumerServices } from '../../domain/consumers/open-consumers.ts';
-import { type Answer, answer, nothing, tagged } from './answer.ts';
-import type { In } from './bind.ts';
+import type { HandlerInput } from './bind.ts';
+import { type HttpResponse, jsonResponse, nothing, tagged } from './http-response.ts';
 
 export const identityHandlers = ({ identities, providers }: Pick<ConsumerServices, 'identities' | 'providers'>) => ({
-  readIdentity: async ({ caller, params }: In<'readIdentity'>): Promise<Answer> =>
+  readIdentity: async ({ caller, params }: HandlerInput<'readIdentity'>): Promise<HttpResponse> =>
     tagged(await identities.read(caller, params.appId)),
 
-  replaceIdentity: async ({ caller, params, headers, body }: In<'replaceIdentity'>): Promise<Answer> =>
+  replaceIdentity: async ({ caller, params, headers, body }: HandlerInput<'replaceIdentity'>): Promise<HttpResponse> =>
     tagged(await identities.replace(caller, params.appId, headers['if-match'], body)),
 
-  listConsumerProviders: async ({ caller, params }: In<'listConsumerProviders'>): Promise<Answer> =>
-    answer(await providers.list(caller, params.appId)),
+  listConsumerProviders: async ({ caller, params }: HandlerInput<'listConsumerProviders'>): Promise<HttpResponse> =>
+    jsonResponse(await providers.list(caller, params.appId)),
 
-  readConsumerProvider: async ({ caller, params }: In<'readConsumerProvider'>): Promise<Answer> =>
+  readConsumerProvider: async ({ caller, params }: HandlerInput<'readConsumerProvider'>): Promise<HttpResponse> =>
     tagged(await providers.read(caller, params.appId, params.providerId)),
 
-  writeConsumerProvider: async ({ caller, params, headers, body }: In<'writeConsumerProvider'>): Promise<Answer> => {
+  writeConsumerProvider: async ({
+    caller,
+    params,
+    headers,
+    body,
+  }: HandlerInput<'writeConsumerProvider'>): Promise<HttpResponse> => {
     const { appId, providerId } = params;
     const { provider, isNew } = await providers.write(caller, appId, providerId, headers['if-match'], body);
     return { ...tagged(provider), status: isNew ? 201 : 200 };
   },
 
-  removeConsumerProvider: async ({ caller, params, headers }: In<'removeConsumerProvider'>): Promise<Answer> => {
+  removeConsumerProvider: async ({
+    caller,
+    params,
+    headers,
+  }: HandlerInput<'removeConsumerProvider'>): Promise<HttpResponse> => {
     await providers.remove(caller, params.appId, params.providerId, headers['if-match']);
     return nothing();
   },

@@ -1,17 +1,17 @@
 // HTTP handlers for the inbox of a person.
 import type { Inbox } from '../../domain/inbox/inbox.ts';
-import { type Answer, answer } from './answer.ts';
-import type { In } from './bind.ts';
+import type { HandlerInput } from './bind.ts';
+import { type HttpResponse, jsonResponse } from './http-response.ts';
 
 export type InboxVerbs = Pick<Inbox, 'read' | 'readNotifications' | 'changeNotifications'>;
 
 export const inboxHandlers = (inbox: InboxVerbs) => ({
-  readInbox: async ({ caller, query, signal }: In<'readInbox'>): Promise<Answer> =>
-    answer(await inbox.read(caller, query, signal)),
+  readInbox: async ({ caller, query, signal }: HandlerInput<'readInbox'>): Promise<HttpResponse> =>
+    jsonResponse(await inbox.read(caller, query, signal)),
 
-  readNotifications: async ({ caller }: In<'readNotifications'>): Promise<Answer> =>
-    answer(await inbox.readNotifications(caller)),
+  readNotifications: async ({ caller }: HandlerInput<'readNotifications'>): Promise<HttpResponse> =>
+    jsonResponse(await inbox.readNotifications(caller)),
 
-  changeNotifications: async ({ caller, body }: In<'changeNotifications'>): Promise<Answer> =>
-    answer(await inbox.changeNotifications(caller, body)),
+  changeNotifications: async ({ caller, body }: HandlerInput<'changeNotifications'>): Promise<HttpResponse> =>
+    jsonResponse(await inbox.changeNotifications(caller, body)),
 });

@@ -50,17 +50,17 @@ export class IncomingFiles {
   async receive<T>(
     request: FastifyRequest,
     owner: Owner,
-    allow: () => Promise<AllowedUpload> | AllowedUpload,
+    authorize: () => Promise<AllowedUpload> | AllowedUpload,
     work: (file: UploadedFile) => Promise<T>,
   ): Promise<T> {
     const place = this.#places.open(owner);
     const bytes = this.#bytes.open(owner);
     try {
       const full = place.take(1);
-      if (full) throw tooMany(full);
-      const { room = {}, ...allowed } = await allow();
+      if (full) throw tooManyUploadBytes(full);
+      const { room = {}, ...allowed } = await authorize();
       const { folder, clock } = this.#parts;
-      const bounds = { folder, ...allowed, reserve: (needed: number) => reserve(bytes, needed, room) };
+      const bounds = { folder, ...allowed, reserve: (bytesNeeded: number) => reserve(bytes, bytesNeeded, room) };
       return await withUploadedFile(request, bounds, clock.now(), work);
     } finally {
       place.close();
@@ -89,8 +89,8 @@ export async function enforceMinRate({ raw }: FastifyRequest, clock: Clock): Pro
 }
 
 /** Reserves more bytes until `needed` bytes are reserved in total. */
-function reserve(share: Share, needed: number, room: Partial<Bounds>): void {
-  const missing = needed - share.amount;
+function reserve(share: Share, bytesNeeded: number, room: Partial<Bounds>): void {
+  const missing = bytesNeeded - share.amount;
   if (missing <= 0) return;
   const step = Math.min(STEP_BYTES, share.amount);
   if (step > missing && !share.take(step, room)) return;
@@ -100,7 +100,7 @@ function reserve(share: Share, needed: number, room: Partial<Bounds>): void {
 
 const NAMES = { session: 'this session', application: 'this application', process: 'this server' } as const;
 
-const tooMany = ({ bound, max }: Level): Fault =>
+const tooManyUploadBytes = ({ bound, max }: Level): Fault =>
   fault('rate_limited', `${max} uploads of ${NAMES[bound]} are already being received, which is the limit.`, {
     advice: 'Wait for one to finish, and send the request again.',
     details: { limit: max, used: max, retryAfterSeconds: 1 },

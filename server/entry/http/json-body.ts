@@ -4,7 +4,9 @@ import { invalidRequest } from '../../domain/faults.ts';
 /** The limit is 1 MB, exclusive. */
 export const BODY_BYTES_MAX = 999_999;
 const DEPTH_MAX = 32;
-const [QUOTE, BACKSLASH, OPEN, CLOSE, OPEN_LIST, CLOSE_LIST] = [0x22, 0x5c, 0x7b, 0x7d, 0x5b, 0x5d] as const;
+const [QUOTE, BACKSLASH, OPEN_BRACE, CLOSE_BRACE, OPEN_BRACKET, CLOSE_BRACKET] = [
+  0x22, 0x5c, 0x7b, 0x7d, 0x5b, 0x5d,
+] as const;
 
 export function readJsonBody(text: string): unknown {
   if (text.trim() === '') return {};
@@ -38,8 +40,8 @@ function depthOf(text: string): number {
       if (code === BACKSLASH) at += 1;
       else if (code === QUOTE) inString = false;
     } else if (code === QUOTE) inString = true;
-    else if (code === OPEN || code === OPEN_LIST) deepest = Math.max(deepest, ++depth);
-    else if (code === CLOSE || code === CLOSE_LIST) depth -= 1;
+    else if (code === OPEN_BRACE || code === OPEN_BRACKET) deepest = Math.max(deepest, ++depth);
+    else if (code === CLOSE_BRACE || code === CLOSE_BRACKET) depth -= 1;
   }
   return deepest;
 }

@@ -1,6 +1,6 @@
 // The page at the root: what this service is, and links to its parts.
 import { createHash } from 'node:crypto';
-import type { Answer } from './answer.ts';
+import type { HttpResponse } from './http-response.ts';
 
 /** A boat at its berth: two quays and a hull between them. */
 const LINES =
@@ -32,13 +32,13 @@ const LINKS = [
   ['/openapi.yaml', 'OpenAPI 3.1', 'for programs'],
 ] as const;
 
-export const landingPage = (version: string): Answer => ({
+export const landingPage = (version: string): HttpResponse => ({
   contentType: 'text/html; charset=utf-8',
   headers: { 'content-security-policy': POLICY },
   body: `<!doctype html>
 <html lang="en">
 <head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1"><meta name="color-scheme" content="light dark"><title>Berth</title><link rel="icon" href="data:image/svg+xml,${encodeURIComponent(ICON)}"><style>${STYLE}</style></head>
 <body><main>${MARK}<h1>Berth</h1><p>Cloud browser sessions for software agents, on your own machines. Version ${version}.</p>
-<ul>${LINKS.map(([href, title, whom]) => `<li><a href="${href}"><span>${title}</span><span>${whom}</span></a></li>`).join('')}</ul></main></body>
+<ul>${LINKS.map(([href, title, audience]) => `<li><a href="${href}"><span>${title}</span><span>${audience}</span></a></li>`).join('')}</ul></main></body>
 </html>`,
 });

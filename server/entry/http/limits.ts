@@ -1,12 +1,12 @@
 // HTTP handlers for limits.
 import type { Limits } from '../../domain/limits/limits.ts';
-import { type Answer, tagged } from './answer.ts';
-import type { In } from './bind.ts';
+import type { HandlerInput } from './bind.ts';
+import { type HttpResponse, tagged } from './http-response.ts';
 
 export const limitHandlers = (limits: Pick<Limits, 'read' | 'replace'>) => ({
-  readLimits: async ({ caller, params }: In<'readLimits'>): Promise<Answer> =>
+  readLimits: async ({ caller, params }: HandlerInput<'readLimits'>): Promise<HttpResponse> =>
     tagged(await limits.read(caller, params.appId)),
 
-  replaceLimits: async ({ caller, params, headers, body }: In<'replaceLimits'>): Promise<Answer> =>
+  replaceLimits: async ({ caller, params, headers, body }: HandlerInput<'replaceLimits'>): Promise<HttpResponse> =>
     tagged(await limits.replace(caller, params.appId, headers['if-match'], body)),
 });

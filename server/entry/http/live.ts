@@ -1,14 +1,14 @@
 // HTTP handlers for live view addresses.
 import type { LiveView } from '../../domain/live/live-view.ts';
-import { type Answer, answer, nothing } from './answer.ts';
-import type { In } from './bind.ts';
+import type { HandlerInput } from './bind.ts';
+import { type HttpResponse, jsonResponse, nothing } from './http-response.ts';
 
-export const liveHandlers = (live: Pick<LiveView, 'urls' | 'revoke'>) => ({
-  debugSession: async ({ caller, params, query }: In<'debugSession'>): Promise<Answer> =>
-    answer(await live.urls(caller, params.id, query)),
+export const liveHandlers = (liveView: Pick<LiveView, 'urls' | 'revoke'>) => ({
+  debugSession: async ({ caller, params, query }: HandlerInput<'debugSession'>): Promise<HttpResponse> =>
+    jsonResponse(await liveView.urls(caller, params.id, query)),
 
-  revokeDebug: async ({ caller, params }: In<'revokeDebug'>): Promise<Answer> => {
-    await live.revoke(caller, params.id);
+  revokeDebug: async ({ caller, params }: HandlerInput<'revokeDebug'>): Promise<HttpResponse> => {
+    await liveView.revoke(caller, params.id);
     return nothing();
   },
 });

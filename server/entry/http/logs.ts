@@ -7,9 +7,9 @@ import type { KeyUses } from '../../domain/identity/key-uses.ts';
 import type { LogQuery, LogState, Logs, NumberedLog } from '../../domain/logs/api.ts';
 import { reason } from '../../kit/fault.ts';
 import type { Runtime } from '../../kit/runtime.ts';
-import { type Answer, nothing } from './answer.ts';
-import type { In } from './bind.ts';
+import type { HandlerInput } from './bind.ts';
 import { EVENT_STREAM, eventStream } from './event-stream.ts';
+import { type HttpResponse, nothing } from './http-response.ts';
 import { jsonList } from './json-list.ts';
 
 const ENTRY_ID = /^\d{1,16}$/;
@@ -21,16 +21,19 @@ export interface LogHandlerParts extends Pick<Runtime, 'clock' | 'log'> {
 }
 
 export const logHandlers = (parts: LogHandlerParts) => ({
-  listSessionLogs: async (asked: In<'listSessionLogs'>): Promise<Answer> => {
-    if (asked.query.format === 'har' || (asked.query.format === undefined && asked.accepts.includes(HAR_TYPE)))
-      return harFile(parts, asked);
-    return asked.stream ? streamed(parts, asked, asked.stream) : listed(parts, asked);
+  listSessionLogs: async (input: HandlerInput<'listSessionLogs'>): Promise<HttpResponse> => {
+    if (input.query.format === 'har' || (input.query.format === undefined && input.accepts.includes(HAR_TYPE)))
+      return harFile(parts, input);
+    return input.stream ? streamLogs(parts, input, input.stream) : listLogs(parts, input);
   },
 });
 
-async function listed({ logs }: LogHandlerParts, { caller, params, query }: In<'listSessionLogs'>): Promise<Answer> {
+async function listLogs(
+  { logs }: LogHandlerParts,
+  { caller, params, query }: HandlerInput<'listSessionLogs'>,
+): Promise<HttpResponse> {
   const { limit = LOG_LIMIT_MAX } = query;
-  const page = await logs.list(caller, params.id, { ...only(query), limit });
+  const page = await logs.list(caller, params.id, { ...filterOf(query), limit });
   return {
     body: jsonList(page.entries),
     contentType: 'application/json; charset=utf-8',
@@ -42,7 +45,10 @@ async function listed({ logs }: LogHandlerParts, { caller, params, query }: In<'
 }
 
 /** The first piece is produced before the response starts, so that a failure can be sent with its own status. */
-async function harFile({ logs, log }: LogHandlerParts, { caller, params }: In<'listSessionLogs'>): Promise<Answer> {
+async function harFile(
+  { logs, log }: LogHandlerParts,
+  { caller, params }: HandlerInput<'listSessionLogs'>,
+): Promise<HttpResponse> {
   const { pieces, state } = await logs.har(caller, params.id);
   const body = Readable.from(pieces, { objectMode: false });
   body.on('error', error => log.info('logs.har_broken', { reason: reason(error) }));
@@ -53,28 +59,36 @@ async function harFile({ logs, log }: LogHandlerParts, { caller, params }: In<'l
   };
 }
 
-async function streamed(
+async function streamLogs(
   { logs, callers, keyUses, clock, log }: LogHandlerParts,
-  asked: In<'listSessionLogs'>,
+  input: HandlerInput<'listSessionLogs'>,
   { lastEventId }: { readonly lastEventId?: string },
-): Promise<Answer> {
-  const query = { ...only(asked.query), ...readLastEventId(lastEventId) };
-  const rest = logs.follow(asked.caller, asked.params.id, query, asked.signal);
-  const first = await rest.next();
+): Promise<HttpResponse> {
+  const query = { ...filterOf(input.query), ...readLastEventId(lastEventId) };
+  const laterItems = logs.follow(input.caller, input.params.id, query, input.signal);
+  const first = await laterItems.next();
   if (first.done) return { ...nothing(), status: 204 }; // With any other status, EventSource would reconnect forever.
-  const checkCredential = () => callers.authenticate(asked.presented, 'agentKey');
-  const watchCredential = (end: () => void) => keyUses.hold(asked.caller, end);
+  const checkCredential = () => callers.authenticate(input.presented, 'agentKey');
+  const watchCredential = (end: () => void) => keyUses.hold(input.caller, end);
   return {
-    body: eventStream({ first: first.value, rest, shown, checkCredential, watchCredential, clock, log }),
+    body: eventStream({
+      first: first.value,
+      rest: laterItems,
+      shown: toStreamed,
+      checkCredential,
+      watchCredential,
+      clock,
+      log,
+    }),
     contentType: EVENT_STREAM,
     // Prevents a reverse proxy from buffering the stream.
     headers: { 'x-accel-buffering': 'no' },
   };
 }
 
-const shown = ({ id, entry }: NumberedLog) => ({ id, type: entry.method, data: entry });
+const toStreamed = ({ id, entry }: NumberedLog) => ({ id, type: entry.method, data: entry });
 
-const only = ({ after, type, pageId, from, to }: LogQuery): LogQuery => ({
+const filterOf = ({ after, type, pageId, from, to }: LogQuery): LogQuery => ({
   ...(after === undefined ? {} : { after }),
   ...(type === undefined ? {} : { type }),
   ...(pageId === undefined ? {} : { pageId }),

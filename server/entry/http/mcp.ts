@@ -14,11 +14,11 @@ import type { AgentCaller } from '../../domain/identity/caller.ts';
 import { type Refusal, refusalFault } from '../../domain/limits/refusals.ts';
 import type { BrowserTools } from '../../domain/mcp/browser-tools.ts';
 import type { OperationTools } from '../../domain/mcp/operation-tools.ts';
-import type { Pending, ToolResult } from '../../domain/mcp/tool-result.ts';
+import type { PendingWork, ToolResult } from '../../domain/mcp/tool-result.ts';
 import { isObject, type JsonObject } from '../../kit/json.ts';
 import type { Log } from '../../kit/log.ts';
-import { type Answer, nothing } from './answer.ts';
-import type { In } from './bind.ts';
+import type { HandlerInput } from './bind.ts';
+import { type HttpResponse, nothing } from './http-response.ts';
 import { validatorOf } from './validate.ts';
 
 /**
@@ -40,7 +40,7 @@ export interface McpParts {
 }
 
 export const mcpHandlers = (parts: McpParts) => ({
-  callMcp: async ({ caller, params, body, headers, options }: In<'callMcp'>): Promise<Answer> => {
+  callMcp: async ({ caller, params, body, headers, options }: HandlerInput<'callMcp'>): Promise<HttpResponse> => {
     if (params.appId !== caller.applicationId) throw notFound('Application', params.appId);
     const { createMcpHandler } = await library();
     const canOpenUrls = String(Object(headers)['mcp-session-id'] ?? '').startsWith(URL_SESSION_PREFIX);
@@ -51,9 +51,9 @@ export const mcpHandlers = (parts: McpParts) => ({
       onerror: error => parts.log.debug('mcp.refused', { reason: error.message }),
     });
     try {
-      const answer = await answered(handler, requestFrom(parts.publicUrl, headers, body, signal), body);
+      const mcpResponse = await responseFrom(handler, requestFrom(parts.publicUrl, headers, body, signal), body);
       if (exchange.refused) throw refusalError(exchange.refused);
-      return answer;
+      return mcpResponse;
     } finally {
       await handler.close();
     }
@@ -79,7 +79,7 @@ function requestFrom(origin: string, headers: object, body: unknown, signal: Abo
  */
 const FORWARDED_STATUSES: ReadonlySet<number> = new Set([200, 202, 400, 404]);
 
-async function answered(handler: McpHttpHandler, request: Request, parsedBody: unknown): Promise<Answer> {
+async function responseFrom(handler: McpHttpHandler, request: Request, parsedBody: unknown): Promise<HttpResponse> {
   const response = await handler.fetch(request, { parsedBody });
   if (request.signal.aborted) return nothing();
   const contentType = response.headers.get('content-type');
@@ -121,17 +121,17 @@ async function serverFor(parts: McpParts, exchange: Exchange): Promise<Server> {
   server.setRequestHandler('tools/list', async () => {
     const granted = await operations.granted(caller);
     const waits = granted.some(mayNeedPerson) ? [LISTED_RESULT] : [];
-    return { tools: [...(canDrive ? LISTED : []), ...granted.map(listedOperation), ...waits] };
+    return { tools: [...(canDrive ? LISTED_TOOLS : []), ...granted.map(listedOperation), ...waits] };
   });
   server.setRequestHandler('tools/call', async ({ params }, ctx) => {
     const { name, arguments: input = {}, _meta } = params;
     const call = { name, input: input as JsonObject, meta: _meta };
     const state = ctx.mcpReq.requestState<RequestState>();
-    const result = state?.tool === name ? await resumed(state.pending) : await called(call);
+    const result = state?.tool === name ? await resumePending(state.pending) : await called(call);
     const elsewhere = line && notedRefusal(result);
     if (elsewhere) exchange.refused = elsewhere;
     const { person } = result;
-    if (!person) return shown(result);
+    if (!person) return toMcpResult(result);
     if (isUrlMode(Object(ctx.mcpReq.envelope)[mcp.CLIENT_CAPABILITIES_META_KEY])) {
       const { inputRequired } = mcp;
       return inputRequired({
@@ -139,11 +139,11 @@ async function serverFor(parts: McpParts, exchange: Exchange): Promise<Server> {
         requestState: await states.mint({ tool: name, pending: person.pending }, ctx),
       });
     }
-    if (!canOpenUrls) return shown(result);
+    if (!canOpenUrls) return toMcpResult(result);
     const { message, url, pending } = person;
     throw new mcp.UrlElicitationRequiredError([{ mode: 'url', elicitationId: pending.id, message, url }], message);
 
-    async function resumed(pending: Pending): Promise<ToolResult> {
+    async function resumePending(pending: PendingWork): Promise<ToolResult> {
       const response = mcp.inputResponse(ctx.mcpReq.inputResponses, PERSON);
       const answer = response.kind === 'elicit' ? response.action : 'cancel';
       if (pending.kind === 'handoff') return tools.resume(caller, pending.id, answer, signal);
@@ -158,7 +158,7 @@ async function serverFor(parts: McpParts, exchange: Exchange): Promise<Server> {
       const granted = await operations.granted(caller);
       if (name === RESULT_TOOL.name && granted.some(mayNeedPerson)) {
         const issues = checkResult(input);
-        return issues.length > 0 ? refused(issues) : operations.result(caller, input, signal);
+        return issues.length > 0 ? refusalResult(issues) : operations.result(caller, input, signal);
       }
       const operation = granted.find(({ id }) => toolName(id) === name);
       if (operation) return operations.call(caller, operation, { input, signal, ...readCallMeta(meta) });
@@ -166,7 +166,9 @@ async function serverFor(parts: McpParts, exchange: Exchange): Promise<Server> {
     if (!isBrowserTool(name) || !canDrive)
       throw new mcp.ProtocolError(mcp.ProtocolErrorCode.InvalidParams, `There is no tool ${name.slice(0, 100)}.`);
     const issues = CHECKS[name](input);
-    return issues.length > 0 ? refused(issues) : tools.call(caller, name, input, { signal, ...(line ? { line } : {}) });
+    return issues.length > 0
+      ? refusalResult(issues)
+      : tools.call(caller, name, input, { signal, ...(line ? { line } : {}) });
   }
 }
 
@@ -176,7 +178,7 @@ interface ToolCall {
   readonly meta: unknown;
 }
 
-const LISTED = Object.entries(BROWSER_TOOLS).map(([name, { title, description, input, isReadOnly }]) => ({
+const LISTED_TOOLS = Object.entries(BROWSER_TOOLS).map(([name, { title, description, input, isReadOnly }]) => ({
   ...{ name, title, description },
   // A copy without the markers that TypeBox adds to its schemas.
   inputSchema: JSON.parse(JSON.stringify(input)),
@@ -197,7 +199,7 @@ const LISTED_RESULT = {
  */
 interface RequestState {
   readonly tool: string;
-  readonly pending: Pending;
+  readonly pending: PendingWork;
 }
 
 /** The name of the only question that a call asks. */
@@ -260,12 +262,12 @@ const CHECKS = Object.fromEntries(
 
 const checkResult: Check = validatorOf(RESULT_TOOL.input);
 
-const refused = (issues: readonly Issue[]): ToolResult => ({
+const refusalResult = (issues: readonly Issue[]): ToolResult => ({
   text: `The arguments are not valid. ${issues.map(({ path, message }) => `${path} ${message}`.trim()).join('; ')}`,
   isError: true,
 });
 
-function shown({ text, image, isError, sessionId, addresses = {} }: ToolResult) {
+function toMcpResult({ text, image, isError, sessionId, addresses = {} }: ToolResult) {
   const meta = { ...(sessionId === undefined ? {} : { sessionId }), ...addresses };
   return {
     content: [

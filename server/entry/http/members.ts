@@ -1,8 +1,8 @@
 // HTTP handlers for members and invitations.
 import type { Invitations } from '../../domain/members/invitations.ts';
 import type { Members } from '../../domain/members/members.ts';
-import { type Answer, answer, nothing } from './answer.ts';
-import type { In } from './bind.ts';
+import type { HandlerInput } from './bind.ts';
+import { type HttpResponse, jsonResponse, nothing } from './http-response.ts';
 
 export interface MemberVerbs {
   readonly members: Pick<Members, 'list' | 'change' | 'remove'>;
@@ -10,28 +10,28 @@ export interface MemberVerbs {
 }
 
 export const memberHandlers = ({ members, invitations }: MemberVerbs) => ({
-  listMembers: async ({ caller, params, query }: In<'listMembers'>): Promise<Answer> =>
-    answer(await members.list(caller, params.appId, query)),
+  listMembers: async ({ caller, params, query }: HandlerInput<'listMembers'>): Promise<HttpResponse> =>
+    jsonResponse(await members.list(caller, params.appId, query)),
 
-  changeMember: async ({ caller, params, body }: In<'changeMember'>): Promise<Answer> =>
-    answer(await members.change(caller, params.appId, params.accountId, body)),
+  changeMember: async ({ caller, params, body }: HandlerInput<'changeMember'>): Promise<HttpResponse> =>
+    jsonResponse(await members.change(caller, params.appId, params.accountId, body)),
 
-  removeMember: async ({ caller, params }: In<'removeMember'>): Promise<Answer> => {
+  removeMember: async ({ caller, params }: HandlerInput<'removeMember'>): Promise<HttpResponse> => {
     await members.remove(caller, params.appId, params.accountId);
     return nothing();
   },
 
-  createInvitation: async ({ caller, params, body }: In<'createInvitation'>): Promise<Answer> =>
-    answer(await invitations.create(caller, params.appId, body)),
+  createInvitation: async ({ caller, params, body }: HandlerInput<'createInvitation'>): Promise<HttpResponse> =>
+    jsonResponse(await invitations.create(caller, params.appId, body)),
 
-  listInvitations: async ({ caller, params, query }: In<'listInvitations'>): Promise<Answer> =>
-    answer(await invitations.list(caller, params.appId, query)),
+  listInvitations: async ({ caller, params, query }: HandlerInput<'listInvitations'>): Promise<HttpResponse> =>
+    jsonResponse(await invitations.list(caller, params.appId, query)),
 
-  revokeInvitation: async ({ caller, params }: In<'revokeInvitation'>): Promise<Answer> => {
+  revokeInvitation: async ({ caller, params }: HandlerInput<'revokeInvitation'>): Promise<HttpResponse> => {
     await invitations.revoke(caller, params.appId, params.invitationId);
     return nothing();
   },
 
-  acceptInvitation: async ({ caller, body }: In<'acceptInvitation'>): Promise<Answer> =>
-    answer(await invitations.accept(caller, body)),
+  acceptInvitation: async ({ caller, body }: HandlerInput<'acceptInvitation'>): Promise<HttpResponse> =>
+    jsonResponse(await invitations.accept(caller, body)),
 });

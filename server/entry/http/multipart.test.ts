@@ -28,7 +28,7 @@ after(async () => {
   rmSync(folder, { recursive: true });
 });
 
-interface Answered {
+interface UploadResult {
   readonly refused?: string;
   readonly fileName?: string;
   readonly size?: number;
@@ -36,10 +36,10 @@ interface Answered {
   readonly text?: string;
 }
 
-async function send(body: FormData | string | Buffer, contentType?: string): Promise<Answered> {
+async function send(body: FormData | string | Buffer, contentType?: string): Promise<UploadResult> {
   const headers = contentType ? { 'content-type': contentType } : {};
-  const answer = await fetch(url, { method: 'POST', headers, body });
-  const said: Answered = Object(await answer.json());
+  const response = await fetch(url, { method: 'POST', headers, body });
+  const said: UploadResult = Object(await response.json());
   assert.deepEqual(readdirSync(folder), [], 'the temporary file is deleted');
   return said;
 }

@@ -76,7 +76,7 @@ async function receive(request: FastifyRequest, path: string, bounds: UploadBoun
         throw fault('missing_file', `The part ${JSON.stringify(part.fieldname)} is not a file named ${FIELD}.`, {
           advice: ONE_PART_ADVICE,
         });
-      const body = reserved(part.file, bounds);
+      const body = reserveBytes(part.file, bounds);
       received = { fileName: part.filename, path, ...(await writeSynced(path, file => writeHashed(file, body))) };
       if (received.size > bounds.maxBytes) throw tooLarge(bounds);
     }
@@ -90,7 +90,7 @@ async function receive(request: FastifyRequest, path: string, bounds: UploadBoun
 }
 
 /** Yields the bytes after `reserve` has accepted them. */
-async function* reserved(body: AsyncIterable<Buffer>, { reserve }: UploadBounds): AsyncGenerator<Buffer> {
+async function* reserveBytes(body: AsyncIterable<Buffer>, { reserve }: UploadBounds): AsyncGenerator<Buffer> {
   let bytes = 0;
   for await (const chunk of body) {
     bytes += chunk.length;

@@ -3,14 +3,20 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { CreateSession } from '../../../contract/sessions.ts';
 import { type Fault, isFault } from '../../kit/fault.ts';
-import { normaliseCreate, type Where } from './normalise-create.ts';
+import { normaliseCreate, type PlacementChoices } from './normalise-create.ts';
 
-const NATIVE: Where = { mount: 'native', regions: ['local', 'cellar'], engines: ['chromium'] };
-const COMPAT: Where = { ...NATIVE, mount: 'compat' };
+const NATIVE: PlacementChoices = { mount: 'native', regions: ['local', 'cellar'], engines: ['chromium'] };
+const COMPAT: PlacementChoices = { ...NATIVE, mount: 'compat' };
 const ID = '0199f7c2-6a64-7a0e-9a53-0f1c3a2f7d10';
 const OTHER_ID = '0199f7c2-6a64-7a0e-9a53-0f1c3a2f7d11';
 
-const PLAIN = { keepAlive: false, userMetadata: {}, settings: { engine: 'chromium' }, watcherSettings: {}, warnings: [] };
+const PLAIN = {
+  keepAlive: false,
+  userMetadata: {},
+  settings: { engine: 'chromium' },
+  watcherSettings: {},
+  warnings: [],
+};
 
 test('returns the defaults for an empty body', () => assert.deepEqual(normaliseCreate({}, NATIVE), PLAIN));
 
@@ -168,7 +174,7 @@ for (const [path, body] of BAD)
 test('accepts 512 characters of metadata', () =>
   assert.doesNotThrow(() => normaliseCreate({ userMetadata: { a: 'x'.repeat(504) } }, NATIVE)));
 
-function refusal(body: CreateSession, where: Where, code: string): Fault {
+function refusal(body: CreateSession, where: PlacementChoices, code: string): Fault {
   try {
     normaliseCreate(body, where);
   } catch (error) {

@@ -16,25 +16,25 @@ import { checkedMetadata } from '../../domain/sessions/metadata.ts';
 import { settingsAt, settingsWithoutEffect, unsupportedSettings } from '../../domain/sessions/settings.ts';
 
 /** The regions and engines that creates can choose from on this installation. */
-export interface Offered {
+export interface OfferedChoices {
   /** The operator's regions; the first is the default. */
   readonly regions: readonly string[];
   /** The engines that can be used; the first is the default. */
   readonly engines: readonly [Engine, ...Engine[]];
 }
 
-export interface Where extends Offered {
+export interface PlacementChoices extends OfferedChoices {
   readonly mount: 'native' | 'compat';
 }
 
-export function normaliseCreate(body: CreateSession, where: Where): SessionRequest {
+export function normaliseCreate(body: CreateSession, choices: PlacementChoices): SessionRequest {
   const merged = mergeAliases(body);
-  const settings = { ...merged, engine: chooseEngine(merged.engine, where.engines) };
+  const settings = { ...merged, engine: chooseEngine(merged.engine, choices.engines) };
   refuseOsAlone(settings);
   refuseUnknownLocale(settings);
-  const region = chooseRegion(body.region, where.regions);
+  const region = chooseRegion(body.region, choices.regions);
   const userMetadata = checkedMetadata(body.userMetadata ?? {});
-  refuseUnavailable(settings, where.mount);
+  refuseUnavailable(settings, choices.mount);
   refuseWhatEngineLacks(body, settings, settings.engine);
   return {
     ...(body.projectId === undefined ? {} : { projectId: body.projectId }),
@@ -82,9 +82,9 @@ function mergeAliases(body: CreateSession): BrowserSettings {
   };
 }
 
-type Given = readonly [path: string, value: unknown];
+type GivenValue = readonly [path: string, value: unknown];
 
-function assertEqual([path, value]: Given, [otherPath, other]: Given, defaults: object | undefined): void {
+function assertEqual([path, value]: GivenValue, [otherPath, other]: GivenValue, defaults: object | undefined): void {
   if (value === undefined || other === undefined) return;
   const whole = (one: unknown): unknown => (defaults ? { ...defaults, ...Object(one) } : one);
   if (isDeepStrictEqual(whole(value), whole(other))) return;
@@ -103,49 +103,49 @@ function refuseOsAlone({ os, verified, advancedStealth }: BrowserSettings): void
 
 /** Unknown values are refused, because Chromium would silently use its default instead. */
 function refuseUnknownLocale({ timezoneId, locale }: BrowserSettings): void {
-  if (timezoneId !== undefined && !isKnown(() => new Intl.DateTimeFormat('en', { timeZone: timezoneId })))
+  if (timezoneId !== undefined && !isAccepted(() => new Intl.DateTimeFormat('en', { timeZone: timezoneId })))
     throw invalidRequest([
       {
         path: 'browserSettings.timezoneId',
         message: `is ${JSON.stringify(timezoneId)}; expected an IANA time zone such as Europe/Berlin`,
       },
     ]);
-  if (locale !== undefined && !isKnown(() => Intl.getCanonicalLocales(locale.replaceAll('_', '-'))))
+  if (locale !== undefined && !isAccepted(() => Intl.getCanonicalLocales(locale.replaceAll('_', '-'))))
     throw invalidRequest([
       { path: 'browserSettings.locale', message: `is ${JSON.stringify(locale)}; expected a BCP 47 tag such as de-DE` },
     ]);
 }
 
-function isKnown(ask: () => unknown): boolean {
+function isAccepted(construct: () => unknown): boolean {
   try {
-    ask();
+    construct();
     return true;
   } catch {
     return false;
   }
 }
 
-function chooseRegion(asked: string | undefined, regions: readonly string[]) {
-  if (asked === undefined) return { chosen: {}, warnings: [] };
-  if (regions.includes(asked)) return { chosen: { region: asked }, warnings: [] };
-  if (COMPAT_REGIONS.some(region => region === asked))
-    return { chosen: { regionAsked: asked }, warnings: [regionNotLocal(asked, regions)] };
+function chooseRegion(requested: string | undefined, regions: readonly string[]) {
+  if (requested === undefined) return { chosen: {}, warnings: [] };
+  if (regions.includes(requested)) return { chosen: { region: requested }, warnings: [] };
+  if (COMPAT_REGIONS.some(region => region === requested))
+    return { chosen: { regionAsked: requested }, warnings: [regionNotLocal(requested, regions)] };
   throw invalidRequest([
     {
       path: 'region',
-      message: `is ${JSON.stringify(asked)}; expected one of ${[...regions, ...COMPAT_REGIONS].join(', ')}`,
+      message: `is ${JSON.stringify(requested)}; expected one of ${[...regions, ...COMPAT_REGIONS].join(', ')}`,
     },
   ]);
 }
 
-const regionNotLocal = (asked: string, [local]: readonly string[]): Warning => ({
+const regionNotLocal = (requested: string, [local]: readonly string[]): Warning => ({
   code: 'region_not_local',
   path: 'region',
-  message: `This installation has no region ${asked}; the session runs in ${local}.`,
+  message: `This installation has no region ${requested}; the session runs in ${local}.`,
 });
 
 /** Settings that protect the caller are refused instead of ignored, because running without them would be unsafe. */
-function refuseUnavailable(settings: BrowserSettings, mount: Where['mount']): void {
+function refuseUnavailable(settings: BrowserSettings, mount: PlacementChoices['mount']): void {
   const refused = settingsWithoutEffect(settings).find(({ isRefused }) => isRefused);
   if (!refused || mount === 'compat') return;
   const field = `browserSettings.${refused.name}`;
@@ -160,8 +160,8 @@ const PACKAGES: Readonly<Record<Engine, string>> = {
   'headless-shell': 'chromium-headless-shell',
 };
 
-function chooseEngine(asked: Engine | undefined, engines: Where['engines']): Engine {
-  const engine = asked ?? engines[0];
+function chooseEngine(requested: Engine | undefined, engines: PlacementChoices['engines']): Engine {
+  const engine = requested ?? engines[0];
   if (engines.includes(engine)) return engine;
   throw fault('feature_unavailable', `The engine ${engine} is not installed on this machine.`, {
     advice: `Use ${engines.join(' or ')}, or ask the operator to install the Debian package ${PACKAGES[engine]} and to restart Berth; \`berth doctor\` reports what is missing. The session was not created.`,

@@ -21,15 +21,15 @@ async function listening(parts: Partial<OperatorParts> = {}): Promise<string> {
 test('readiness returns 503 with the error if the checks throw', async () => {
   assert.deepEqual(await (await fetch(`${await listening()}/readyz`)).json(), { status: 'ready', checks: [] });
   const url = await listening({ ready: async () => Promise.reject(new Error('no database')) });
-  const answer = await fetch(`${url}/readyz`);
+  const response = await fetch(`${url}/readyz`);
   const checks = [{ name: 'checks', ok: false, detail: 'no database' }];
-  assert.deepEqual([answer.status, await answer.json()], [503, { status: 'not_ready', checks }]);
+  assert.deepEqual([response.status, await response.json()], [503, { status: 'not_ready', checks }]);
 });
 
 test('returns metrics as text, and responds with 500 if the metrics cannot be collected', async () => {
-  const answer = await fetch(`${await listening()}/metrics?x=1`);
-  assert.match(answer.headers.get('content-type') ?? '', /^text\/plain/);
-  assert.match(await answer.text(), /^told_total 1$/m);
+  const response = await fetch(`${await listening()}/metrics?x=1`);
+  assert.match(response.headers.get('content-type') ?? '', /^text\/plain/);
+  assert.match(await response.text(), /^told_total 1$/m);
   const failing = { contentType: 'text/plain', metrics: async () => Promise.reject(new Error('no database')) };
   const failed = await fetch(`${await listening({ metrics: failing })}/metrics`);
   assert.deepEqual([failed.status, await failed.text()], [500, 'no database\n']);

@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net';
 import type { Readiness } from '../../../contract/service.ts';
 import { reason } from '../../kit/fault.ts';
 import type { Closeable } from '../../kit/scope.ts';
-import { within } from '../../kit/wait.ts';
+import { withTimeout } from '../../kit/wait.ts';
 
 const HEADER_BYTES_MAX = 8 * 1024;
 const HEADERS_MS = 5_000;
@@ -33,8 +33,8 @@ export interface OperatorListener extends Closeable {
 export async function openOperator(parts: OperatorParts): Promise<OperatorListener> {
   const limits = { maxHeaderSize: HEADER_BYTES_MAX, headersTimeout: HEADERS_MS, requestTimeout: REQUEST_MS };
   const server = createServer(limits, (request, response) => {
-    void answer(parts, request).then(
-      found => send(request, response, found),
+    void responseTo(parts, request).then(
+      result => send(request, response, result),
       error => send(request, response, { status: 500, text: `${reason(error)}\n`, type: TEXT }),
     );
   });
@@ -47,7 +47,7 @@ export async function openOperator(parts: OperatorParts): Promise<OperatorListen
   };
 }
 
-interface Found {
+interface FoundResponse {
   readonly status: number;
   readonly text: string;
   readonly type: string;
@@ -56,13 +56,16 @@ interface Found {
 const TEXT = 'text/plain; charset=utf-8';
 const JSON_TYPE = 'application/json; charset=utf-8';
 
-async function answer({ ready, metrics }: OperatorParts, { method, url = '' }: IncomingMessage): Promise<Found> {
+async function responseTo(
+  { ready, metrics }: OperatorParts,
+  { method, url = '' }: IncomingMessage,
+): Promise<FoundResponse> {
   if (method !== 'GET' && method !== 'HEAD') return { status: 405, text: 'Use GET.\n', type: TEXT };
   switch (url.split('?', 1)[0]) {
     case '/metrics':
       return { status: 200, text: await metrics.metrics(), type: metrics.contentType };
     case '/readyz': {
-      const { ok, checks } = await checked(ready);
+      const { ok, checks } = await checkReady(ready);
       const body: Readiness = { status: ok ? 'ready' : 'not_ready', checks };
       return { status: ok ? 200 : 503, text: JSON.stringify(body), type: JSON_TYPE };
     }
@@ -72,15 +75,15 @@ async function answer({ ready, metrics }: OperatorParts, { method, url = '' }: I
 }
 
 /** A check that throws or hangs counts as not ready. */
-async function checked(ready: () => Promise<Ready>): Promise<Ready> {
+async function checkReady(ready: () => Promise<Ready>): Promise<Ready> {
   try {
-    return await within(READY_MS, 'the readiness checks', ready);
+    return await withTimeout(READY_MS, 'the readiness checks', ready);
   } catch (error) {
     return { ok: false, checks: [{ name: 'checks', ok: false, detail: reason(error) }] };
   }
 }
 
-function send({ method }: IncomingMessage, response: ServerResponse, { status, text, type }: Found): void {
+function send({ method }: IncomingMessage, response: ServerResponse, { status, text, type }: FoundResponse): void {
   const length = { 'content-length': Buffer.byteLength(text) };
   const safe = { server: 'berth-operator', 'cache-control': 'no-store', 'x-content-type-options': 'nosniff' };
   response.writeHead(status, { 'content-type': type, ...length, ...safe });

@@ -21,7 +21,7 @@ export interface RefusedField {
 export function refusedFields(
   unknown: readonly string[],
   protecting: Readonly<Record<string, readonly string[]>>,
-  known: readonly string[],
+  knownNames: readonly string[],
 ): RefusedField[] {
   const fields = Object.keys(protecting);
   return unknown.flatMap((path): RefusedField[] => {
@@ -29,7 +29,7 @@ export function refusedFields(
     const name = nameOf(plain);
     if (name.length > NAME_CHARACTERS_MAX) return [];
     const isInside = fields.some(field => plain.startsWith(`${field}.`));
-    const candidates = isInside ? known.filter(field => parentOf(field) === parentOf(plain)) : fields;
+    const candidates = isInside ? knownNames.filter(field => parentOf(field) === parentOf(plain)) : fields;
     const right = correctionFor(name, candidates.map(nameOf));
     const suggestion = candidates.find(field => nameOf(field) === right || protecting[field]?.includes(name));
     if (suggestion === undefined) return isInside ? [{ path }] : [];

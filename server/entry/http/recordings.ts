@@ -1,33 +1,33 @@
 // HTTP handlers for recordings: replays, playlists, pictures and files.
 import { PICTURE_TYPE, REPLAY_TYPE } from '../../../contract/recordings.ts';
 import type { Recordings } from '../../domain/recordings/api.ts';
-import { type Answer, answer, nothing } from './answer.ts';
-import type { In } from './bind.ts';
+import type { HandlerInput } from './bind.ts';
+import { type HttpResponse, jsonResponse, nothing } from './http-response.ts';
 
 export const recordingHandlers = ({ recordings }: { readonly recordings: Recordings }) => ({
-  listReplays: async ({ caller, params, path }: In<'listReplays'>): Promise<Answer> => {
+  listReplays: async ({ caller, params, path }: HandlerInput<'listReplays'>): Promise<HttpResponse> => {
     const { pages, ...others } = await recordings.replays(caller, params.id);
     // Replay addresses use the mount that was requested.
     const at = path.replace(/\/$/, '');
     const pagesWithUrls = pages.map(page => ({ ...page, url: `${at}/${page.pageId}` }));
-    return answer({ pages: pagesWithUrls, pageCount: pages.length, ...others });
+    return jsonResponse({ pages: pagesWithUrls, pageCount: pages.length, ...others });
   },
 
-  readReplay: async ({ caller, params }: In<'readReplay'>): Promise<Answer> => ({
+  readReplay: async ({ caller, params }: HandlerInput<'readReplay'>): Promise<HttpResponse> => ({
     body: await recordings.playlist(caller, params.id, params.pageId),
     contentType: REPLAY_TYPE,
     headers: { 'cache-control': 'no-store', 'access-control-allow-origin': '*' },
   }),
 
-  readPicture: async ({ caller, params }: In<'readPicture'>): Promise<Answer> => {
+  readPicture: async ({ caller, params }: HandlerInput<'readPicture'>): Promise<HttpResponse> => {
     const picture = await recordings.picture(caller, params.id);
     const headers = { 'cache-control': 'no-store' };
     return picture ? { body: picture, contentType: PICTURE_TYPE, headers } : { ...nothing(), status: 204, headers };
   },
 
-  requestRecordings: async ({ caller, params }: In<'requestRecordings'>): Promise<Answer> =>
-    answer({ downloads: await recordings.askForFiles(caller, params.id) }),
+  requestRecordings: async ({ caller, params }: HandlerInput<'requestRecordings'>): Promise<HttpResponse> =>
+    jsonResponse({ downloads: await recordings.askForFiles(caller, params.id) }),
 
-  listRecordings: async ({ caller, params }: In<'listRecordings'>): Promise<Answer> =>
-    answer({ downloads: await recordings.files(caller, params.id) }),
+  listRecordings: async ({ caller, params }: HandlerInput<'listRecordings'>): Promise<HttpResponse> =>
+    jsonResponse({ downloads: await recordings.files(caller, params.id) }),
 });

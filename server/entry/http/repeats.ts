@@ -9,22 +9,22 @@ import { isFault, reason } from '../../kit/fault.ts';
 import type { SessionId } from '../../kit/ids.ts';
 import type { JsonObject } from '../../kit/json.ts';
 import type { Log } from '../../kit/log.ts';
-import type { Answer } from './answer.ts';
+import type { HttpResponse } from './http-response.ts';
 
 const PRINTABLE = /^[\x20-\x7e]{1,255}$/;
 
 /**
  * Rebuilds the response to a repeated request: the session in its current state, including fields that are not stored.
  */
-export interface AnswerBuilder {
+export interface ResponseBuilder {
   /** Returns the parts of the response body that must be stored, besides the session's id, to rebuild the body. */
   readonly keep: (body: JsonObject) => JsonObject;
-  readonly again: (asked: never, sessionId: SessionId, kept: JsonObject) => Promise<Answer>;
+  readonly again: (input: never, sessionId: SessionId, storedBody: JsonObject) => Promise<HttpResponse>;
 }
 
-export type AnswerBuilders = { readonly [Id in OperationId]?: AnswerBuilder };
+export type ResponseBuilders = { readonly [Id in OperationId]?: ResponseBuilder };
 
-export interface Asked {
+export interface RepeatedRequest {
   readonly caller: Caller | undefined;
   readonly body: unknown;
   readonly signal: AbortSignal;
@@ -32,7 +32,7 @@ export interface Asked {
 
 export interface RepeatsParts {
   readonly idempotency: Pick<Idempotency, 'begin' | 'digestOf'>;
-  readonly builders: AnswerBuilders;
+  readonly builders: ResponseBuilders;
   readonly log: Log;
 }
 
@@ -55,39 +55,39 @@ export class Repeats {
   }
 
   /** Runs the work, or returns the response to the first request. In the latter case, `replayed` is called first. */
-  async answer(
+  async respond(
     { id, key, path }: { readonly id: OperationId; readonly key: string; readonly path: string },
-    asked: Asked,
-    work: (run: IdempotencyRun) => Promise<Answer>,
-    replayed: () => void,
-  ): Promise<Answer> {
+    input: RepeatedRequest,
+    work: (run: IdempotencyRun) => Promise<HttpResponse>,
+    onReplay: () => void,
+  ): Promise<HttpResponse> {
     const begun = await this.#parts.idempotency.begin(
       {
-        owner: ownerOf(asked.caller),
+        owner: ownerOf(input.caller),
         key,
         operation: id,
         path,
-        body: asked.body,
+        body: input.body,
         isAtomic: id in this.#parts.builders,
       },
-      asked.signal,
+      input.signal,
     );
     if ('run' in begun) return this.#first(id, begun.run, work);
-    replayed();
-    return this.#repeat(id, asked, begun.again);
+    onReplay();
+    return this.#repeat(id, input, begun.again);
   }
 
-  async #first(id: OperationId, run: Run, work: (run: IdempotencyRun) => Promise<Answer>): Promise<Answer> {
-    const answered = await work(run.row).catch(async error => {
-      await this.#failed(run, error);
+  async #first(id: OperationId, run: Run, work: (run: IdempotencyRun) => Promise<HttpResponse>): Promise<HttpResponse> {
+    const result = await work(run.row).catch(async error => {
+      await this.#storeFailure(run, error);
       throw error;
     });
     // The work has had its effect, even if the response cannot be stored.
-    await run.keep(this.#kept(id, answered)).catch(error => this.#notWritten(error));
-    return answered;
+    await run.keep(this.#storedForm(id, result)).catch(error => this.#notWritten(error));
+    return result;
   }
 
-  async #failed(run: Run, error: unknown): Promise<void> {
+  async #storeFailure(run: Run, error: unknown): Promise<void> {
     if (!isFault(error) || !isErrorCode(error.code) || error.code === 'database_unreachable') return run.abandon();
     const { code, message, details = {} } = error;
     const failure = { code, message, details: plain(details) };
@@ -95,17 +95,21 @@ export class Repeats {
     await end.catch(problem => this.#notWritten(problem));
   }
 
-  #kept(id: OperationId, { status, headers = {}, body }: Answer): JsonObject {
+  #storedForm(id: OperationId, { status, headers = {}, body }: HttpResponse): JsonObject {
     const shown = withoutSecrets(id, plain(Object(body)));
     const kept = this.#parts.builders[id]?.keep(shown) ?? shown;
     return { headers, ...(status === undefined ? {} : { status }), ...(body === undefined ? {} : { body: kept }) };
   }
 
-  async #repeat(id: OperationId, asked: Asked, { sessionId, kept = {} }: FirstRunResult): Promise<Answer> {
-    const { failure, body, headers, status } = kept as StoredAnswer; // Written by #kept and #failed.
+  async #repeat(
+    id: OperationId,
+    input: RepeatedRequest,
+    { sessionId, kept = {} }: FirstRunResult,
+  ): Promise<HttpResponse> {
+    const { failure, body, headers, status } = kept as StoredResponse; // Written by #kept and #failed.
     if (failure) throw fault(failure.code, failure.message, { details: failure.details });
     const builder = this.#parts.builders[id];
-    if (builder && sessionId) return builder.again(asked as never, sessionId, body ?? {});
+    if (builder && sessionId) return builder.again(input as never, sessionId, body ?? {});
     return {
       ...(headers ? { headers } : {}),
       ...(status === undefined ? {} : { status }),
@@ -118,7 +122,7 @@ export class Repeats {
   }
 }
 
-interface StoredAnswer {
+interface StoredResponse {
   readonly failure?: { readonly code: ErrorCode; readonly message: string; readonly details: JsonObject };
   readonly body?: JsonObject;
   readonly headers?: Readonly<Record<string, string>>;

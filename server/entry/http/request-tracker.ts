@@ -49,8 +49,8 @@ export class RequestTracker {
   }
 
   /** The request id that the caller sent if it is well-formed, otherwise a new one. */
-  requestId(asked: string | string[] | undefined): string {
-    if (typeof asked === 'string' && SANE_REQUEST_ID.test(asked)) return asked;
+  requestId(header: string | string[] | undefined): string {
+    if (typeof header === 'string' && SANE_REQUEST_ID.test(header)) return header;
     return newRequestId(this.#clock.now());
   }
 
@@ -117,9 +117,9 @@ export class RequestTracker {
    * Logs the beginning or end of a request. Probes and scrapes run every few seconds, so they are logged at debug
    * level.
    */
-  #line(id: OperationId, when: 'begin' | 'end', fields: LogFields): void {
-    if (operation(id).tag === 'Service') this.#log.debug(`${id}.${when}`, fields);
-    else this.#log.info(`${id}.${when}`, fields);
+  #line(id: OperationId, stage: 'begin' | 'end', fields: LogFields): void {
+    if (operation(id).tag === 'Service') this.#log.debug(`${id}.${stage}`, fields);
+    else this.#log.info(`${id}.${stage}`, fields);
   }
 
   /** Logs an error that is not a refusal. */

@@ -42,10 +42,10 @@ export const unknownFields = (schema: TSchema, value: unknown): string[] =>
 /** Paths of all fields of a body, without indexes: `proxies.server`. */
 export const fieldPaths = (schema: TSchema): string[] => [...new Set(pathsIn(shapeOf(schema), ''))];
 
-/** The first `most` items. Further items are not computed. */
-function firstOf<T>(found: Iterable<T>, most: number): T[] {
+/** The first `maxCount` items. Further items are not computed. */
+function firstOf<T>(iterable: Iterable<T>, maxCount: number): T[] {
   const first: T[] = [];
-  for (const one of found) if (first.push(one) >= most) break;
+  for (const one of iterable) if (first.push(one) >= maxCount) break;
   return first;
 }
 
@@ -60,7 +60,7 @@ const shapeOf = (schema: TSchema): Shape => schema as Shape;
 
 function* problems(shape: Shape, value: unknown, path: string): Generator<Issue> {
   if (shape.anyOf) yield* problemsOfChoice(shape, shape.anyOf, value, path);
-  else if (!fits(shape, value))
+  else if (!matchesShape(shape, value))
     yield {
       path,
       message: `is ${shape.writeOnly ? 'not in the required format' : show(value)}; expected ${expectation(shape)}`,
@@ -101,8 +101,8 @@ function intendedChoice(choices: readonly Shape[], value: unknown): Shape | unde
   if (ofType.length === 1 || !isObject(value)) return ofType.length === 1 ? ofType[0] : undefined;
   const known = ({ properties = {} }: Shape): number =>
     Object.keys(value).filter(name => Object.hasOwn(properties, name)).length;
-  const most = Math.max(...ofType.map(known));
-  const closest = ofType.filter(choice => known(choice) === most);
+  const bestScore = Math.max(...ofType.map(known));
+  const closest = ofType.filter(choice => known(choice) === bestScore);
   return closest.length === 1 ? closest[0] : undefined;
 }
 
@@ -146,14 +146,14 @@ function lowercaseIds(shape: Shape, value: unknown): unknown {
   const { items, properties = {} } = shape;
   if (Array.isArray(value) && items) return value.map(item => lowercaseIds(items, item));
   if (!isObject(value)) return value;
-  const changed = Object.entries(properties).flatMap(([name, inner]) =>
-    Object.hasOwn(value, name) ? [[name, lowercaseIds(inner, value[name])] as const] : [],
+  const changed = Object.entries(properties).flatMap(([name, subschema]) =>
+    Object.hasOwn(value, name) ? [[name, lowercaseIds(subschema, value[name])] as const] : [],
   );
   return { ...value, ...Object.fromEntries(changed) };
 }
 
 /** Whether the value matches the shape. Its members are not checked. */
-function fits(shape: Shape, value: unknown): boolean {
+function matchesShape(shape: Shape, value: unknown): boolean {
   if (shape.enum) return shape.enum.includes(value);
   if (shape.const !== undefined) return shape.const === value;
   if (shape.type === 'integer') return Number.isInteger(value) && inRange(shape, value as number);
@@ -166,7 +166,7 @@ function fits(shape: Shape, value: unknown): boolean {
 const inRange = ({ minimum = -Infinity, maximum = Infinity }: Shape, value: number): boolean =>
   value >= minimum && value <= maximum;
 
-const countFits = (least = 0, most = Infinity, count: number): boolean => count >= least && count <= most;
+const countFits = (minCount = 0, maxCount = Infinity, count: number): boolean => count >= minCount && count <= maxCount;
 
 const stringFits = ({ format, pattern, minLength, maxLength }: Shape, value: string): boolean =>
   countFits(minLength, maxLength, value.length) &&
@@ -193,11 +193,11 @@ function expectation(shape: TSchema | Shape): string {
   return `a string${span(rest.minLength, rest.maxLength, ' of')}${rest.maxLength ? ' characters' : ''}`;
 }
 
-function span(least: number | undefined, most: number | undefined, of = ''): string {
-  if (least !== undefined && most === Number.MAX_SAFE_INTEGER) return `${of} from ${least}`;
-  if (least !== undefined && most !== undefined) return of ? `${of} ${least} to ${most}` : ` from ${least} to ${most}`;
-  if (most !== undefined) return `${of} at most ${most}`;
-  return least === undefined ? '' : `${of} at least ${least}`;
+function span(low: number | undefined, upper: number | undefined, unit = ''): string {
+  if (low !== undefined && upper === Number.MAX_SAFE_INTEGER) return `${unit} from ${low}`;
+  if (low !== undefined && upper !== undefined) return unit ? `${unit} ${low} to ${upper}` : ` from ${low} to ${upper}`;
+  if (upper !== undefined) return `${unit} at most ${upper}`;
+  return low === undefined ? '' : `${unit} at least ${low}`;
 }
 
 function show(value: unknown): string {
@@ -212,6 +212,6 @@ function typeOf(value: unknown): string {
   return Array.isArray(value) ? 'array' : typeof value;
 }
 
-const isEmpty = (found: Generator<unknown>): boolean => found.next().done === true;
+const isEmpty = (generator: Generator<unknown>): boolean => generator.next().done === true;
 
 const join = (path: string, name: string): string => (path === '' ? name : `${path}.${name}`);

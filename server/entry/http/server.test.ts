@@ -357,7 +357,7 @@ async function serve(parts: Partial<HttpParts> = {}): Promise<Ask & { url: strin
   });
   opened.push(() => http.close());
   const ask: Ask = async (method, path, { body, raw, key, headers } = {}) => {
-    const answer = await fetch(http.url + path, {
+    const response = await fetch(http.url + path, {
       method,
       headers: {
         ...(key ? { authorization: `Bearer ${key}` } : {}),
@@ -366,10 +366,10 @@ async function serve(parts: Partial<HttpParts> = {}): Promise<Ask & { url: strin
       },
       ...(body === undefined && raw === undefined ? {} : { body: raw ?? JSON.stringify(body) }),
     });
-    const text = await answer.text();
-    const isJson = answer.headers.get('content-type')?.startsWith('application/json') && text !== '';
+    const text = await response.text();
+    const isJson = response.headers.get('content-type')?.startsWith('application/json') && text !== '';
     const read = isJson ? JSON.parse(text) : undefined;
-    return { status: answer.status, headers: answer.headers, text, body: read, list: read };
+    return { status: response.status, headers: response.headers, text, body: read, list: read };
   };
   return Object.assign(ask, { url: http.url, close: () => http.close() });
 }

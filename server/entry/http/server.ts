@@ -31,13 +31,12 @@ import type { Workers } from '../../kit/worker-pool.ts';
 import { accountHandlers } from './account.ts';
 import { type ActionVerbs, actionHandlers } from './actions.ts';
 import { agentKeyHandlers } from './agent-keys.ts';
-import { boundAnswers } from './answer-flow.ts';
 import { ApplicationOrigins } from './application-origins.ts';
 import { applicationHandlers } from './applications.ts';
 import { type AuditVerbs, auditHandlers } from './audit.ts';
 import { bindOperations } from './bind.ts';
 import { type CertificateVerbs, certificateHandlers } from './certificates.ts';
-import { compatAnswerBuilders, compatHandlers } from './compat.ts';
+import { compatHandlers, compatResponseBuilders } from './compat.ts';
 import { configHandlers } from './config.ts';
 import { type ConfiguredOperationVerbs, configuredOperationHandlers } from './configured-operations.ts';
 import { connectHandlers, type Discover } from './connect.ts';
@@ -53,7 +52,7 @@ import { type CreditVerbs, creditHandlers } from './credits.ts';
 import { deviceHandlers } from './device.ts';
 import { serveDevtools } from './devtools.ts';
 import { serveDocs } from './docs.ts';
-import { keepReadingBody } from './early-answer.ts';
+import { keepReadingBody } from './early-response.ts';
 import { eventHandlers } from './events.ts';
 import { type ExtensionVerbs, extensionHandlers } from './extensions.ts';
 import { failureOf } from './failures.ts';
@@ -73,13 +72,14 @@ import { logHandlers } from './logs.ts';
 import { mailHandlers, type OutboxVerbs } from './mails.ts';
 import { type McpParts, mcpHandlers } from './mcp.ts';
 import { type MemberVerbs, memberHandlers } from './members.ts';
-import type { Offered } from './normalise-create.ts';
+import type { OfferedChoices } from './normalise-create.ts';
 import { oauthFailure } from './oauth-failure.ts';
 import { recordingHandlers } from './recordings.ts';
 import { Repeats } from './repeats.ts';
 import { RequestTracker } from './request-tracker.ts';
+import { limitResponses } from './response-limits.ts';
 import { serviceHandlers } from './service.ts';
-import { sessionAnswerBuilders, sessionHandlers } from './sessions.ts';
+import { sessionHandlers, sessionResponseBuilders } from './sessions.ts';
 import { signInHandlers } from './sign-in.ts';
 import { type SignInCookie, signInCookie } from './sign-in-cookie.ts';
 import { type SigningKeyVerbs, signingKeyHandlers } from './signing-keys.ts';
@@ -121,7 +121,7 @@ export interface HttpParts extends Pick<Runtime, 'clock' | 'log' | 'trace'> {
   readonly compat: boolean;
   /** Address ranges of trusted reverse proxies. */
   readonly trustedProxies?: readonly string[];
-  readonly offered: Offered;
+  readonly offered: OfferedChoices;
   /** Where uploads are stored while they are received. */
   readonly incomingDir: string;
   readonly waiting: WaitingBytes;
@@ -217,7 +217,7 @@ export function buildHttp(parts: HttpParts): { app: FastifyInstance; server: Ser
   });
   readBodies(app, tracker);
   trackRequests(app, tracker, parts);
-  boundAnswers(app, { waiting: parts.waiting, callerOf: request => tracker.of(request).caller });
+  limitResponses(app, { waiting: parts.waiting, callerOf: request => tracker.of(request).caller });
   app.setErrorHandler((error, request, reply) => sendFailure(error, request, reply, tracker));
   const incoming = new IncomingFiles({ folder: parts.incomingDir, clock: parts.clock });
   const cookie = signInCookie(parts.publicUrl ?? `http://${parts.listen.host}:${parts.listen.port}`);
@@ -264,7 +264,11 @@ export function buildHttp(parts: HttpParts): { app: FastifyInstance; server: Ser
 }
 
 const repeatsOf = ({ sessions, offered, idempotency, log }: HttpParts): Repeats =>
-  new Repeats({ idempotency, builders: { ...sessionAnswerBuilders(sessions, offered), ...compatAnswerBuilders }, log });
+  new Repeats({
+    idempotency,
+    builders: { ...sessionResponseBuilders(sessions, offered), ...compatResponseBuilders },
+    log,
+  });
 
 const handlersOf = (
   {

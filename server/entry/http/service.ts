@@ -1,6 +1,7 @@
 // HTTP handlers for the service itself: landing page and health.
-import { type Answer, answer } from './answer.ts';
-import type { In } from './bind.ts';
+
+import type { HandlerInput } from './bind.ts';
+import { type HttpResponse, jsonResponse } from './http-response.ts';
 import { landingPage } from './landing.ts';
 
 export interface ServiceParts {
@@ -8,8 +9,10 @@ export interface ServiceParts {
 }
 
 export const serviceHandlers = ({ version }: ServiceParts) => ({
-  welcome: async ({ wantsHtml }: In<'welcome'>): Promise<Answer> =>
-    wantsHtml ? landingPage(version) : answer({ name: 'Berth', version, docs: '/docs', openapi: '/openapi.yaml' }),
+  welcome: async ({ wantsHtml }: HandlerInput<'welcome'>): Promise<HttpResponse> =>
+    wantsHtml
+      ? landingPage(version)
+      : jsonResponse({ name: 'Berth', version, docs: '/docs', openapi: '/openapi.yaml' }),
 
-  readHealth: async (_: In<'readHealth'>): Promise<Answer> => answer({ status: 'ok' }),
+  readHealth: async (_: HandlerInput<'readHealth'>): Promise<HttpResponse> => jsonResponse({ status: 'ok' }),
 });

@@ -6,42 +6,54 @@ import type { CreatedSession, CreateOptions, Sessions, SessionView } from '../..
 import { isFault } from '../../kit/fault.ts';
 import type { SessionId } from '../../kit/ids.ts';
 import type { JsonObject } from '../../kit/json.ts';
-import { type Answer, answer } from './answer.ts';
-import type { In, MountName } from './bind.ts';
-import { normaliseCreate, type Offered } from './normalise-create.ts';
+import type { HandlerInput, MountName } from './bind.ts';
+import { type HttpResponse, jsonResponse } from './http-response.ts';
+import { normaliseCreate, type OfferedChoices } from './normalise-create.ts';
 
 /** The region shown to official clients if the real region has no name that they recognise. */
 const FOREIGN_REGION_DEFAULT = 'us-west-2';
 
-export const sessionHandlers = (sessions: Sessions, offered: Offered) => ({
-  createSession: async ({ caller, body, mount, warnings, options }: In<'createSession'>): Promise<Answer> => {
-    const request = normaliseCreate(body, { ...offered, mount });
+export const sessionHandlers = (sessions: Sessions, choices: OfferedChoices) => ({
+  createSession: async ({
+    caller,
+    body,
+    mount,
+    warnings,
+    options,
+  }: HandlerInput<'createSession'>): Promise<HttpResponse> => {
+    const request = normaliseCreate(body, { ...choices, mount });
     const created = await sessions.create(
       caller,
       { ...request, warnings: [...warnings, ...request.warnings] },
       options,
     );
-    const answered = createdAnswer(created.session, mount, created.warnings);
-    return { ...answered, headers: { ...answered.headers, ...admittedHeaders(created, options) } };
+    const reply = createdResponse(created.session, mount, created.warnings);
+    return { ...reply, headers: { ...reply.headers, ...admittedHeaders(created, options) } };
   },
 
-  listSessions: async ({ caller, query, mount }: In<'listSessions'>): Promise<Answer> => {
+  listSessions: async ({ caller, query, mount }: HandlerInput<'listSessions'>): Promise<HttpResponse> => {
     const page = await sessions.list(caller, query);
-    return answer(
-      page.sessions.map(session => shown(session, mount)),
+    return jsonResponse(
+      page.sessions.map(session => publicView(session, mount)),
       page.nextBefore === undefined ? {} : { 'x-next-before': page.nextBefore },
     );
   },
 
-  readSession: async ({ caller, params, mount }: In<'readSession'>): Promise<Answer> =>
-    answer(shown(await sessions.read(caller, params.id), mount)),
+  readSession: async ({ caller, params, mount }: HandlerInput<'readSession'>): Promise<HttpResponse> =>
+    jsonResponse(publicView(await sessions.read(caller, params.id), mount)),
 
-  updateSession: async ({ caller, params, body, mount, warnings }: In<'updateSession'>): Promise<Answer> => {
+  updateSession: async ({
+    caller,
+    params,
+    body,
+    mount,
+    warnings,
+  }: HandlerInput<'updateSession'>): Promise<HttpResponse> => {
     const session =
       mount === 'compat'
         ? await releaseIdempotently(sessions, caller, params.id, body)
         : await sessions.update(caller, params.id, body);
-    return answer(withWarnings(shown(session, mount), warnings));
+    return jsonResponse(withWarnings(publicView(session, mount), warnings));
   },
 });
 
@@ -49,25 +61,29 @@ export const sessionHandlers = (sessions: Sessions, offered: Offered) => ({
  * Rebuilds the response to a repeated create: the session in its current state, with the warnings of the first
  * response.
  */
-export const sessionAnswerBuilders = (sessions: Sessions, offered: Offered) => ({
+export const sessionResponseBuilders = (sessions: Sessions, choices: OfferedChoices) => ({
   createSession: {
     keep: ({ warnings = [] }: JsonObject): JsonObject => ({ warnings }),
-    again: async (asked: In<'createSession'>, id: SessionId, kept: JsonObject): Promise<Answer> => {
-      const { caller, body, mount, warnings } = asked;
+    again: async (
+      input: HandlerInput<'createSession'>,
+      id: SessionId,
+      storedBody: JsonObject,
+    ): Promise<HttpResponse> => {
+      const { caller, body, mount, warnings } = input;
       const session = await sessions.again(caller, id);
       // A run that was interrupted stored no warnings, but the same body leads to the same warnings.
-      const first = kept.warnings as readonly Warning[] | undefined;
-      return createdAnswer(
+      const first = storedBody.warnings as readonly Warning[] | undefined;
+      return createdResponse(
         session,
         mount,
-        first ?? [...warnings, ...normaliseCreate(body, { ...offered, mount }).warnings],
+        first ?? [...warnings, ...normaliseCreate(body, { ...choices, mount }).warnings],
       );
     },
   },
 });
 
-const createdAnswer = (session: SessionView, mount: MountName, warnings: readonly Warning[]): Answer =>
-  answer({ ...shown(session, mount), warnings }, { location: `/v1/browsers/sessions/${session.id}` });
+const createdResponse = (session: SessionView, mount: MountName, warnings: readonly Warning[]): HttpResponse =>
+  jsonResponse({ ...publicView(session, mount), warnings }, { location: `/v1/browsers/sessions/${session.id}` });
 
 /** Rate limit headers, and the time that the create waited in the queue. */
 export function admittedHeaders({ quota, waitedMs }: CreatedSession, { waitSeconds }: CreateOptions) {
@@ -100,12 +116,12 @@ export async function releaseIdempotently(
 }
 
 /** Returns the session in the form that the mount uses. */
-export function shown({ regionAsked, ...session }: SessionView, mount: MountName): Session {
+export function publicView({ regionAsked, ...session }: SessionView, mount: MountName): Session {
   if (mount === 'native' || isOfficialName(session.region)) return session;
   return { ...session, region: regionAsked ?? FOREIGN_REGION_DEFAULT };
 }
 
-const isOfficialName = (region: string): boolean => COMPAT_REGIONS.some(foreign => foreign === region);
+const isOfficialName = (region: string): boolean => COMPAT_REGIONS.some(officialName => officialName === region);
 
 const withWarnings = (session: Session, warnings: readonly Warning[]): Session =>
   warnings.length === 0 ? session : { ...session, warnings: [...warnings] };

@@ -68,11 +68,11 @@ export function signInCookie(publicUrl: string): SignInCookie {
 
 const isCrossSite = (headers: IncomingHttpHeaders): boolean => headers['sec-fetch-site'] === 'cross-site';
 
-const otherSite = (own: string): Error =>
+const otherSite = (ownOrigin: string): Error =>
   fault(
     'cross_site_request',
     'This request was sent by a page of another origin, with the cookie of a person who is signed in.',
     {
-      advice: `Open the console at ${own}. In a program, use a token instead.`,
+      advice: `Open the console at ${ownOrigin}. In a program, use a token instead.`,
     },
   );

@@ -4,38 +4,38 @@ import { SESSION_LIFE_MS } from '../../domain/people/human-sessions.ts';
 import type { People } from '../../domain/people/open-people.ts';
 import type { SignInStep } from '../../domain/people/sign-in.ts';
 import type { Secret } from '../../kit/secret.ts';
-import { type Answer, answer } from './answer.ts';
-import type { In } from './bind.ts';
+import type { HandlerInput } from './bind.ts';
+import { type HttpResponse, jsonResponse } from './http-response.ts';
 import type { SignInCookie } from './sign-in-cookie.ts';
 
 export const signInHandlers = ({ signIn }: Pick<People, 'signIn'>, cookie: SignInCookie) => ({
-  setUpAccount: async ({ body, source }: In<'setUpAccount'>): Promise<Answer> =>
+  setUpAccount: async ({ body, source }: HandlerInput<'setUpAccount'>): Promise<HttpResponse> =>
     step(await signIn.setUp(body, source), cookie),
 
-  register: async ({ body, source }: In<'register'>): Promise<Answer> =>
+  register: async ({ body, source }: HandlerInput<'register'>): Promise<HttpResponse> =>
     step(await signIn.register(body, source), cookie),
 
-  signInWithPassword: async ({ body, source }: In<'signInWithPassword'>): Promise<Answer> =>
+  signInWithPassword: async ({ body, source }: HandlerInput<'signInWithPassword'>): Promise<HttpResponse> =>
     step(await signIn.withPassword(body, source), cookie),
 
-  giveSecondFactor: async ({ body, source }: In<'giveSecondFactor'>): Promise<Answer> =>
+  giveSecondFactor: async ({ body, source }: HandlerInput<'giveSecondFactor'>): Promise<HttpResponse> =>
     step(await signIn.withSecondFactor(body, source), cookie),
 
-  requestEmailCode: async ({ body, source }: In<'requestEmailCode'>): Promise<Answer> =>
-    answer(await signIn.requestEmailCode(body, source)),
+  requestEmailCode: async ({ body, source }: HandlerInput<'requestEmailCode'>): Promise<HttpResponse> =>
+    jsonResponse(await signIn.requestEmailCode(body, source)),
 
-  signInWithEmailCode: async ({ body, source }: In<'signInWithEmailCode'>): Promise<Answer> =>
+  signInWithEmailCode: async ({ body, source }: HandlerInput<'signInWithEmailCode'>): Promise<HttpResponse> =>
     step(await signIn.withEmailCode(body, source), cookie),
 
-  requestPasskeyChallenge: async ({ origin, source }: In<'requestPasskeyChallenge'>): Promise<Answer> =>
-    answer(await signIn.requestPasskeyChallenge(origin, source)),
+  requestPasskeyChallenge: async ({ origin, source }: HandlerInput<'requestPasskeyChallenge'>): Promise<HttpResponse> =>
+    jsonResponse(await signIn.requestPasskeyChallenge(origin, source)),
 
-  signInWithPasskey: async ({ body, origin, source }: In<'signInWithPasskey'>): Promise<Answer> =>
+  signInWithPasskey: async ({ body, origin, source }: HandlerInput<'signInWithPasskey'>): Promise<HttpResponse> =>
     step(await signIn.withPasskey(body, origin, source), cookie),
 });
 
-const step = ({ result, cookie: secret }: SignInStep, cookie: SignInCookie): Answer =>
-  answer(result, secret ? cookieHeader(cookie, secret) : {});
+const step = ({ result, cookie: secret }: SignInStep, cookie: SignInCookie): HttpResponse =>
+  jsonResponse(result, secret ? cookieHeader(cookie, secret) : {});
 
 export const cookieHeader = (cookie: SignInCookie, secret: Secret | undefined): Record<string, string> => ({
   'set-cookie': cookie.write(secret?.reveal(), SESSION_LIFE_MS / 1000),

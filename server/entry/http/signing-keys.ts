@@ -1,7 +1,7 @@
 // HTTP handlers for the public signing keys.
 import type { SigningKeys } from '../../domain/signing/signing-keys.ts';
-import { type Answer, answer } from './answer.ts';
-import type { In } from './bind.ts';
+import type { HandlerInput } from './bind.ts';
+import { type HttpResponse, jsonResponse } from './http-response.ts';
 
 export type SigningKeyVerbs = Pick<SigningKeys, 'jwks'>;
 
@@ -9,8 +9,8 @@ export type SigningKeyVerbs = Pick<SigningKeys, 'jwks'>;
 const CACHED_SECONDS = 300;
 
 export const signingKeyHandlers = (keys: SigningKeyVerbs) => ({
-  readSigningKeys: async (_: In<'readSigningKeys'>): Promise<Answer> =>
-    answer(await keys.jwks(), {
+  readSigningKeys: async (_: HandlerInput<'readSigningKeys'>): Promise<HttpResponse> =>
+    jsonResponse(await keys.jwks(), {
       'cache-control': `public, max-age=${CACHED_SECONDS}`,
       'access-control-allow-origin': '*',
     }),

@@ -1,6 +1,12 @@
 // Requests that another host of the fleet answers: those about a resource that it owns, and those that start a browser.
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { BODY_SUBJECTS, type OperationId, OWNER_SUBJECTS, operation, PLACED } from '../../../contract/operations.ts';
+import {
+  BODY_SUBJECTS,
+  type OperationId,
+  OWNER_SUBJECTS,
+  operation,
+  PLACED_OPERATIONS,
+} from '../../../contract/operations.ts';
 import type { Forwarding } from '../../domain/fleet/forwarding.ts';
 import { type LineTicket, noteTicket } from '../../domain/fleet/line-ticket.ts';
 import { notedRefusal, REFUSAL_HEADER, refusalError, refusalText } from '../../domain/fleet/not-here.ts';
@@ -40,7 +46,7 @@ export async function passToOwner(
       : ([kind, (kind === 'action' ? params.jobId : params.id) ?? ''] as const);
   const application = caller?.kind === 'agentKey' ? caller.applicationId : undefined;
   const owner = await forwarding.elsewhere(owned, named, application);
-  if (owner) await forwarding.pass(owner, request.raw, { requestId: request.id, begin: () => taken(reply) });
+  if (owner) await forwarding.pass(owner, request.raw, { requestId: request.id, begin: () => takeReply(reply) });
 }
 
 /** Like `passToOwner`, for requests that are not operations. */
@@ -52,7 +58,7 @@ export async function passSession(
 ): Promise<void> {
   if (forwarding.isAlone || forwardedFrom(request.raw)) return;
   const owner = await forwarding.elsewhere('session', session);
-  if (owner) await forwarding.pass(owner, request.raw, { requestId: request.id, begin: () => taken(reply) });
+  if (owner) await forwarding.pass(owner, request.raw, { requestId: request.id, begin: () => takeReply(reply) });
 }
 
 const downloadOf = (object = ''): readonly ['download', string] => ['download', object.replace(/^download:/, '')];
@@ -77,29 +83,33 @@ async function passToNamedOwner(
   const owner = await forwarding.elsewhere(kind, named, application);
   if (!owner) return false;
   const body = Buffer.from(JSON.stringify(request.body));
-  const passed = await forwarding.pass(owner, request.raw, { body, requestId: request.id, begin: () => taken(reply) });
+  const passed = await forwarding.pass(owner, request.raw, {
+    body,
+    requestId: request.id,
+    begin: () => takeReply(reply),
+  });
   // An operation whose input has a field of this name may still start a browser. The request is then placed like any
   // other.
   return passed === 'answered';
 }
 
 /**
- * Answers a request that starts a browser: here, or on the host that has the most room. `answer` is called if this host
+ * Answers a request that starts a browser: here, or on the host that has the most room. `run` is called if this host
  * is chosen. If a host does not admit the request after all, the next host is asked. If no host admits the request, the
  * caller waits if it asked to wait. Returns undefined if another host has answered.
  */
-export async function placed<T>(
+export async function respondOrPlace<T>(
   id: OperationId,
   request: FastifyRequest,
   reply: FastifyReply,
   caller: Caller | undefined,
   { forwarding }: ToOwnerParts,
-  answer: () => Promise<T>,
+  run: () => Promise<T>,
 ): Promise<T | undefined> {
   if (await passToNamedOwner(id, request, reply, caller, forwarding)) return undefined;
-  if (!PLACED.has(id) || forwarding.isAlone) return answer();
-  if (forwardedFrom(request.raw)) return answer().catch(error => throwNotHere(error, reply));
-  const asked: Asked<T> = { forwarding, request, reply, answer };
+  if (!PLACED_OPERATIONS.has(id) || forwarding.isAlone) return run();
+  if (forwardedFrom(request.raw)) return run().catch(error => throwNotHere(error, reply));
+  const asked: PlacedRequest<T> = { forwarding, request, reply, run };
   const first = await askHosts(asked, { waitedMs: 0 });
   if ('got' in first) return first.got;
   const { waitSeconds } = operation(id).mayWait ? readPreferences(request.headers.prefer) : {};
@@ -119,11 +129,11 @@ export async function placed<T>(
   throw refusalFault(outcome.refused, outcome.waited);
 }
 
-interface Asked<T> {
+interface PlacedRequest<T> {
   readonly forwarding: Forwarding;
   readonly request: FastifyRequest;
   readonly reply: FastifyReply;
-  readonly answer: () => Promise<T>;
+  readonly run: () => Promise<T>;
 }
 
 type Admission<T> = { readonly got: T | undefined } | { readonly refused: Refusal; readonly error: Error };
@@ -132,18 +142,18 @@ type Admission<T> = { readonly got: T | undefined } | { readonly refused: Refusa
  * Asks hosts that have room until one admits the create, or until a limit of the application is reached, which is the
  * same on all hosts.
  */
-async function askHosts<T>(asked: Asked<T>, ticket: LineTicket): Promise<Admission<T>> {
-  const { forwarding, request, reply } = asked;
+async function askHosts<T>(placement: PlacedRequest<T>, ticket: LineTicket): Promise<Admission<T>> {
+  const { forwarding, request, reply } = placement;
   const tried = new Set<HostId>();
   let last: Admission<T> | undefined;
   for (let attempt = 0; attempt < ATTEMPTS_MAX; attempt += 1) {
     const host = forwarding.place(regionOf(request), tried);
     if (host === undefined) break;
     tried.add(host === 'here' ? forwarding.host : host.id);
-    if (host === 'here') last = await answerHere(asked, ticket);
+    if (host === 'here') last = await runHere(placement, ticket);
     else {
       const body = bodyOf(request);
-      const options = { body, requestId: request.id, begin: () => taken(reply), ticket };
+      const options = { body, requestId: request.id, begin: () => takeReply(reply), ticket };
       const passed = await forwarding.pass(host, request.raw, options);
       if (passed === 'answered') return { got: undefined };
       if (passed === 'unreached') continue;
@@ -151,7 +161,7 @@ async function askHosts<T>(asked: Asked<T>, ticket: LineTicket): Promise<Admissi
     }
     if ('got' in last || last.refused.why !== 'host') return last;
   }
-  return last ?? answerHere(asked, ticket);
+  return last ?? runHere(placement, ticket);
 }
 
 /** A request without a body has no content type either, so it is passed on without a body. */
@@ -159,10 +169,10 @@ const bodyOf = ({ body }: FastifyRequest): Buffer =>
   body === undefined || body === null ? Buffer.alloc(0) : Buffer.from(JSON.stringify(body));
 
 /** Answers on this host. Returns the refusal if the create is not admitted, and throws any other error. */
-async function answerHere<T>({ request, answer }: Asked<T>, ticket: LineTicket): Promise<Admission<T>> {
+async function runHere<T>({ request, run }: PlacedRequest<T>, ticket: LineTicket): Promise<Admission<T>> {
   noteTicket(request.raw, ticket);
   try {
-    return { got: await answer() };
+    return { got: await run() };
   } catch (error) {
     const refused = notedRefusal(error);
     if (!refused || !(error instanceof Error)) throw error;
@@ -185,25 +195,25 @@ function regionOf({ body }: FastifyRequest): string | undefined {
  * Answers an MCP message: on the host of the session or call that the message is about, because only this host knows
  * the references in a snapshot; on a host with room, if the message opens a browser; otherwise here.
  */
-export async function answerMcpCall<T>(
+export async function routeMcpCall<T>(
   request: FastifyRequest,
   reply: FastifyReply,
   caller: Caller | undefined,
   parts: ToOwnerParts,
-  answer: () => Promise<T>,
+  run: () => Promise<T>,
 ): Promise<T | undefined> {
   const { forwarding, onlySession } = parts;
-  if (forwarding.isAlone || caller?.kind !== 'agentKey') return answer();
+  if (forwarding.isAlone || caller?.kind !== 'agentKey') return run();
   const place = mcpPlace(request.body);
-  if (place === 'placed') return placeMcpCall(request, reply, caller, parts, answer);
-  if (place === 'here' || forwardedFrom(request.raw)) return answer();
+  if (place === 'placed') return placeMcpCall(request, reply, caller, parts, run);
+  if (place === 'here' || forwardedFrom(request.raw)) return run();
   const only = place === 'only_session' ? await onlySession(caller) : undefined;
   const { kind, id } = place === 'only_session' ? { kind: 'session' as const, id: only ?? '' } : place;
   const owner = await forwarding.elsewhere(kind, id, caller.applicationId);
   // An Action without a session may open a browser.
-  if (!owner) return kind === 'action' ? placed('callMcp', request, reply, caller, parts, answer) : answer();
+  if (!owner) return kind === 'action' ? respondOrPlace('callMcp', request, reply, caller, parts, run) : run();
   const body = Buffer.from(JSON.stringify(request.body));
-  await forwarding.pass(owner, request.raw, { body, requestId: request.id, begin: () => taken(reply) });
+  await forwarding.pass(owner, request.raw, { body, requestId: request.id, begin: () => takeReply(reply) });
   return undefined;
 }
 
@@ -216,19 +226,19 @@ async function placeMcpCall<T>(
   reply: FastifyReply,
   caller: Caller,
   parts: ToOwnerParts,
-  answer: () => Promise<T>,
+  run: () => Promise<T>,
 ): Promise<T | undefined> {
   try {
-    return await placed('callMcp', request, reply, caller, parts, answer);
+    return await respondOrPlace('callMcp', request, reply, caller, parts, run);
   } catch (error) {
     const refused = notedRefusal(error);
     if (!refused) throw error;
     noteTicket(request.raw, { waitedMs: 0, refused });
-    return answer();
+    return run();
   }
 }
 
-function taken(reply: FastifyReply) {
+function takeReply(reply: FastifyReply) {
   reply.hijack();
   return reply.raw;
 }

@@ -1,22 +1,24 @@
 // HTTP handlers for personal access tokens.
 import type { IdentityVerbs } from '../../domain/identity/identity.ts';
-import { type Answer, answer, nothing } from './answer.ts';
-import type { In } from './bind.ts';
+import type { HandlerInput } from './bind.ts';
+import { type HttpResponse, jsonResponse, nothing } from './http-response.ts';
 
 export const tokenHandlers = (tokens: IdentityVerbs['tokens']) => ({
-  listTokens: async ({ caller, query }: In<'listTokens'>): Promise<Answer> => answer(await tokens.list(caller, query)),
+  listTokens: async ({ caller, query }: HandlerInput<'listTokens'>): Promise<HttpResponse> =>
+    jsonResponse(await tokens.list(caller, query)),
 
-  createToken: async ({ caller, body }: In<'createToken'>): Promise<Answer> =>
-    answer(await tokens.create(caller, body)),
+  createToken: async ({ caller, body }: HandlerInput<'createToken'>): Promise<HttpResponse> =>
+    jsonResponse(await tokens.create(caller, body)),
 
-  readCurrentToken: async ({ caller }: In<'readCurrentToken'>): Promise<Answer> => answer(await tokens.current(caller)),
+  readCurrentToken: async ({ caller }: HandlerInput<'readCurrentToken'>): Promise<HttpResponse> =>
+    jsonResponse(await tokens.current(caller)),
 
-  revokeSentToken: async ({ body, source }: In<'revokeSentToken'>): Promise<Answer> => {
+  revokeSentToken: async ({ body, source }: HandlerInput<'revokeSentToken'>): Promise<HttpResponse> => {
     await tokens.revokeSent(body.token, source);
     return nothing();
   },
 
-  revokeToken: async ({ caller, params }: In<'revokeToken'>): Promise<Answer> => {
+  revokeToken: async ({ caller, params }: HandlerInput<'revokeToken'>): Promise<HttpResponse> => {
     await tokens.revoke(caller, params.id);
     return nothing();
   },

@@ -83,8 +83,8 @@ export class WebFiles {
   }
 }
 
-export const notBuilt = (what: string) =>
-  fault('route_not_found', `The ${what} is not built in this checkout.`, {
+export const notBuilt = (asset: string) =>
+  fault('route_not_found', `The ${asset} is not built in this checkout.`, {
     advice: 'Start the service with `npm start`, which builds it.',
   });
 
@@ -97,9 +97,9 @@ const namesIn = (root: string): ReadonlySet<string> =>
       .map(entry => relative(root, join(entry.parentPath, entry.name))),
   );
 
-function encodedFor({ br, gzip, plain }: WebFile, accepted: string): { bytes: Buffer; encoding?: string } {
+function encodedFor({ br, gzip, plain }: WebFile, acceptEncoding: string): { bytes: Buffer; encoding?: string } {
   const accepts = (coding: string): boolean =>
-    new RegExp(`\\b${coding}\\b(?!\\s*;\\s*q=0(?:\\.0+)?(?:,|$))`).test(accepted);
+    new RegExp(`\\b${coding}\\b(?!\\s*;\\s*q=0(?:\\.0+)?(?:,|$))`).test(acceptEncoding);
   if (br && accepts('br')) return { bytes: br, encoding: 'br' };
   if (gzip && accepts('gzip')) return { bytes: gzip, encoding: 'gzip' };
   return { bytes: plain };

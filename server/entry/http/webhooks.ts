@@ -1,7 +1,7 @@
 // HTTP handlers for webhooks.
 import type { Webhooks } from '../../domain/webhooks/webhooks.ts';
-import { type Answer, answer, nothing, tagged } from './answer.ts';
-import type { In } from './bind.ts';
+import type { HandlerInput } from './bind.ts';
+import { type HttpResponse, jsonResponse, nothing, tagged } from './http-response.ts';
 
 export type WebhookVerbs = Pick<
   Webhooks,
@@ -9,35 +9,42 @@ export type WebhookVerbs = Pick<
 >;
 
 export const webhookHandlers = (webhooks: WebhookVerbs) => ({
-  listWebhooks: async ({ caller, params, query }: In<'listWebhooks'>): Promise<Answer> =>
-    answer(await webhooks.list(caller, params.appId, query)),
+  listWebhooks: async ({ caller, params, query }: HandlerInput<'listWebhooks'>): Promise<HttpResponse> =>
+    jsonResponse(await webhooks.list(caller, params.appId, query)),
 
-  createWebhook: async ({ caller, params, body }: In<'createWebhook'>): Promise<Answer> =>
+  createWebhook: async ({ caller, params, body }: HandlerInput<'createWebhook'>): Promise<HttpResponse> =>
     tagged(await webhooks.create(caller, params.appId, body)),
 
-  readWebhook: async ({ caller, params }: In<'readWebhook'>): Promise<Answer> =>
+  readWebhook: async ({ caller, params }: HandlerInput<'readWebhook'>): Promise<HttpResponse> =>
     tagged(await webhooks.read(caller, params.appId, params.webhookId)),
 
-  changeWebhook: async ({ caller, params, headers, body }: In<'changeWebhook'>): Promise<Answer> =>
+  changeWebhook: async ({ caller, params, headers, body }: HandlerInput<'changeWebhook'>): Promise<HttpResponse> =>
     tagged(await webhooks.change(caller, params.appId, params.webhookId, headers['if-match'], body)),
 
-  deleteWebhook: async ({ caller, params }: In<'deleteWebhook'>): Promise<Answer> => {
+  deleteWebhook: async ({ caller, params }: HandlerInput<'deleteWebhook'>): Promise<HttpResponse> => {
     await webhooks.remove(caller, params.appId, params.webhookId);
     return nothing();
   },
 
-  rotateWebhookKey: async ({ caller, params }: In<'rotateWebhookKey'>): Promise<Answer> =>
+  rotateWebhookKey: async ({ caller, params }: HandlerInput<'rotateWebhookKey'>): Promise<HttpResponse> =>
     tagged(await webhooks.rotateKey(caller, params.appId, params.webhookId)),
 
-  testWebhook: async ({ caller, params }: In<'testWebhook'>): Promise<Answer> =>
-    answer(await webhooks.test(caller, params.appId, params.webhookId)),
+  testWebhook: async ({ caller, params }: HandlerInput<'testWebhook'>): Promise<HttpResponse> =>
+    jsonResponse(await webhooks.test(caller, params.appId, params.webhookId)),
 
-  listWebhookDeliveries: async ({ caller, params, query }: In<'listWebhookDeliveries'>): Promise<Answer> =>
-    answer(await webhooks.deliveries(caller, params.appId, params.webhookId, query)),
+  listWebhookDeliveries: async ({
+    caller,
+    params,
+    query,
+  }: HandlerInput<'listWebhookDeliveries'>): Promise<HttpResponse> =>
+    jsonResponse(await webhooks.deliveries(caller, params.appId, params.webhookId, query)),
 
-  readWebhookDelivery: async ({ caller, params }: In<'readWebhookDelivery'>): Promise<Answer> =>
-    answer(await webhooks.readDelivery(caller, params.appId, params.webhookId, params.deliveryId)),
+  readWebhookDelivery: async ({ caller, params }: HandlerInput<'readWebhookDelivery'>): Promise<HttpResponse> =>
+    jsonResponse(await webhooks.readDelivery(caller, params.appId, params.webhookId, params.deliveryId)),
 
-  redeliverWebhookDelivery: async ({ caller, params }: In<'redeliverWebhookDelivery'>): Promise<Answer> =>
-    answer(await webhooks.redeliver(caller, params.appId, params.webhookId, params.deliveryId)),
+  redeliverWebhookDelivery: async ({
+    caller,
+    params,
+  }: HandlerInput<'redeliverWebhookDelivery'>): Promise<HttpResponse> =>
+    jsonResponse(await webhooks.redeliver(caller, params.appId, params.webhookId, params.deliveryId)),
 });

@@ -105,7 +105,9 @@ export class LiveEntry {
       this.#parts.live.onOffer(live.id, offer => {
         if (claims.right === 'control' && offers(offer.frame)) viewer.offer(offer);
       }),
-      this.#parts.live.onLeave(live.id, ended => (ended ? viewer.end('the session has ended') : viewer.handOver())),
+      this.#parts.live.onLeave(live.id, hasSessionEnded =>
+        hasSessionEnded ? viewer.end('the session has ended') : viewer.handOver(),
+      ),
     ];
     try {
       log.info('live.came', { sessionId: live.id, right: claims.right });

@@ -11,13 +11,13 @@ import type {
 } from '../../../contract/live-messages.ts';
 import type { Control } from '../../domain/handoffs/control.ts';
 import type { Lease } from '../../domain/handoffs/lease.ts';
-import type { Watched } from '../../domain/limits/waiting-bytes.ts';
+import type { BytesWatch } from '../../domain/limits/waiting-bytes.ts';
 import type { LinkClaims } from '../../domain/live/links.ts';
 import type { Offer } from '../../domain/live/live-view.ts';
 import type { OpenDialog, ViewedPage } from '../../domain/live/viewed-page.ts';
-import type { OpenedPage, Picture, Viewing } from '../../domain/live/viewing.ts';
+import type { LiveFrame, OpenedPage, Viewing } from '../../domain/live/viewing.ts';
 import { reason } from '../../kit/fault.ts';
-import { guarded } from '../../kit/guard.ts';
+import { guardListener } from '../../kit/guard.ts';
 import { loopWatch, type Work } from '../../kit/loop-watch.ts';
 import type { Runtime } from '../../kit/runtime.ts';
 import type { Closeable } from '../../kit/scope.ts';
@@ -47,22 +47,22 @@ export interface ViewerParts extends Pick<Runtime, 'clock' | 'log'> {
   readonly viewing: Viewing;
   readonly lease: Lease;
   /** Counts the bytes that this viewer has not read. */
-  readonly waiting: Watched;
+  readonly waiting: BytesWatch;
 }
 
 export class Viewer {
   readonly #parts: ViewerParts;
   readonly #holder: string;
   readonly #closing = new AbortController();
-  readonly #owned: Closeable[] = [];
+  readonly #closeables: Closeable[] = [];
   readonly gone: Promise<void>;
   #watching: { readonly page: string; readonly frames: Closeable } | undefined;
-  #waitingFrame: Picture | undefined;
+  #waitingFrame: LiveFrame | undefined;
   /** The frame that was sent last, and whether it was sent without masks. */
-  #sent: { readonly picture: Picture; readonly unmasked: boolean } | undefined;
+  #lastSent: { readonly liveFrame: LiveFrame; readonly unmasked: boolean } | undefined;
   #frameInFlight = false;
   #control: Control | undefined;
-  #taking = false;
+  #isTaking = false;
   /** The opener of each page that was shown because the controlled page opened it, by page id. */
   readonly #openers = new Map<string, string>();
   readonly #icons = new Set<string>();
@@ -76,7 +76,7 @@ export class Viewer {
     this.#lastByteMs = parts.clock.monotonicMs();
     this.gone = new Promise(resolve => parts.socket.once('close', () => resolve(this.#onClose())));
     const receive = (data: RawData, binary: boolean): void => this.#receive(data, binary);
-    parts.socket.on('message', guarded(this.#failed, receive));
+    parts.socket.on('message', guardListener(this.#onFailed, receive));
     parts.socket.on('pong', () => this.#onActivity());
     parts.socket.on('error', error => parts.log.debug('live.socket_error', { reason: reason(error) }));
   }
@@ -84,9 +84,9 @@ export class Viewer {
   /** Sends the current state; changes follow. */
   begin(): void {
     const { viewing, lease, claims } = this.#parts;
-    this.#owned.push(
-      viewing.onChange(page => this.#changed(page)),
-      viewing.onOpened(opened => this.#opened(opened)),
+    this.#closeables.push(
+      viewing.onChange(page => this.#onPageChanged(page)),
+      viewing.onOpened(opened => this.#onPageOpened(opened)),
       lease.onChange(() => this.#leaseChanged()),
       lease.onSettling(async () => {
         if (this.#control && this.#watching) await viewing.page(this.#watching.page)?.inputSent();
@@ -98,9 +98,9 @@ export class Viewer {
     this.#sendTabs();
     this.#sendControl();
     this.#watch(claims.page ?? viewing.tabs.find(tab => tab.visible)?.page ?? viewing.tabs[0]?.page);
-    if (lease.control?.holder === this.#holder) this.#take().catch(this.#failed);
-    this.#ping().catch(this.#failed);
-    this.#renew().catch(this.#failed);
+    if (lease.control?.holder === this.#holder) this.#takeControl().catch(this.#onFailed);
+    this.#ping().catch(this.#onFailed);
+    this.#renew().catch(this.#onFailed);
   }
 
   /** Called when the session ends, or the address is revoked. */
@@ -128,7 +128,7 @@ export class Viewer {
   }
 
   /** Called when a message could not be handled. The socket is closed, and the viewer's page reconnects by itself. */
-  readonly #failed = (error: unknown): void => {
+  readonly #onFailed = (error: unknown): void => {
     const { log, socket } = this.#parts;
     log.error('live.message_failed', { error });
     socket.close(1011, 'a message of this view could not be handled');
@@ -151,9 +151,9 @@ export class Viewer {
         this.#frameInFlight = false;
         return this.#sendFrame();
       case 'take':
-        return void this.#take().catch(this.#failed);
+        return void this.#takeControl().catch(this.#onFailed);
       case 'give':
-        return void this.#releaseControl(message.fence).catch(this.#failed);
+        return void this.#releaseControl(message.fence).catch(this.#onFailed);
       default:
         return this.#input(message);
     }
@@ -167,7 +167,7 @@ export class Viewer {
     if (this.#watching?.page === id) return;
     const hasControl = this.#control !== undefined;
     this.#stopWatching();
-    const frames = viewing.watch(id, picture => this.#onFrame(id, picture));
+    const frames = viewing.watch(id, liveFrame => this.#onFrame(id, liveFrame));
     if (!frames) return;
     this.#watching = { page: id, frames };
     this.#sendFrame(); // a picture may have arrived before #watching was set
@@ -181,11 +181,11 @@ export class Viewer {
     void this.#watching.frames.close();
     this.#watching = undefined;
     this.#waitingFrame = undefined;
-    this.#sent = undefined;
+    this.#lastSent = undefined;
   }
 
   /** Shows a page that the controlled page opened, because a sign-in popup is used at once and closes by itself. */
-  #opened({ page, openerId }: OpenedPage): void {
+  #onPageOpened({ page, openerId }: OpenedPage): void {
     const from = this.#watching?.page;
     if (!this.#mayDrive || from === undefined || openerId !== from || this.#parts.claims.page !== undefined) return;
     this.#openers.set(page, from);
@@ -206,17 +206,17 @@ export class Viewer {
     const waiting = viewing.onOpened(opened => {
       if (opened.page === page && tryShow()) void waiting.close();
     });
-    this.#owned.push(waiting);
+    this.#closeables.push(waiting);
   }
 
   /**
    * Called when the watched page is gone. Shows its nearest opener that is still open, or otherwise the page in front.
    */
-  #leaveClosedPage(gone: string | undefined): void {
+  #leaveClosedPage(closedPage: string | undefined): void {
     const { viewing, claims } = this.#parts;
     this.#stopWatching();
     if (claims.page !== undefined) return;
-    const opener = gone === undefined ? undefined : this.#openerOf(gone);
+    const opener = closedPage === undefined ? undefined : this.#openerOf(closedPage);
     if (opener === undefined) return this.#watch((viewing.tabs.find(tab => tab.visible) ?? viewing.tabs[0])?.page);
     this.#watch(opener);
     if (this.#mayDrive) viewing.page(opener)?.toFront();
@@ -224,29 +224,29 @@ export class Viewer {
   }
 
   /** Returns the nearest opener that is still open. */
-  #openerOf(gone: string): string | undefined {
-    let opener = this.#openers.get(gone);
-    this.#openers.delete(gone);
+  #openerOf(closedPage: string): string | undefined {
+    let opener = this.#openers.get(closedPage);
+    this.#openers.delete(closedPage);
     while (opener !== undefined && !this.#parts.viewing.page(opener)) opener = this.#openers.get(opener);
     return opener;
   }
 
-  #onFrame(page: string, picture: Picture): void {
+  #onFrame(page: string, liveFrame: LiveFrame): void {
     if (this.#watching && this.#watching.page !== page) return;
-    this.#waitingFrame = picture;
+    this.#waitingFrame = liveFrame;
     this.#sendFrame();
   }
 
   #sendFrame(): void {
-    const picture = this.#waitingFrame;
+    const liveFrame = this.#waitingFrame;
     const { socket } = this.#parts;
-    if (!picture || !this.#watching || this.#frameInFlight || socket.readyState !== socket.OPEN) return;
+    if (!liveFrame || !this.#watching || this.#frameInFlight || socket.readyState !== socket.OPEN) return;
     this.#waitingFrame = undefined;
     this.#frameInFlight = true;
-    const unmasked = this.#seesUnmasked(picture);
-    if (picture.isUnknown && !unmasked && !this.#sent) this.#refuse('watch', UNKNOWN);
-    this.#sent = { picture, unmasked };
-    const shown = unmasked ? { ...picture, jpeg: picture.unmasked } : picture;
+    const unmasked = this.#seesUnmasked(liveFrame);
+    if (liveFrame.isUnknown && !unmasked && !this.#lastSent) this.#refuse('watch', UNKNOWN);
+    this.#lastSent = { liveFrame, unmasked };
+    const shown = unmasked ? { ...liveFrame, jpeg: liveFrame.unmasked } : liveFrame;
     socket.send(frameMessage(this.#watching.page, shown), { binary: true });
     this.#parts.waiting.note();
   }
@@ -255,16 +255,20 @@ export class Viewer {
    * Whether the viewer sees the frame without masks. What a person did in a hand-off is not shown to a viewer who takes
    * control afterwards.
    */
-  #seesUnmasked({ isCovered }: Picture): boolean {
+  #seesUnmasked({ isCovered }: LiveFrame): boolean {
     return this.#mayDrive && (!isCovered || this.#control?.isAsked === true);
   }
 
   /** Called when control has changed. The last frame is sent again, with or without masks. */
   #resendLastFrame(): void {
-    const sent = this.#sent;
-    if (!sent || sent.unmasked === this.#seesUnmasked(sent.picture) || sent.picture.jpeg === sent.picture.unmasked)
+    const sent = this.#lastSent;
+    if (
+      !sent ||
+      sent.unmasked === this.#seesUnmasked(sent.liveFrame) ||
+      sent.liveFrame.jpeg === sent.liveFrame.unmasked
+    )
       return;
-    this.#waitingFrame ??= sent.picture;
+    this.#waitingFrame ??= sent.liveFrame;
     this.#sendFrame();
   }
 
@@ -274,13 +278,14 @@ export class Viewer {
    * Takes control. Ignored while the viewer has control or is taking it, so that the fence that was sent to the viewer
    * remains valid.
    */
-  async #take(): Promise<void> {
+  async #takeControl(): Promise<void> {
     const { lease, viewing, claims } = this.#parts;
-    if (claims.right !== 'control') return this.#refuse('take', 'This link is view-only. It does not allow taking control.');
-    if (this.#taking || (this.#control && lease.isFresh(this.#control.fence))) return;
-    this.#taking = true;
-    const control = claims.lease ? this.#leased : await lease.take(this.#holder).catch(() => undefined);
-    this.#taking = false;
+    if (claims.right !== 'control')
+      return this.#refuse('take', 'This link is view-only. It does not allow taking control.');
+    if (this.#isTaking || (this.#control && lease.isFresh(this.#control.fence))) return;
+    this.#isTaking = true;
+    const control = claims.lease ? this.#leasedControl : await lease.take(this.#holder).catch(() => undefined);
+    this.#isTaking = false;
     if (!control) return this.#refuse('take', this.#refusalReason);
     if (this.#closing.signal.aborted) return;
     this.#control = control;
@@ -296,7 +301,7 @@ export class Viewer {
   /**
    * The control in the hand-off that this address was issued for. Undefined if the fence of the address is not current.
    */
-  get #leased(): Control | undefined {
+  get #leasedControl(): Control | undefined {
     const { claims, lease } = this.#parts;
     const { control } = lease;
     return control?.handoffId === claims.lease?.handoffId && control?.fence === claims.lease?.fence
@@ -313,7 +318,7 @@ export class Viewer {
   #leaseChanged(): void {
     this.#sendControl();
     this.#sendTabs();
-    if (this.#parts.claims.lease && !this.#leased) this.end('the hand-off has ended');
+    if (this.#parts.claims.lease && !this.#leasedControl) this.end('the hand-off has ended');
   }
 
   async #releaseControl(fence: number): Promise<void> {
@@ -351,7 +356,7 @@ export class Viewer {
     if (claims.right !== 'control' || !this.#control || this.#control.fence !== message.fence)
       return this.#refuse(message.type, 'You do not have control.');
     if (!lease.isFresh(message.fence)) return this.#refuse(message.type, 'Your control has ended.');
-    if (message.type === 'newTab') return void this.#newTab().catch(this.#failed);
+    if (message.type === 'newTab') return void this.#newTab().catch(this.#onFailed);
     if (claims.page !== undefined && message.page !== claims.page)
       return this.#refuse(message.type, 'This address is for another page.');
     const page = viewing.page(message.page);
@@ -361,7 +366,7 @@ export class Viewer {
   #dispatch(page: ViewedPage, message: Exclude<DriveMessage, { type: 'newTab' }>): void {
     switch (message.type) {
       case 'mouse':
-        if (message.action === 'move') this.#sendCursor(page, message.x, message.y).catch(this.#failed);
+        if (message.action === 'move') this.#sendCursor(page, message.x, message.y).catch(this.#onFailed);
         return page.mouse(message);
       case 'wheel':
         return page.wheel(message);
@@ -377,7 +382,7 @@ export class Viewer {
         return void page
           .copy(message.cut)
           .then(text => this.#send({ type: 'copied', text }))
-          .catch(this.#failed);
+          .catch(this.#onFailed);
       case 'navigate':
         return this.#navigate(page, message.url);
       case 'history':
@@ -404,7 +409,7 @@ export class Viewer {
 
   // ---- sending ---------------------------------------------------------------------------------------------------------
 
-  #changed(page: string | undefined): void {
+  #onPageChanged(page: string | undefined): void {
     const { viewing } = this.#parts;
     if (page !== undefined) {
       if (page === this.#watching?.page) this.#sendPage(page);
@@ -497,7 +502,7 @@ export class Viewer {
   #onClose(): void {
     this.#closing.abort(new Error('the viewer is gone'));
     this.#stopWatching();
-    for (const one of this.#owned) void one.close();
+    for (const one of this.#closeables) void one.close();
   }
 }
 

@@ -11,7 +11,7 @@ import { type Fixture, withSession } from '../world.ts';
 
 /** Number of messages that are sent together. A response to a later command shows that they were read. */
 const BURST = 20;
-const ANSWER_MS = 15_000;
+const RESPONSE_MS = 15_000;
 
 /** The commands that the policy inspects. Nothing else of this policy is used. */
 const WATCHED: ReadonlySet<string> = clientPolicy({
@@ -42,14 +42,14 @@ export async function attackFromClients(world: Fixture, hostile: Hostile, count:
         world.notes.note(String(message));
         client.say(message);
       }
-      await soon('an answer', client.ask('Browser.getVersion'), ANSWER_MS).catch(() => {});
+      await soon('an answer', client.ask('Browser.getVersion'), RESPONSE_MS).catch(() => {});
       client.cut();
     }
   });
 }
 
 const attached = (client: CdpClient): Promise<string | undefined> =>
-  soon('the page', client.attachToPage(), ANSWER_MS).catch(() => undefined);
+  soon('the page', client.attachToPage(), RESPONSE_MS).catch(() => undefined);
 
 async function socketsOf({ server }: Fixture, session: CreatedSession): Promise<string[]> {
   const { body } = await server.api<DebugUrls>('GET', `/v1/browsers/sessions/${session.id}/debug`);

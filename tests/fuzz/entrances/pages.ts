@@ -2,10 +2,10 @@
 import { CdpClient } from '../../harness/cdp.ts';
 import { soon } from '../../harness/until.ts';
 import type { Hostile } from '../hostile.ts';
-import { hostileAnswer } from '../hostile-web.ts';
+import { hostileResponse } from '../hostile-web.ts';
 import { type Fixture, withSession } from '../world.ts';
 
-const ANSWER_MS = 10_000;
+const RESPONSE_MS = 10_000;
 
 export async function attackFromPages(world: Fixture, hostile: Hostile, count: number): Promise<void> {
   await withSession(world, async session => {
@@ -22,10 +22,10 @@ export async function attackFromPages(world: Fixture, hostile: Hostile, count: n
       const expression = hostile.chance(6) ? undefined : deed(world, hostile);
       const [method, params] = expression
         ? (['Runtime.evaluate', { expression, userGesture: true }] as const)
-        : (['Page.navigate', { url: world.web.serve(hostileAnswer(hostile)) }] as const);
+        : (['Page.navigate', { url: world.web.serve(hostileResponse(hostile)) }] as const);
       world.notes.note(`${method} ${expression ?? ''}`);
       // The page may hang or be closed. The next action follows in any case.
-      await soon(method, client.ask(method, params, page), ANSWER_MS).catch(() => {});
+      await soon(method, client.ask(method, params, page), RESPONSE_MS).catch(() => {});
       if (!expression && hostile.chance(3)) await client.ask('Page.navigate', { url: `${world.pages.a}/` }, page);
     }
     client.cut();
@@ -41,7 +41,7 @@ function deed({ web, pages }: Fixture, hostile: Hostile): string {
   const js = `JSON.parse(${literal(value)})`;
   const safe = (code: string): string =>
     `(() => { try { return void (${code}) } catch (error) { console.error(error) } })()`;
-  const url = hostile.chance(2) ? literal(hostile.url()) : literal(web.serve(hostileAnswer(hostile)));
+  const url = hostile.chance(2) ? literal(hostile.url()) : literal(web.serve(hostileResponse(hostile)));
   return safe(
     hostile.pick([
       `console.${hostile.pick(['log', 'warn', 'error', 'table', 'group', 'dir', 'debug', 'trace', 'timeLog'])}(${text}, ${js})`,

@@ -11,8 +11,8 @@ import { type Fixture, withSession } from '../world.ts';
 
 const AT_ONCE = 5;
 /** A limit on reading, because streams of events and logs do not end. */
-const ANSWER_MS = 3_000;
-const ANSWER_BYTES_MAX = 100_000;
+const RESPONSE_MS = 3_000;
+const RESPONSE_BYTES_MAX = 100_000;
 const HOST = '127.0.0.1';
 
 export async function attackFromCallers(world: Fixture, hostile: Hostile, count: number): Promise<void> {
@@ -26,11 +26,11 @@ export async function attackFromCallers(world: Fixture, hostile: Hostile, count:
       await Promise.all(
         requests.map(async ({ operationId, bytes }) => {
           world.notes.note(bytes.toString('latin1'));
-          const answer = await exchange(new URL(world.server.url).port, bytes);
+          const result = await exchange(new URL(world.server.url).port, bytes);
           assert.doesNotMatch(
-            answer,
+            result,
             /^HTTP\/1\.1 500 /,
-            `${operationId}: ${bytes.toString('latin1').slice(0, 2000)}\n${answer}`,
+            `${operationId}: ${bytes.toString('latin1').slice(0, 2000)}\n${result}`,
           );
         }),
       );
@@ -151,13 +151,13 @@ function exchange(port: string, bytes: Buffer): Promise<string> {
   const over = new Promise<void>(resolve => {
     socket.on('data', data => {
       heard += data.toString('latin1');
-      if (heard.length > ANSWER_BYTES_MAX) socket.destroy();
+      if (heard.length > RESPONSE_BYTES_MAX) socket.destroy();
     });
     socket.on('error', () => {});
     socket.once('close', () => resolve());
   });
   socket.write(bytes);
-  return soon('an answer', over, ANSWER_MS)
+  return soon('an answer', over, RESPONSE_MS)
     .catch(() => {})
     .then(() => {
       socket.destroy();

@@ -1,7 +1,7 @@
 // Why a call failed, and whether it may have had an effect. The texts are for callers of the API, so they name a rule
 // and never an address, the content of a response or a system error.
 import { WaitExpired } from '../../../kit/wait.ts';
-import { Failed, Refused } from '../failure.ts';
+import { Failed, RefusedError } from '../failure.ts';
 import type { AddressRule } from '../rules.ts';
 
 /**
@@ -11,7 +11,7 @@ import type { AddressRule } from '../rules.ts';
  */
 export type CallPhase = 'refused' | 'not_sent' | 'unknown';
 
-const WORDS = {
+const FAILURE_TEXTS = {
   bad_url: 'The URL is not valid, or longer than 2048 characters.',
   not_https: 'The URL must begin with https://. http is allowed only for an address that the operator has allowed.',
   user_info: 'The URL must not contain a user name or password.',
@@ -34,7 +34,7 @@ const WORDS = {
   answer_encoded: 'The response is compressed, although the request asked for an uncompressed response.',
 } as const;
 
-export type CallErrorKind = keyof typeof WORDS;
+export type CallErrorKind = keyof typeof FAILURE_TEXTS;
 
 export interface CallFailure {
   readonly kind: 'failed';
@@ -53,10 +53,10 @@ export class CallError extends Error {
   readonly rule: AddressRule | undefined;
   readonly status: number | undefined;
 
-  constructor(trouble: CallErrorKind, { rule, status }: { rule?: AddressRule; status?: number } = {}) {
-    super(trouble);
+  constructor(failureKind: CallErrorKind, { rule, status }: { rule?: AddressRule; status?: number } = {}) {
+    super(failureKind);
     this.name = 'CallError';
-    this.trouble = trouble;
+    this.trouble = failureKind;
     this.rule = rule;
     this.status = status;
   }
@@ -82,20 +82,21 @@ export function failureOf(error: unknown, isSent: boolean): CallFailure {
     reason: trouble,
     ...(rule === undefined ? {} : { rule }),
     ...(status === undefined ? {} : { status }),
-    words: rule === undefined ? WORDS[trouble] : `The address is refused by the rule ${rule}. ${adviceFor(rule)}`,
+    words:
+      rule === undefined ? FAILURE_TEXTS[trouble] : `The address is refused by the rule ${rule}. ${adviceFor(rule)}`,
   };
 }
 
 function callErrorOf(error: unknown, isSent: boolean): CallError {
   if (error instanceof CallError) return error;
   if (error instanceof WaitExpired) return new CallError('timed_out');
-  if (error instanceof Refused) return new CallError('address_not_allowed');
-  if (!isSent) return new CallError(BEFORE[error instanceof Failed ? error.kind : ''] ?? 'connect_failed');
+  if (error instanceof RefusedError) return new CallError('address_not_allowed');
+  if (!isSent) return new CallError(UNSENT_ERROR_KINDS[error instanceof Failed ? error.kind : ''] ?? 'connect_failed');
   return new CallError(codeOf(error).startsWith('HPE_') ? headErrorKind(error) : 'closed_early');
 }
 
 /** Maps the failure kinds of the egress engine for name servers and connections to the kinds used here. */
-const BEFORE: Readonly<Record<string, CallErrorKind>> = {
+const UNSENT_ERROR_KINDS: Readonly<Record<string, CallErrorKind>> = {
   name_not_resolved: 'name_not_resolved',
   name_timed_out: 'name_not_resolved',
   connect_timed_out: 'connect_timed_out',

@@ -2,7 +2,7 @@
 // nothing.
 import { type IncomingMessage, request as requestOver } from 'node:http';
 import type { Socket } from 'node:net';
-import { guarded } from '../../../kit/guard.ts';
+import { guardListener } from '../../../kit/guard.ts';
 import { CallError } from './call-failure.ts';
 import { CollectedBytes } from './collected-bytes.ts';
 import type { CallLimits } from './limits.ts';
@@ -16,7 +16,7 @@ export interface Message {
   readonly responseBytesMax: number;
 }
 
-export interface Received {
+export interface ReceivedResponse {
   readonly status: number;
   /** By lower-case name. Values of a repeated name are joined with a comma. */
   readonly headers: ReadonlyMap<string, string>;
@@ -27,8 +27,8 @@ export interface Received {
  * Sends a request and receives the response. Rejects with CallError, or with a Node error. Destroying the socket ends
  * the exchange.
  */
-export function exchange(socket: Socket, message: Message, limits: CallLimits): Promise<Received> {
-  const { promise, resolve, reject } = Promise.withResolvers<Received>();
+export function exchange(socket: Socket, message: Message, limits: CallLimits): Promise<ReceivedResponse> {
+  const { promise, resolve, reject } = Promise.withResolvers<ReceivedResponse>();
   const { method, path, headers, body } = message;
   const request = requestOver({
     ...{ method, path, headers, setHost: false, maxHeaderSize: limits.responseHeadBytesMax },
@@ -41,16 +41,16 @@ export function exchange(socket: Socket, message: Message, limits: CallLimits): 
   let hasResponse = false;
   request.on(
     'information',
-    guarded(reject, () => {
+    guardListener(reject, () => {
       interimCount += 1;
       if (interimCount > limits.interimResponsesMax) throw new CallError('bad_answer');
     }),
   );
   request.once(
     'response',
-    guarded(reject, async (response: IncomingMessage) => {
+    guardListener(reject, async (response: IncomingMessage) => {
       hasResponse = true;
-      resolve(await received(response, message, limits));
+      resolve(await receiveResponse(response, message, limits));
     }),
   );
   // Once a response has begun, its own stream reports how it ends. Errors of the request are then ignored: a host may
@@ -65,7 +65,11 @@ export function exchange(socket: Socket, message: Message, limits: CallLimits): 
   return promise;
 }
 
-async function received(response: IncomingMessage, message: Message, limits: CallLimits): Promise<Received> {
+async function receiveResponse(
+  response: IncomingMessage,
+  message: Message,
+  limits: CallLimits,
+): Promise<ReceivedResponse> {
   const status = response.statusCode ?? 0;
   // An error after the first one would otherwise have no listener.
   response.on('error', () => {});

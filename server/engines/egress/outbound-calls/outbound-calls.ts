@@ -2,7 +2,7 @@
 // address of a host name, connects to one of the checked addresses, and follows no redirect.
 import { isIP, Socket } from 'node:net';
 import { connect as connectTls, createSecureContext, getCACertificates, type SecureContext } from 'node:tls';
-import { WaitExpired, withDeadline, within } from '../../../kit/wait.ts';
+import { WaitExpired, withDeadline, withTimeout } from '../../../kit/wait.ts';
 import type { Address } from '../address.ts';
 import { addressesOf } from '../addresses.ts';
 import { dial } from '../dial.ts';
@@ -12,7 +12,7 @@ import type { AddressRules } from '../rules.ts';
 import { CallError, type CallFailure, codeOf, failureOf } from './call-failure.ts';
 import { type CallHeaders, headersOf } from './call-headers.ts';
 import { type CallTarget, callTarget } from './call-target.ts';
-import { exchange, type Message, type Received } from './exchange.ts';
+import { exchange, type Message, type ReceivedResponse } from './exchange.ts';
 import { CALL_LIMITS, type CallLimits } from './limits.ts';
 
 export interface OutboundCall {
@@ -27,7 +27,7 @@ export interface OutboundCall {
   readonly maxResponseBytes: number;
 }
 
-export interface CallResponse extends Received {
+export interface CallResponse extends ReceivedResponse {
   readonly kind: 'answered';
   readonly connected: {
     /** The checked address that the call was sent to. For the log of the server, not for callers of the API. */
@@ -50,7 +50,7 @@ export interface OutboundOptions {
 
 const METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']);
 
-interface Connected {
+interface ConnectedSocket {
   /** The socket for HTTP: the TLS socket for https, otherwise `raw`. */
   readonly socket: Socket;
   readonly raw: Socket;
@@ -77,7 +77,7 @@ export class OutboundCalls {
     try {
       const target = callTarget(url, this.#limits.urlCharactersMax);
       const { connectMs } = this.#limits;
-      await within(connectMs, 'the name servers', inner => this.#addresses(target, inner), signal);
+      await withTimeout(connectMs, 'the name servers', inner => this.#addresses(target, inner), signal);
       return undefined;
     } catch (error) {
       return failureOf(signal?.aborted ? new CallError('cancelled') : error, false);
@@ -125,16 +125,16 @@ export class OutboundCalls {
     try {
       signal.throwIfAborted();
       sending();
-      const answer = await exchange(socket, message, this.#limits);
+      const reply = await exchange(socket, message, this.#limits);
       const connected = { address: address.text, port: target.port, isEncrypted: target.isEncrypted };
-      return { kind: 'answered', ...answer, connected };
+      return { kind: 'answered', ...reply, connected };
     } finally {
       signal.removeEventListener('abort', close);
       close();
     }
   }
 
-  async #connectInTime(target: CallTarget, signal: AbortSignal): Promise<Connected> {
+  async #connectInTime(target: CallTarget, signal: AbortSignal): Promise<ConnectedSocket> {
     const { connectMs } = this.#limits;
     try {
       return await withDeadline(connectMs, 'a host to connect', inner => this.#connect(target, inner), signal);
@@ -144,7 +144,7 @@ export class OutboundCalls {
     }
   }
 
-  async #connect(target: CallTarget, signal: AbortSignal): Promise<Connected> {
+  async #connect(target: CallTarget, signal: AbortSignal): Promise<ConnectedSocket> {
     const addresses = await this.#addresses(target, signal);
     const limits = { ...EGRESS_LIMITS, connectMs: this.#limits.connectMs };
     const { socket: raw, address } = await dial(addresses, target.port, () => new Socket(), limits, signal);
@@ -190,7 +190,7 @@ export class OutboundCalls {
     socket.on('error', reject);
     socket.once('close', () => reject(new CallError('tls_failed')));
     try {
-      await within(this.#limits.connectMs, 'a host to finish TLS', () => promise, signal);
+      await withTimeout(this.#limits.connectMs, 'a host to finish TLS', () => promise, signal);
       return socket;
     } catch (error) {
       socket.destroy();

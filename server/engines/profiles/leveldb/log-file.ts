@@ -17,7 +17,7 @@ export function* logRecords(file: Buffer): Generator<Buffer, void> {
     const [length, kind] = [file.readUInt16LE(at + 4), file.readUInt8(at + 6)];
     const end = at + HEADER_BYTES + length;
     const isWhole = kind >= FULL && kind <= LAST && length <= roomInBlock - HEADER_BYTES && end <= file.length;
-    if (!isWhole || file.readUInt32LE(at) !== masked(crc32c(file.subarray(at + 6, end)))) return;
+    if (!isWhole || file.readUInt32LE(at) !== mask(crc32c(file.subarray(at + 6, end)))) return;
     const part = file.subarray(at + HEADER_BYTES, end);
     if (kind === FULL || kind === FIRST) begun = [part];
     else begun.push(part);
@@ -50,11 +50,11 @@ export function logFileOf(records: readonly Buffer[]): Buffer {
 
 function recordPart(part: Buffer, kind: number): Buffer {
   const header = Buffer.alloc(HEADER_BYTES);
-  header.writeUInt32LE(masked(crc32c(Buffer.concat([Buffer.of(kind), part]))));
+  header.writeUInt32LE(mask(crc32c(Buffer.concat([Buffer.of(kind), part]))));
   header.writeUInt16LE(part.length, 4);
   header.writeUInt8(kind, 6);
   return Buffer.concat([header, part]);
 }
 
 /** LevelDB masks stored checksums, because the CRC of data that contains CRCs is weak. */
-const masked = (crc: number): number => ((((crc >>> 15) | (crc << 17)) >>> 0) + 0xa282ead8) >>> 0;
+const mask = (crc: number): number => ((((crc >>> 15) | (crc << 17)) >>> 0) + 0xa282ead8) >>> 0;

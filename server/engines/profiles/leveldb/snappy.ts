@@ -4,8 +4,8 @@ import { ByteReader, LevelDbError } from './bytes.ts';
 /** A block usually has a few kilobytes, but one value may be as large as the quota of a site. */
 const UNPACKED_BYTES_MAX = 64 * 1024 ** 2;
 
-export function decompressSnappy(packed: Buffer): Buffer {
-  const source = new ByteReader(packed);
+export function decompressSnappy(compressed: Buffer): Buffer {
+  const source = new ByteReader(compressed);
   const length = source.varint();
   if (length > UNPACKED_BYTES_MAX) throw new LevelDbError(`a block has more than ${UNPACKED_BYTES_MAX} bytes`);
   const target = Buffer.alloc(length);

@@ -55,14 +55,14 @@ function majorMismatch(dataDir: string, major: number, present: string): Fault {
 export async function makeCluster(
   dataDir: string,
   binaries: Binaries,
-  who: Identity,
+  runAs: Identity,
   signal: AbortSignal,
 ): Promise<void> {
   const folder = clusterFolder(dataDir);
   const fresh = `${folder}.new`;
   await rm(fresh, { recursive: true, force: true });
   await mkdir(dataDir, { recursive: true });
-  const end = await runProgram(who.as([join(binaries.folder, 'initdb'), ...INITDB_ARGUMENTS, '-D', fresh]), {
+  const end = await runProgram(runAs.as([join(binaries.folder, 'initdb'), ...INITDB_ARGUMENTS, '-D', fresh]), {
     timeoutMs: INITDB_MS,
     signal,
   });

@@ -31,13 +31,13 @@ const SYSTEM_FOLDERS = ['/usr/bin', '/usr/local/bin'];
  * Returns the first binaries that run; with `major`, the first of that version. Undefined if only other versions are
  * installed.
  */
-export async function findBinaries(wanted: { folder?: string; major?: number } = {}): Promise<Binaries | undefined> {
+export async function findBinaries(criteria: { folder?: string; major?: number } = {}): Promise<Binaries | undefined> {
   const problems: string[] = [];
   let others = 0;
-  for (const folder of wanted.folder ? [wanted.folder] : await candidates(problems)) {
+  for (const folder of criteria.folder ? [criteria.folder] : await candidates(problems)) {
     const binaries = await inspect(folder, problems);
     if (!binaries) continue;
-    if (wanted.major === undefined || binaries.major === wanted.major) return binaries;
+    if (criteria.major === undefined || binaries.major === criteria.major) return binaries;
     others += 1;
   }
   if (others > 0) return undefined;

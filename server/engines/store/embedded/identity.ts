@@ -22,7 +22,7 @@ const PROBE_MS = 5_000;
  * A change of user clears the parent-death signal, so setpriv is the last program before PostgreSQL. SIGINT is a fast
  * shutdown: SIGTERM would wait for clients, and SIGKILL would need a recovery.
  */
-const TIE = ['setpriv', '--pdeathsig', 'INT'];
+const DIE_WITH_PARENT = ['setpriv', '--pdeathsig', 'INT'];
 
 /**
  * Returns this process's user, or for root the owner of the data folder, so that the owner's server and commands run by
@@ -37,7 +37,7 @@ export async function postgresIdentity(dataDir: string): Promise<Identity> {
     uid,
     gid,
     as: command => [...prefix, ...command],
-    asTied: command => [...prefix, ...TIE, ...command],
+    asTied: command => [...prefix, ...DIE_WITH_PARENT, ...command],
   };
 }
 
@@ -45,12 +45,12 @@ export async function postgresIdentity(dataDir: string): Promise<Identity> {
  * Returns the prefix that makes a command run under another user id inside a user namespace, if the id outside cannot
  * be used.
  */
-async function namespace(uid: number, become: readonly string[], dataDir: string): Promise<string[]> {
+async function namespace(uid: number, userSwitch: readonly string[], dataDir: string): Promise<string[]> {
   const named = await namedUsers();
   if (uid !== 0 && named.has(uid)) return [];
   const [inside = 1] = [...named];
   const unshare = ['unshare', '--user', `--map-user=${inside}`, `--map-group=${inside}`];
-  const probe = await runProgram([...become, ...unshare, 'true'], { timeoutMs: PROBE_MS });
+  const probe = await runProgram([...userSwitch, ...unshare, 'true'], { timeoutMs: PROBE_MS });
   if (probe.code === 0) return unshare;
   // The user may have a name in a directory service; if not, initdb reports it.
   if (uid !== 0) return [];

@@ -20,7 +20,7 @@ export async function linkLibraries(packageRoot: string): Promise<number> {
   let made = 0;
   for (const link of await readLinks(packageRoot)) {
     const target = resolve(packageRoot, link.target);
-    if (await exists(target)) continue;
+    if (await fileExists(target)) continue;
     await makeLink(resolve(packageRoot, link.source), target);
     made += 1;
   }
@@ -42,7 +42,7 @@ const isLink = (value: unknown): value is Link =>
   typeof value.source === 'string' &&
   typeof value.target === 'string';
 
-const exists = (path: string): Promise<boolean> =>
+const fileExists = (path: string): Promise<boolean> =>
   lstat(path).then(
     () => true,
     () => false,

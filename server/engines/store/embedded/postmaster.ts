@@ -3,7 +3,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { join } from 'node:path';
 import { setTimeout as timer } from 'node:timers/promises';
 import { Fault, reason } from '../../../kit/fault.ts';
-import { within } from '../../../kit/wait.ts';
+import { withTimeout } from '../../../kit/wait.ts';
 import { PROGRAM_ENVIRONMENT } from '../run-program.ts';
 import { clusterFolder } from './cluster.ts';
 import type { Binaries } from './find-binaries.ts';
@@ -70,7 +70,7 @@ export async function launch(options: Launch, signal: AbortSignal): Promise<Post
   const child = spawnPostgres(options, cluster);
   const life = { pid: child.pid ?? 0, adopted: false, gone: exit(child), alive: () => isAlive(child) };
   try {
-    const file = await within(READY_MS, 'PostgreSQL to start', inner => ready(cluster, child, inner), signal);
+    const file = await withTimeout(READY_MS, 'PostgreSQL to start', inner => ready(cluster, child, inner), signal);
     return { ...life, socketFolder: file.socketFolder, port: file.port };
   } catch (error) {
     await stopPostmaster(life);
@@ -157,8 +157,8 @@ export async function stopPostmaster(postmaster: Pick<Postmaster, 'pid' | 'gone'
   });
 }
 
-const endsWithin = (ms: number, gone: Promise<void>): Promise<boolean> =>
-  within(ms, 'PostgreSQL to end', () => gone).then(
+const endsWithin = (ms: number, exited: Promise<void>): Promise<boolean> =>
+  withTimeout(ms, 'PostgreSQL to end', () => exited).then(
     () => true,
     () => false,
   );

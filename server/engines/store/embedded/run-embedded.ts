@@ -5,10 +5,10 @@ import { Fault, reason } from '../../../kit/fault.ts';
 import type { Log } from '../../../kit/log.ts';
 import type { Runtime } from '../../../kit/runtime.ts';
 import type { Closeable } from '../../../kit/scope.ts';
-import { within } from '../../../kit/wait.ts';
-import { answers, type SocketAddress } from './answers.ts';
+import { withTimeout } from '../../../kit/wait.ts';
 import { binariesFor, clusterFolder, clusterMajor, makeCluster } from './cluster.ts';
 import { postgresIdentity } from './identity.ts';
+import { isResponding, type SocketAddress } from './is-responding.ts';
 import { endOrphans } from './orphans.ts';
 import { find, type Launch, launch, type Postmaster, StartFailed, stopPostmaster } from './postmaster.ts';
 import { isClusterProcess, readPostmasterFile, replaceDeadPid } from './postmaster-file.ts';
@@ -89,7 +89,7 @@ async function adopt(dataDir: string, signal: AbortSignal): Promise<Postmaster |
   const found = find(dataDir);
   if (!found) return undefined;
   try {
-    return await within(
+    return await withTimeout(
       CRASH_LEFTOVERS_MS,
       `PostgreSQL ${found.pid}`,
       inner => waitUntilResponding(found, inner),
@@ -109,10 +109,10 @@ async function adopt(dataDir: string, signal: AbortSignal): Promise<Postmaster |
  * Waits for two successful queries in a row: if its owner has just died, the postmaster may still respond once although
  * it is about to be stopped.
  */
-async function waitUntilResponding(found: Postmaster, signal: AbortSignal): Promise<Postmaster | undefined> {
-  for (let answered = 0; found.alive(); ) {
-    answered = (await answers(found)) ? answered + 1 : 0;
-    if (answered === 2) return found;
+async function waitUntilResponding(candidate: Postmaster, signal: AbortSignal): Promise<Postmaster | undefined> {
+  for (let responses = 0; candidate.alive(); ) {
+    responses = (await isResponding(candidate)) ? responses + 1 : 0;
+    if (responses === 2) return candidate;
     signal.throwIfAborted();
     await timer(RETRY_MS);
   }

@@ -22,7 +22,7 @@ interface Owner {
  */
 export async function makeSocketFolder(dataDir: string, owner: Owner): Promise<string> {
   const folderInDataDir = join(dataDir, 'run');
-  if (!fits(folderInDataDir)) return makeInSharedFolder(await fallbackName(dataDir, owner.uid), owner);
+  if (!fitsSocketPath(folderInDataDir)) return makeInSharedFolder(await fallbackName(dataDir, owner.uid), owner);
   await makeOwned(folderInDataDir, owner);
   await chmod(folderInDataDir, 0o700);
   return folderInDataDir;
@@ -34,7 +34,7 @@ export async function removeSocketFolder(folder: string): Promise<void> {
 }
 
 /** Whether PostgreSQL accepts this folder. It parses the setting as a comma-separated list with quotes and spaces. */
-const fits = (folder: string): boolean =>
+const fitsSocketPath = (folder: string): boolean =>
   Buffer.byteLength(join(folder, `.s.PGSQL.${SOCKET_PORT}`)) < SOCKET_PATH_MAX_BYTES && !/[\s,"]/.test(folder);
 
 async function fallbackName(dataDir: string, uid: number): Promise<string> {

@@ -106,11 +106,11 @@ export interface ActionRows {
   /** awaiting_approval -> approved or refused. Undefined if the Action was already decided, or is no longer open. */
   decide(application: ApplicationId, id: ActionId, decision: ActionDecision, now: Date): Promise<ActionRow | undefined>;
   /** Open -> cancelled. Undefined if the Action is not open. */
-  cancel(application: ApplicationId, id: ActionId, why: string, now: Date): Promise<ActionRow | undefined>;
+  cancel(application: ApplicationId, id: ActionId, cancelReason: string, now: Date): Promise<ActionRow | undefined>;
   /** Cancels the open Actions of an operation. */
-  cancelAll(application: ApplicationId, operationId: string, why: string, now: Date): Promise<ActionRow[]>;
+  cancelAll(application: ApplicationId, operationId: string, cancelReason: string, now: Date): Promise<ActionRow[]>;
   /** Cancels the open Actions for an end user. */
-  cancelAllFor(application: ApplicationId, endUser: EndUserName, why: string, now: Date): Promise<ActionRow[]>;
+  cancelAllFor(application: ApplicationId, endUser: EndUserName, cancelReason: string, now: Date): Promise<ActionRow[]>;
   /** Locks the row until the end of the transaction. */
   lock(application: ApplicationId, id: ActionId): Promise<ActionRow | undefined>;
   /** approved -> executing. Undefined if the Action is not approved, not yet due, or has expired. */

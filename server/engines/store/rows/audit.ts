@@ -2,7 +2,7 @@
 import type { AccountId, ApplicationId, AuditId } from '../../../kit/ids.ts';
 import type { JsonObject } from '../../../kit/json.ts';
 
-export interface Named {
+export interface NamedObject {
   readonly kind: string;
   readonly id: string;
 }
@@ -20,8 +20,8 @@ export interface NewAuditRow {
     readonly id?: string;
     readonly name?: string;
   };
-  readonly via?: Named;
-  readonly target?: Named;
+  readonly via?: NamedObject;
+  readonly target?: NamedObject;
   readonly outcome: 'success' | 'refused';
   readonly ip?: string;
   readonly userAgent?: string;

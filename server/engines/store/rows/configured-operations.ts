@@ -44,14 +44,14 @@ export interface ConfiguredOperationRows {
   revision(application: ApplicationId, id: string, revision: number): Promise<OperationRevisionRow | undefined>;
   /**
    * Inserts an operation, or revives a deleted one with its next revision. Undefined if an operation with this id
-   * exists. `limit_reached`: there are already `most` operations. `name_taken`: another operation has the same tool
+   * exists. `limit_reached`: there are already `maxOperations` operations. `name_taken`: another operation has the same tool
    * name.
    */
   insert(
     row: Pick<OperationRow, 'applicationId' | 'id' | 'kind' | 'status'>,
     content: OperationContent,
     first: number,
-    most: number,
+    maxOperations: number,
     now: Date,
   ): Promise<OperationRow | 'limit_reached' | 'name_taken' | undefined>;
   /**

@@ -36,7 +36,7 @@ export interface ConsumerMemory {
   /** Ordered by key. */
   list(
     consumer: ConsumerId,
-    ask: { readonly prefix: string; readonly after?: string; readonly limit: number },
+    query: { readonly prefix: string; readonly after?: string; readonly limit: number },
   ): Promise<MemoryRow[]>;
   /**
    * Returns the version of the next write, and locks the consumer until the end of the transaction. Undefined for a
@@ -49,14 +49,20 @@ export interface ConsumerMemory {
    */
   put(row: MemoryRow, ifVersion: number | undefined, limits: MemoryLimits): Promise<PutOutcome>;
   /** Returns the keys that were removed. */
-  remove(consumer: ConsumerId, which: { readonly key: string } | { readonly prefix: string }): Promise<string[]>;
+  remove(consumer: ConsumerId, selection: { readonly key: string } | { readonly prefix: string }): Promise<string[]>;
   /**
    * Reads for an agent key. The consent is checked in the same statement, so nothing is read without a consent that is
    * valid at that moment. `denied`: there is no such consent.
    */
-  getConsented(consumer: ConsumerId, key: string, by: KeyId, now: Date): Promise<MemoryRow | 'denied' | undefined>;
+  getConsented(consumer: ConsumerId, key: string, grantee: KeyId, now: Date): Promise<MemoryRow | 'denied' | undefined>;
   /** If called under the lock of `nextVersion`, the result stays valid until the end of the transaction. */
-  isConsented(consumer: ConsumerId, key: string, by: KeyId, access: ConsentRow['access'], now: Date): Promise<boolean>;
+  isConsented(
+    consumer: ConsumerId,
+    key: string,
+    grantee: KeyId,
+    access: ConsentRow['access'],
+    now: Date,
+  ): Promise<boolean>;
   /** `gone`: the consumer is deleted or linked. */
   insertConsent(row: ConsentRow, limit: number, now: Date): Promise<'inserted' | 'limit_reached' | 'gone'>;
   /** Consents in effect, newest first. */

@@ -75,7 +75,7 @@ export interface Consumers {
    * of `from` are ended, and its data key is destroyed. The caller handles memory and sessions. False if one of the two
    * is already deleted or linked.
    */
-  link(application: ApplicationId, which: { readonly from: ConsumerId; readonly to: ConsumerId }): Promise<boolean>;
+  link(application: ApplicationId, pair: { readonly from: ConsumerId; readonly to: ConsumerId }): Promise<boolean>;
   change(application: ApplicationId, id: ConsumerId, change: ConsumerChange): Promise<ConsumerRow | undefined>;
   count(application: ApplicationId): Promise<number>;
   /**
@@ -243,7 +243,7 @@ export interface ConsumerSessions {
     now: Date,
   ): Promise<boolean>;
   /** Ends one session, or all but one, and notifies all processes. Returns the hashes of the access tokens. */
-  revoke(consumer: ConsumerId, which: ConsumerSessionChoice, now: Date): Promise<Buffer[]>;
+  revoke(consumer: ConsumerId, choice: ConsumerSessionChoice, now: Date): Promise<Buffer[]>;
   /** Removes the consumer's sessions from the caches of all processes. Returns the hashes of their access tokens. */
   announce(consumer: ConsumerId): Promise<Buffer[]>;
   touch(id: ConsumerSessionId, at: Date, ip: string): Promise<void>;

@@ -58,7 +58,7 @@ export interface KeepVersionRequest {
   readonly facts: VersionFacts;
   readonly now: Date;
   /** How many earlier versions are kept, and until when. */
-  readonly earlier: { readonly most: number; readonly until: Date };
+  readonly earlier: { readonly max: number; readonly until: Date };
 }
 
 export interface Kept {
@@ -131,7 +131,7 @@ export interface ContextUse {
   readonly tries: number;
 }
 
-export type Opened =
+export type OpenOutcome =
   | { readonly opened: true }
   /** A save by this session is due or in progress. */
   | { readonly saving: SessionId }
@@ -141,7 +141,7 @@ export type Opened =
 
 export interface ContextUses {
   /** Inserts the use unless a save is due or running, or both this use and an existing one are exclusive. */
-  open(use: Omit<ContextUse, 'savingSince' | 'tries'>): Promise<Opened>;
+  open(use: Omit<ContextUse, 'savingSince' | 'tries'>): Promise<OpenOutcome>;
   /** The session whose save into this context is due or in progress, if any. */
   savingSessionOf(application: ApplicationId, context: ContextId): Promise<SessionId | undefined>;
   started(session: SessionId, fromVersion: number): Promise<void>;
@@ -157,7 +157,7 @@ export interface ContextUses {
   due(host: HostId, now: Date, batch: number): Promise<ContextUse[]>;
   retry(session: SessionId, dueAt: Date): Promise<void>;
   /** Gives up the save and appends an event with the reason. */
-  fail(news: AddressedEvent): Promise<void>;
+  fail(failureEvent: AddressedEvent): Promise<void>;
   /**
    * Returns uses on this host whose session has ended or was never created, and for which no save is due or in
    * progress.

@@ -86,14 +86,14 @@ export interface Keys {
     application: ApplicationId,
     id: KeyId,
     now: Date,
-    how?: { readonly keepConnections?: boolean },
+    options?: { readonly keepConnections?: boolean },
   ): Promise<boolean>;
   /**
    * Inserts the new key and makes the old key expire at `oldEnds`, in one transaction. `not_rotatable`: the old key is
    * no longer valid or was already rotated.
    */
   rotate(
-    old: KeyId,
+    oldKey: KeyId,
     successor: KeyRow,
     oldEnds: Date,
     limit: number,

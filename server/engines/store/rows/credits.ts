@@ -9,7 +9,7 @@ import type {
   ReservationId,
   SessionId,
 } from '../../../kit/ids.ts';
-import type { CreditRates, Metered } from '../../../kit/metered-cost.ts';
+import type { CreditRates, MeteredUse } from '../../../kit/metered-cost.ts';
 
 /** The books of an account. They add up to 0: whatever came from `funding` and `promo` is in one of the other three. */
 export interface BalanceRow {
@@ -102,7 +102,7 @@ export type Legs = Partial<Pick<EntryRow, 'funding' | 'available' | 'reserved' |
 
 /** The result of metering: what the reservation covers from now on. */
 export interface Metering {
-  readonly metered: Metered;
+  readonly metered: MeteredUse;
   readonly cost: number;
   /** The amount that should be held from now on. */
   readonly target: number;
@@ -176,7 +176,7 @@ export interface CreditReads {
   costs(
     application: ApplicationId,
     period: { readonly from: Date; readonly to: Date },
-    by: 'day' | 'operation' | 'key',
+    groupBy: 'day' | 'operation' | 'key',
     limit: number,
   ): Promise<CostRow[]>;
 }

@@ -74,7 +74,7 @@ export interface DeviceRows {
   collect<Verdict extends Collection>(
     deviceCode: Buffer,
     now: Date,
-    judge: (row: DeviceRow | undefined) => Verdict,
+    decideCollection: (row: DeviceRow | undefined) => Verdict,
     tokensMax: number,
   ): Promise<{ readonly row?: DeviceRow; readonly verdict: Verdict | 'limit_reached' }>;
   /** Removes authorizations that expired before this time. Returns the number of rows. */

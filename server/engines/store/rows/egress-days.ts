@@ -13,8 +13,8 @@ export interface EgressDays {
   /** Adds bytes to the day. Returns each application's new total and its configured limits. */
   add(
     day: string,
-    moved: ReadonlyMap<ApplicationId, number>,
+    bytesByApplication: ReadonlyMap<ApplicationId, number>,
   ): Promise<Array<Omit<EgressDayRow, 'day'> & { readonly configured: JsonObject }>>;
   /** Removes the days before this one. Returns the number of rows. */
-  forget(before: string): Promise<number>;
+  forget(firstDay: string): Promise<number>;
 }

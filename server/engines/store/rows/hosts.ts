@@ -78,7 +78,7 @@ export interface Hosts {
   join(
     row: JoiningHost,
     leaseMs: number,
-    judge: (others: readonly LivingHost[]) => Promise<{ readonly storeMark: string }>,
+    check: (otherHosts: readonly LivingHost[]) => Promise<{ readonly storeMark: string }>,
     isStart: boolean,
   ): Promise<{ readonly wasLost: boolean }>;
   /**
@@ -88,7 +88,7 @@ export interface Hosts {
   renew(
     host: Pick<JoiningHost, 'id' | 'incarnation'>,
     leaseMs: number,
-    warm: number,
+    warmCount: number,
   ): Promise<{ readonly draining: boolean } | undefined>;
   /** Returns the hosts whose lease has not run out, with the number of their sessions. */
   living(): Promise<LivingHost[]>;

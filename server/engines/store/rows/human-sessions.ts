@@ -39,7 +39,7 @@ export interface HumanSessions {
    * Revokes one valid session, or all but one, and sends the notifications in the same statement. Returns the hashes of
    * the revoked sessions.
    */
-  revoke(account: AccountId, which: SessionChoice, now: Date): Promise<Buffer[]>;
+  revoke(account: AccountId, choice: SessionChoice, now: Date): Promise<Buffer[]>;
   /**
    * Removes all sessions of the account from the caches of all processes, because the account's strongest proof has
    * changed. Returns the hashes of the sessions.

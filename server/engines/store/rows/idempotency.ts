@@ -27,7 +27,7 @@ export interface IdempotencyRows {
   /** Inserts the row, or returns the existing one. A row that has expired at the new row's `createdAt` is replaced. */
   begin(row: IdempotencyRow): Promise<{ began: true } | { standing: IdempotencyRow }>;
   /** Stores the response to repeat. */
-  keep(run: IdempotencyRun, kept: JsonObject): Promise<void>;
+  keep(run: IdempotencyRun, stored: JsonObject): Promise<void>;
   /** Deletes the row of a request that had no effect. The key can then be used again. */
   release(run: IdempotencyRun): Promise<void>;
   /** Removes at most `batch` expired rows. Returns their number. */

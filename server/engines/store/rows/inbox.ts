@@ -61,7 +61,7 @@ export interface InboxRows {
    * Accounts that want e-mails, have a verified address, and have not been notified of at least one item that is
    * waiting for them.
    */
-  untold(roles: InboxRoles, when: NotifyConditions, limit: number): Promise<readonly AccountId[]>;
+  untold(roles: InboxRoles, conditions: NotifyConditions, limit: number): Promise<readonly AccountId[]>;
   /**
    * Records this time as the time of the account's last notification, so that the pause between e-mails begins again.
    */
@@ -75,7 +75,7 @@ export interface InboxRows {
     account: AccountId,
     mail: MailId,
     roles: InboxRoles,
-    when: NotifyConditions,
+    conditions: NotifyConditions,
     limit: number,
   ): Promise<{ readonly address: string; readonly waiting: readonly WaitingRow[] } | undefined>;
 }

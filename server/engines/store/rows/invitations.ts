@@ -47,7 +47,7 @@ export interface Invitations {
     row: Pick<InvitationRow, 'id' | 'applicationId'>,
     account: AccountId,
     now: Date,
-    roleFor: (had: Role | undefined) => Role,
+    roleFor: (currentRole: Role | undefined) => Role,
   ): Promise<Role | undefined>;
   /** Removes invitations that ended before this time. Returns the number of rows. */
   removeEnded(before: Date): Promise<number>;

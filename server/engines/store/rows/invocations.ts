@@ -145,7 +145,7 @@ export interface InvocationRows {
   /** Invocations that have a receipt and name the consumer, newest first. */
   ofConsumer(
     consumer: ConsumerId,
-    ask: { readonly before?: InvocationId; readonly limit: number },
+    page: { readonly before?: InvocationId; readonly limit: number },
   ): Promise<InvocationRow[]>;
   callsSince(key: KeyId, operationId: string, since: Date): Promise<CallTotals>;
   /**

@@ -17,7 +17,7 @@ export interface LimitsRows {
   replace(
     application: ApplicationId,
     revision: number,
-    configured: JsonObject,
+    settings: JsonObject,
     now: Date,
   ): Promise<LimitsRow | undefined>;
 }

@@ -22,8 +22,8 @@ export interface WaitingCreate extends Place {
 }
 
 export interface LineRows {
-  /** Adds the create at the end of the line, unless `most` creates of the application are already waiting. */
-  join(row: Omit<WaitingCreate, 'turn' | 'place'>, most: number): Promise<Place | { readonly waiting: number }>;
+  /** Adds the create at the end of the line, unless `maxWaiting` creates of the application are already waiting. */
+  join(row: Omit<WaitingCreate, 'turn' | 'place'>, maxWaiting: number): Promise<Place | { readonly waiting: number }>;
   /** Records that these callers are still waiting. Inserts those rows of `idle` that are missing. */
   keep(idle: readonly WaitingCreate[], trying: readonly WaitingCreate[]): Promise<void>;
   leave(place: number): Promise<void>;

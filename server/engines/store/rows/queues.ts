@@ -1,7 +1,7 @@
 // The amount of background work that waits in the database.
 import type { HostId } from '../../../kit/ids.ts';
 
-export interface Queued {
+export interface QueueCounts {
   /** The number of files of this host that have yet to be stored. */
   readonly files: number;
   /** The number of waiting webhook deliveries in the whole installation. */
@@ -11,5 +11,5 @@ export interface Queued {
 }
 
 export interface QueueRows {
-  count(host: HostId): Promise<Queued>;
+  count(host: HostId): Promise<QueueCounts>;
 }

@@ -127,7 +127,7 @@ export interface SessionRows {
    */
   countOf(application: ApplicationId, createdAfter: Date, now: Date): Promise<Counts>;
   /** Records whether the response to the create was delivered. */
-  answered(id: SessionId, delivered: boolean): Promise<void>;
+  recordResponse(id: SessionId, delivered: boolean): Promise<void>;
   /**
    * Returns the oldest open session with this key and digest that was created since this time and whose response was
    * lost. Afterwards, the response counts as not yet delivered.
@@ -169,7 +169,7 @@ export interface SessionRows {
     id: SessionId,
     endedAt: Date,
     proxyBytes: number,
-    kept?: { readonly filesDueAt: Date; readonly forgetDueAt: Date },
+    retention?: { readonly filesDueAt: Date; readonly forgetDueAt: Date },
   ): Promise<SessionRow | undefined>;
   /** Sets the byte counts. They never decrease. Has no effect after the end. */
   countTraffic(id: SessionId, traffic: { proxyBytes: number; egressBytes: number }): Promise<void>;

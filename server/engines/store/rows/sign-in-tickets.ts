@@ -29,6 +29,6 @@ export interface SignInTickets {
   /** Marks the ticket as used. Only one of several concurrent calls returns true. */
   use(id: TicketId, now: Date): Promise<boolean>;
   /** The number of tickets issued for an e-mail address or an account since a time. */
-  count(kind: TicketKind, of: { email?: string; accountId?: AccountId }, since: Date): Promise<number>;
+  count(kind: TicketKind, subject: { email?: string; accountId?: AccountId }, since: Date): Promise<number>;
   removeExpired(before: Date): Promise<number>;
 }

@@ -67,7 +67,7 @@ export interface StoredCredentialRows {
     id: string,
     version: number,
     content: NewVersion,
-    most: number,
+    maxCredentials: number,
     now: Date,
   ): Promise<'inserted' | 'limit_reached' | undefined>;
   /**

@@ -122,7 +122,7 @@ export interface WebhookRows {
    */
   write(
     row: Pick<WebhookRow, 'id' | 'readThrough'>,
-    through: number,
+    lastRead: number,
     deliveries: readonly DeliveryRow[],
   ): Promise<boolean>;
   /** Returns webhooks with a delivery that is due, those that have waited longest first. */

@@ -9,7 +9,8 @@ import { withoutNulls } from './without-nulls.ts';
 const UNIQUE_VIOLATION = '23505';
 
 export const accounts = (db: Db): Accounts => ({
-  first: async () => (await selected(db).orderBy('createdAt').orderBy('id').limit(1).execute()).map(withoutNulls)[0],
+  first: async () =>
+    (await selectAccounts(db).orderBy('createdAt').orderBy('id').limit(1).execute()).map(withoutNulls)[0],
 
   insert: async row => {
     const inserted = db.insertInto('accounts').values(row);
@@ -20,14 +21,14 @@ export const accounts = (db: Db): Accounts => ({
     return made.length > 0 ? 'inserted' : 'email_taken';
   },
 
-  get: async id => (await selected(db).where('id', '=', id).execute()).map(withoutNulls)[0],
+  get: async id => (await selectAccounts(db).where('id', '=', id).execute()).map(withoutNulls)[0],
 
-  byEmail: async email => (await selected(db).where('email', '=', email).execute()).map(withoutNulls)[0],
+  byEmail: async email => (await selectAccounts(db).where('email', '=', email).execute()).map(withoutNulls)[0],
 
   hasPeople: async () =>
     (await db.selectFrom('accounts').select('id').where('email', 'is not', null).limit(1).execute()).length > 0,
 
-  change: (id, change) => changed(db, id, change),
+  change: (id, change) => changeAccount(db, id, change),
 
   spendTotpStep: async (id, step) => {
     const used = db.updateTable('accounts').set({ totpLastStep: step }).where('id', '=', id);
@@ -57,9 +58,9 @@ export const accounts = (db: Db): Accounts => ({
   },
 });
 
-const selected = (db: Db) => db.selectFrom('accounts').selectAll();
+const selectAccounts = (db: Db) => db.selectFrom('accounts').selectAll();
 
-async function changed(db: Db, id: AccountId, change: AccountChange): Promise<'changed' | 'email_taken'> {
+async function changeAccount(db: Db, id: AccountId, change: AccountChange): Promise<'changed' | 'email_taken'> {
   const values = Object.fromEntries(Object.entries(change).map(([name, value]) => [name, value ?? null]));
   try {
     await db.updateTable('accounts').set(values).where('id', '=', id).execute();

@@ -8,7 +8,7 @@ import type { Tables } from '../schema.ts';
 import { countAll, lockApplication } from './limited-insert.ts';
 import { withoutNulls } from './without-nulls.ts';
 
-const OPEN = ['awaiting_approval', 'approved'] as const;
+const OPEN_STATES = ['awaiting_approval', 'approved'] as const;
 
 export const actions = (db: Db): ActionRows => ({
   insert: (row, limits) => inTransaction(db, trx => insert(trx, row, limits)),
@@ -46,7 +46,7 @@ export const actions = (db: Db): ActionRows => ({
   },
 
   cancel: async (application, id, why, now) => {
-    const cancelled = updateAction(db, application, id).set(cancellation(why, now)).where('state', 'in', OPEN);
+    const cancelled = updateAction(db, application, id).set(cancellation(why, now)).where('state', 'in', OPEN_STATES);
     return (await cancelled.returningAll().execute()).map(rowOf)[0];
   },
 
@@ -56,7 +56,7 @@ export const actions = (db: Db): ActionRows => ({
       .set(cancellation(why, now))
       .where('applicationId', '=', application)
       .where('operationId', '=', operationId)
-      .where('state', 'in', OPEN);
+      .where('state', 'in', OPEN_STATES);
     return (await cancelled.returningAll().execute()).map(rowOf);
   },
 
@@ -67,7 +67,7 @@ export const actions = (db: Db): ActionRows => ({
       .where('applicationId', '=', application)
       .where('providerId', '=', providerId)
       .where('subject', '=', subject)
-      .where('state', 'in', OPEN);
+      .where('state', 'in', OPEN_STATES);
     return (await cancelled.returningAll().execute()).map(rowOf);
   },
 
@@ -83,12 +83,12 @@ export const actions = (db: Db): ActionRows => ({
   },
 
   expire: async (now, batch) => {
-    const due = db.selectFrom('actions').select('id').where('state', 'in', OPEN).where('expiresAt', '<=', now);
+    const due = db.selectFrom('actions').select('id').where('state', 'in', OPEN_STATES).where('expiresAt', '<=', now);
     const expired = db
       .updateTable('actions')
       .set({ state: 'expired', endedAt: now, sealedContent: null })
       .where('id', 'in', due.orderBy('expiresAt').limit(batch).forUpdate().skipLocked())
-      .where('state', 'in', OPEN);
+      .where('state', 'in', OPEN_STATES);
     return (await expired.returningAll().execute()).map(rowOf);
   },
 
@@ -142,7 +142,7 @@ async function insert(
   const open = trx
     .selectFrom('actions')
     .where('applicationId', '=', applicationId)
-    .where('state', 'in', OPEN)
+    .where('state', 'in', OPEN_STATES)
     .where('expiresAt', '>', createdAt);
   const [alike] = (await open.selectAll().where('likeness', '=', likeness).limit(1).execute()).map(rowOf);
   if (alike) return { alike };

@@ -5,7 +5,7 @@ import { isUuid } from '../../../kit/ids.ts';
 import { type Db, inTransaction } from '../database.ts';
 import type { ApplicationRow, Applications } from '../rows/accounts.ts';
 import type { Tables } from '../schema.ts';
-import { announced } from './credentials.ts';
+import { announceRevocation } from './credentials.ts';
 import { countAll, lockAccount } from './limited-insert.ts';
 
 /**
@@ -76,7 +76,7 @@ async function insert(trx: Db, row: ApplicationRow, owner: AccountId, limit: num
       .updateTable('tokens')
       .set({ applicationIds: [id] })
       .where('id', '=', onlyFor);
-    await restricted.returning(announced.as('announced')).execute();
+    await restricted.returning(announceRevocation.as('announced')).execute();
   }
   return 'inserted';
 }

@@ -6,7 +6,7 @@ import type { CertificateRow, CertificateRows } from '../rows/certificates.ts';
 import { countAll, lockApplication } from './limited-insert.ts';
 
 /** All but the certificates themselves. */
-const SHOWN = ['id', 'applicationId', 'subjects', 'fingerprints', 'notAfter', 'createdAt'] as const;
+const SHOWN_COLUMNS = ['id', 'applicationId', 'subjects', 'fingerprints', 'notAfter', 'createdAt'] as const;
 
 export const certificates = (db: Db): CertificateRows => ({
   insert: (row, ders, limit) => db.transaction().execute(trx => insert(trx, row, ders, limit)),
@@ -14,7 +14,7 @@ export const certificates = (db: Db): CertificateRows => ({
   list: application =>
     db
       .selectFrom('certificates')
-      .select(SHOWN)
+      .select(SHOWN_COLUMNS)
       .where('applicationId', '=', application)
       .orderBy('id', 'desc')
       .execute(),
@@ -22,7 +22,7 @@ export const certificates = (db: Db): CertificateRows => ({
   get: (application, id) =>
     db
       .selectFrom('certificates')
-      .select(SHOWN)
+      .select(SHOWN_COLUMNS)
       .where('applicationId', '=', application)
       .where('id', '=', id)
       .executeTakeFirst(),

@@ -31,7 +31,7 @@ export const configuredOperations = (db: Db): ConfiguredOperationRows => ({
     return (await one.execute()).map(withoutNulls)[0];
   },
 
-  insert: (row, content, first, most, now) =>
+  insert: (row, content, first, maxOperations, now) =>
     inTransaction(db, async trx => {
       const { applicationId, id, kind, status } = row;
       await lockApplication(trx, applicationId);
@@ -41,7 +41,8 @@ export const configuredOperations = (db: Db): ConfiguredOperationRows => ({
         .where('applicationId', '=', applicationId)
         .where('status', '<>', 'deleted');
       if ((await living.where('id', '=', id).execute()).length > 0) return undefined;
-      if ((await living.clearSelect().select(countAll).executeTakeFirstOrThrow()).count >= most) return 'limit_reached';
+      if ((await living.clearSelect().select(countAll).executeTakeFirstOrThrow()).count >= maxOperations)
+        return 'limit_reached';
       const toolName = id.replaceAll('.', '_');
       const sameTool = living.where(sql<boolean>`replace(id, '.', '_') = ${toolName}`);
       if ((await sameTool.execute()).length > 0) return 'name_taken';
@@ -83,20 +84,20 @@ export const configuredOperations = (db: Db): ConfiguredOperationRows => ({
     }),
 
   publish: async (application, id, revision, now) => {
-    const published = living(db, application, id)
+    const published = updateUndeleted(db, application, id)
       .set({ status: 'published', publishedRevision: revision, updatedAt: now })
       .where('revision', '=', revision);
     return (await published.returningAll().execute()).map(rowOf)[0];
   },
 
   withdraw: async (application, id, now) => {
-    const withdrawn = living(db, application, id).set({ status: 'withdrawn', updatedAt: now });
+    const withdrawn = updateUndeleted(db, application, id).set({ status: 'withdrawn', updatedAt: now });
     return (await withdrawn.where('status', '=', 'published').returningAll().execute()).map(rowOf)[0];
   },
 
   delete: (application, id, revision, now) =>
     inTransaction(db, async trx => {
-      const deleted = living(trx, application, id)
+      const deleted = updateUndeleted(trx, application, id)
         .set({ status: 'deleted', publishedRevision: null, updatedAt: now })
         .where('revision', '=', revision)
         .where('status', '<>', 'published')
@@ -107,14 +108,14 @@ export const configuredOperations = (db: Db): ConfiguredOperationRows => ({
     }),
 });
 
-const living = (db: Db, application: ApplicationId, id: string) =>
+const updateUndeleted = (db: Db, application: ApplicationId, id: string) =>
   db
     .updateTable('operations')
     .where('applicationId', '=', application)
     .where('id', '=', id)
     .where('status', '<>', 'deleted');
 
-interface Wanted {
+interface WantedRevision {
   readonly id?: string;
   /**
    * The revision to join: the one whose number is in the column of the operation with this name, or the one with this
@@ -127,7 +128,7 @@ interface Wanted {
 async function withContent(
   db: Db,
   application: ApplicationId,
-  { id, at, isPublished }: Wanted,
+  { id, at, isPublished }: WantedRevision,
 ): Promise<OperationWithContent[]> {
   let wanted = db
     .selectFrom('operations')

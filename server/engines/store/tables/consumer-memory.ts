@@ -57,24 +57,25 @@ export const consumerMemory = (db: Db): ConsumerMemory => ({
     return 'written';
   },
 
-  remove: async (consumer, which) => {
+  remove: async (consumer, selection) => {
     const removed = db.deleteFrom('consumerMemory').where('consumerId', '=', consumer);
-    const chosen = 'key' in which ? removed.where('key', '=', which.key) : removed.where(hasPrefix(which.prefix));
+    const chosen =
+      'key' in selection ? removed.where('key', '=', selection.key) : removed.where(hasPrefix(selection.prefix));
     return (await chosen.returning('key').execute()).map(({ key }) => key);
   },
 
-  getConsented: async (consumer, key, by, now) => {
+  getConsented: async (consumer, key, grantee, now) => {
     const allowed = db
       .selectFrom('consumerMemory')
       .selectAll()
       .where('consumerId', '=', consumer)
       .where('key', '=', key)
-      .where(consented(consumer, key, by, 'read', now));
+      .where(consentExists(consumer, key, grantee, 'read', now));
     const [row] = await allowed.execute();
-    return row ?? ((await isConsented(db, consumer, key, by, 'read', now)) ? undefined : 'denied');
+    return row ?? ((await isConsented(db, consumer, key, grantee, 'read', now)) ? undefined : 'denied');
   },
 
-  isConsented: (consumer, key, by, access, now) => isConsented(db, consumer, key, by, access, now),
+  isConsented: (consumer, key, grantee, access, now) => isConsented(db, consumer, key, grantee, access, now),
 
   insertConsent: async (row, limit, now) => {
     const living = db.selectFrom('consumers').select('id').where('id', '=', row.consumerId);
@@ -114,19 +115,19 @@ async function isConsented(
   db: Db,
   consumer: ConsumerId,
   key: string,
-  by: KeyId,
+  grantee: KeyId,
   access: ConsentRow['access'],
   now: Date,
 ): Promise<boolean> {
-  const asked = db.selectNoFrom(consented(consumer, key, by, access, now).as('isConsented'));
+  const asked = db.selectNoFrom(consentExists(consumer, key, grantee, access, now).as('isConsented'));
   return (await asked.executeTakeFirstOrThrow()).isConsented;
 }
 
 /** Whether a valid consent allows this access. Consent to write also allows reading. */
-const consented = (consumer: ConsumerId, key: string, by: KeyId, access: ConsentRow['access'], now: Date) =>
+const consentExists = (consumer: ConsumerId, key: string, grantee: KeyId, access: ConsentRow['access'], now: Date) =>
   sql<boolean>`exists (
     select from consumer_consents
-    where consumer_consents.consumer_id = ${consumer} and (key_id is null or key_id = ${by}) and ${holds(now)}
+    where consumer_consents.consumer_id = ${consumer} and (key_id is null or key_id = ${grantee}) and ${holds(now)}
       and (${access} = 'read' or access = 'write')
       and exists (select from unnest(patterns) pattern where case when right(pattern, 1) = '*'
         then starts_with(${key}, left(pattern, -1)) else pattern = ${key} end))`;

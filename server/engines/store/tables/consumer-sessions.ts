@@ -3,7 +3,7 @@ import { sql } from 'kysely';
 import type { Db } from '../database.ts';
 import type { ConsumerSessions } from '../rows/consumers.ts';
 import type { Acr } from '../rows/human-sessions.ts';
-import { announced } from './credentials.ts';
+import { announceRevocation } from './credentials.ts';
 import { withoutNulls } from './without-nulls.ts';
 
 const strongestAcr = sql<Acr>`case
@@ -69,7 +69,7 @@ export const consumerSessions = (db: Db): ConsumerSessions => ({
     db.transaction().execute(async trx => {
       const present = trx
         .selectFrom('consumerSessions')
-        .select(announced.as('announced'))
+        .select(announceRevocation.as('announced'))
         .where('id', '=', id)
         .where('refreshHash', '=', hash)
         .where('revokedAt', 'is', null)
@@ -85,7 +85,7 @@ export const consumerSessions = (db: Db): ConsumerSessions => ({
     db.transaction().execute(async trx => {
       const present = trx
         .selectFrom('consumerSessions')
-        .select(announced.as('announced'))
+        .select(announceRevocation.as('announced'))
         .where('id', '=', id)
         .where('revokedAt', 'is', null)
         .where('expiresAt', '>', now)
@@ -95,21 +95,21 @@ export const consumerSessions = (db: Db): ConsumerSessions => ({
       return true;
     }),
 
-  revoke: async (consumer, which, now) => {
+  revoke: async (consumer, choice, now) => {
     const valid = db
       .updateTable('consumerSessions')
       .set({ revokedAt: now })
       .where('consumerId', '=', consumer)
       .where('revokedAt', 'is', null);
     const chosen =
-      'only' in which
-        ? valid.where('id', '=', which.only)
-        : valid.where('id', 'is distinct from', which.allBut ?? null);
-    return hashes(await chosen.returning(['hash', announced.as('announced')]).execute());
+      'only' in choice
+        ? valid.where('id', '=', choice.only)
+        : valid.where('id', 'is distinct from', choice.allBut ?? null);
+    return hashes(await chosen.returning(['hash', announceRevocation.as('announced')]).execute());
   },
 
   announce: async consumer => {
-    const all = db.selectFrom('consumerSessions').select(['hash', announced.as('announced')]);
+    const all = db.selectFrom('consumerSessions').select(['hash', announceRevocation.as('announced')]);
     return hashes(await all.where('consumerId', '=', consumer).where('revokedAt', 'is', null).execute());
   },
 

@@ -4,7 +4,7 @@ import { type Selectable, sql } from 'kysely';
 import type { SessionId } from '../../../kit/ids.ts';
 import type { Announcer } from '../announcer.ts';
 import type { Db } from '../database.ts';
-import type { ContextUse, ContextUses, Opened } from '../rows/contexts.ts';
+import type { ContextUse, ContextUses, OpenOutcome } from '../rows/contexts.ts';
 import type { Tables } from '../schema.ts';
 import { lock } from './contexts.ts';
 import { recordAddressedEvents } from './news.ts';
@@ -55,17 +55,17 @@ export const contextUses = (db: Db, announcer: Announcer): ContextUses => ({
     await later.where('sessionId', '=', session).execute();
   },
 
-  fail: async news => {
+  fail: async event => {
     const closed = await db.transaction().execute(async trx => {
       const deleted = await trx
         .deleteFrom('contextUses')
-        .where('sessionId', '=', news.session)
+        .where('sessionId', '=', event.session)
         .returning('applicationId')
         .execute();
-      await recordAddressedEvents(trx, deleted.length > 0 ? [news] : []);
+      await recordAddressedEvents(trx, deleted.length > 0 ? [event] : []);
       return deleted;
     });
-    announcer.tell(closed.map(({ applicationId }) => ({ applicationId, id: news.session })));
+    announcer.tell(closed.map(({ applicationId }) => ({ applicationId, id: event.session })));
   },
 
   orphans: async (host, createdBefore) => {
@@ -83,7 +83,7 @@ export const contextUses = (db: Db, announcer: Announcer): ContextUses => ({
   },
 });
 
-async function open(trx: Db, use: Parameters<ContextUses['open']>[0]): Promise<Opened> {
+async function open(trx: Db, use: Parameters<ContextUses['open']>[0]): Promise<OpenOutcome> {
   if (!(await lock(trx, use.applicationId, use.contextId))) return { opened: false };
   const standing = await trx
     .selectFrom('contextUses')

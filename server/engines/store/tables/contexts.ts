@@ -1,7 +1,7 @@
 // Contexts and their versions. Every change locks the context's row first, so that versions are ordered; a destroyed context
 // has no key and is not found.
 import { type Selectable, sql } from 'kysely';
-import { plus } from '../../../kit/clock.ts';
+import { addMs } from '../../../kit/clock.ts';
 import type { ApplicationId, ContextId, VersionId } from '../../../kit/ids.ts';
 import type { Announcer } from '../announcer.ts';
 import type { Db } from '../database.ts';
@@ -23,10 +23,11 @@ import { withoutNulls } from './without-nulls.ts';
 export const contexts = (db: Db, announcer: Announcer): ContextRows => ({
   insert: (row, limit) => db.transaction().execute(trx => insert(trx, row, limit)),
 
-  get: async (application, id) => (await living(db, application).where('id', '=', id).execute()).map(contextRow)[0],
+  get: async (application, id) =>
+    (await livingContexts(db, application).where('id', '=', id).execute()).map(contextRow)[0],
 
   list: async (application, { limit, before }) => {
-    const listed = living(db, application).orderBy('id', 'desc').limit(limit);
+    const listed = livingContexts(db, application).orderBy('id', 'desc').limit(limit);
     return (await (before ? listed.where('id', '<', before) : listed).execute()).map(contextRow);
   },
 
@@ -102,11 +103,11 @@ export const contexts = (db: Db, announcer: Announcer): ContextRows => ({
   },
 });
 
-const living = (db: Db, application: ApplicationId) =>
+const livingContexts = (db: Db, application: ApplicationId) =>
   db.selectFrom('contexts').selectAll().where('applicationId', '=', application).where('wrappedKey', 'is not', null);
 
 export const lock = async (trx: Db, application: ApplicationId, id: ContextId): Promise<ContextRow | undefined> =>
-  (await living(trx, application).where('id', '=', id).forUpdate().execute()).map(contextRow)[0];
+  (await livingContexts(trx, application).where('id', '=', id).forUpdate().execute()).map(contextRow)[0];
 
 function contextRow(row: Selectable<Tables['contexts']>): ContextRow {
   const { wrappedKey, ...rest } = row;
@@ -117,7 +118,7 @@ function contextRow(row: Selectable<Tables['contexts']>): ContextRow {
 async function insert(trx: Db, row: NewContext, limit: number): Promise<'inserted' | 'name_taken' | 'limit_reached'> {
   const { applicationId } = row;
   await lockApplication(trx, applicationId);
-  const all = living(trx, applicationId).clearSelect().select(countAll);
+  const all = livingContexts(trx, applicationId).clearSelect().select(countAll);
   if ((await all.executeTakeFirstOrThrow()).count >= limit) return 'limit_reached';
   const { id, name = null, wrappedKey, createdAt } = row;
   const inserted = await trx
@@ -143,15 +144,15 @@ async function hasArchive(trx: Db, context: ContextId, archiveOf: VersionId): Pr
 
 async function keep(
   trx: Db,
-  standing: ContextRow,
+  existing: ContextRow,
   request: KeepVersionRequest,
   session: string | undefined,
 ): Promise<Kept> {
   const { id, facts, now } = request;
-  const version = standing.version + 1;
-  const previous = await retire(trx, standing, request);
+  const version = existing.version + 1;
+  const previous = await retire(trx, existing, request);
   const row = {
-    ...{ contextId: standing.id, applicationId: standing.applicationId, state: 'kept' as const, version },
+    ...{ contextId: existing.id, applicationId: existing.applicationId, state: 'kept' as const, version },
     ...{ source: facts.source, sessionId: facts.sessionId ?? null, partial: facts.partial, dueAt: null },
     ...{ sizeBytes: facts.sizeBytes, createdAt: now },
     ...{ archiveOf: facts.archive?.of ?? null, archiveChecksum: facts.archive?.checksum ?? null },
@@ -170,11 +171,11 @@ async function keep(
       updatedAt: now,
       ...(session ? { lastSessionId: facts.sessionId } : {}),
     })
-    .where('id', '=', standing.id)
+    .where('id', '=', existing.id)
     .returningAll()
     .executeTakeFirstOrThrow();
   const from = session === undefined ? undefined : await endUse(trx, session);
-  const overtook = from !== undefined && from < standing.version ? previous : undefined;
+  const overtook = from !== undefined && from < existing.version ? previous : undefined;
   return { context: contextRow(context), ...(overtook ? { overtook } : {}) };
 }
 
@@ -185,12 +186,12 @@ async function keep(
 async function retire(
   trx: Db,
   { id, version }: ContextRow,
-  { now, earlier: { most, until } }: KeepVersionRequest,
+  { now, earlier: { max, until } }: KeepVersionRequest,
 ): Promise<VersionRow | undefined> {
   const ofContext = trx.updateTable('contextVersions').where('contextId', '=', id).where('state', '=', 'kept');
   await ofContext
     .set({ state: 'gone', dueAt: now })
-    .where('version', '<=', version - most)
+    .where('version', '<=', version - max)
     .execute();
   const [previous] = await ofContext.set({ dueAt: until }).where('version', '=', version).returningAll().execute();
   return previous && versionRow(previous);
@@ -241,7 +242,7 @@ async function removable(trx: Db, now: Date, batch: number): Promise<RemovableVe
   await trx.selectFrom('contexts').select('id').where('id', 'in', owners).orderBy('id').forUpdate().execute();
   const marked = await trx
     .updateTable('contextVersions')
-    .set({ state: 'gone', dueAt: plus(now, REMOVAL_RETRY_MS) })
+    .set({ state: 'gone', dueAt: addMs(now, REMOVAL_RETRY_MS) })
     .where('id', 'in', ids)
     .where('dueAt', '<=', now)
     .returning(['id', 'applicationId', 'contextId', 'archiveOf', 'cookiesOf'])

@@ -1,6 +1,6 @@
 // What keys and tokens have in common: which rows are valid, which are listed, and how a revocation is announced.
 import { type ExpressionBuilder, type RawBuilder, sql } from 'kysely';
-import { plus } from '../../../kit/clock.ts';
+import { addMs } from '../../../kit/clock.ts';
 import type { Tables } from '../schema.ts';
 import type { Channel } from '../store.ts';
 
@@ -14,20 +14,20 @@ export const isAlive = (now: Date) => (eb: ExpressionBuilder<Tables, Credentials
   eb.and([eb('revokedAt', 'is', null), eb.or([eb('expiresAt', 'is', null), eb('expiresAt', '>', now)])]);
 
 export const isListed = (now: Date): RawBuilder<boolean> => {
-  const since = plus(now, -LISTED_AFTER_END_MS);
+  const since = addMs(now, -LISTED_AFTER_END_MS);
   return sql<boolean>`coalesce(least(revoked_at, expires_at), 'infinity') > ${since}`;
 };
 
-const REVOKED: Channel = 'credential_revoked';
+const REVOCATION_CHANNEL: Channel = 'credential_revoked';
 
 /**
  * A column to return from the statement that revokes a credential. It sends the notification, which is delivered only
  * if the revocation is committed.
  */
-export const announced = sql<string>`pg_notify(${sql.lit(REVOKED)}, encode(hash, 'hex'))`;
+export const announceRevocation = sql<string>`pg_notify(${sql.lit(REVOCATION_CHANNEL)}, encode(hash, 'hex'))`;
 
 /** Like `announced`, but open connections of the key stay open. */
-export const announcedKeepingConnections = sql<string>`pg_notify(${sql.lit(REVOKED)}, encode(hash, 'hex') || ' keep')`;
+export const announcedKeepingConnections = sql<string>`pg_notify(${sql.lit(REVOCATION_CHANNEL)}, encode(hash, 'hex') || ' keep')`;
 
 /** Whether this use is later than the stored one, which may have been written first. */
 export const isLaterUse = (at: Date) => (eb: ExpressionBuilder<Tables, Credentials>) =>

@@ -8,10 +8,10 @@ import type { BalanceRow, EntryRow, Legs, Metering, NewHold, ReservationRow, Sho
 import type { Tables } from '../schema.ts';
 import { withoutNulls } from './without-nulls.ts';
 
-/** Throws a RangeError for anything but an integer from `least` to 2^53 - 1. */
-export function assertAmount(amount: number, least = 1): void {
-  if (!Number.isSafeInteger(amount) || amount < least)
-    throw new RangeError(`an amount of credit must be an integer from ${least} to 2^53 - 1, not ${amount}`);
+/** Throws a RangeError for anything but an integer from `minimum` to 2^53 - 1. */
+export function assertAmount(amount: number, minimum = 1): void {
+  if (!Number.isSafeInteger(amount) || amount < minimum)
+    throw new RangeError(`an amount of credit must be an integer from ${minimum} to 2^53 - 1, not ${amount}`);
 }
 
 /**
@@ -36,23 +36,23 @@ export async function lockBalance(trx: Db, account: AccountId): Promise<BalanceR
  * Holds credit from the account that the application bills, in one statement that locks the balance until the end of
  * the transaction. If there is not enough credit, returns the shortage and changes nothing.
  */
-export async function hold(trx: Db, asked: NewHold): Promise<'held' | Shortage> {
-  const { rows } = await sql<{ available: number | null }>`select ${holding(asked)} as available`.execute(trx);
+export async function hold(trx: Db, request: NewHold): Promise<'held' | Shortage> {
+  const { rows } = await sql<{ available: number | null }>`select ${holding(request)} as available`.execute(trx);
   const available = rows[0]?.available ?? undefined;
-  return available === undefined ? 'held' : { required: asked.amount, available };
+  return available === undefined ? 'held' : { required: request.amount, available };
 }
 
 /**
  * `hold` as an expression for use in another statement. Null if the credit is held, otherwise the available amount.
  * Throws like `assertAmount`.
  */
-export function holding(asked: NewHold): RawBuilder<number | null> {
-  assertAmount(asked.amount);
-  const { id, applicationId, hostId, purposeKind, purposeId, amount, rates, at } = asked;
+export function holding(request: NewHold): RawBuilder<number | null> {
+  assertAmount(request.amount);
+  const { id, applicationId, hostId, purposeKind, purposeId, amount, rates, at } = request;
   return sql`hold_credit(
     ${id}::uuid, ${applicationId}::uuid, ${hostId}::uuid, ${purposeKind}::text, ${purposeId}::uuid,
-    ${asked.keyId ?? null}::uuid, ${asked.operationId ?? null}::text, ${amount}::bigint, ${rates.browserSecond}::bigint,
-    ${rates.egressMegabyte}::bigint, ${at}::timestamptz, ${asked.dueAt ?? null}::timestamptz, ${newId(at)}::uuid)`;
+    ${request.keyId ?? null}::uuid, ${request.operationId ?? null}::text, ${amount}::bigint, ${rates.browserSecond}::bigint,
+    ${rates.egressMegabyte}::bigint, ${at}::timestamptz, ${request.dueAt ?? null}::timestamptz, ${newId(at)}::uuid)`;
 }
 
 /** Locks the balance, then the held reservation for this purpose. Undefined if there is none, or it was settled. */
@@ -87,7 +87,7 @@ export async function meter(
   const lowAt = isShort ? (reservation.lowAt ?? at) : null;
   await change(trx, reservation, { amount, captured, ...metered, meteredAt: at, dueAt, lowAt });
   const legs = { available: -extension, reserved: extension - used, revenue: used };
-  if (extension > 0 || used > 0) await enter(trx, reservation, extension > 0 ? 'extend' : 'capture', legs, at);
+  if (extension > 0 || used > 0) await addEntry(trx, reservation, extension > 0 ? 'extend' : 'capture', legs, at);
   return isShort ? 'short' : 'extended';
 }
 
@@ -153,7 +153,7 @@ async function change(
   if ((await changed.returning('id').execute()).length !== 1) throw new Error(`the reservation ${id} was settled`);
 }
 
-async function enter(
+async function addEntry(
   trx: Db,
   { id, accountId, applicationId }: { id: ReservationRow['id']; accountId: AccountId; applicationId: ApplicationId },
   type: EntryRow['type'],

@@ -45,16 +45,16 @@ export const creditReads = (db: Db): CreditReads => ({
     return rows.map((row): EntryRow => withoutNulls(row));
   },
 
-  costs: async (application, { from, to }, by, limit) => {
+  costs: async (application, { from, to }, groupBy, limit) => {
     const { rows } = await sql<CostRow & { readonly name: string | null }>`
       with costs as (
-        select ${ENTRY_GROUPING[by]} as of, sum(entries.revenue) as cost
+        select ${ENTRY_GROUPING[groupBy]} as of, sum(entries.revenue) as cost
           from credit_entries entries join credit_reservations reservations on reservations.id = reservation_id
           where entries.application_id = ${application} and entries.at >= ${from} and entries.at < ${to}
             and entries.revenue > 0
           group by 1),
       called as (
-        select ${CALL_GROUPING[by]} as of, count(*) as calls,
+        select ${CALL_GROUPING[groupBy]} as of, count(*) as calls,
             sum(coalesce((meters->>'browserSeconds')::numeric, 0)) as seconds,
             sum(coalesce((meters->>'egressBytes')::numeric, 0)) as bytes
           from invocations
@@ -63,7 +63,7 @@ export const creditReads = (db: Db): CreditReads => ({
       select of, coalesce(calls, 0)::bigint as calls, coalesce(cost, 0)::bigint as cost,
           coalesce(seconds, 0)::float8 as browser_seconds, coalesce(bytes, 0)::bigint as egress_bytes, keys.name
         from costs full join called using (of)
-          left join keys on ${by === 'key'} and keys.id::text = of and keys.application_id = ${application}
+          left join keys on ${groupBy === 'key'} and keys.id::text = of and keys.application_id = ${application}
         where of is not null
         order by cost desc nulls last, of
         limit ${limit}`.execute(db);

@@ -4,13 +4,13 @@ import type { DeviceAuthorizationId } from '../../../kit/ids.ts';
 import { type Db, inTransaction } from '../database.ts';
 import type { Collection, DeviceRow, DeviceRows } from '../rows/device.ts';
 import type { Channel } from '../store.ts';
-import { announced as announcedToken, isAlive } from './credentials.ts';
+import { announceRevocation as announcedToken, isAlive } from './credentials.ts';
 import { countAll } from './limited-insert.ts';
 import { insertToken } from './tokens.ts';
 import { withoutNulls } from './without-nulls.ts';
 
-const CHANGED: Channel = 'device_changed';
-const announced = sql<string>`pg_notify(${sql.lit(CHANGED)}, id::text)`.as('announced');
+const CHANGE_CHANNEL: Channel = 'device_changed';
+const announceChange = sql<string>`pg_notify(${sql.lit(CHANGE_CHANNEL)}, id::text)`.as('announced');
 
 export const device = (db: Db): DeviceRows => ({
   insert: async (row, livingMax) => {
@@ -30,18 +30,18 @@ export const device = (db: Db): DeviceRows => ({
       .where('status', '=', 'pending')
       .where('expiresAt', '>', now)
       .returningAll()
-      .returning(announced);
+      .returning(announceChange);
     const [first] = await claimed.execute();
     if (first) {
       const { announced: _, ...row } = first;
       return { row: withoutNulls(row), isFirst: true };
     }
-    const [mine] = await ofAccount(db, userCode, account, now).execute();
-    return mine && { row: withoutNulls(mine), isFirst: false };
+    const [ownRow] = await claimedBy(db, userCode, account, now).execute();
+    return ownRow && { row: withoutNulls(ownRow), isFirst: false };
   },
 
   claimed: async (userCode, account, now) =>
-    (await ofAccount(db, userCode, account, now).execute()).map(withoutNulls)[0],
+    (await claimedBy(db, userCode, account, now).execute()).map(withoutNulls)[0],
 
   decide: async (id, account, now, decision) => {
     const decided = db
@@ -51,7 +51,7 @@ export const device = (db: Db): DeviceRows => ({
       .where('status', '=', 'claimed')
       .where('accountId', '=', account)
       .where('expiresAt', '>', now);
-    return (await decided.returning(announced).execute()).length > 0;
+    return (await decided.returning(announceChange).execute()).length > 0;
   },
 
   readState: async (id, now, since) => {
@@ -78,7 +78,7 @@ export const device = (db: Db): DeviceRows => ({
 const byDeviceCode = (db: Db, hash: Buffer) =>
   db.selectFrom('deviceAuthorizations').selectAll().where('deviceCodeHash', '=', hash);
 
-const ofAccount = (db: Db, userCode: Buffer, account: NonNullable<DeviceRow['accountId']>, now: Date) =>
+const claimedBy = (db: Db, userCode: Buffer, account: NonNullable<DeviceRow['accountId']>, now: Date) =>
   db
     .selectFrom('deviceAuthorizations')
     .selectAll()
@@ -100,7 +100,7 @@ async function carryOut(
     const { token } = verdict;
     if ((await insertToken(trx, token, tokensMax)) === 'limit_reached') return 'limit_reached';
     const redeemed = updateAuthorization(trx, id).set({ status: 'redeemed', tokenId: token.id, polledAt: now });
-    await redeemed.where('status', '=', 'approved').returning(announced).executeTakeFirstOrThrow();
+    await redeemed.where('status', '=', 'approved').returning(announceChange).executeTakeFirstOrThrow();
   }
   if (verdict.does === 'revoke') {
     const revoked = trx.updateTable('tokens').set({ revokedAt: now }).where('id', '=', verdict.token);

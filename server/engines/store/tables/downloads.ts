@@ -12,7 +12,7 @@ type DownloadExpressions = ExpressionBuilder<Tables, 'downloads'>;
 export const downloads = (db: Db): DownloadRows => ({
   begin: async row => begin(db, row),
 
-  complete: async (row, stored) =>
+  complete: async (row, storedFields) =>
     db.transaction().execute(async trx => {
       await begin(trx, { ...row, state: 'running' });
       const { mimeType, size, checksum, finishedAt = null } = row;
@@ -24,7 +24,7 @@ export const downloads = (db: Db): DownloadRows => ({
         .returning('id')
         .execute();
       if (completed.length === 0) return false;
-      await insertIntoOutbox(trx, stored);
+      await insertIntoOutbox(trx, storedFields);
       return true;
     }),
 
@@ -69,7 +69,7 @@ export const downloads = (db: Db): DownloadRows => ({
             .where('applicationId', '=', application)
             .where('sessionId', '=', session)
             .where('state', '=', 'complete')
-            .where(eb => eb.and(conditions(eb, filter)));
+            .where(eb => eb.and(filterConditions(eb, filter)));
         const { limit, offset } = filter;
         const page = matching().selectAll().orderBy('createdAt').orderBy('id').limit(limit).offset(offset);
         const rows = await page.execute();
@@ -115,7 +115,7 @@ async function begin(db: Db, { id, applicationId, sessionId, hostId, guid, filen
     .execute();
 }
 
-function conditions(eb: DownloadExpressions, filter: DownloadFilter) {
+function filterConditions(eb: DownloadExpressions, filter: DownloadFilter) {
   const { filename, mimeType, minSize, maxSize, createdAfter, createdBefore } = filter;
   return [
     ...(filename === undefined ? [] : [eb('filename', '=', filename)]),

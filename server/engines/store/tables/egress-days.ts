@@ -7,12 +7,12 @@ import type { Db } from '../database.ts';
 import type { EgressDays } from '../rows/egress-days.ts';
 
 export const egressDays = (db: Db): EgressDays => ({
-  add: async (day, moved) => {
+  add: async (day, bytesByApplication) => {
     const { rows } = await sql<{ applicationId: ApplicationId; bytes: number; configured: JsonObject }>`
       with added as (
         insert into egress_days (application_id, day, bytes)
         select id, ${day}::date, bytes
-          from unnest(${[...moved.keys()]}::uuid[], ${[...moved.values()]}::bigint[]) as moved (id, bytes)
+          from unnest(${[...bytesByApplication.keys()]}::uuid[], ${[...bytesByApplication.values()]}::bigint[]) as moved (id, bytes)
           order by id
         on conflict (application_id, day) do update set bytes = egress_days.bytes + excluded.bytes
         returning application_id, bytes)

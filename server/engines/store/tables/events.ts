@@ -43,7 +43,7 @@ export interface Recording {
  * Returns an expression that records an event. A statement selects it as a column from session rows that the statement
  * names `changed`.
  */
-export const recorded = ({ type, at, actor, detail }: Recording): RawBuilder<number | null> => {
+export const recordExpression = ({ type, at, actor, detail }: Recording): RawBuilder<number | null> => {
   const [kind, name] =
     'kind' in actor
       ? [sql`${actor.kind}::text`, sql`${actor.id ?? null}::text`]
@@ -92,7 +92,7 @@ export const events = (db: Db, announcer: Announcer): EventRows => ({
         select id, application_id from sessions where id = ${session} and status in ('PENDING', 'RUNNING')
           for no key update
       )
-      select changed.id, changed.application_id, ${recorded(event)} from changed`.execute(db);
+      select changed.id, changed.application_id, ${recordExpression(event)} from changed`.execute(db);
     announcer.tell(rows);
   },
 
@@ -100,7 +100,7 @@ export const events = (db: Db, announcer: Announcer): EventRows => ({
     const through = await lastAssignedId(db);
     if (through <= filter.after) return { events: [], through: filter.after, full: false };
     await waitForOtherWriters(db, application);
-    const rows = (await listed(db, application, filter, through).execute()).map(eventRow);
+    const rows = (await listEvents(db, application, filter, through).execute()).map(eventRow);
     const last = rows.at(-1);
     const full = rows.length === filter.limit && last !== undefined;
     return { events: rows, through: full ? last.id : through, full };
@@ -150,18 +150,18 @@ async function waitForOtherWriters(db: Db, application: ApplicationId): Promise<
   await sql`select pg_advisory_xact_lock(${LOCK_SPACE}::integer, hashtext(${application}::text))`.execute(db);
 }
 
-function listed(
+function listEvents(
   db: Db,
   application: ApplicationId,
   { after, session, types, from, to, limit }: EventFilter,
-  through: number,
+  lastNumber: number,
 ) {
   let query = db
     .selectFrom('sessionEvents')
     .selectAll()
     .where('applicationId', '=', application)
     .where('id', '>', after)
-    .where('id', '<=', through);
+    .where('id', '<=', lastNumber);
   if (session) query = query.where('sessionId', '=', session);
   if (types) query = query.where(eb => eb('type', '=', eb.fn.any(eb.val([...types]))));
   if (from) query = query.where('at', '>=', from);

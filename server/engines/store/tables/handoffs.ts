@@ -7,7 +7,7 @@ import { countAll } from './limited-insert.ts';
 import { withoutNulls } from './without-nulls.ts';
 
 const LISTED_BETWEEN_MAX = 100;
-const OPEN: readonly HandoffStatus[] = ['requested', 'claimed'];
+const OPEN_STATUSES: readonly HandoffStatus[] = ['requested', 'claimed'];
 
 export const handoffs = (db: Db): HandoffRows => {
   const all = db.selectFrom('handoffs').selectAll();
@@ -16,11 +16,11 @@ export const handoffs = (db: Db): HandoffRows => {
     .leftJoin('sessions', 'sessions.id', 'handoffs.sessionId')
     .selectAll('handoffs')
     .select('sessions.pageUrl');
-  const countOf = async (which: 'applicationId' | 'consumerId', id: ApplicationId | ConsumerId): Promise<number> => {
+  const countOf = async (column: 'applicationId' | 'consumerId', id: ApplicationId | ConsumerId): Promise<number> => {
     const open = db
       .selectFrom('handoffs')
-      .where(which, '=', id)
-      .where('status', 'in', OPEN)
+      .where(column, '=', id)
+      .where('status', 'in', OPEN_STATUSES)
       .where('origin', '<>', 'viewer');
     return (await open.select(countAll).executeTakeFirstOrThrow()).count;
   };
@@ -28,7 +28,8 @@ export const handoffs = (db: Db): HandoffRows => {
     get: async (application, id) =>
       first(await all.where('applicationId', '=', application).where('id', '=', id).execute()),
 
-    findOpen: async session => first(await all.where('sessionId', '=', session).where('status', 'in', OPEN).execute()),
+    findOpen: async session =>
+      first(await all.where('sessionId', '=', session).where('status', 'in', OPEN_STATUSES).execute()),
 
     byLease: async hash => first(await all.where('leaseHash', '=', hash).execute()),
 
@@ -71,7 +72,7 @@ export const handoffs = (db: Db): HandoffRows => {
         .leftJoin('consumerSessions', 'consumerSessions.id', 'handoffs.holderSession')
         .selectAll('handoffs')
         .select('consumers.deletedAt')
-        .where('handoffs.status', 'in', OPEN)
+        .where('handoffs.status', 'in', OPEN_STATUSES)
         .where('handoffs.consumerId', 'is not', null)
         .where(eb =>
           eb.or([

@@ -9,8 +9,8 @@ import type { HostState, Hosts, JoiningHost, ListedHost, LivingHost, Owner, Sess
 const JOIN_LOCK = 7_310_045;
 
 const isFresh = sql<boolean>`state in ('up', 'away') and lease_until > now()`;
-const after = (ms: number) => sql<Date>`now() + make_interval(secs => ${ms / 1000})`;
-const used = sql<number>`(select count(*)::int from sessions
+const timeAfter = (ms: number) => sql<Date>`now() + make_interval(secs => ${ms / 1000})`;
+const usedSlots = sql<number>`(select count(*)::int from sessions
   where sessions.host_id = hosts.id and sessions.status in ('PENDING', 'RUNNING'))`;
 
 export const hosts = (db: Db): Hosts => ({
@@ -37,14 +37,14 @@ export const hosts = (db: Db): Hosts => ({
       const { storeMark } = await judge(others);
       await upsert(trx, row, storeMark, leaseMs);
       if (isStart && isOver(before[0]?.state)) await drain(trx, row.id, false);
-      await tell(trx);
+      await announceHosts(trx);
       return { wasLost: before[0]?.state === 'lost' };
     }),
 
   renew: async ({ id, incarnation }, leaseMs, warm) => {
     const renewed = db
       .updateTable('hosts')
-      .set({ leaseUntil: after(leaseMs), warm })
+      .set({ leaseUntil: timeAfter(leaseMs), warm })
       .where('id', '=', id)
       .where('incarnation', '=', incarnation)
       .where('state', '=', 'up')
@@ -55,21 +55,21 @@ export const hosts = (db: Db): Hosts => ({
   living: () => livingHosts(db),
 
   leave: async ({ id, incarnation }, state, leaseMs) => {
-    const left = db.updateTable('hosts').set({ state, leaseUntil: after(leaseMs), warm: 0 });
+    const left = db.updateTable('hosts').set({ state, leaseUntil: timeAfter(leaseMs), warm: 0 });
     await left
       .where('id', '=', id)
       .where('incarnation', '=', incarnation)
       .where('state', 'in', ['up', 'away'])
       .execute();
-    await tell(db);
+    await announceHosts(db);
   },
 
   restarts: async (id, endedAt, leaseMs) => {
-    const left = db.updateTable('hosts').set({ state: 'away', leaseUntil: after(leaseMs), warm: 0 });
+    const left = db.updateTable('hosts').set({ state: 'away', leaseUntil: timeAfter(leaseMs), warm: 0 });
     // Leaves the row alone if the next process has already joined.
     const formerRow = left.where('id', '=', id).where('startedAt', '<', endedAt);
     await formerRow.where('state', 'in', ['up', 'away']).execute();
-    await tell(db);
+    await announceHosts(db);
   },
 
   lose: async leaseMs => {
@@ -78,7 +78,7 @@ export const hosts = (db: Db): Hosts => ({
       .set({ state: 'lost', warm: 0 })
       .where('state', 'in', ['up', 'away'])
       .where('leaseUntil', '<', sql<Date>`now()`)
-      .where(sql<boolean>`pg_postmaster_start_time() < ${after(-leaseMs)}`)
+      .where(sql<boolean>`pg_postmaster_start_time() < ${timeAfter(-leaseMs)}`)
       .returning('id');
     return (await lost.execute()).map(({ id }) => id);
   },
@@ -118,7 +118,7 @@ export const hosts = (db: Db): Hosts => ({
 
   list: async () => {
     const { rows } = await sql<ListedHost>`
-      select id, region, slots, started_at, state, draining, ${isFresh} as is_fresh, url, version, labels, lease_until, ${used} as used
+      select id, region, slots, started_at, state, draining, ${isFresh} as is_fresh, url, version, labels, lease_until, ${usedSlots} as used
         from hosts where state <> 'removed' order by started_at desc limit 1000`.execute(db);
     return rows;
   },
@@ -135,7 +135,7 @@ export const hosts = (db: Db): Hosts => ({
 
   drain: async (id, draining) => {
     const isThere = await drain(db, id, draining);
-    await tell(db);
+    await announceHosts(db);
     return isThere;
   },
 
@@ -160,12 +160,12 @@ async function drain(db: Db, id: HostId, draining: boolean): Promise<boolean> {
 }
 
 /** Makes other hosts read the rows again at once. They also do so every few seconds. */
-const tell = (db: Db) => sql`select pg_notify('hosts_changed', '')`.execute(db);
+const announceHosts = (db: Db) => sql`select pg_notify('hosts_changed', '')`.execute(db);
 
 async function livingHosts(db: Db): Promise<LivingHost[]> {
   const { rows } = await sql<LivingHost>`
     select id, region, slots, started_at, incarnation, url, labels, version, secret_mark, store_mark, clock_ms, state,
-        draining, warm, ${used} as used
+        draining, warm, ${usedSlots} as used
       from hosts where ${isFresh} order by id`.execute(db);
   return rows;
 }
@@ -173,7 +173,7 @@ async function livingHosts(db: Db): Promise<LivingHost[]> {
 async function upsert(trx: Db, row: JoiningHost, storeMark: string, leaseMs: number): Promise<void> {
   const { id, labels, ...rest } = row;
   const state = 'up' as const;
-  const values = { ...rest, labels: JSON.stringify(labels), storeMark, state, leaseUntil: after(leaseMs), warm: 0 };
+  const values = { ...rest, labels: JSON.stringify(labels), storeMark, state, leaseUntil: timeAfter(leaseMs), warm: 0 };
   await trx
     .insertInto('hosts')
     .values({ id, ...values })

@@ -2,7 +2,7 @@
 import { sql } from 'kysely';
 import type { Db } from '../database.ts';
 import type { Acr, HumanSessions } from '../rows/human-sessions.ts';
-import { announced } from './credentials.ts';
+import { announceRevocation } from './credentials.ts';
 import { withoutNulls } from './without-nulls.ts';
 
 const strongestAcr = sql<Acr>`case
@@ -34,7 +34,7 @@ export const humanSessions = (db: Db): HumanSessions => ({
     db.transaction().execute(async trx => {
       const old = trx
         .selectFrom('humanSessions')
-        .select(['hash', announced.as('announced')])
+        .select(['hash', announceRevocation.as('announced')])
         .where('accountId', '=', account)
         .where('id', '=', id)
         .where(isValid(now))
@@ -44,21 +44,21 @@ export const humanSessions = (db: Db): HumanSessions => ({
       return found?.hash;
     }),
 
-  revoke: async (account, which, now) => {
+  revoke: async (account, choice, now) => {
     const valid = db
       .updateTable('humanSessions')
       .set({ revokedAt: now })
       .where('accountId', '=', account)
       .where(isValid(now));
     const chosen =
-      'only' in which
-        ? valid.where('id', '=', which.only)
-        : valid.where('id', 'is distinct from', which.allBut ?? null);
-    return hashes(await chosen.returning(['hash', announced.as('announced')]).execute());
+      'only' in choice
+        ? valid.where('id', '=', choice.only)
+        : valid.where('id', 'is distinct from', choice.allBut ?? null);
+    return hashes(await chosen.returning(['hash', announceRevocation.as('announced')]).execute());
   },
 
   announce: async account => {
-    const all = db.selectFrom('humanSessions').select(['hash', announced.as('announced')]);
+    const all = db.selectFrom('humanSessions').select(['hash', announceRevocation.as('announced')]);
     return hashes(await all.where('accountId', '=', account).where('revokedAt', 'is', null).execute());
   },
 

@@ -8,5 +8,5 @@ const ID_TO_INSERT_MS_MAX = 3_600_000;
  * Returns an id that limits the index scan: ID_TO_INSERT_MS_MAX after the time (`1`) or before it (`-1`). The query
  * must also compare the time itself.
  */
-export const idNear = <Id extends string>(time: Date, side: 1 | -1): Id =>
-  firstIdAt(new Date(Math.max(0, time.getTime() + side * ID_TO_INSERT_MS_MAX)));
+export const idNear = <Id extends string>(time: Date, direction: 1 | -1): Id =>
+  firstIdAt(new Date(Math.max(0, time.getTime() + direction * ID_TO_INSERT_MS_MAX)));

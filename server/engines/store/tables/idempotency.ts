@@ -21,8 +21,8 @@ export const idempotency = (db: Db): IdempotencyRows => ({
     throw new Error('an idempotency row could neither be inserted nor read');
   },
 
-  keep: async (run, kept) => {
-    const set = db.updateTable('idempotency').set({ kept: JSON.stringify(kept) });
+  keep: async (run, stored) => {
+    const set = db.updateTable('idempotency').set({ kept: JSON.stringify(stored) });
     await set.where(matchesRun(run)).execute();
   },
 

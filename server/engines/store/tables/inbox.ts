@@ -51,15 +51,15 @@ export const inbox = (db: Db): InboxRows => ({
       .executeTakeFirstOrThrow();
   },
 
-  untold: async (roles, when, limit) => {
+  untold: async (roles, conditions, limit) => {
     const { rows } = await sql<{ accountId: AccountId }>`
       select distinct account_id from (
-        select m.account_id, a.application_id from ${decidable(roles, when.now)} and ${isNotNotified(sql`a`, when)}
+        select m.account_id, a.application_id from ${decidable(roles, conditions.now)} and ${isNotNotified(sql`a`, conditions)}
         union all
-        select m.account_id, h.application_id from ${claimable(roles, when.now)} and ${isNotNotified(sql`h`, when)}) waiting
+        select m.account_id, h.application_id from ${claimable(roles, conditions.now)} and ${isNotNotified(sql`h`, conditions)}) waiting
         join accounts on accounts.id = account_id and accounts.email_verified_at is not null
         left join notification_settings settings using (account_id)
-        where ${isWanted(sql`waiting.application_id`, when)}
+        where ${isWanted(sql`waiting.application_id`, conditions)}
         limit ${limit}`.execute(db);
     return rows.map(({ accountId }) => accountId);
   },
@@ -70,17 +70,17 @@ export const inbox = (db: Db): InboxRows => ({
     await settings.onConflict(on => on.column('accountId').doUpdateSet(told)).execute();
   },
 
-  tell: (account, mail, roles, when, limit) =>
+  tell: (account, mail, roles, conditions, limit) =>
     inTransaction(db, async trx => {
-      const address = await addressToNotify(trx, account, when);
+      const address = await addressToNotify(trx, account, conditions);
       if (address === undefined) return undefined;
-      const items = await waitingOf(trx, account, roles, when, limit);
+      const items = await waitingOf(trx, account, roles, conditions, limit);
       if (items.length === 0) return undefined;
       await trx
         .insertInto('toldItems')
         .values(items.map(({ id, applicationId }) => ({ accountId: account, applicationId, itemId: id, mailId: mail })))
         .execute();
-      const told = trx.updateTable('notificationSettings').set({ toldAt: when.now });
+      const told = trx.updateTable('notificationSettings').set({ toldAt: conditions.now });
       await told.where('accountId', '=', account).execute();
       return { address, waiting: items.toSorted((one, other) => one.createdAt.getTime() - other.createdAt.getTime()) };
     }),
@@ -129,11 +129,11 @@ async function waitingOf(
   trx: Db,
   account: AccountId,
   roles: InboxRoles,
-  when: NotifyConditions,
+  conditions: NotifyConditions,
   limit: number,
 ): Promise<WaitingRow[]> {
-  const ofAccount = (item: RawBuilder<unknown>) => sql`
-    m.account_id = ${account} and ${isNotNotified(item, when)} and not ${item}.application_id = any(
+  const isOfAccount = (item: RawBuilder<unknown>) => sql`
+    m.account_id = ${account} and ${isNotNotified(item, conditions)} and not ${item}.application_id = any(
       select unnest(muted_applications) from notification_settings where account_id = ${account})
     order by ${item}.created_at limit ${limit} for share of ${item} skip locked`;
   const name = (item: RawBuilder<unknown>) =>
@@ -141,9 +141,9 @@ async function waitingOf(
   const approvals = await sql<WaitingRow>`
     select 'approval' as kind, a.id, a.application_id, a.created_at, a.expires_at, a.operation_id, a.operation_revision,
         ${name(sql`a`)}
-      from ${decidable(roles, when.now)} and ${ofAccount(sql`a`)}`.execute(trx);
+      from ${decidable(roles, conditions.now)} and ${isOfAccount(sql`a`)}`.execute(trx);
   const handoffs = await sql<WaitingRow>`
     select 'handoff' as kind, h.id, h.application_id, h.created_at, h.expires_at, h.reason, ${name(sql`h`)}
-      from ${claimable(roles, when.now)} and ${ofAccount(sql`h`)}`.execute(trx);
+      from ${claimable(roles, conditions.now)} and ${isOfAccount(sql`h`)}`.execute(trx);
   return [...approvals.rows, ...handoffs.rows];
 }

@@ -59,7 +59,7 @@ async function accept(
   { id, applicationId }: Pick<InvitationRow, 'id' | 'applicationId'>,
   accountId: AccountId,
   now: Date,
-  roleFor: (had: Role | undefined) => Role,
+  roleFor: (currentRole: Role | undefined) => Role,
 ): Promise<Role | undefined> {
   await lockApplication(trx, applicationId);
   const accepted = trx.updateTable('invitations').set({ acceptedAt: now, acceptedBy: accountId }).where('id', '=', id);

@@ -20,7 +20,7 @@ import { recordedForApplication } from './events.ts';
 import { idNear } from './id-near.ts';
 import { withoutNulls } from './without-nulls.ts';
 
-const OPEN = ['accepted', 'dispatched'] as const;
+const OPEN_STATES = ['accepted', 'dispatched'] as const;
 
 export const invocations = (db: Db, announcer: Announcer): InvocationRows => ({
   // Without limits and without credit to hold, this is one statement, which commits on its own.
@@ -83,7 +83,7 @@ export const invocations = (db: Db, announcer: Announcer): InvocationRows => ({
         ...(session === undefined ? {} : { sessionId: session }),
       }))
       .where('id', '=', id)
-      .where('state', 'in', OPEN)
+      .where('state', 'in', OPEN_STATES)
       .returningAll();
     return (await dispatched.execute()).map(rowOf)[0];
   },
@@ -95,7 +95,7 @@ export const invocations = (db: Db, announcer: Announcer): InvocationRows => ({
   },
 
   open: async (host, batch) => {
-    const open = db.selectFrom('invocations').selectAll().where('hostId', '=', host).where('state', 'in', OPEN);
+    const open = db.selectFrom('invocations').selectAll().where('hostId', '=', host).where('state', 'in', OPEN_STATES);
     return (await open.orderBy('id').limit(batch).execute()).map(rowOf);
   },
 
@@ -145,7 +145,7 @@ async function insert(
     )
     .returning('id')
     .execute();
-  if (inserted.length === 0) return { existing: await existing(trx, row) };
+  if (inserted.length === 0) return { existing: await findExisting(trx, row) };
   const refusal = (await limitRefusal(trx, row, limits)) ?? (await holdCredit(trx, row, rates));
   if (refusal === 'held') return 'inserted';
   await trx.deleteFrom('invocations').where('id', '=', row.id).execute();
@@ -195,7 +195,7 @@ async function endOne(db: Db, id: InvocationRow['id'], ending: InvocationEnd): P
       ...(error === undefined ? {} : { error: JSON.stringify(error) }),
     })
     .where('id', '=', id)
-    .where('state', 'in', OPEN)
+    .where('state', 'in', OPEN_STATES)
     .where(creditSettled(id, ending))
     .returningAll()
     .returning(ENDED.as('eventId'));
@@ -232,7 +232,7 @@ const meteredIn = ({ browserSeconds, egressBytes }: JsonObject) => ({
   ...{ seconds: Math.ceil(Number(browserSeconds ?? 0)), bytes: Number(egressBytes ?? 0) },
 });
 
-async function existing(trx: Db, { keyId, idempotencyKey = '' }: InvocationRow): Promise<InvocationRow> {
+async function findExisting(trx: Db, { keyId, idempotencyKey = '' }: InvocationRow): Promise<InvocationRow> {
   const one = trx.selectFrom('invocations').selectAll().where('keyId', '=', keyId);
   return rowOf(await one.where('idempotencyKey', '=', idempotencyKey).executeTakeFirstOrThrow());
 }

@@ -3,7 +3,7 @@ import { sql } from 'kysely';
 import type { KeyId } from '../../../kit/ids.ts';
 import { type Db, inTransaction } from '../database.ts';
 import type { KeyRow, Keys } from '../rows/credentials.ts';
-import { announced, announcedKeepingConnections, isAlive, isLaterUse, isListed } from './credentials.ts';
+import { announcedKeepingConnections, announceRevocation, isAlive, isLaterUse, isListed } from './credentials.ts';
 import { countAll, lockApplication } from './limited-insert.ts';
 import { withoutNulls } from './without-nulls.ts';
 
@@ -44,7 +44,7 @@ export const keys = (db: Db): Keys => ({
       .where('revision', '=', revision)
       .where('revokedAt', 'is', null)
       .returningAll()
-      .returning(announced.as('announced'));
+      .returning(announceRevocation.as('announced'));
     const [row] = await changed.execute();
     if (!row) return undefined;
     const { announced: _, ...kept } = row;
@@ -58,12 +58,12 @@ export const keys = (db: Db): Keys => ({
       .where('applicationId', '=', application)
       .where('id', '=', id)
       .where(isAlive(now))
-      .returning((keepConnections ? announcedKeepingConnections : announced).as('announced'));
+      .returning((keepConnections ? announcedKeepingConnections : announceRevocation).as('announced'));
     return (await revoked.execute()).length > 0;
   },
 
-  rotate: (old, successor, oldEnds, limit) =>
-    inTransaction(db, trx => rotate(trx, old, successor, oldEnds, limit)).catch(error => {
+  rotate: (oldKey, successor, oldEnds, limit) =>
+    inTransaction(db, trx => rotate(trx, oldKey, successor, oldEnds, limit)).catch(error => {
       if (error instanceof LimitReached) return 'limit_reached' as const;
       throw error;
     }),
@@ -80,7 +80,7 @@ export const keys = (db: Db): Keys => ({
  */
 async function rotate(
   trx: Db,
-  old: KeyId,
+  oldKey: KeyId,
   successor: KeyRow,
   oldEnds: Date,
   limit: number,
@@ -94,10 +94,10 @@ async function rotate(
       ...(oldEnds <= now ? { revokedAt: now } : { expiresAt: sql<Date>`least(expires_at, ${oldEnds})` }),
     }))
     .where('applicationId', '=', successor.applicationId)
-    .where('id', '=', old)
+    .where('id', '=', oldKey)
     .where('replacedBy', 'is', null)
     .where(isAlive(now))
-    .returning(announced.as('announced'))
+    .returning(announceRevocation.as('announced'))
     .execute();
   if (ended.length === 0) return 'not_rotatable';
   if ((await insert(trx, successor, limit)) === 'inserted') return 'rotated';

@@ -6,10 +6,10 @@ export const limits = (db: Db): LimitsRows => ({
   get: application =>
     db.selectFrom('applicationLimits').selectAll().where('applicationId', '=', application).executeTakeFirst(),
 
-  replace: (application, revision, configured, now) =>
+  replace: (application, revision, settings, now) =>
     db
       .updateTable('applicationLimits')
-      .set({ configured: JSON.stringify(configured), revision: revision + 1, updatedAt: now })
+      .set({ configured: JSON.stringify(settings), revision: revision + 1, updatedAt: now })
       .where('applicationId', '=', application)
       .where('revision', '=', revision)
       .returningAll()

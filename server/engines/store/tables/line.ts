@@ -11,13 +11,13 @@ const FORGOTTEN_SECONDS = 60;
 const isKept = sql<boolean>`seen_at > now() - make_interval(secs => ${STALE_SECONDS})`;
 
 export const line = (db: Db): LineRows => ({
-  join: (row, most) =>
+  join: (row, maxWaiting) =>
     db.transaction().execute(async trx => {
       await sql`select from application_limits where application_id = ${row.applicationId} for no key update`.execute(
         trx,
       );
       const waiting = await waitingOf(trx, row.applicationId);
-      if (waiting >= most) return { waiting };
+      if (waiting >= maxWaiting) return { waiting };
       const { rows } = await sql<Place>`
         insert into waiting_creates (turn, application_id, host_id, region, why, refused)
         select greatest(coalesce(min(turn), 0), coalesce(max(turn) filter (where application_id = ${row.applicationId}) + 1, 0)),

@@ -26,7 +26,7 @@ export const members = (db: Db): Members => ({
   get: async (application, account) =>
     (await ofApplication(db, application).where('members.accountId', '=', account).execute()).map(withoutNulls)[0],
 
-  change: (application, change) => inTransaction(db, trx => changed(trx, application, change)),
+  change: (application, change) => inTransaction(db, trx => changeMember(trx, application, change)),
 });
 
 const ofApplication = (db: Db, application: ApplicationId) =>
@@ -37,7 +37,7 @@ const ofApplication = (db: Db, application: ApplicationId) =>
     .select(lastActiveAt.as('lastActiveAt'))
     .where('members.applicationId', '=', application);
 
-async function changed(
+async function changeMember(
   trx: Db,
   application: ApplicationId,
   { by, account, role, mayInviteTo, now, decide }: MembershipChange,

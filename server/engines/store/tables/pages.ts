@@ -12,9 +12,9 @@ export const pages = (db: Db): PageRows => ({
       .orderBy('number')
       .execute(),
 
-  add: async (application, session, added) => {
-    if (added.length === 0) return;
-    const values = added.map(page => ({ ...page, applicationId: application, sessionId: session }));
+  add: async (application, session, newPages) => {
+    if (newPages.length === 0) return;
+    const values = newPages.map(page => ({ ...page, applicationId: application, sessionId: session }));
     await db
       .insertInto('sessionPages')
       .values(values)

@@ -6,28 +6,28 @@
 import { CompiledQuery, sql } from 'kysely';
 import { type ApplicationId, type CreditEntryId, newId } from '../../../kit/ids.ts';
 import type { JsonObject } from '../../../kit/json.ts';
-import { type Db, KEPT, KEPT_PLAN } from '../database.ts';
+import { type Db, KEPT_PLAN, KEPT_PLAN_MARK } from '../database.ts';
 import type { ApplicationUse, Counts, Hold, PlacementTerms, PlaceOptions } from '../rows/place.ts';
 import type { NewSession, PlaceOutcome, SessionRow } from '../rows/sessions.ts';
 import { assertAmount } from './credit-ledger.ts';
 import { DETAIL_BYTES_MAX, LOCK_SPACE } from './events.ts';
 import { STALE_SECONDS } from './line.ts';
-import { created } from './session-events.ts';
+import { createdEvent } from './session-events.ts';
 
 /** The maximum number of attempts. In each, the limits may be replaced between the two statements. */
 const TRIES_MAX = 5;
 
-export async function place(db: Db, asked: NewSession, options?: PlaceOptions): Promise<PlaceOutcome> {
-  if (!options) return toPlaceOutcome(asked, await placeSession(db, argumentsOf(asked)));
+export async function place(db: Db, newSession: NewSession, options?: PlaceOptions): Promise<PlaceOutcome> {
+  if (!options) return toPlaceOutcome(newSession, await placeSession(db, argumentsOf(newSession)));
   for (let attempt = 0; attempt < TRIES_MAX; attempt += 1) {
-    const limits = await limitsOf(db, asked.applicationId);
+    const limits = await limitsOf(db, newSession.applicationId);
     const terms = options.terms(limits.configured);
-    const row = { ...asked, expiresAt: terms.expiresAt };
+    const row = { ...newSession, expiresAt: terms.expiresAt };
     const hold = options.hold?.(terms.expiresAt);
-    const answer = await placeSession(db, argumentsOf(row, { ...options, ...terms, ...limits }, hold));
-    if (answer.outcome !== 'changed') return toPlaceOutcome(row, answer, limits, hold);
+    const placement = await placeSession(db, argumentsOf(row, { ...options, ...terms, ...limits }, hold));
+    if (placement.outcome !== 'changed') return toPlaceOutcome(row, placement, limits, hold);
   }
-  throw new Error(`the limits of application ${asked.applicationId} changed during each attempt`);
+  throw new Error(`the limits of application ${newSession.applicationId} changed during each attempt`);
 }
 
 interface Limits {
@@ -70,7 +70,7 @@ const argumentsOf = (row: NewSession, options?: PlaceOptions & PlacementTerms & 
   run_owner: options?.run?.owner ?? null,
   run_key: options?.run?.keyDigest ?? null,
   run_id: options?.run?.run ?? null,
-  facts: JSON.stringify(created(row).detail),
+  facts: JSON.stringify(createdEvent(row).detail),
   facts_bytes_max: DETAIL_BYTES_MAX,
   lock_space: LOCK_SPACE,
 });
@@ -88,7 +88,7 @@ function holdOf({ createdAt }: NewSession, hold?: Hold) {
 }
 
 /** Members that do not apply to the outcome are null. */
-interface Answer {
+interface Placement {
   readonly outcome: 'placed' | 'changed' | 'over' | 'behind' | 'full' | 'short';
   readonly living: number;
   readonly made: number;
@@ -100,18 +100,18 @@ interface Answer {
   readonly available: number;
 }
 
-async function placeSession(db: Db, given: ReturnType<typeof argumentsOf>): Promise<Answer> {
-  const names = Object.keys(given).map((name, at) => `${name} => $${at + 1}`);
-  const text = `select ${KEPT} outcome, living, made, oldest, moved, behind, slots, used, available
+async function placeSession(db: Db, args: ReturnType<typeof argumentsOf>): Promise<Placement> {
+  const names = Object.keys(args).map((name, at) => `${name} => $${at + 1}`);
+  const text = `select ${KEPT_PLAN_MARK} outcome, living, made, oldest, moved, behind, slots, used, available
     from place_session(${names.join(', ')})`;
-  const { rows } = await db.executeQuery<Answer>(CompiledQuery.raw(text, Object.values(given)));
+  const { rows } = await db.executeQuery<Placement>(CompiledQuery.raw(text, Object.values(args)));
   if (!rows[0]) throw new Error('a function returned no row');
   return rows[0];
 }
 
-function toPlaceOutcome(row: NewSession, answer: Answer, limits?: Limits, hold?: Hold): PlaceOutcome {
-  const { outcome, behind, slots, used, available } = answer;
-  const use = limits && { ...applicationUseOf(answer), configured: limits.configured };
+function toPlaceOutcome(row: NewSession, placement: Placement, limits?: Limits, hold?: Hold): PlaceOutcome {
+  const { outcome, behind, slots, used, available } = placement;
+  const use = limits && { ...applicationUseOf(placement), configured: limits.configured };
   if (outcome === 'placed') return { placed: asStored(row), ...(use ? { use } : {}) };
   if (outcome === 'full') return { full: { slots, used: Math.min(slots, used) } };
   if (outcome === 'behind') return { behind };
@@ -120,7 +120,7 @@ function toPlaceOutcome(row: NewSession, answer: Answer, limits?: Limits, hold?:
   throw new Error(`place_session returned the unexpected outcome ${outcome}`);
 }
 
-const applicationUseOf = ({ living, made, oldest, moved }: Answer): Omit<ApplicationUse, 'configured'> => ({
+const applicationUseOf = ({ living, made, oldest, moved }: Placement): Omit<ApplicationUse, 'configured'> => ({
   ...{ living, created: made, egressBytes: moved },
   ...(oldest ? { oldest } : {}),
 });

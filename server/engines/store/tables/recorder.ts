@@ -4,14 +4,14 @@ import type { Announcer } from '../announcer.ts';
 import type { Db } from '../database.ts';
 import type { SessionRow } from '../rows/sessions.ts';
 import type { SessionsTable, Tables } from '../schema.ts';
-import { type Recording, recorded } from './events.ts';
+import { type Recording, recordExpression } from './events.ts';
 import { sessionRow } from './session-row.ts';
 
-type Changed = Selectable<SessionsTable>;
+type ChangedSession = Selectable<SessionsTable>;
 /** A statement that returns whole rows. */
 export type Change =
-  | UpdateQueryBuilder<Tables, 'sessions', 'sessions', Changed>
-  | InsertQueryBuilder<Tables, 'sessions', Changed>;
+  | UpdateQueryBuilder<Tables, 'sessions', 'sessions', ChangedSession>
+  | InsertQueryBuilder<Tables, 'sessions', ChangedSession>;
 
 export class Recorder {
   readonly #db: Db;
@@ -41,7 +41,7 @@ export async function writeRecorded(db: Db, change: Change, ...events: readonly 
     .with('changed', () => change)
     .selectFrom('changed')
     .selectAll('changed')
-    .select(sql<unknown>`array[${sql.join(events.map(recorded))}]`.as('events'))
+    .select(sql<unknown>`array[${sql.join(events.map(recordExpression))}]`.as('events'))
     .execute();
   return written.map(({ events: _, ...row }) => sessionRow(row));
 }

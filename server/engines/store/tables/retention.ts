@@ -14,7 +14,7 @@ export const retention = (db: Db): RetentionRows => ({
     return row?.applicationId;
   },
 
-  filesDue: (now, batch) => expired(db, 'filesDueAt', now, batch),
+  filesDue: (now, batch) => listExpired(db, 'filesDueAt', now, batch),
 
   forgetFiles: async (application, session) =>
     db.transaction().execute(async trx => {
@@ -24,7 +24,7 @@ export const retention = (db: Db): RetentionRows => ({
       await gone.where('applicationId', '=', application).where('id', '=', session).execute();
     }),
 
-  forgetDue: (now, batch) => expired(db, 'forgetDueAt', now, batch),
+  forgetDue: (now, batch) => listExpired(db, 'forgetDueAt', now, batch),
 
   forget: async (application, session) =>
     db.transaction().execute(async trx => {
@@ -35,7 +35,12 @@ export const retention = (db: Db): RetentionRows => ({
     }),
 });
 
-async function expired(db: Db, due: 'filesDueAt' | 'forgetDueAt', now: Date, batch: number): Promise<ExpiredSession[]> {
+async function listExpired(
+  db: Db,
+  dueColumn: 'filesDueAt' | 'forgetDueAt',
+  now: Date,
+  batch: number,
+): Promise<ExpiredSession[]> {
   const downloads = sql<number>`(select count(*) from downloads
     where session_id = sessions.id and state = 'complete')`.as('downloads');
   const uploads = sql<number>`(select count(*) from uploads where session_id = sessions.id)`.as('uploads');
@@ -45,8 +50,8 @@ async function expired(db: Db, due: 'filesDueAt' | 'forgetDueAt', now: Date, bat
     .select(
       sql<number>`coalesce((select sum(size) from downloads where session_id = sessions.id), 0)::bigint`.as('bytes'),
     )
-    .where(due, '<=', now)
+    .where(dueColumn, '<=', now)
     .where('endedAt', 'is not', null);
-  if (due === 'forgetDueAt') query = query.where('filesDueAt', 'is', null);
-  return query.orderBy(due).orderBy('id').limit(batch).execute();
+  if (dueColumn === 'forgetDueAt') query = query.where('filesDueAt', 'is', null);
+  return query.orderBy(dueColumn).orderBy('id').limit(batch).execute();
 }

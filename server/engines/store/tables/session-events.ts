@@ -9,7 +9,7 @@ import { type Recording, SERVICE } from './events.ts';
 /** Longer details are cut, because they are for people to read; the log has the full text. */
 const WORDS_MAX = 500;
 
-export const created = (row: NewSession): Recording => ({
+export const createdEvent = (row: NewSession): Recording => ({
   type: 'session.created',
   at: row.createdAt,
   actor: row.keyId ? { kind: 'agentKey', id: row.keyId } : SERVICE,
@@ -24,7 +24,7 @@ export const created = (row: NewSession): Recording => ({
 /**
  * The box that was started for a session has the session's id as its name; the box of a warm browser has another name.
  */
-export const boxed = (id: SessionId, box: BoxJson, at: Date): Recording => ({
+export const boxedEvent = (id: SessionId, box: BoxJson, at: Date): Recording => ({
   type: typeof box.id === 'string' && box.id !== id ? 'session.claimed' : 'session.launched',
   at,
   actor: SERVICE,
@@ -38,7 +38,7 @@ export const started = (at: Date): Recording => ({
   detail: sql`jsonb_build_object('tookMs', round(1000 * extract(epoch from changed.started_at - changed.created_at)))`,
 });
 
-export const updated = (change: Parameters<SessionRows['change']>[2], at: Date): Recording => ({
+export const updatedEvent = (change: Parameters<SessionRows['change']>[2], at: Date): Recording => ({
   type: 'session.updated',
   at,
   actor: change.by ?? SERVICE,
@@ -49,7 +49,7 @@ export const updated = (change: Parameters<SessionRows['change']>[2], at: Date):
 });
 
 /** `clients` is the current number of clients. */
-export const connected = (clients: number, at: Date): Recording => ({
+export const connectedEvent = (clients: number, at: Date): Recording => ({
   type: 'client.connected',
   at,
   actor: { kind: 'client' },
@@ -70,9 +70,9 @@ interface Disconnection {
   readonly releaseAt?: Date | undefined;
 }
 
-export const adopted = (at: Date): Recording => ({ type: 'session.adopted', at, actor: SERVICE, detail: {} });
+export const adoptedEvent = (at: Date): Recording => ({ type: 'session.adopted', at, actor: SERVICE, detail: {} });
 
-export function decided({ status, reason, detail, by = SERVICE }: SessionEnd, at: Date): Recording[] {
+export function endEvents({ status, reason, detail, by = SERVICE }: SessionEnd, at: Date): Recording[] {
   const why: JsonObject = { status, reason, ...(detail === undefined ? {} : { detail: detail.slice(0, WORDS_MAX) }) };
   const decision: Recording = { type: 'session.end_decided', at, actor: by, detail: why };
   if (reason !== 'released') return [decision];
@@ -80,7 +80,7 @@ export function decided({ status, reason, detail, by = SERVICE }: SessionEnd, at
 }
 
 /** The actor is the one who decided the end. */
-export const ended = (at: Date): Recording => ({
+export const endedEvent = (at: Date): Recording => ({
   type: 'session.ended',
   at,
   actor: sql`coalesce(

@@ -22,8 +22,8 @@ import { sessionRow } from './session-row.ts';
 
 type SessionExpressions = ExpressionBuilder<Tables, 'sessions'>;
 
-const LIVING: readonly SessionStatus[] = ['PENDING', 'RUNNING'];
-const isLiving = (eb: SessionExpressions) => eb('status', 'in', LIVING);
+const LIVING_STATUSES: readonly SessionStatus[] = ['PENDING', 'RUNNING'];
+const isLiving = (eb: SessionExpressions) => eb('status', 'in', LIVING_STATUSES);
 const isUndecided = (eb: SessionExpressions) => eb.and([isLiving(eb), eb('endStatus', 'is', null)]);
 
 export const sessions = (db: Db, clock: Clock, recorder: Recorder): SessionRows => ({
@@ -35,9 +35,9 @@ export const sessions = (db: Db, clock: Clock, recorder: Recorder): SessionRows 
 
   countOf: (application, createdAfter, now) => countOf(db, application, createdAfter, now),
 
-  answered: async (id, delivered) => {
-    const answered = db.updateTable('sessions').set({ answer: delivered ? null : 'lost' });
-    await answered.where('id', '=', id).where('answer', '=', 'owed').execute();
+  recordResponse: async (id, delivered) => {
+    const recorded = db.updateTable('sessions').set({ answer: delivered ? null : 'lost' });
+    await recorded.where('id', '=', id).where('answer', '=', 'owed').execute();
   },
 
   claimLostResponse: async (key, digest, since) => {
@@ -69,7 +69,8 @@ export const sessions = (db: Db, clock: Clock, recorder: Recorder): SessionRows 
 
   byId: async id => (await db.selectFrom('sessions').selectAll().where('id', '=', id).execute()).map(sessionRow)[0],
 
-  list: async (application, filter) => (await listed(db, application, filter, clock.now()).execute()).map(sessionRow),
+  list: async (application, filter) =>
+    (await listQuery(db, application, filter, clock.now()).execute()).map(sessionRow),
 
   lastSearched: async (application, filter) => {
     const ids = selectInRange(db, application, filter).select('id').orderBy('id', 'desc');
@@ -83,7 +84,7 @@ export const sessions = (db: Db, clock: Clock, recorder: Recorder): SessionRows 
 
   setBox: async (id, box, now) => {
     const set = db.updateTable('sessions').set({ box: JSON.stringify(box), updatedAt: now });
-    await recorder.write(set.where('id', '=', id).where(isLiving).returningAll(), event.boxed(id, box, now));
+    await recorder.write(set.where('id', '=', id).where(isLiving).returningAll(), event.boxedEvent(id, box, now));
   },
 
   run: async (id, startedAt, box) => {
@@ -94,7 +95,7 @@ export const sessions = (db: Db, clock: Clock, recorder: Recorder): SessionRows 
       .where('status', '=', 'PENDING')
       .where(isUndecided)
       .returningAll();
-    const events = [...(box ? [event.boxed(id, box, startedAt)] : []), event.started(startedAt)];
+    const events = [...(box ? [event.boxedEvent(id, box, startedAt)] : []), event.started(startedAt)];
     return (await recorder.write(moved, ...events))[0];
   },
 
@@ -112,7 +113,7 @@ export const sessions = (db: Db, clock: Clock, recorder: Recorder): SessionRows 
       .where('status', '=', 'RUNNING')
       .where(isUndecided)
       .returningAll();
-    return (await recorder.write(changed, event.updated(change, now)))[0];
+    return (await recorder.write(changed, event.updatedEvent(change, now)))[0];
   },
 
   decideEnd: async (id, end, now) => {
@@ -128,11 +129,11 @@ export const sessions = (db: Db, clock: Clock, recorder: Recorder): SessionRows 
       .where('id', '=', id)
       .where(isUndecided)
       .returningAll();
-    const [first] = await recorder.write(decided, ...event.decided(end, now));
-    return first ?? living(db, id);
+    const [first] = await recorder.write(decided, ...event.endEvents(end, now));
+    return first ?? findLiving(db, id);
   },
 
-  finish: async (id, endedAt, proxyBytes, kept) => {
+  finish: async (id, endedAt, proxyBytes, retention) => {
     const finished = db
       .updateTable('sessions')
       .set(eb => ({
@@ -145,15 +146,15 @@ export const sessions = (db: Db, clock: Clock, recorder: Recorder): SessionRows 
         attached: false,
         connectBy: null,
         releaseAt: null,
-        ...kept,
+        ...retention,
       }))
       .where('id', '=', id)
       .where(isLiving)
       .where('endStatus', 'is not', null)
-      .where(settled(id, endedAt))
+      .where(settleCredit(id, endedAt))
       .returningAll();
-    const [moved] = await recorder.write(finished, event.ended(endedAt));
-    return moved ?? ended(db, id);
+    const [moved] = await recorder.write(finished, event.endedEvent(endedAt));
+    return moved ?? findEnded(db, id);
   },
 
   countTraffic: async (id, { proxyBytes, egressBytes }) => {
@@ -165,7 +166,7 @@ export const sessions = (db: Db, clock: Clock, recorder: Recorder): SessionRows 
   },
 
   setLastPages: async pages => {
-    const values = (of: keyof LastPageRow) => pages.map(page => page[of]);
+    const values = (field: keyof LastPageRow) => pages.map(page => page[field]);
     await sql`
       update sessions set page_url = page.url, page_title = page.title
         from unnest(${values('id')}::uuid[], ${values('pageUrl')}::text[], ${values('pageTitle')}::text[])
@@ -175,7 +176,7 @@ export const sessions = (db: Db, clock: Clock, recorder: Recorder): SessionRows 
 
   clientConnected: async (id, now, clients = 1) => {
     const came = db.updateTable('sessions').set({ attached: true, connectBy: null, releaseAt: null, updatedAt: now });
-    await recorder.write(came.where('id', '=', id).where(isLiving).returningAll(), event.connected(clients, now));
+    await recorder.write(came.where('id', '=', id).where(isLiving).returningAll(), event.connectedEvent(clients, now));
   },
 
   clientDisconnected: async (id, now, clients, why) => {
@@ -226,7 +227,7 @@ export const sessions = (db: Db, clock: Clock, recorder: Recorder): SessionRows 
       .where('hostId', '=', host)
       .where(isLiving)
       .returningAll();
-    await recorder.write(resumed, event.adopted(clock.now()));
+    await recorder.write(resumed, event.adoptedEvent(clock.now()));
   },
 
   countByStatus: async host => {
@@ -252,7 +253,7 @@ export const sessions = (db: Db, clock: Clock, recorder: Recorder): SessionRows 
   },
 });
 
-function listed(db: Db, application: ApplicationId, filter: SessionFilter, now: Date) {
+function listQuery(db: Db, application: ApplicationId, filter: SessionFilter, now: Date) {
   const { statuses, endReasons, keyId, metadata = [], words = [], atLeastSeconds, atMostSeconds, limit } = filter;
   const seconds = sql<number>`extract(epoch from coalesce(ended_at, ${now}::timestamptz) - created_at)`;
   const source = selectInRange(db, application, filter).selectAll();
@@ -279,7 +280,7 @@ function selectInRange(db: Db, application: ApplicationId, { before, createdAfte
   return query;
 }
 
-async function living(db: Db, id: SessionRow['id']): Promise<SessionRow | undefined> {
+async function findLiving(db: Db, id: SessionRow['id']): Promise<SessionRow | undefined> {
   return (await db.selectFrom('sessions').selectAll().where('id', '=', id).where(isLiving).execute()).map(
     sessionRow,
   )[0];
@@ -290,7 +291,7 @@ async function living(db: Db, id: SessionRow['id']): Promise<SessionRow | undefi
  * and only if this statement sees that the row is to be ended. If a concurrent statement has already ended the session
  * and settled the credit, this statement finds nothing to settle and no living row.
  */
-const settled = (id: SessionId, endedAt: Date): RawBuilder<boolean> => sql`
+const settleCredit = (id: SessionId, endedAt: Date): RawBuilder<boolean> => sql`
   case when sessions.id = ${id}::uuid and status in ('PENDING', 'RUNNING') and end_status is not null
     then settle_session(sessions.id, ${endedAt}::timestamptz, ${newId(endedAt)}::uuid) else false end`;
 
@@ -298,7 +299,7 @@ const settled = (id: SessionId, endedAt: Date): RawBuilder<boolean> => sql`
  * Called after an update matched no row. Returns the row if the session has ended. An end is final, so the session had
  * then already ended when the update was tried.
  */
-async function ended(db: Db, id: SessionRow['id']): Promise<SessionRow | undefined> {
-  const one = db.selectFrom('sessions').selectAll().where('id', '=', id).where('status', 'not in', LIVING);
+async function findEnded(db: Db, id: SessionRow['id']): Promise<SessionRow | undefined> {
+  const one = db.selectFrom('sessions').selectAll().where('id', '=', id).where('status', 'not in', LIVING_STATUSES);
   return (await one.execute()).map(sessionRow)[0];
 }

@@ -28,14 +28,14 @@ export const storedCredentials = (db: Db): StoredCredentialRows => ({
     return ((await one.executeTakeFirst())?.version ?? 0) + 1;
   },
 
-  insert: (applicationId, id, version, content, most, now) =>
+  insert: (applicationId, id, version, content, maxCredentials, now) =>
     inTransaction(db, async trx => {
       await lockApplication(trx, applicationId);
       const living = trx
         .selectFrom('storedCredentials')
         .where('applicationId', '=', applicationId)
         .where('deletedAt', 'is', null);
-      if ((await living.select(countAll).executeTakeFirstOrThrow()).count >= most) return 'limit_reached';
+      if ((await living.select(countAll).executeTakeFirstOrThrow()).count >= maxCredentials) return 'limit_reached';
       const inserted = await trx
         .insertInto('storedCredentials')
         .values({ applicationId, id, version, revision: version, createdAt: now, rotatedAt: now })

@@ -2,7 +2,7 @@
 
 import { type Db, inTransaction } from '../database.ts';
 import type { TokenRow, Tokens } from '../rows/credentials.ts';
-import { announced, isAlive, isLaterUse, isListed } from './credentials.ts';
+import { announceRevocation, isAlive, isLaterUse, isListed } from './credentials.ts';
 import { countAll, lockAccount } from './limited-insert.ts';
 import { withoutNulls } from './without-nulls.ts';
 
@@ -37,7 +37,7 @@ export const tokens = (db: Db): Tokens => ({
       .where('accountId', '=', account)
       .where('id', '=', id)
       .where(isAlive(now))
-      .returning(announced.as('announced'));
+      .returning(announceRevocation.as('announced'));
     return (await revoked.execute()).length > 0;
   },
 

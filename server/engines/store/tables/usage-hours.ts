@@ -45,7 +45,7 @@ export const usageHours = (db: Db): UsageHours => ({
       if (to <= from) return 0;
       await sql`
         insert into usage_hours (application_id, hour, key_id, ${SUMS}, end_reasons, starts, peak)
-          ${counted({ from, to, now: to })} on conflict do nothing`.execute(trx);
+          ${usageQuery({ from, to, now: to })} on conflict do nothing`.execute(trx);
       await trx.updateTable('usageSummed').set({ until: to }).execute();
       return (to.getTime() - from.getTime()) / HOUR_MS;
     }),
@@ -77,14 +77,14 @@ async function inAll(db: Db, application: ApplicationId, { from, to, now }: Usag
   return sql`
     select application_id, hour, key_id, ${SUMS}, end_reasons, starts, peak from usage_hours
       where application_id = ${application} and hour >= ${from} and hour < ${later}
-    union all (${counted({ from: later, to, now }, application)})`;
+    union all (${usageQuery({ from: later, to, now }, application)})`;
 }
 
 /**
  * Computes, for each application and hour with sessions, one row without a key and one for each of the application's
  * keys.
  */
-function counted({ from, to, now }: UsagePeriod, application?: ApplicationId): RawBuilder<unknown> {
+function usageQuery({ from, to, now }: UsagePeriod, application?: ApplicationId): RawBuilder<unknown> {
   const one = application === undefined ? sql`true` : sql`application_id = ${application}`;
   const within = START_BOUNDS_MS.map((_, at) => at).concat(START_BOUNDS_MS.length);
   return sql`

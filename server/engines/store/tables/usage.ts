@@ -11,7 +11,8 @@ export const usage = (db: Db): UsageRows => ({
   },
 
   save: async rows => {
-    const values = <T>(of: (row: (typeof rows)[number]) => T | undefined) => rows.map(row => of(row) ?? null);
+    const values = <T>(readValue: (row: (typeof rows)[number]) => T | undefined) =>
+      rows.map(row => readValue(row) ?? null);
     await sql`
       insert into session_usage (session_id, cpu_ms, peak_memory_bytes, bytes_received, bytes_sent)
         select sessions.id, cpu, memory, received, sent

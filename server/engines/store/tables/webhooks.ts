@@ -91,11 +91,11 @@ export const webhooks = (db: Db): WebhookRows => ({
     return (await behind.orderBy(sql`random()`).limit(batch).execute()).map(withoutNulls);
   },
 
-  write: ({ id, readThrough }, through, deliveries) =>
+  write: ({ id, readThrough }, readThroughNumber, deliveries) =>
     inTransaction(db, async trx => {
       const moved = trx
         .updateTable('webhooks')
-        .set({ readThrough: through })
+        .set({ readThrough: readThroughNumber })
         .where('id', '=', id)
         .where('readThrough', '=', readThrough)
         .where('status', '=', 'enabled')

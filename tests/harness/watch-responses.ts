@@ -10,22 +10,22 @@ import {
 } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { isMainThread } from 'node:worker_threads';
-import type { DescribedAnswers, SeenAnswer } from './described-answers.ts';
+import type { DescribedResponses, SeenResponse } from './described-responses.ts';
 
 const BODY_BYTES_MAX = 4 * 1024 ** 2;
 const OPERATOR = 'berth-operator';
 const UPGRADED_PATH = /\/connect\/?$/;
 
 const into = new URL(import.meta.url).searchParams.get('into');
-let loaded: Promise<DescribedAnswers> | undefined;
+let loaded: Promise<DescribedResponses> | undefined;
 
 /** Loaded at the first response, so that the start of the server is not delayed. */
-function loadedOnce(): Promise<DescribedAnswers> {
-  loaded ??= import('./described-answers.ts').then(({ DescribedAnswers }) => new DescribedAnswers());
+function loadedOnce(): Promise<DescribedResponses> {
+  loaded ??= import('./described-responses.ts').then(({ DescribedResponses }) => new DescribedResponses());
   return loaded;
 }
 
-function judge(seen: SeenAnswer): void {
+function judge(seen: SeenResponse): void {
   if (into === null || !seen.url.startsWith('/')) return; // proxies receive absolute URLs
   void loadedOnce()
     .then(described => described.complaint(seen))

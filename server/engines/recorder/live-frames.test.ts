@@ -4,7 +4,7 @@ import { setImmediate } from 'node:timers/promises';
 import { HandClock } from '../../../tests/harness/hand-clock.ts';
 import type { Workers } from '../../kit/worker-pool.ts';
 import type { TargetChannel } from './channel.ts';
-import { type Picture, Pictures } from './pictures.ts';
+import { type LiveFrame, LiveFrames } from './live-frames.ts';
 import type { Recorder } from './recorder.ts';
 
 const SESSION = 'session';
@@ -22,9 +22,9 @@ function openTab() {
     },
   };
   let shown = 0;
-  const shows = async (picture: string): Promise<void> => {
+  const shows = async (frame: string): Promise<void> => {
     const metadata = { timestamp: ++shown, monotonicTimestamp: shown };
-    report('Page.screencastFrame', { data: '', sessionId: shown, metadata }, Buffer.from(picture));
+    report('Page.screencastFrame', { data: '', sessionId: shown, metadata }, Buffer.from(frame));
     await setImmediate();
   };
   return { tab, shows };
@@ -46,14 +46,14 @@ class SlowWorkers {
 
 test('masks the frames of a hand-off that starts while frames of the previous hand-off are being masked', async () => {
   const workers = new SlowWorkers();
-  const pictures = new Pictures({ sessionOf: () => undefined }, new HandClock(), workers as unknown as Workers);
+  const liveFrames = new LiveFrames({ sessionOf: () => undefined }, new HandClock(), workers as unknown as Workers);
   const { tab, shows } = openTab();
-  const seen: Picture[] = [];
-  const watching = pictures.watch(SESSION, tab, picture => seen.push(picture));
-  await pictures.cover(SESSION, true);
+  const seen: LiveFrame[] = [];
+  const watching = liveFrames.watch(SESSION, tab, frame => seen.push(frame));
+  await liveFrames.cover(SESSION, true);
   await shows('of the first');
-  const ended = pictures.cover(SESSION, false);
-  await pictures.cover(SESSION, true);
+  const ended = liveFrames.cover(SESSION, false);
+  await liveFrames.cover(SESSION, true);
   await workers.finish();
   await ended;
   await shows('of the second');
@@ -73,10 +73,10 @@ test('shows a page without a recording to the viewer in control, and blackens it
   const recording = { hubOfTarget: () => undefined, maskOfTarget: () => undefined, hasSecrets: false };
   for (const hasMasks of [true, false]) {
     const recorder = { sessionOf: () => ({ ...recording, hasMasks }) } as unknown as Recorder;
-    const pictures = new Pictures(recorder, new HandClock(), workers as unknown as Workers);
+    const liveFrames = new LiveFrames(recorder, new HandClock(), workers as unknown as Workers);
     const { tab, shows } = openTab();
-    const seen: Picture[] = [];
-    const watching = pictures.watch(SESSION, tab, picture => seen.push(picture));
+    const seen: LiveFrame[] = [];
+    const watching = liveFrames.watch(SESSION, tab, frame => seen.push(frame));
     await shows('password');
     await workers.finish();
     assert.deepEqual(

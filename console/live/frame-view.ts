@@ -3,7 +3,7 @@
 import type { FrameHead } from '../../contract/live-messages.ts';
 import { parts } from './parts.ts';
 
-export class PictureView {
+export class FrameView {
   #size = { width: 1280, height: 720 };
   #page = '';
 

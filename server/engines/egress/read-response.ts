@@ -1,7 +1,7 @@
 // Reads the short response of a proxy from a socket. Parses the bytes received so far until the response is complete,
 // and puts any bytes after the response back into the socket.
 import type { Socket } from 'node:net';
-import { guarded } from '../../kit/guard.ts';
+import { guardListener } from '../../kit/guard.ts';
 import { Failed } from './failure.ts';
 
 export interface Parsed<T> {
@@ -11,11 +11,11 @@ export interface Parsed<T> {
 }
 
 /** The other side closed the connection without sending a byte. */
-export class ClosedWithoutAnswer extends Error {
-  override readonly name = 'ClosedWithoutAnswer';
+export class ClosedWithoutResponse extends Error {
+  override readonly name = 'ClosedWithoutResponse';
 }
 
-export function readAnswer<T>(
+export function readResponse<T>(
   socket: Socket,
   bytesMax: number,
   parse: (bytes: Buffer) => Parsed<T> | undefined,
@@ -32,14 +32,14 @@ export function readAnswer<T>(
   };
   // The event is not `data`: a `data` listener would make the socket flow, and it would have to be paused for the next
   // reader.
-  const onReadable = guarded(reject, () => {
+  const onReadable = guardListener(reject, () => {
     const part: unknown = socket.read();
     if (!Buffer.isBuffer(part)) return;
     bytes = Buffer.concat([bytes, part]);
     tryParse();
   });
   const onEnd = (): void =>
-    reject(bytes.length === 0 ? new ClosedWithoutAnswer('the connection was closed') : new Failed('bad_answer'));
+    reject(bytes.length === 0 ? new ClosedWithoutResponse('the connection was closed') : new Failed('bad_answer'));
   const stop = (): void => {
     socket.off('readable', onReadable).off('end', onEnd).off('close', onEnd).off('error', reject);
   };

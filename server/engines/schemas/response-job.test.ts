@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { type AnswerInput, work } from './answer-job.ts';
+import { type ResponseInput, work } from './response-job.ts';
 
-const read = (text: string | Uint8Array, more: Partial<AnswerInput> = {}) =>
+const read = (text: string | Uint8Array, more: Partial<ResponseInput> = {}) =>
   work({
     ...{ body: typeof text === 'string' ? Buffer.from(text) : text, contentType: 'application/json', secrets: [] },
     ...more,
   });
-const outputOf = (text: string, more: Partial<AnswerInput> = {}): unknown => Object(read(text, more)).output;
+const outputOf = (text: string, more: Partial<ResponseInput> = {}): unknown => Object(read(text, more)).output;
 
 test('reads JSON, text and an empty body', () => {
   assert.deepEqual(outputOf('{"a":[1,true,null,"x"]}'), { a: [1, true, null, 'x'] });
@@ -18,7 +18,7 @@ test('reads JSON, text and an empty body', () => {
 });
 
 test('reports why a body cannot be read: damaged, too deeply nested, too large, or of an unsupported type', () => {
-  const why = (text: string | Uint8Array, more: Partial<AnswerInput> = {}): unknown => Object(read(text, more)).why;
+  const why = (text: string | Uint8Array, more: Partial<ResponseInput> = {}): unknown => Object(read(text, more)).why;
   assert.match(String(why('{')), /not valid JSON/);
   assert.match(String(why(Buffer.from([0xff, 0xfe]))), /not UTF-8/);
   assert.match(String(why('[1e999]')), /too large/);

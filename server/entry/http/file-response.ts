@@ -3,7 +3,7 @@ import { Readable } from 'node:stream';
 import { fault } from '../../domain/faults.ts';
 import { contentDisposition } from '../../domain/files/content-disposition.ts';
 import type { ServedFile } from '../../domain/files/served-file.ts';
-import type { Answer } from './answer.ts';
+import type { HttpResponse } from './http-response.ts';
 
 export interface FileRequest {
   readonly headers: { readonly [name in 'range' | 'if-range' | 'if-none-match']?: string };
@@ -17,7 +17,10 @@ interface Part {
   readonly last: number;
 }
 
-export async function fileAnswer(file: ServedFile, { headers, isHead, more = {} }: FileRequest): Promise<Answer> {
+export async function fileResponse(
+  file: ServedFile,
+  { headers, isHead, more = {} }: FileRequest,
+): Promise<HttpResponse> {
   const tag = `"${file.tag}"`;
   const sentHeaders = {
     etag: tag,

@@ -3,7 +3,7 @@
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import { openApiDocument } from '../../contract/openapi.ts';
 
-export interface SeenAnswer {
+export interface SeenResponse {
   readonly method: string;
   /** As in the request line. */
   readonly url: string;
@@ -50,7 +50,7 @@ const FORMATS = {
   uri: (text: string) => URL.canParse(text),
 };
 
-export class DescribedAnswers {
+export class DescribedResponses {
   readonly #document: Document;
   readonly #routes: readonly Route[];
   readonly #ajv = new Ajv2020({
@@ -70,7 +70,7 @@ export class DescribedAnswers {
   }
 
   /** Returns a description of what does not match the document, or undefined if everything does. */
-  complaint(seen: SeenAnswer): string | undefined {
+  complaint(seen: SeenResponse): string | undefined {
     const [asked = ''] = seen.url.split('?', 1);
     const path = asked.startsWith(SECOND_DOOR) ? `/v1/${asked.slice(SECOND_DOOR.length)}` : asked;
     const route = this.#routes.find(({ pattern }) => pattern.test(path));
@@ -81,13 +81,13 @@ export class DescribedAnswers {
     return what && `${operation.operationId}: ${seen.method} ${asked} ${seen.status}: ${what}`;
   }
 
-  #problem(seen: SeenAnswer, { responses }: Described): string | undefined {
+  #problem(seen: SeenResponse, { responses }: Described): string | undefined {
     const response = responses[seen.status];
     if (!response) return `the status is not described; body ${seen.body?.slice(0, 300)}`;
     return this.#headerProblem(seen, response) ?? this.#bodyProblem(seen, response);
   }
 
-  #headerProblem({ headers }: SeenAnswer, response: Response): string | undefined {
+  #headerProblem({ headers }: SeenResponse, response: Response): string | undefined {
     const described = new Map(Object.entries(response.headers ?? {}).map(([name, one]) => [name.toLowerCase(), one]));
     const unknown = Object.keys(headers).filter(name => !described.has(name) && !EVERYWHERE.has(name));
     if (unknown.length > 0) return `headers that are not described: ${unknown.join(', ')}`;
@@ -100,7 +100,7 @@ export class DescribedAnswers {
     return required ?? this.#document.components.headers[$ref.split('/').at(-1) ?? '']?.required ?? false;
   }
 
-  #bodyProblem(seen: SeenAnswer, response: Response): string | undefined {
+  #bodyProblem(seen: SeenResponse, response: Response): string | undefined {
     const type = seen.headers['content-type']?.split(';', 1)[0]?.trim();
     const { content = {} } = response;
     if (Object.keys(content).length === 0) return type ? `a body of type ${type} where none is described` : undefined;
@@ -128,7 +128,7 @@ export class DescribedAnswers {
 }
 
 /** Whether the server has no such operation, because its paths are disabled or the request used another host name. */
-const isNoRoute = ({ status, body }: SeenAnswer): boolean =>
+const isNoRoute = ({ status, body }: SeenResponse): boolean =>
   status === 404 && body !== undefined && Object(JSON.parse(body)).code === 'route_not_found';
 
 function patternOf(path: string): RegExp {

@@ -6,7 +6,7 @@ export interface SocketAddress {
   readonly port: number;
 }
 
-const ANSWER_MS = 2_000;
+const RESPONSE_MS = 2_000;
 
 export const socketLogin = (address: SocketAddress) => ({
   host: address.socketFolder,
@@ -15,11 +15,11 @@ export const socketLogin = (address: SocketAddress) => ({
   database: 'postgres',
 });
 
-export async function answers(address: SocketAddress): Promise<boolean> {
+export async function isResponding(address: SocketAddress): Promise<boolean> {
   const client = new pg.Client({
     ...socketLogin(address),
-    connectionTimeoutMillis: ANSWER_MS,
-    query_timeout: ANSWER_MS,
+    connectionTimeoutMillis: RESPONSE_MS,
+    query_timeout: RESPONSE_MS,
     application_name: 'berth-probe',
   });
   // An error after the response does not matter, but without a listener it would end the process.

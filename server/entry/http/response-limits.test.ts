@@ -7,7 +7,7 @@ import fastify from 'fastify';
 import { eventually } from '../../../tests/harness/until.ts';
 import { WaitingBytes } from '../../domain/limits/waiting-bytes.ts';
 import { isFault } from '../../kit/fault.ts';
-import { boundAnswers } from './answer-flow.ts';
+import { limitResponses } from './response-limits.ts';
 
 const MIB = 1024 ** 2;
 const HOUR_MS = 3_600_000;
@@ -22,7 +22,7 @@ interface Opened {
 
 async function open({ streams = 10, silenceMs = HOUR_MS }): Promise<Opened> {
   const app = fastify();
-  boundAnswers(app, {
+  limitResponses(app, {
     waiting: new WaitingBytes({ session: 40 * MIB, application: 40 * MIB, process: 40 * MIB }),
     callerOf: () => undefined,
     streamsMax: { session: streams, application: streams, process: streams },

@@ -7,13 +7,13 @@ import type { Workers } from '../../kit/worker-pool.ts';
 import { Capture } from './capture.ts';
 import { numberAt, type TargetChannel } from './channel.ts';
 import { Hub } from './hub.ts';
-import { blackedOut, type PageMask, type Still, unmasked } from './page-mask.ts';
+import { blackedOut, type PageMask, type StillImage, withoutMask } from './page-mask.ts';
 import type { Recorder } from './recorder.ts';
 
 /** Time limit for the screenshot that is taken of a background tab, because such a tab paints no frames. */
 const SCREENSHOT_MS = 3_000;
 
-export interface Picture {
+export interface LiveFrame {
   readonly jpeg: Buffer;
   /** The same picture without masks. Shown only to the person who controls the page. */
   readonly unmasked: Buffer;
@@ -35,7 +35,7 @@ interface OwnCapture {
   readonly capture: Capture;
 }
 
-export class Pictures {
+export class LiveFrames {
   readonly #recorder: Pick<Recorder, 'sessionOf'>;
   readonly #clock: Clock;
   readonly #own = new Map<string, OwnCapture>();
@@ -69,7 +69,7 @@ export class Pictures {
   }
 
   /** Calls `seen` at once with the newest picture, and then with each new picture. */
-  watch(session: string, target: TargetChannel, seen: (picture: Picture) => void): Closeable {
+  watch(session: string, target: TargetChannel, seen: (frame: LiveFrame) => void): Closeable {
     const recording = this.#recorder.sessionOf(session);
     const recorded = recording?.hubOfTarget(target.id);
     // A separate screencast would show secrets that are masked in the recording of the other pages.
@@ -140,12 +140,12 @@ export class Pictures {
     target: TargetChannel,
     hub: Hub,
     { mask, isUnknown }: { readonly mask: PageMask | undefined; readonly isUnknown: boolean },
-    seen: (picture: Picture) => void,
+    seen: (frame: LiveFrame) => void,
   ): Promise<void> {
     try {
-      const take = (): Promise<Still> => screenshotOf(target);
+      const take = (): Promise<StillImage> => screenshotOf(target);
       const wasCovered = this.#covered.has(session);
-      const taken = mask ? await mask.still(take) : unmasked(await take());
+      const taken = mask ? await mask.still(take) : withoutMask(await take());
       const isCovered = wasCovered || this.#covered.has(session);
       const black =
         taken && (isCovered || isUnknown) ? await blackedOut(taken.jpeg, this.#workers, session) : taken?.jpeg;
@@ -159,7 +159,7 @@ export class Pictures {
   }
 }
 
-async function screenshotOf(target: TargetChannel): Promise<Still> {
+async function screenshotOf(target: TargetChannel): Promise<StillImage> {
   const { data } = await target.send('Page.captureScreenshot', { format: 'jpeg', quality: 80 }, SCREENSHOT_MS);
   const { cssVisualViewport } = await target.send('Page.getLayoutMetrics', {}, SCREENSHOT_MS);
   if (typeof data !== 'string' || !isObject(cssVisualViewport)) throw new Error('the page has no picture');

@@ -6,7 +6,7 @@ import { isObject, type Json, type JsonObject } from '../../kit/json.ts';
 import { withoutSecrets } from '../../kit/without-secrets.ts';
 import { matchesSchema } from './validate-job.ts';
 
-export interface AnswerInput {
+export interface ResponseInput {
   readonly body: Uint8Array;
   readonly contentType: string;
   /** Texts that the output must not contain, however the body encodes them. */
@@ -15,7 +15,7 @@ export interface AnswerInput {
 }
 
 /** `why`: the reason in words, if the body cannot be read as JSON or text. */
-export type AnswerOutput =
+export type ResponseOutput =
   | { readonly output: JsonObject; readonly digest: string; readonly isValid: boolean }
   | { readonly why: string };
 
@@ -24,7 +24,7 @@ const VALUES_MAX = 100_000;
 
 class Unreadable extends Error {}
 
-export function work({ body, contentType, secrets, schema }: AnswerInput): AnswerOutput {
+export function work({ body, contentType, secrets, schema }: ResponseInput): ResponseOutput {
   try {
     const output = outputIn(body, contentType, withoutSecrets(secrets));
     return { output, digest: digestOf(output), isValid: schema === undefined || matchesSchema(schema, output) };

@@ -4,7 +4,7 @@ import { text } from 'node:stream/consumers';
 import { describe, it } from 'node:test';
 import type { ServedFile } from '../../domain/files/served-file.ts';
 import { isFault } from '../../kit/fault.ts';
-import { fileAnswer, partOf } from './file-answer.ts';
+import { fileResponse, partOf } from './file-response.ts';
 
 const TAG = 'a'.repeat(64);
 const FILE: ServedFile = {
@@ -16,14 +16,14 @@ const FILE: ServedFile = {
   }),
 };
 
-const answered = async (headers: Record<string, string>, file = FILE, isHead = false) => {
-  const { status, body, headers: sent = {} } = await fileAnswer(file, { headers, isHead });
+const requestFile = async (headers: Record<string, string>, file = FILE, isHead = false) => {
+  const { status, body, headers: sent = {} } = await fileResponse(file, { headers, isHead });
   return { status, sent, text: body instanceof Readable ? await text(body) : undefined };
 };
 
-describe('fileAnswer', () => {
+describe('fileResponse', () => {
   it('returns the whole file and its metadata', async () => {
-    const { status, sent, text } = await answered({});
+    const { status, sent, text } = await requestFile({});
     assert.deepEqual([status, text], [200, '0123456789']);
     assert.equal(sent.etag, `"${TAG}"`);
     assert.equal(sent['content-length'], '10');
@@ -32,36 +32,39 @@ describe('fileAnswer', () => {
   });
 
   it('returns an empty file without opening it', async () => {
-    const { status, sent, text } = await answered({}, { ...FILE, size: 0, open: () => assert.fail() });
+    const { status, sent, text } = await requestFile({}, { ...FILE, size: 0, open: () => assert.fail() });
     assert.deepEqual([status, sent['content-length'], text], [200, '0', '']);
   });
 
   it('returns the requested range of a file', async () => {
-    const { status, sent, text } = await answered({ range: 'bytes=2-4' });
+    const { status, sent, text } = await requestFile({ range: 'bytes=2-4' });
     assert.deepEqual([status, text, sent['content-length']], [206, '234', '3']);
     assert.equal(sent['content-range'], 'bytes 2-4/10');
   });
 
   it('does not open the file for HEAD', async () => {
-    const { status, sent, text } = await answered({}, { ...FILE, open: () => assert.fail() }, true);
+    const { status, sent, text } = await requestFile({}, { ...FILE, open: () => assert.fail() }, true);
     assert.deepEqual([status, sent['content-length'], text], [200, '10', '']);
   });
 
   it('responds with 304 if If-None-Match matches', async () => {
     for (const tag of [`"${TAG}"`, `W/"${TAG}"`, `"other", "${TAG}"`, '*'])
-      assert.equal((await answered({ 'if-none-match': tag })).status, 304, tag);
-    assert.equal((await answered({ 'if-none-match': '"other"' })).status, 200);
+      assert.equal((await requestFile({ 'if-none-match': tag })).status, 304, tag);
+    assert.equal((await requestFile({ 'if-none-match': '"other"' })).status, 200);
   });
 
   it('returns the whole file if If-Range does not match', async () => {
-    assert.equal((await answered({ range: 'bytes=2-4', 'if-range': `"${TAG}"` })).status, 206);
-    assert.equal((await answered({ range: 'bytes=2-4', 'if-range': '"other"' })).status, 200);
+    assert.equal((await requestFile({ range: 'bytes=2-4', 'if-range': `"${TAG}"` })).status, 206);
+    assert.equal((await requestFile({ range: 'bytes=2-4', 'if-range': '"other"' })).status, 200);
   });
 
   it('reports a missing file as not_found, and a failing store as storage_unreachable', async () => {
-    const gone = fileAnswer({ ...FILE, open: async () => undefined }, { headers: {}, isHead: false });
+    const gone = fileResponse({ ...FILE, open: async () => undefined }, { headers: {}, isHead: false });
     await assert.rejects(gone, error => isFault(error, 'not_found'));
-    const away = fileAnswer({ ...FILE, open: () => Promise.reject(new Error('away')) }, { headers: {}, isHead: false });
+    const away = fileResponse(
+      { ...FILE, open: () => Promise.reject(new Error('away')) },
+      { headers: {}, isHead: false },
+    );
     await assert.rejects(away, error => isFault(error, 'storage_unreachable'));
   });
 });
