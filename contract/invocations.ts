@@ -172,7 +172,7 @@ export const Invocation = Type.Object(
     effect: Effect,
     status: Type.Enum([...INVOCATION_STATUSES], {
       description:
-        '`ambiguous`: it is unknown whether the effect happened, because the service stopped during the call or the upstream service gave no conclusive response. `cancelled`: the invocation ended before it started.',
+        '`ambiguous`: it is unknown whether the effect happened, because the service stopped during the call or the upstream service gave no conclusive response. `cancelled`: the invocation was cancelled before it began to run.',
     }),
     inputDigest: Type.String({ description: '`sha256:` followed by the digest of the canonical input (RFC 8785).' }),
     outputDigest: Type.Optional(Type.String()),
@@ -210,7 +210,7 @@ export const Invocation = Type.Object(
           }),
         }),
       },
-      { description: 'What the call used.' },
+      { description: 'The credit held and charged for the call, and the usage it was charged for.' },
     ),
     metadata: Type.Optional(Type.Record(Type.String(), Type.String())),
     retention: Type.Optional(

@@ -43,12 +43,12 @@ export async function errorOf(response: Response): Promise<BerthError> {
   const text = await response.text();
   const body = parsed(text);
   const { status } = response;
-  if (isMap(body) && typeof body.code === 'string' && typeof body.message === 'string') {
+  if (isJsonObject(body) && typeof body.code === 'string' && typeof body.message === 'string') {
     const { code, message, details, requestId } = body;
     return new BerthError({
       ...{ code, message, status },
       advice: adviceFor(code),
-      details: isMap(details) ? details : undefined,
+      details: isJsonObject(details) ? details : undefined,
       requestId: typeof requestId === 'string' ? requestId : undefined,
     });
   }
@@ -87,5 +87,5 @@ function parsed(text: string): unknown {
   }
 }
 
-const isMap = (value: unknown): value is Readonly<Record<string, unknown>> =>
+const isJsonObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);

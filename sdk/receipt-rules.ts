@@ -190,30 +190,30 @@ function* isSigned(text: string, key: PublicJwk, signature: string): Rules<boole
   return (yield { signed: new TextEncoder().encode(text), signature: bytes, key }) === true;
 }
 
-type JsonMap = Readonly<Record<string, unknown>>;
+type JsonObject = Readonly<Record<string, unknown>>;
 
-function objectIn(part: string, what: string): JsonMap {
+function objectIn(part: string, what: string): JsonObject {
   try {
     const bytes = fromBase64Url(part);
     const value: unknown = bytes && JSON.parse(new TextDecoder('utf-8', { ignoreBOM: true }).decode(bytes));
-    if (isMap(value)) return value;
+    if (isJsonObject(value)) return value;
   } catch {
     // The error is thrown below.
   }
   throw new ReceiptInvalid(`its ${what} cannot be read`);
 }
 
-const isMap = (value: unknown): value is JsonMap =>
+const isJsonObject = (value: unknown): value is JsonObject =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
-function claimsIn(payload: JsonMap): ReceiptClaims {
+function claimsIn(payload: JsonObject): ReceiptClaims {
   const { iss, aud, sub, jti, iat, berth } = payload;
   const stringClaims = [iss, aud, sub, jti];
   const isReceipt =
-    stringClaims.every(text => typeof text === 'string') && typeof iat === 'number' && isMap(berth) && berth.v === 1;
+    stringClaims.every(text => typeof text === 'string') && typeof iat === 'number' && isJsonObject(berth) && berth.v === 1;
   if (
     !isReceipt ||
-    !isMap(berth.operation) ||
+    !isJsonObject(berth.operation) ||
     typeof berth.inputDigest !== 'string' ||
     typeof berth.endedAt !== 'string'
   )
@@ -239,18 +239,18 @@ function* outputMatches(output: unknown, expected: string | undefined): Rules<bo
 }
 
 function withoutLinks(output: unknown): unknown {
-  if (!isMap(output)) return output;
+  if (!isJsonObject(output)) return output;
   const { artifact, artifacts, downloads } = output;
   return {
     ...output,
-    ...(isMap(artifact) ? { artifact: withoutLink(artifact) } : {}),
+    ...(isJsonObject(artifact) ? { artifact: withoutLink(artifact) } : {}),
     ...(Array.isArray(artifacts) ? { artifacts: artifacts.map(withoutLink) } : {}),
     ...(Array.isArray(downloads) ? { downloads: downloads.map(withoutLink) } : {}),
   };
 }
 
 function withoutLink(file: unknown): unknown {
-  if (!isMap(file)) return file;
+  if (!isJsonObject(file)) return file;
   const { downloadUrl: _, downloadUrlExpiresAt: __, ...rest } = file;
   return rest;
 }

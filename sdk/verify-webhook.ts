@@ -83,7 +83,7 @@ function headerOf(headers: WebhookHeaders, name: string): string | undefined {
 function messageIn(id: string, text: string): WebhookMessage {
   try {
     const value: unknown = JSON.parse(text);
-    if (isMap(value) && typeof value.type === 'string' && typeof value.timestamp === 'string' && isMap(value.data))
+    if (isJsonObject(value) && typeof value.type === 'string' && typeof value.timestamp === 'string' && isJsonObject(value.data))
       return { id, type: value.type, timestamp: value.timestamp, data: value.data };
   } catch {
     // The error is thrown below.
@@ -91,5 +91,5 @@ function messageIn(id: string, text: string): WebhookMessage {
   throw new WebhookInvalid('its body is not a webhook message');
 }
 
-const isMap = (value: unknown): value is Readonly<Record<string, unknown>> =>
+const isJsonObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);

@@ -59,8 +59,8 @@ export const ACCOUNT_OPERATIONS = {
   listSignedInSessions: {
     ...READ,
     path: '/v1/account/sessions',
-    summary: 'List signed-in browsers',
-    description: 'Returns the sessions in which the account is signed in.',
+    summary: 'List sign-ins',
+    description: 'Returns the browsers in which a person is signed in to this account.',
     responses: { 200: { description: 'The sessions.', schema: SignedInSessions } },
     errors: [],
   },

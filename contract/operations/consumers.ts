@@ -372,7 +372,7 @@ export const CONSUMER_OPERATIONS = {
     ...CONSUMER_COMMAND,
     path: `${COMMANDS_PATH}/actions.list`,
     summary: 'List the Actions of a consumer',
-    description: 'Returns the Actions that name the consumer, newest first.',
+    description: 'Returns the Actions whose end user is this consumer, newest first.',
     isWrite: false,
     body: ListConsumerActions,
     bodyExample: { status: 'awaiting_approval' },

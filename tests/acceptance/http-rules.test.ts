@@ -462,7 +462,7 @@ const signedIn = (): Promise<Person> => {
 
 /** Whether the operation takes a device code, which is its own credential. */
 const isOfDevice = (one: { operation: Described }): boolean => takes(one, 'deviceCode');
-/** Whether the operation takes a lease token or the secret of a claim link, which are their own credentials. */
+/** Whether a lease token or the secret of a claim link authenticates the request, instead of an access token. */
 const isOfOneHandoff = ({ operation }: { operation: Described }): boolean =>
   operation.security?.some(one => 'leaseToken' in one || 'claimSecret' in one) === true &&
   operation.security.every(one => !('accessToken' in one));

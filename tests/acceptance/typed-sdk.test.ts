@@ -1,5 +1,5 @@
-// The typed client against a real server: every failure is a BerthError, and each helper replaces a loop that a program
-// would otherwise need.
+// The typed client against a real server: every failure is a BerthError, and `waitFor` and `paginate` replace the loops
+// that a program would otherwise need.
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';

@@ -98,7 +98,7 @@ test('a key cannot access a session of another application, even with the sessio
   });
 });
 
-test('a page cannot send a response or an event of any length to the threads that control sessions', async () => {
+test('a page cannot send an arbitrarily long response or event to the threads that control sessions', async () => {
   const { call, close } = await agent();
   const { sessionId } = await call('browser_open');
   await call('browser_navigate', { sessionId, url: `${pages.url}/names` });

@@ -249,7 +249,8 @@ function describeLimits(name: string, prepare: (scope: Scope) => Promise<StoreOp
       it('places exactly as many as the limit when two processes place a hundred concurrently', async () => {
         const applicationId = await anApplication();
         const hosts = [await aHost(), await aHost()];
-        // An embedded database has only one server, so the second one is another pool in the same process.
+        // The embedded database allows one Berth server, so both hosts then share a store. Otherwise, a second store
+        // stands in for the second process.
         const other = options.databaseUrl ? await openStore(options) : store;
         const arrive = (index: number) =>
           (index % 2 ? store : other).sessions.place(

@@ -29,7 +29,7 @@ export async function startDatabase(
   { programs, folder, env }: SharedPartsOptions,
 ): Promise<Database> {
   const binaries = await findBinaries();
-  if (!binaries) throw new Error('PostgreSQL is missing: npm ci');
+  if (!binaries) throw new Error('PostgreSQL was not found. Run npm ci.');
   const data = join(folder, 'pg');
   mkdirSync(data, { mode: 0o700 });
   const { as } = await postgresIdentity(data);

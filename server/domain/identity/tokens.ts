@@ -190,7 +190,7 @@ export class Tokens {
     return [...requestedScopes];
   }
 
-  /** Returns the address ranges and the expiry, never wider or later than those of the caller. */
+  /** Returns the address ranges and expiry of the new token. Throws if they exceed those of the calling token. */
   #bounds(caller: AccountCaller, request: CreateToken): Pick<CreateToken, 'cidrAllow' | 'expiresAt'> {
     const now = this.#parts.clock.now();
     const expiresAt = request.expiresAt === undefined ? defaultExpiry(caller, now) : request.expiresAt;

@@ -56,7 +56,7 @@ export function priceOf(rates: CreditRates, price: number, maxCost: number | und
   return price;
 }
 
-export interface EndedUse {
+export interface EndedInvocation {
   readonly state: InvocationEnd['state'];
   /** Phase of the error, if the call failed. */
   readonly phase?: string;
@@ -70,7 +70,7 @@ export interface EndedUse {
  * call failed after it had started; 0 if nothing was started. Never more than was held. Undefined if the outcome is
  * unknown; the whole amount then stays held.
  */
-export function capturedOf(rates: CreditRates, { state, phase, metered, reserved, price }: EndedUse) {
+export function capturedOf(rates: CreditRates, { state, phase, metered, reserved, price }: EndedInvocation) {
   if (state === 'ambiguous') return undefined;
   if (state === 'cancelled' || phase === 'before') return 0;
   const cost = meteredCost(rates, metered) + (state === 'succeeded' ? price : 0);

@@ -359,8 +359,8 @@ export class Invocations {
       throw invalidRequest([{ path: 'metadata', message: `is larger than ${METADATA_BYTES_MAX} bytes` }]);
     const schemas = [operation.inputSchema, ...(grant.input ? [grant.input] : [])];
     const [own = [], ofGrant = []] = await this.#parts.validate(input, schemas, caller.applicationId);
-    if (own.length > 0) throw invalidRequest(own.map(inInput));
-    if (ofGrant.length > 0) throw inputNotGranted(ofGrant.map(inInput));
+    if (own.length > 0) throw invalidRequest(own.map(withInputPath));
+    if (ofGrant.length > 0) throw inputNotGranted(ofGrant.map(withInputPath));
     if (operation.kind === 'http') this.#parts.http.assertInput(operation, input);
     else if (operation.kind === 'browser') this.#parts.browser.assertInput(operation, input);
     else if (isMemoryOperation(operation.id)) this.#parts.memory.assertInput(operation.id, input);
@@ -533,7 +533,7 @@ function digestIn(input: JsonObject): string {
   }
 }
 
-const inInput = ({ path, message }: SchemaIssue) => ({ path: path === '' ? 'input' : `input.${path}`, message });
+const withInputPath = ({ path, message }: SchemaIssue) => ({ path: path === '' ? 'input' : `input.${path}`, message });
 
 /** Throws if the steps name a credential that the grant does not list. Nothing but the grant can allow a credential. */
 function assertCredentials({ credentials = [] }: GrantRow, id: BrowserOperationId, input: JsonObject): void {

@@ -31,6 +31,12 @@ test('logs named keys, but not characters', () => {
   assert.equal(commandParams('Input.dispatchKeyEvent', { type: 'keyDown', key: 'é' }).key, '[redacted]');
 });
 
+test('logs neither the text of an expression that is too long to be scanned, nor its result', () => {
+  const expression = `document.title;${' '.repeat(65_536)}document.cookie; "${SECRET}"`;
+  assert.equal(commandParams('Runtime.evaluate', { expression }).expression, '[redacted]…[cut]');
+  assert.ok(mayReturnSecrets('Runtime.evaluate', { expression }));
+});
+
 test('logs the text of a result only if the expression does not read secrets', () => {
   const response = { id: 1, result: { result: { type: 'string', value: SECRET } } };
   const kept = (method: string, params: object): string =>

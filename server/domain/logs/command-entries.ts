@@ -2,7 +2,7 @@
 // are never logged.
 import { isObject, type JsonObject } from '../../kit/json.ts';
 import { remoteObject, text } from './console-entries.ts';
-import { scanExpression } from './expression.ts';
+import { SCANNED_CHARS_MAX, scanExpression } from './expression.ts';
 import { REDACTED, redactUrl } from './redact.ts';
 import { objectAt, plain, textAt, type UntrustedObject } from './values.ts';
 
@@ -127,10 +127,12 @@ function argument(argumentValue: unknown): JsonObject {
 
 /**
  * Whether all text in the response must be redacted. Always true for function calls, because their result depends on
- * the arguments.
+ * the arguments, and for expressions that are too long to be scanned.
  */
-export const mayReturnSecrets = (method: string, params: UntrustedObject): boolean =>
-  method === FUNCTION_METHOD || SECRET_WORDS.test(textAt(params, 'expression') ?? '');
+export function mayReturnSecrets(method: string, params: UntrustedObject): boolean {
+  const expression = textAt(params, 'expression') ?? '';
+  return method === FUNCTION_METHOD || expression.length > SCANNED_CHARS_MAX || SECRET_WORDS.test(expression);
+}
 
 /** Returns the logged fields of a response. `received` is the parsed message. */
 export function commandResult(method: string, isSecret: boolean, received: UntrustedObject): JsonObject {

@@ -4,7 +4,7 @@ import { CUT, REDACTED, redactText, truncate } from './redact.ts';
 
 const EXPRESSION_CHARS_MAX = 2_048;
 /** Longer expressions are not scanned: they are libraries that are injected into the page. */
-const SCANNED_CHARS_MAX = 64 * 1024;
+export const SCANNED_CHARS_MAX = 64 * 1024;
 const LONG_NUMBERS = /\b\d{6,}\b/g;
 /** After these, a slash starts a regular expression; elsewhere it is a division. */
 const BEFORE_REGEXP = /(?:^|[([{,;:=!&|?+\-*%<>~^]|\b(?:return|typeof|case|in|of|delete|void|throw|new|do|else))\s*$/;

@@ -3,6 +3,7 @@
 
 import { boundedText } from '../../kit/foreign.ts';
 import { isObject, type Json, type JsonObject } from '../../kit/json.ts';
+import { SCANNED_CHARS_MAX } from './expression.ts';
 
 /** An object from a browser or a client, whose members are not validated. */
 export type UntrustedObject = { readonly [name: string]: unknown };
@@ -34,8 +35,8 @@ export function plain(object: UntrustedObject | undefined, names: readonly strin
 }
 
 const PLAIN_CHARS_MAX = 200;
-/** Longer than any text that entries store or examine. */
-const TEXT_CHARS_MAX = 64 * 1024;
+/** One more than the limit of an expression that is scanned, so that a longer expression is recognised as too long. */
+const TEXT_CHARS_MAX = SCANNED_CHARS_MAX + 1;
 
 /** A value from a page as JSON text, limited in depth and number of members. */
 export function shownJson(value: unknown): string {

@@ -89,7 +89,7 @@ export class Mail {
     });
   }
 
-  /** Sends the written e-mails soon. */
+  /** Prompts the task that sends the queued e-mails. */
   send(): void {
     if (this.#parts.sender) this.#parts.prompt('send_mails');
   }

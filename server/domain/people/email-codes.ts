@@ -13,7 +13,7 @@ const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
 const CODES_PER_HOUR_MAX = 5;
 export const TRIES_MAX = 5;
-const CODES = 1_000_000;
+const POSSIBLE_CODES = 1_000_000;
 
 export interface Mail {
   /** Resolves when the e-mail is durably queued. */
@@ -40,7 +40,7 @@ export class EmailCodes {
     if ((await store.signInTickets.count('email_code', { email }, addMs(now, -HOUR_MS))) >= CODES_PER_HOUR_MAX)
       throw tooManyCodes();
     const id = newId<TicketId>(now);
-    const code = randomInt(CODES).toString().padStart(6, '0');
+    const code = randomInt(POSSIBLE_CODES).toString().padStart(6, '0');
     await store.signInTickets.insert({
       ...{ id, kind: 'email_code', email, hash: hashOf(id, code) },
       ...(accountId ? { accountId } : {}),

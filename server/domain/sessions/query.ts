@@ -100,7 +100,7 @@ class Reader {
   /** Skips a backslash; the character after it is taken literally. */
   #escape(): void {
     this.#at += 1;
-    if (!this.#isAt("'") && !this.#isAt('\\')) this.fail("\\' or \\\\ after a backslash");
+    if (!this.#isAt("'") && !this.#isAt('\\')) this.fail("' or \\ after a backslash");
   }
 
   #isAt(word: string): boolean {

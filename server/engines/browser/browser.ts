@@ -21,7 +21,7 @@ import { Observation, type ObservedTarget, type Observer } from './observation.t
 import { PageAttachment } from './page-attachment.ts';
 import { DOWNLOADS } from './policies.ts';
 
-/** The time limit from the first byte to the first page. Below the 30 s limit for the start of a session's browser. */
+/** Time limit from connecting to Chromium until its first page exists. Less than the 30 s that a start may take. */
 const READY_MS = 25_000;
 /** A page that does not respond within this time is withheld from the client that is connecting. */
 const PROBE_MS = 2_500;

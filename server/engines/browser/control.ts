@@ -97,9 +97,9 @@ export class Control implements ChannelOwner {
   }
 
   /**
-   * Sets the position of every existing and future page and grants the permission to read it. New pages are not held
-   * until the position is set, because resuming a page would resume it for clients too. This is early enough, because
-   * pages request their position later.
+   * Sets the geolocation of every existing and future page, and grants the permission to read it. New pages are not
+   * paused meanwhile, because resuming them would also resume them for clients. They need not be: a page requests its
+   * location only later.
    */
   async setGeolocation(geolocation: Geolocation): Promise<void> {
     this.#geolocation = { accuracy: 1, ...geolocation };

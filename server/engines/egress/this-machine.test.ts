@@ -60,7 +60,7 @@ test('detects a new address within a second', () => {
   assert.equal(machine.has(late, 80), false);
 });
 
-test('excludes the public port of a TLS proxy in front of the service', () => {
+test('does not treat the public port of a TLS proxy in front of the service as this machine', () => {
   const machine = machineOf({ publicPort: 443 });
   assert.equal(machine.has(addressAt('192.168.77.1'), 443, '192.168.77.1'), false);
   assert.equal(machine.has(addressAt('192.168.77.1'), 80), true);

@@ -118,7 +118,7 @@ const refusedFor = async (path: string, reason: Reason): Promise<string> => {
 };
 
 for (const [what, reason, entries] of REFUSED)
-  test(`refuses ${what} with ${reason}`, async () => {
+  test(`refuses a package with ${what} (${reason})`, async () => {
     await refusedFor(written(zip(entries)), reason);
   });
 

@@ -59,7 +59,7 @@ export interface CapturedFrame {
   readonly jpeg: Buffer;
   /** When the frame was painted, by the machine's monotonic clock, as reported by the browser. */
   readonly browserMs: number;
-  /** When the frame was painted, by the calendar clock. */
+  /** When the frame was painted, in wall-clock time. */
   readonly at: Date;
   readonly metadata: FrameMetadata;
   /**

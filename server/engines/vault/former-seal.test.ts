@@ -12,7 +12,7 @@ const WRAPPED = Buffer.from(
 );
 const ROUTES = 'J11OYq9QPDiV3UNr9_P8lti6MDw4O_QSDXx-a3Q7T0pdV-X5ByZhCZO6obTg9H5G';
 
-test('opens a context key and routes in the former format', () => {
+test('opens a context key and proxy routes that were sealed in the former format', () => {
   assert.ok(isFormerContextKey(WRAPPED));
   assert.equal(openFormerContextKey(SECRET, 'one', WRAPPED).reveal().toString('hex'), KEY);
   assert.equal(openFormerRoutes(SECRET, 'session 1', ROUTES), '[{"by":"pässword"}]');

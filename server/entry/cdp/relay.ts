@@ -16,7 +16,7 @@ import { devtoolsPolicy } from './devtools-policy.ts';
 import { frameHead, textFrames } from './frame.ts';
 import { clientPolicy } from './policy.ts';
 
-/** A client with more unread bytes than this is disconnected. A single message may be larger. */
+/** A client with more unread bytes than this is disconnected. The limit is checked before each write, so a larger single message is still sent. */
 const UNREAD_BYTES_MAX = 64 * 1024 ** 2;
 const COPY_BYTES_MAX = 64 * 1024;
 /**

@@ -113,7 +113,7 @@ function exit(child: ChildProcess): Promise<void> {
 async function ready(cluster: string, child: ChildProcess, signal: AbortSignal): Promise<PostmasterFile> {
   for (;;) {
     signal.throwIfAborted();
-    if (!isAlive(child)) throw new Error('PostgreSQL ended while it started');
+    if (!isAlive(child)) throw new Error('PostgreSQL exited during its start');
     const file = readPostmasterFile(cluster);
     if (file?.pid === child.pid && file?.ready) return file;
     await timer(READY_POLL_MS);

@@ -39,19 +39,19 @@ export const identities = (db: Db): Identities => ({
 
 export const consumers = (db: Db): Consumers => {
   const living = () => db.selectFrom('consumers').selectAll().where('deletedAt', 'is', null);
-  const first = async (rows: ReturnType<typeof living>): Promise<ConsumerRow | undefined> =>
-    (await rows.execute()).map(withoutNulls)[0];
+  const first = async (query: ReturnType<typeof living>): Promise<ConsumerRow | undefined> =>
+    (await query.execute()).map(withoutNulls)[0];
   /** Returns the consumer that this one is linked to, or this one itself. */
   const followed = async (row: ConsumerRow | undefined): Promise<ConsumerRow | undefined> =>
     row?.linkedTo ? first(living().where('id', '=', row.linkedTo)) : row;
   const namesOf: Consumers['namesOf'] = async (application, id) => {
-    const names = db
+    const query = db
       .selectFrom('consumers')
       .select(['id', 'providerId', 'subject'])
       .where('applicationId', '=', application)
       .where('deletedAt', 'is', null)
       .where(eb => eb.or([eb('id', '=', id), eb('linkedTo', '=', id)]));
-    const rows = await names.orderBy('id').execute();
+    const rows = await query.orderBy('id').execute();
     const isOwn = (row: { readonly id: ConsumerId }): number => (row.id === id ? 0 : 1);
     return rows
       .toSorted((one, other) => isOwn(one) - isOwn(other))

@@ -209,7 +209,7 @@ async function endUse(trx: Db, session: string): Promise<number | undefined> {
 
 function versionRow(row: Selectable<ContextVersionsTable>): VersionRow {
   const { version, archiveOf, archiveChecksum, cookiesOf, sessionId, dueAt } = row;
-  if (version === null) throw new Error('a version without a number was read');
+  if (version === null) throw new Error(`context version ${row.id} has no version number`);
   return {
     ...{ id: row.id, version, source: row.source, partial: row.partial },
     ...{ sizeBytes: row.sizeBytes, createdAt: row.createdAt },

@@ -28,7 +28,7 @@ export async function lockBalance(trx: Db, account: AccountId): Promise<BalanceR
     .onConflict(conflict => conflict.column('accountId').doNothing())
     .execute();
   const created = await locked();
-  if (!created) throw new Error(`the account ${account} has no balance`);
+  if (!created) throw new Error(`no balance row exists for account ${account}`);
   return created;
 }
 
