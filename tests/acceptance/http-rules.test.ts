@@ -218,7 +218,7 @@ test('accepts an update with an empty JSON body, and a delete with a JSON conten
 test('refuses an unknown query parameter, and suggests the most similar parameter', async () => {
   const list = await server.api('GET', `${SESSIONS}?stauts=RUNNING`);
   assert.deepEqual([list.status, list.body.code], [400, 'invalid_query']);
-  assert.match(list.body.message, /"stauts".* status;/);
+  assert.match(list.body.message, /"stauts".*Did you mean status\?/);
   assert.deepEqual(list.body.details, {
     parameter: 'stauts',
     nearest: 'status',
