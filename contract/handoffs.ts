@@ -167,7 +167,9 @@ export const Handoff = Type.Object(
         description: 'Origins of the documents that may be loaded while a person has control.',
       }),
     ),
-    leaseSeconds: Type.Integer({ description: 'Seconds after which the person loses control unless the control is renewed.' }),
+    leaseSeconds: Type.Integer({
+      description: 'Seconds after which the person loses control unless the control is renewed.',
+    }),
     fence: Type.Integer({ description: 'Increases each time control of the session changes.' }),
     requestedBy: HandoffActor,
     holder: Type.Optional(HandoffActor),

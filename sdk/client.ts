@@ -18,12 +18,17 @@ export interface BerthOptions {
 const URL_DEFAULT = 'http://127.0.0.1:8080';
 const FAILURE_STATUS_MIN = 400;
 
+/** Agents request hand-offs too, so an agent key serves if there is no access token. */
+const HANDOFFS = '/v1/applications/{appId}/handoffs';
+
 /** Paths with one of these prefixes require one kind of credential. All other paths require none. */
 const CREDENTIALS = [
   { prefix: '/v1/browsers/', kind: 'key', name: 'an agent key', variable: 'BERTH_KEY' },
   { prefix: '/v1/agent/', kind: 'key', name: 'an agent key', variable: 'BERTH_KEY' },
   { prefix: '/v1/applications', kind: 'token', name: 'a personal access token', variable: 'BERTH_TOKEN' },
-  { prefix: '/v1/account/', kind: 'token', name: 'a personal access token', variable: 'BERTH_TOKEN' },
+  { prefix: '/v1/account', kind: 'token', name: 'a personal access token', variable: 'BERTH_TOKEN' },
+  { prefix: '/v1/topups/', kind: 'token', name: 'a personal access token', variable: 'BERTH_TOKEN' },
+  { prefix: '/v1/operator/', kind: 'token', name: 'a personal access token', variable: 'BERTH_TOKEN' },
 ] as const;
 
 export function berthClient(options: BerthOptions = {}): Berth {
@@ -37,7 +42,8 @@ const authorize = (credentials: Readonly<Record<'key' | 'token', string | undefi
   onRequest({ request, schemaPath }) {
     const credentialKind = CREDENTIALS.find(({ prefix }) => schemaPath.startsWith(prefix));
     if (!credentialKind || request.headers.has('authorization')) return undefined;
-    const credential = credentials[credentialKind.kind];
+    const other = schemaPath.startsWith(HANDOFFS) ? credentials.key : undefined;
+    const credential = credentials[credentialKind.kind] || other;
     if (!credential)
       throw new BerthError({
         code: 'no_credential',

@@ -28,7 +28,18 @@ test('follows nextCursor if the list is an object', async () => {
   assert.deepEqual(await Array.fromAsync(found), [1, 2, 3]);
 });
 
-test('treats an empty page as the last page, even if it has a next-page header', async () => {
+test('continues after an empty page of a search that has more pages', async () => {
+  const found = paginate(before =>
+    Promise.resolve(
+      before === undefined
+        ? { data: [], response: new Response(null, { headers: { 'x-next-before': '2' } }) }
+        : { data: ['found'], response: plain },
+    ),
+  );
+  assert.deepEqual(await Array.fromAsync(found), ['found']);
+});
+
+test('treats an empty page of a log as the last page, although it has a next position', async () => {
   const found = paginate(() =>
     Promise.resolve({ data: [], response: new Response(null, { headers: { 'x-next-after': '7' } }) }),
   );

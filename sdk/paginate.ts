@@ -18,7 +18,9 @@ export async function* paginate<Item>(
     const { data, response } = await read(next);
     const items = itemsOf(data);
     yield* items;
-    next = items.length > 0 ? nextCursorOf(data, response) : undefined;
+    // A search may find nothing on a page and have more pages. Only a log names a next position on its last page, too.
+    const mayContinue = items.length > 0 || !response.headers.has('x-next-after');
+    next = mayContinue ? nextCursorOf(data, response) : undefined;
   } while (next !== undefined);
 }
 

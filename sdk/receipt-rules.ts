@@ -210,7 +210,10 @@ function claimsIn(payload: JsonObject): ReceiptClaims {
   const { iss, aud, sub, jti, iat, berth } = payload;
   const stringClaims = [iss, aud, sub, jti];
   const isReceipt =
-    stringClaims.every(text => typeof text === 'string') && typeof iat === 'number' && isJsonObject(berth) && berth.v === 1;
+    stringClaims.every(text => typeof text === 'string') &&
+    typeof iat === 'number' &&
+    isJsonObject(berth) &&
+    berth.v === 1;
   if (
     !isReceipt ||
     !isJsonObject(berth.operation) ||

@@ -83,7 +83,12 @@ function headerOf(headers: WebhookHeaders, name: string): string | undefined {
 function messageIn(id: string, text: string): WebhookMessage {
   try {
     const value: unknown = JSON.parse(text);
-    if (isJsonObject(value) && typeof value.type === 'string' && typeof value.timestamp === 'string' && isJsonObject(value.data))
+    if (
+      isJsonObject(value) &&
+      typeof value.type === 'string' &&
+      typeof value.timestamp === 'string' &&
+      isJsonObject(value.data)
+    )
       return { id, type: value.type, timestamp: value.timestamp, data: value.data };
   } catch {
     // The error is thrown below.

@@ -191,6 +191,8 @@ test('a profile can be changed field by field, and its limits are checked', asyn
   );
   assert.equal(first.status, 200, first.text);
   const { body } = await lab.send<ConsumerProfile>('profile.update', { displayName: 'Kim K' }, accessToken);
+  const unchanged = await lab.send<ConsumerProfile>('profile.update', {}, accessToken);
+  assert.deepEqual([unchanged.status, unchanged.body], [200, body], unchanged.text);
   assert.deepEqual(
     [body.displayName, body.locale, body.timezone, body.metadata, body.email],
     ['Kim K', 'de-AT', 'Europe/Vienna', { size: 'M' }, 'profile@example.com'],

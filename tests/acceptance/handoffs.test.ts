@@ -135,6 +135,14 @@ test('Puppeteer requests a hand-off over CDP, and its later input is executed in
   await server.release(id);
 });
 
+test('refuses a text with a NUL, which cannot be stored', async () => {
+  const { id: sessionId } = await server.createSession({ keepAlive: true }, key);
+  const body = { sessionId, instructions: 'Sign\0 in' };
+  const refused = await server.api<ErrorBody>('POST', handoffsPath(server), { key, body });
+  assert.deepEqual([refused.status, refused.body.code], [400, 'invalid_request'], refused.text);
+  await server.release(sessionId);
+});
+
 test('only one of twenty concurrent claims succeeds, and a returned lease gives no access', async () => {
   const { id, browser } = await onCodePage();
   const { id: handoff } = await requestHandoff(server, key, id, { reason: 'otp' });

@@ -44,7 +44,7 @@ async function verify(): Promise<Verdict> {
   const verdict: Verdict = JSON.parse(stdout);
   assert.equal(code, verdict.ok ? 0 : 1, stderr);
   for (const { chain, what, number } of verdict.problems)
-    assert.match(stderr, new RegExp(`${what} ${number} of .*${chain}`));
+    assert.match(stderr, new RegExp(`${what} ${number} \\(.*${chain}`));
   return verdict;
 }
 

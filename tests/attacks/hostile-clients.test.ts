@@ -59,6 +59,22 @@ const LOOKED_AT: Readonly<Record<string, readonly string[]>> = {
   'Target.setAutoAttach': ['autoAttach', 'filter', 'flatten'],
 };
 
+test('refuses a command with the id of an unanswered command, which would change how the first response is handled', async () => {
+  const { session, client, page } = await open();
+  const evaluate = { id: 900, method: 'Runtime.evaluate', sessionId: page };
+  const pending = { expression: 'new Promise(done => { globalThis.finish = done })', awaitPromise: true };
+  const refused = client.next('the refusal', ({ id, error }) => id === 900 && error !== undefined);
+  client.say(JSON.stringify({ ...evaluate, params: pending }));
+  client.say(JSON.stringify({ ...evaluate, params: { expression: '1' } }));
+  assert.match((await refused).error?.message ?? '', /has not been answered yet/);
+  const first = client.next('the first response', ({ id, result }) => id === 900 && result !== undefined);
+  await client.evaluate("finish('first')", page);
+  assert.match(JSON.stringify(await first), /"first"/);
+  await assertUnharmed('after a repeated id');
+  await client.close();
+  await server.release(session.id);
+});
+
 test('responds to every inspected command even if its parameters are malformed', async () => {
   const { session, client, page } = await open();
   for (const [method, names] of Object.entries(LOOKED_AT))

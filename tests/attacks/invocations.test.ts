@@ -24,6 +24,7 @@ const pages = await openPages({
   '/liar': `<!doctype html><title>Liar</title><body><script>
     Object.defineProperty(document.documentElement, 'outerHTML', { get: () => ({ toString: 1 }) });
     Object.defineProperty(HTMLElement.prototype, 'innerText', { get: () => '\\ud800' + 'y'.repeat(5e6) });</script>`,
+  '/nul': "<!doctype html><title>NUL</title><body><script>document.body.append('a\\0b')</script>",
   '/late':
     '<!doctype html><title>Late</title><script>addEventListener("load", () => setTimeout(() => { for (;;); }, 200))</script>',
   '/loop': '<!doctype html><title>Loop</title><script>addEventListener("load", () => { for (;;); })</script>',
@@ -216,6 +217,12 @@ test('a receipt can be verified without a network, and one changed byte is detec
     status: 'unknown',
   });
   assert.equal((await server.api('GET', agentPath(server, 'operations'), { key: null })).status, 401);
+});
+
+test('a page with a NUL in its text, which the database cannot store, does not keep a call from ending', async () => {
+  const { body, text } = await invoke(server, key, 'browser.content', { url: `${pages.url}/nul`, as: 'text' });
+  assert.equal(body.status, 'succeeded', text);
+  assert.equal(body.output?.text, 'a\uFFFDb');
 });
 
 test('a receipt signed by someone else is refused, even if its header claims otherwise', async () => {

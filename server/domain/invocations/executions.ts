@@ -100,6 +100,8 @@ export class Executions {
   readonly #running = new Map<InvocationId, Running>();
   /** Invocations whose row is being inserted. */
   readonly #heldIds = new Set<InvocationId>();
+  /** The bytes last counted for the session of a call. A session that has ended is no longer counted. */
+  readonly #lastBytes = new WeakMap<object, number>();
   /** Ends that could not be written because the database did not respond. */
   readonly #unwrittenEndings = new Map<InvocationId, Ending>();
   #isClosed = false;
@@ -312,7 +314,9 @@ export class Executions {
    */
   #meteredOf(session: PreparedCall['session'], until: Date): MeteredUse {
     if (!session?.ownSessionSince) return { seconds: 0, bytes: 0 };
-    return { seconds: startedSeconds(session.ownSessionSince, until), bytes: this.#parts.bytesOf(session.id) ?? 0 };
+    const bytes = this.#parts.bytesOf(session.id) ?? this.#lastBytes.get(session) ?? 0;
+    this.#lastBytes.set(session, bytes);
+    return { seconds: startedSeconds(session.ownSessionSince, until), bytes };
   }
 
   /** Stops the call as soon as its metered cost exceeds the amount that is held for it, not counting its price. */

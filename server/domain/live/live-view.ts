@@ -157,9 +157,10 @@ export class LiveView implements Watcher {
     const liveSession = this.#parts.liveSessions.get(claims.session);
     const lease = this.#leases.get(claims.session);
     if (!liveSession?.isOpen || !lease) throw notFound('Session', id);
-    if (claims.epoch !== this.#epochs.get(claims.session)) throw linkExpired('was revoked');
     const { keyId } = claims;
     if (keyId) await this.#assertKeyActive({ applicationId: liveSession.applicationId, keyId });
+    // After the wait, during which the addresses may be revoked.
+    if (claims.epoch !== this.#epochs.get(claims.session)) throw linkExpired('was revoked');
     if (claims.lease && !isCurrent(lease, claims.lease)) throw linkExpired('belongs to a hand-off that has ended');
     return { live: liveSession, lease, claims };
   }

@@ -78,7 +78,10 @@ function external({ server, username, password }: External, index: number): Stor
   if (typeof read === 'string') throw invalidRequest([{ path: `proxies.${index}.server`, message: read }]);
   if (read.scheme === 'socks5' && [username, password].some(text => Buffer.byteLength(text ?? '') > SOCKS_BYTES_MAX))
     throw invalidRequest([
-      { path: `proxies.${index}`, message: `has a username or password of more than ${SOCKS_BYTES_MAX} bytes, the maximum for SOCKS5` },
+      {
+        path: `proxies.${index}`,
+        message: `has a username or password of more than ${SOCKS_BYTES_MAX} bytes, the maximum for SOCKS5`,
+      },
     ]);
   const user = username === undefined && password === undefined ? {} : { username, password };
   return { name: `proxies.${index}`, ...read, ...user, trusted: false };

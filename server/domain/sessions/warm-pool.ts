@@ -168,8 +168,8 @@ export class WarmPool {
       return await withTimeout(START_MS, 'a browser that is being started', () => pending.arrived.promise, signal);
     } catch (error) {
       pending.isPromised = false;
-      // Closes the browser, which may have started in the meantime.
-      void pending.arrived.promise.then(bootedBrowser => bootedBrowser?.scope.close());
+      // Closes the browser if it arrived for this create. One that is still starting may be claimed by another create.
+      void Promise.race([pending.arrived.promise, undefined]).then(bootedBrowser => bootedBrowser?.scope.close());
       throw error;
     }
   }

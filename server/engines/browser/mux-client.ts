@@ -45,6 +45,8 @@ const HIDDEN_TYPES: ReadonlySet<string> = new Set(['browser_ui']);
 /** These commands revive a crashed page. */
 const RELOAD_METHODS: ReadonlySet<string> = new Set(['Page.navigate', 'Page.reload']);
 const TOO_LONG = 'The response is too long.';
+/** A second command with the id would take away how the response to the first is handled, such as what is removed from it. */
+const ID_IN_USE = 'The id belongs to a command that has not been answered yet. Use another id.';
 const AUTO_ATTACH = 'Target.setAutoAttach';
 const RUN_IF_WAITING = 'Runtime.runIfWaitingForDebugger';
 
@@ -388,6 +390,7 @@ export class MuxClient implements ChannelOwner {
   }
 
   #forward(channel: Channel, envelope: Envelope, message: Buffer, onResponse: OnResponse | undefined): void {
+    if (channel.pending.has(envelope.id)) return this.#refuse(channel, envelope.id, ID_IN_USE);
     channel.pending.set(envelope.id, this.#responseHandler(channel, envelope.method, onResponse));
     const { longestResponse } = this.#listener;
     if (longestResponse) this.#maxBytes.set(`${channel.id} ${envelope.id}`, longestResponse(envelope.method));

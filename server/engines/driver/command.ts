@@ -201,6 +201,7 @@ export interface Order {
   /** The WebSocket address of the session's browser. */
   readonly address: string;
   readonly command: Command;
+  readonly limitMs: number;
 }
 
 /**

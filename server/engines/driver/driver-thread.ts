@@ -1,6 +1,8 @@
 // Runs in each thread of the driver. Keeps one connected browser for each session, and executes the commands of a
 // session one after the other.
 import { parentPort } from 'node:worker_threads';
+import { storable, storableCopy } from '../../kit/storable.ts';
+import { WaitExpired, withTimeout } from '../../kit/wait.ts';
 import type { CommandResult, DisconnectMessage, DriveFailure, Help, Order, Reply, ThreadMessage } from './command.ts';
 import { DriveFailed } from './command.ts';
 import { DrivenBrowser } from './driven-browser.ts';
@@ -24,15 +26,24 @@ port.on('message', (message: Order | DisconnectMessage | Reply) => {
   else void perform(message);
 });
 
-async function perform({ id, session, address, command }: Order): Promise<void> {
+async function perform({ id, session, address, command, limitMs }: Order): Promise<void> {
+  const askForHelp = (help: Help): Promise<void> => requestHelp(id, help);
   try {
     const browser = await browserOf(session, address);
-    const result = await browser.run(command, help => requestHelp(id, help));
+    // A page decides about the texts of a result, which operations store.
+    const result = storableCopy(await withTimeout(limitMs, 'the command', () => browser.run(command, askForHelp)));
     post({ id, result }, buffersOf(result));
   } catch (error) {
+    if (error instanceof WaitExpired) return leaveHanging(id, session, limitMs);
     const failed: DriveFailure = error instanceof DriveFailed ? error.why : 'command';
     post({ id, failed, message: wordsOf(error), details: error instanceof DriveFailed ? error.details : {} });
   }
+}
+
+/** A command that hangs keeps its connection from being used, so the session gets a new one. Others are not affected. */
+function leaveHanging(id: number, session: string, limitMs: number): void {
+  void disconnect(session);
+  post({ id, failed: 'too_long', message: `The command took longer than ${limitMs / 1000} s.`, details: {} });
 }
 
 /** Asks the main thread for help. Rejects if the main thread fails to help. */
@@ -78,5 +89,5 @@ const buffersOf = ({ image, captured, stepsOutcome }: CommandResult): ArrayBuffe
 
 function wordsOf(error: unknown): string {
   const text = error instanceof Error ? error.message : 'It threw no error.';
-  return text.replace(COLOURS, '').slice(0, MESSAGE_CHARACTERS_MAX).toWellFormed();
+  return storable(text.replace(COLOURS, '').slice(0, MESSAGE_CHARACTERS_MAX));
 }

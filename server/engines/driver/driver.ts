@@ -22,8 +22,8 @@ export interface DriverLimits {
   readonly waitingPerSession: number;
   readonly heapMb: number;
   /**
-   * A command that takes longer ends its thread. Most commands have a shorter limit of their own in perform.ts,
-   * capture.ts or steps.ts.
+   * A command that takes longer fails, and its session gets a new connection. Most commands have a shorter limit of
+   * their own in perform.ts, capture.ts or steps.ts.
    */
   readonly commandMs: number;
   /** A connection without commands is closed after this time. */
@@ -42,6 +42,9 @@ export const DRIVER_LIMITS: DriverLimits = {
 };
 
 const SESSION_ENDED = 'The session has ended.';
+const THREAD_REPLACED = 'The driver was replaced. Take a new snapshot and repeat the command.';
+/** A thread that has not stopped a command this long after its limit is blocked, and is ended. */
+const BLOCKED_MS = 15_000;
 
 interface PendingCommand {
   readonly session: string;
@@ -104,7 +107,9 @@ export class Driver implements Closeable {
       return await mine;
     } finally {
       driven.waiting -= 1;
-      if (driven.waiting === 0) driven.idle = this.#idleTimer(target.session);
+      // A session whose thread was replaced has another connection now.
+      const isCurrent = this.#drivenSessions.get(target.session) === driven;
+      if (driven.waiting === 0 && isCurrent) driven.idle = this.#idleTimer(target.session);
     }
   }
 
@@ -166,16 +171,17 @@ export class Driver implements Closeable {
   }
 
   #send(thread: Thread, { session, address }: Target, command: Command, help: Helper): Promise<CommandResult> {
-    if (!this.#threads.has(thread))
-      throw new DriveFailed('died', 'The driver was replaced. Take a new snapshot and repeat the command.');
+    if (!this.#threads.has(thread)) throw new DriveFailed('died', THREAD_REPLACED);
     const id = this.#nextId++;
     const response = Promise.withResolvers<CommandResult>();
     const timer = setTimeout(() => {
       this.#log.warn('driver.command_too_long', { sessionId: session, command: command.do });
-      void this.#end(thread, 'too_long', `The command took longer than ${this.#limits.commandMs / 1000} s.`);
-    }, this.#limits.commandMs);
+      thread.pending.delete(id);
+      response.reject(new DriveFailed('too_long', `The command took longer than ${this.#limits.commandMs / 1000} s.`));
+      void this.#end(thread, 'died', THREAD_REPLACED);
+    }, this.#limits.commandMs + BLOCKED_MS);
     thread.pending.set(id, { session, response, help, timer });
-    const order: Order = { id, session, address, command };
+    const order: Order = { id, session, address, command, limitMs: this.#limits.commandMs };
     thread.worker.postMessage(order);
     return response.promise;
   }

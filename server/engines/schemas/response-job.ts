@@ -3,6 +3,7 @@
 import { digestOf } from '../../kit/canonical-json.ts';
 import { parseJson } from '../../kit/foreign.ts';
 import { isObject, type Json, type JsonObject } from '../../kit/json.ts';
+import { storable } from '../../kit/storable.ts';
 import { withoutSecrets } from '../../kit/without-secrets.ts';
 import { matchesSchema } from './validate-job.ts';
 
@@ -80,6 +81,3 @@ function cleaned(whole: unknown, clean: Clean): Json {
   };
   return walk(whole, 0);
 }
-
-/** Replaces what PostgreSQL cannot store: NUL in texts, and unpaired surrogates in JSON. */
-const storable = (text: string): string => text.replaceAll('\0', '\uFFFD').toWellFormed();

@@ -210,8 +210,10 @@ export class Relay implements AttachedClient {
   }
 
   #receive(data: unknown, binary: boolean): void {
+    const { socket } = this.#parts;
+    if (socket.readyState !== socket.OPEN) return; // Messages still arrive while the socket is closing.
     const message = Buffer.isBuffer(data) ? data : undefined;
-    if (!message || binary) return this.#parts.socket.close(1003, 'messages must be text');
+    if (!message || binary) return socket.close(1003, 'messages must be text');
     this.#arrivingBytes = 0;
     this.#commandMs = this.#parts.clock.monotonicMs();
     if (!this.#client) {
@@ -222,7 +224,7 @@ export class Relay implements AttachedClient {
     loopWatch.enter(this.#work);
     this.#client.receive(message);
     loopWatch.leave();
-    if (this.#client.isBackpressured(() => this.#parts.socket.resume())) this.#parts.socket.pause();
+    if (this.#client.isBackpressured(() => socket.resume())) socket.pause();
   }
 
   /**

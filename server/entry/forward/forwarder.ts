@@ -32,6 +32,8 @@ const RESTART_MS = 20_000;
 const RETRY_MS = 250;
 /** How long a host that has left the fleet may take to respond to requests that it has already begun. */
 const GONE_MS = 3_000;
+/** Time limit for the client of a refused upgrade to close the connection. */
+const REFUSAL_MS = 5_000;
 const REFUSAL_BYTES_MAX = 64 * 1024;
 const CONNECTIONS_MAX = 1024;
 const IDLE_MAX = 64;
@@ -78,6 +80,10 @@ export class Forwarder implements Closeable {
       },
     );
     if (!asked) return 'unreached';
+    if (request.socket.destroyed) {
+      asked.destroy();
+      throw unreachable(to, new Error('the caller has disconnected'));
+    }
     const responding = responseOf(asked);
     const gone = (): void => void asked.destroy();
     request.socket.once('close', gone);
@@ -107,6 +113,7 @@ export class Forwarder implements Closeable {
   async passUpgrade(to: Peer, request: IncomingMessage, connection: Duplex, head: Buffer): Promise<void> {
     const headers = { ...headersOf(request, undefined), connection: 'Upgrade', upgrade: 'websocket' };
     const asked = await this.#sendRequest(to, request, headers, { waitMs: RESTART_MS, isShort: true, isKept: false });
+    if (connection.destroyed) return void asked.destroy();
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     const gone = (): void => void asked.destroy();
     connection.once('close', gone);
@@ -119,7 +126,10 @@ export class Forwarder implements Closeable {
     asked.once(
       'response',
       guardListener(failed, async (peerResponse: IncomingMessage) => {
-        connection.end(Buffer.concat([Buffer.from(headText(peerResponse)), await refusalOf(peerResponse)]));
+        const late = setTimeout(() => connection.destroy(), REFUSAL_MS);
+        connection.once('close', () => clearTimeout(late));
+        const refusal = Buffer.concat([Buffer.from(headText(peerResponse)), await refusalOf(peerResponse)]);
+        connection.end(refusal, () => connection.destroy());
         resolve();
       }),
     );

@@ -22,6 +22,7 @@ function watch(outgoing: ServerResponse): CallerConnection {
   const left = (): void => gone.abort(new Error('the caller went away'));
   if (outgoing.destroyed && !outgoing.writableFinished) left();
   const whenDelivered = new Promise<boolean>(resolve => {
+    if (outgoing.destroyed) return resolve(outgoing.writableFinished); // Its `close` was emitted already.
     outgoing.once('close', () => {
       if (!outgoing.writableFinished) left();
       resolve(outgoing.writableFinished);

@@ -53,8 +53,8 @@ const challengeOf = ({ acrValues, maxAge }: { acrValues?: string; maxAge?: numbe
     : `Bearer error="insufficient_user_authentication", acr_values="${acrValues}", max_age=${maxAge}`;
 
 /**
- * Recognises failures caused by full queues or by limits of the worker threads, and Fastify's own errors by their
- * codes. All other errors are reported as `internal`, and the log contains the details.
+ * Recognises failures caused by full queues or by limits of the worker threads, and errors of Fastify and PostgreSQL
+ * by their codes. All other errors are reported as `internal`, and the log contains the details.
  */
 function asFault(thrownValue: unknown): Fault {
   if (isFault(thrownValue)) return thrownValue;
@@ -90,7 +90,15 @@ const WORK_FAULTS: Readonly<Partial<Record<WorkFailure, (cause: WorkFailed) => F
   died: tooCostly,
 };
 
+const unstorable = (): Fault =>
+  fault('invalid_request', 'A text of the request contains a NUL character, which cannot be stored.', {
+    advice: 'Remove the character, and send the request again.',
+  });
+
+/** By the code of an error of Fastify, or of PostgreSQL, which refuses NUL in text (22021) and in JSON (22P05). */
 const FRAMEWORK_FAULTS: Readonly<Record<string, () => Fault>> = {
+  '22021': unstorable,
+  '22P05': unstorable,
   FST_ERR_CTP_BODY_TOO_LARGE: () =>
     fault('payload_too_large', `The body is too large: at most ${BODY_BYTES_MAX} bytes are read.`, {
       advice: 'Send a smaller body.',

@@ -18,6 +18,8 @@ interface Opened {
   /** Sends a request without reading the response. */
   unread(path: string): Promise<Socket>;
   url: string;
+  /** What the route `/late` did. It responds when its caller has disconnected. */
+  readonly late: { begun: boolean; sent: boolean };
 }
 
 async function open({ streams = 10, silenceMs = HOUR_MS }): Promise<Opened> {
@@ -31,6 +33,15 @@ async function open({ streams = 10, silenceMs = HOUR_MS }): Promise<Opened> {
   app.setErrorHandler((error, _, reply) => reply.code(429).send(isFault(error) ? error.code : String(error)));
   app.get('/text/:mib', async ({ params }) => 'x'.repeat(Number(Object(params).mib) * MIB));
   app.get('/stream', (_, reply) => reply.send(Readable.from([Buffer.alloc(30 * MIB)])));
+  const late = { begun: false, sent: false };
+  app.get('/late', async (request, reply) => {
+    late.begun = true;
+    await once(request.raw.socket, 'close');
+    setImmediate(() => {
+      late.sent = true;
+    });
+    return reply.send(Readable.from(['late']));
+  });
   const url = await app.listen({ port: 0, host: '127.0.0.1' });
   const accepted = new Map<number | undefined, Socket>();
   app.server.on('connection', (socket: Socket) => accepted.set(socket.remotePort, socket));
@@ -47,7 +58,7 @@ async function open({ streams = 10, silenceMs = HOUR_MS }): Promise<Opened> {
     await eventually('the answer to begin', () => socket.bytesWritten > 0 || socket.destroyed);
     return socket;
   };
-  return { url, unread };
+  return { url, unread, late };
 }
 
 test('closes the connection with the most unread bytes if the total number of unread bytes exceeds the limit', async () => {
@@ -55,6 +66,16 @@ test('closes the connection with the most unread bytes if the total number of un
   const [large, small] = [await unread('/text/38'), await unread('/text/34')];
   await eventually('the larger to be closed', () => large.destroyed);
   assert.equal(small.destroyed, false);
+});
+
+test('a caller that disconnects before its response begins takes no place', async () => {
+  const { url, late } = await open({ streams: 1 });
+  const caller = connect(Number(new URL(url).port), '127.0.0.1');
+  caller.write('GET /late HTTP/1.1\r\nhost: x\r\n\r\n');
+  await eventually('the request to arrive', () => late.begun);
+  caller.destroy();
+  await eventually('the response to be sent', () => late.sent);
+  assert.equal((await fetch(`${url}/stream`)).status, 200);
 });
 
 test('closes a connection whose client stops reading', async () => {

@@ -30,6 +30,7 @@ export function limitResponses(app: FastifyInstance, parts: FlowParts): void {
   app.addHook('onSend', (request, reply, payload, done) => {
     const bytes = bytesOf(payload);
     if (bytes !== undefined && bytes < COUNTED_BYTES) return done();
+    if (reply.raw.destroyed) return done(); // Its `close` was emitted already, so nothing would be given back.
     const owner = { application: ownerOf(request, callerOf(request)) };
     const { socket } = request.raw;
     if (bytes === undefined) {

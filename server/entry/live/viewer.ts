@@ -84,6 +84,7 @@ export class Viewer {
   /** Sends the current state; changes follow. */
   begin(): void {
     const { viewing, lease, claims } = this.#parts;
+    if (!this.#isOpen) return; // What is opened below would never be closed.
     this.#closeables.push(
       viewing.onChange(page => this.#onPageChanged(page)),
       viewing.onOpened(opened => this.#onPageOpened(opened)),
@@ -106,7 +107,7 @@ export class Viewer {
   /** Called when the session ends, or the address is revoked. */
   end(why: string): void {
     this.#send({ type: 'ended', why });
-    this.#parts.socket.close(1000, why.slice(0, 120));
+    this.#close(1000, why.slice(0, 120));
   }
 
   /** Offers a file that a page has downloaded. */
@@ -116,10 +117,20 @@ export class Viewer {
 
   /** Called when too many bytes are waiting and this viewer has the most unread bytes. */
   tooSlow(): void {
+    this.#close(1013, 'the viewer reads too slowly');
+  }
+
+  /** Closes the socket, even if the viewer's page does not answer the close frame. */
+  #close(code: number, why: string): void {
     const { socket } = this.#parts;
-    socket.close(1013, 'the viewer reads too slowly');
+    socket.close(code, why);
     const late = setTimeout(() => socket.terminate(), CLOSE_MS);
     socket.once('close', () => clearTimeout(late));
+  }
+
+  get #isOpen(): boolean {
+    const { socket } = this.#parts;
+    return socket.readyState === socket.OPEN;
   }
 
   /** Called when another process continues the session. The viewer's page reconnects by itself. */
@@ -135,6 +146,7 @@ export class Viewer {
   };
 
   #receive(data: unknown, binary: boolean): void {
+    if (!this.#isOpen) return; // Messages still arrive while the socket is closing.
     this.#onActivity();
     loopWatch.enter(this.#work);
     const message = !binary && Buffer.isBuffer(data) ? readViewerMessage(data) : undefined;

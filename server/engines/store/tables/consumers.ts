@@ -107,9 +107,13 @@ export const consumers = (db: Db): Consumers => {
     },
 
     change: async (application, id, change) => {
+      const columns = columnsOf(change);
+      // SQL has no update of no column.
+      if (Object.keys(columns).length === 0)
+        return first(living().where('applicationId', '=', application).where('id', '=', id));
       const changed = db
         .updateTable('consumers')
-        .set(columnsOf(change))
+        .set(columns)
         .where('applicationId', '=', application)
         .where('id', '=', id)
         .where('deletedAt', 'is', null);

@@ -1,0 +1,12 @@
+// Text that PostgreSQL can store: no NUL, and no unpaired surrogates, which its JSON refuses.
+
+export const storable = (text: string): string => text.replaceAll('\0', '\uFFFD').toWellFormed();
+
+/** A copy in which every text is storable. Bytes are not copied. */
+export function storableCopy<T>(value: T): T;
+export function storableCopy(value: unknown): unknown {
+  if (typeof value === 'string') return storable(value);
+  if (typeof value !== 'object' || value === null || ArrayBuffer.isView(value)) return value;
+  if (Array.isArray(value)) return value.map(member => storableCopy(member));
+  return Object.fromEntries(Object.entries(value).map(([name, member]) => [storable(name), storableCopy(member)]));
+}
