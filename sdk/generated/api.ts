@@ -2501,7 +2501,7 @@ export interface paths {
         put?: never;
         /**
          * List the Actions of a consumer
-         * @description Returns the Actions that name the consumer, newest first.
+         * @description Returns the Actions whose end user is this consumer, newest first.
          */
         post: operations["listConsumerActions"];
         delete?: never;
@@ -3186,8 +3186,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List signed-in browsers
-         * @description Returns the sessions in which the account is signed in.
+         * List sign-ins
+         * @description Returns the browsers in which a person is signed in to this account.
          */
         get: operations["listSignedInSessions"];
         put?: never;
@@ -7356,7 +7356,7 @@ export interface operations {
                             pageId?: string;
                             /** @description Origins of the documents that may be loaded while a person has control. */
                             allowedOrigins?: string[];
-                            /** @description Length of a lease, in seconds. */
+                            /** @description Seconds after which the person loses control unless the control is renewed. */
                             leaseSeconds: number;
                             /** @description Increases each time control of the session changes. */
                             fence: number;
@@ -7572,7 +7572,7 @@ export interface operations {
                         pageId?: string;
                         /** @description Origins of the documents that may be loaded while a person has control. */
                         allowedOrigins?: string[];
-                        /** @description Length of a lease, in seconds. */
+                        /** @description Seconds after which the person loses control unless the control is renewed. */
                         leaseSeconds: number;
                         /** @description Increases each time control of the session changes. */
                         fence: number;
@@ -7720,7 +7720,7 @@ export interface operations {
                         pageId?: string;
                         /** @description Origins of the documents that may be loaded while a person has control. */
                         allowedOrigins?: string[];
-                        /** @description Length of a lease, in seconds. */
+                        /** @description Seconds after which the person loses control unless the control is renewed. */
                         leaseSeconds: number;
                         /** @description Increases each time control of the session changes. */
                         fence: number;
@@ -7920,7 +7920,7 @@ export interface operations {
                         pageId?: string;
                         /** @description Origins of the documents that may be loaded while a person has control. */
                         allowedOrigins?: string[];
-                        /** @description Length of a lease, in seconds. */
+                        /** @description Seconds after which the person loses control unless the control is renewed. */
                         leaseSeconds: number;
                         /** @description Increases each time control of the session changes. */
                         fence: number;
@@ -8085,7 +8085,7 @@ export interface operations {
                         pageId?: string;
                         /** @description Origins of the documents that may be loaded while a person has control. */
                         allowedOrigins?: string[];
-                        /** @description Length of a lease, in seconds. */
+                        /** @description Seconds after which the person loses control unless the control is renewed. */
                         leaseSeconds: number;
                         /** @description Increases each time control of the session changes. */
                         fence: number;
@@ -8230,7 +8230,7 @@ export interface operations {
                         pageId?: string;
                         /** @description Origins of the documents that may be loaded while a person has control. */
                         allowedOrigins?: string[];
-                        /** @description Length of a lease, in seconds. */
+                        /** @description Seconds after which the person loses control unless the control is renewed. */
                         leaseSeconds: number;
                         /** @description Increases each time control of the session changes. */
                         fence: number;
@@ -8663,7 +8663,7 @@ export interface operations {
                          */
                         effect: "read" | "write" | "irreversible";
                         /**
-                         * @description `ambiguous`: it is unknown whether the effect happened, because the service stopped during the call or the upstream service gave no conclusive response. `cancelled`: the invocation ended before it started.
+                         * @description `ambiguous`: it is unknown whether the effect happened, because the service stopped during the call or the upstream service gave no conclusive response. `cancelled`: the invocation was cancelled before it began to run.
                          * @enum {unknown}
                          */
                         status: "running" | "succeeded" | "failed" | "ambiguous" | "cancelled";
@@ -8720,7 +8720,7 @@ export interface operations {
                         caller: {
                             keyId: string;
                         };
-                        /** @description What the call used. */
+                        /** @description The credit held and charged for the call, and the usage it was charged for. */
                         cost: {
                             /** @description Micro-credits that were held at the start. */
                             reserved: number;
@@ -8776,7 +8776,7 @@ export interface operations {
                          */
                         effect: "read" | "write" | "irreversible";
                         /**
-                         * @description `ambiguous`: it is unknown whether the effect happened, because the service stopped during the call or the upstream service gave no conclusive response. `cancelled`: the invocation ended before it started.
+                         * @description `ambiguous`: it is unknown whether the effect happened, because the service stopped during the call or the upstream service gave no conclusive response. `cancelled`: the invocation was cancelled before it began to run.
                          * @enum {unknown}
                          */
                         status: "running" | "succeeded" | "failed" | "ambiguous" | "cancelled";
@@ -8833,7 +8833,7 @@ export interface operations {
                         caller: {
                             keyId: string;
                         };
-                        /** @description What the call used. */
+                        /** @description The credit held and charged for the call, and the usage it was charged for. */
                         cost: {
                             /** @description Micro-credits that were held at the start. */
                             reserved: number;
@@ -8922,7 +8922,7 @@ export interface operations {
                              */
                             effect: "read" | "write" | "irreversible";
                             /**
-                             * @description `ambiguous`: it is unknown whether the effect happened, because the service stopped during the call or the upstream service gave no conclusive response. `cancelled`: the invocation ended before it started.
+                             * @description `ambiguous`: it is unknown whether the effect happened, because the service stopped during the call or the upstream service gave no conclusive response. `cancelled`: the invocation was cancelled before it began to run.
                              * @enum {unknown}
                              */
                             status: "running" | "succeeded" | "failed" | "ambiguous" | "cancelled";
@@ -8979,7 +8979,7 @@ export interface operations {
                             caller: {
                                 keyId: string;
                             };
-                            /** @description What the call used. */
+                            /** @description The credit held and charged for the call, and the usage it was charged for. */
                             cost: {
                                 /** @description Micro-credits that were held at the start. */
                                 reserved: number;
@@ -9066,7 +9066,7 @@ export interface operations {
                          */
                         effect: "read" | "write" | "irreversible";
                         /**
-                         * @description `ambiguous`: it is unknown whether the effect happened, because the service stopped during the call or the upstream service gave no conclusive response. `cancelled`: the invocation ended before it started.
+                         * @description `ambiguous`: it is unknown whether the effect happened, because the service stopped during the call or the upstream service gave no conclusive response. `cancelled`: the invocation was cancelled before it began to run.
                          * @enum {unknown}
                          */
                         status: "running" | "succeeded" | "failed" | "ambiguous" | "cancelled";
@@ -9123,7 +9123,7 @@ export interface operations {
                         caller: {
                             keyId: string;
                         };
-                        /** @description What the call used. */
+                        /** @description The credit held and charged for the call, and the usage it was charged for. */
                         cost: {
                             /** @description Micro-credits that were held at the start. */
                             reserved: number;
@@ -9207,7 +9207,7 @@ export interface operations {
                          */
                         effect: "read" | "write" | "irreversible";
                         /**
-                         * @description `ambiguous`: it is unknown whether the effect happened, because the service stopped during the call or the upstream service gave no conclusive response. `cancelled`: the invocation ended before it started.
+                         * @description `ambiguous`: it is unknown whether the effect happened, because the service stopped during the call or the upstream service gave no conclusive response. `cancelled`: the invocation was cancelled before it began to run.
                          * @enum {unknown}
                          */
                         status: "running" | "succeeded" | "failed" | "ambiguous" | "cancelled";
@@ -9264,7 +9264,7 @@ export interface operations {
                         caller: {
                             keyId: string;
                         };
-                        /** @description What the call used. */
+                        /** @description The credit held and charged for the call, and the usage it was charged for. */
                         cost: {
                             /** @description Micro-credits that were held at the start. */
                             reserved: number;
@@ -9359,7 +9359,7 @@ export interface operations {
                              */
                             effect: "read" | "write" | "irreversible";
                             /**
-                             * @description `ambiguous`: it is unknown whether the effect happened, because the service stopped during the call or the upstream service gave no conclusive response. `cancelled`: the invocation ended before it started.
+                             * @description `ambiguous`: it is unknown whether the effect happened, because the service stopped during the call or the upstream service gave no conclusive response. `cancelled`: the invocation was cancelled before it began to run.
                              * @enum {unknown}
                              */
                             status: "running" | "succeeded" | "failed" | "ambiguous" | "cancelled";
@@ -9416,7 +9416,7 @@ export interface operations {
                             caller: {
                                 keyId: string;
                             };
-                            /** @description What the call used. */
+                            /** @description The credit held and charged for the call, and the usage it was charged for. */
                             cost: {
                                 /** @description Micro-credits that were held at the start. */
                                 reserved: number;
@@ -9500,7 +9500,7 @@ export interface operations {
                          */
                         effect: "read" | "write" | "irreversible";
                         /**
-                         * @description `ambiguous`: it is unknown whether the effect happened, because the service stopped during the call or the upstream service gave no conclusive response. `cancelled`: the invocation ended before it started.
+                         * @description `ambiguous`: it is unknown whether the effect happened, because the service stopped during the call or the upstream service gave no conclusive response. `cancelled`: the invocation was cancelled before it began to run.
                          * @enum {unknown}
                          */
                         status: "running" | "succeeded" | "failed" | "ambiguous" | "cancelled";
@@ -9557,7 +9557,7 @@ export interface operations {
                         caller: {
                             keyId: string;
                         };
-                        /** @description What the call used. */
+                        /** @description The credit held and charged for the call, and the usage it was charged for. */
                         cost: {
                             /** @description Micro-credits that were held at the start. */
                             reserved: number;
@@ -10096,7 +10096,7 @@ export interface operations {
                          */
                         effect: "read" | "write" | "irreversible";
                         /**
-                         * @description `ambiguous`: it is unknown whether the effect happened, because the service stopped during the call or the upstream service gave no conclusive response. `cancelled`: the invocation ended before it started.
+                         * @description `ambiguous`: it is unknown whether the effect happened, because the service stopped during the call or the upstream service gave no conclusive response. `cancelled`: the invocation was cancelled before it began to run.
                          * @enum {unknown}
                          */
                         status: "running" | "succeeded" | "failed" | "ambiguous" | "cancelled";
@@ -10153,7 +10153,7 @@ export interface operations {
                         caller: {
                             keyId: string;
                         };
-                        /** @description What the call used. */
+                        /** @description The credit held and charged for the call, and the usage it was charged for. */
                         cost: {
                             /** @description Micro-credits that were held at the start. */
                             reserved: number;
@@ -10209,7 +10209,7 @@ export interface operations {
                          */
                         effect: "read" | "write" | "irreversible";
                         /**
-                         * @description `ambiguous`: it is unknown whether the effect happened, because the service stopped during the call or the upstream service gave no conclusive response. `cancelled`: the invocation ended before it started.
+                         * @description `ambiguous`: it is unknown whether the effect happened, because the service stopped during the call or the upstream service gave no conclusive response. `cancelled`: the invocation was cancelled before it began to run.
                          * @enum {unknown}
                          */
                         status: "running" | "succeeded" | "failed" | "ambiguous" | "cancelled";
@@ -10266,7 +10266,7 @@ export interface operations {
                         caller: {
                             keyId: string;
                         };
-                        /** @description What the call used. */
+                        /** @description The credit held and charged for the call, and the usage it was charged for. */
                         cost: {
                             /** @description Micro-credits that were held at the start. */
                             reserved: number;

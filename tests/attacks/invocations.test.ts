@@ -222,7 +222,7 @@ test('a receipt can be verified without a network, and one changed byte is detec
 test('a page with a NUL in its text, which the database cannot store, does not keep a call from ending', async () => {
   const { body, text } = await invoke(server, key, 'browser.content', { url: `${pages.url}/nul`, as: 'text' });
   assert.equal(body.status, 'succeeded', text);
-  assert.equal(body.output?.text, 'a\uFFFDb');
+  assert.match(JSON.stringify(body.output), /a\uFFFDb/);
 });
 
 test('a receipt signed by someone else is refused, even if its header claims otherwise', async () => {
