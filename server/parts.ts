@@ -63,12 +63,15 @@ async function open(config: Config, clock: Clock, log: Log, scope: Scope): Promi
   const identity = scope.own(await openIdentity(runtime, { store, secret, audit, tallies }));
   const admission = await openAdmission(runtime, foundation, identity.applications);
   const liveSessions = new LiveSessions();
-  // The only cycle: the network ends sessions that have used up their bytes, and the end of a session calls the network.
+  // The only cycle: the network and credit end sessions that have used up theirs, and the end of a session calls the network.
   const endSession = lateFunction<Parameters<Endings['end']>, ReturnType<Endings['end']>>('the end of a session');
+  const isEndOwed = lateFunction<Parameters<Endings['isOwed']>, boolean>('whether the end of a session is owed');
   const needs = { identity, admission, liveSessions };
-  const families = await openFamilies(runtime, foundation, { ...needs, endSession: endSession.call });
+  const late = { endSession: endSession.call, isEndOwed: isEndOwed.call };
+  const families = await openFamilies(runtime, foundation, { ...needs, ...late });
   const sessions = openSessions(runtime, foundation, { ...needs, families, metrics });
   endSession.bind((id, end) => sessions.endings.end(id, end));
+  isEndOwed.bind(id => sessions.endings.isOwed(id));
   const driving = openDriving(runtime, foundation, sessions.signing, () => http.url);
   const invocations = openInvocations(runtime, foundation, {
     ...{ driving, sessions: sessions.service, files: families.invocations.files, liveSessions },

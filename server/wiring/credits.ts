@@ -15,14 +15,15 @@ const BATCH = 100;
 export interface CreditsDeps {
   readonly applications: Pick<Applications, 'require'>;
   readonly endSession: MeteringParts['end'];
+  readonly isEndOwed: MeteringParts['isEndOwed'];
 }
 
 export function openCredits(
   { clock, log, host }: Runtime,
   { config, store, secret, audit }: Foundation,
-  { applications, endSession }: CreditsDeps,
+  { applications, endSession, isEndOwed }: CreditsDeps,
 ) {
-  const metering = { rows: store.credits, clock, log, host, low: config.credit.low, end: endSession };
+  const metering = { rows: store.credits, clock, log, host, low: config.credit.low, end: endSession, isEndOwed };
   const { rates } = config.credit;
   const cursors = new Cursors(secret, clock);
   const { packs, paymentText } = config.credit;

@@ -15,7 +15,7 @@ import { openCertificates } from './certificates.ts';
 import { openConfiguredOperations } from './configured-operations.ts';
 import { openConsumers } from './consumers.ts';
 import { openContexts } from './contexts.ts';
-import { openCredits } from './credits.ts';
+import { type CreditsDeps, openCredits } from './credits.ts';
 import { openDailyEgress } from './daily-egress.ts';
 import { openDevice } from './device.ts';
 import { openEvents } from './events.ts';
@@ -36,7 +36,7 @@ import { openStoredCredentials } from './stored-credentials.ts';
 import { openUsage } from './usage.ts';
 import { openWebhooks } from './webhooks.ts';
 
-export interface FamiliesDeps extends Pick<NetworkDeps, 'endSession'> {
+export interface FamiliesDeps extends Pick<NetworkDeps, 'endSession'>, Pick<CreditsDeps, 'isEndOwed'> {
   readonly identity: Identity;
   readonly admission: Admission;
   readonly liveSessions: LiveSessions;
@@ -45,7 +45,7 @@ export interface FamiliesDeps extends Pick<NetworkDeps, 'endSession'> {
 export type Families = Awaited<ReturnType<typeof openFamilies>>;
 
 export async function openFamilies(runtime: Runtime, foundation: Foundation, deps: FamiliesDeps) {
-  const { identity, admission, liveSessions, endSession } = deps;
+  const { identity, admission, liveSessions, endSession, isEndOwed } = deps;
   const { config, store } = foundation;
   const { clock, log } = runtime;
   const pages = new PageNumbers({ rows: store.pages, clock, log });
@@ -73,7 +73,7 @@ export async function openFamilies(runtime: Runtime, foundation: Foundation, dep
     dailyEgress: openDailyEgress(runtime, foundation, endSession),
     usage: openUsage(runtime, foundation, applications),
     lastPages: openLastPages(foundation),
-    credits: openCredits(runtime, foundation, { applications, endSession }),
+    credits: openCredits(runtime, foundation, { applications, endSession, isEndOwed }),
     certificates: openCertificates(runtime, foundation),
     contexts: openContexts(runtime, foundation),
     extensions: await openExtensions(runtime, foundation),

@@ -400,22 +400,23 @@ test('ending a session captures the cost that kit/metered-cost.ts calculates, fo
   }
 });
 
-test('a session that ends because of a server restart is charged only up to its last metering', async () => {
-  const { account, applications } = await anAccount(1000);
-  const [application = assert.fail()] = applications;
-  const id = (await aMeteredSession(application, 100)) ?? assert.fail();
-  const startedAt = new Date();
-  await store.sessions.run(id, startedAt);
-  const at = addMs(startedAt, 10_000);
-  const use = { metered: { seconds: 10, bytes: 0 }, cost: 10, target: 100, at, dueAt: at };
-  await inTrx(async trx => {
-    const found = (await lockHeld(trx, id)) ?? assert.fail();
-    await meter(trx, found, use);
+for (const lost of ['service_restart', 'host_lost'] as const)
+  test(`a session that ends as ${lost} is charged only up to its last metering`, async () => {
+    const { account, applications } = await anAccount(1000);
+    const [application = assert.fail()] = applications;
+    const id = (await aMeteredSession(application, 100)) ?? assert.fail();
+    const startedAt = new Date();
+    await store.sessions.run(id, startedAt);
+    const at = addMs(startedAt, 10_000);
+    const use = { metered: { seconds: 10, bytes: 0 }, cost: 10, target: 100, at, dueAt: at };
+    await inTrx(async trx => {
+      const found = (await lockHeld(trx, id)) ?? assert.fail();
+      await meter(trx, found, use);
+    });
+    await store.sessions.decideEnd(id, { status: 'ERROR', reason: lost }, new Date());
+    await store.sessions.finish(id, addMs(startedAt, 90_000), 0);
+    assert.equal((await balanceOf(account)).revenue, 10);
   });
-  await store.sessions.decideEnd(id, { status: 'ERROR', reason: 'service_restart' }, new Date());
-  await store.sessions.finish(id, addMs(startedAt, 90_000), 0);
-  assert.equal((await balanceOf(account)).revenue, 10);
-});
 
 test('a session keeps its hold until its end is decided, and ten concurrent calls to finish it settle the hold once', async () => {
   const { account, applications } = await anAccount(1000);

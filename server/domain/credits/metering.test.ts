@@ -63,7 +63,11 @@ test('a session holds no credit if all rates are 0', () => {
  */
 function scene() {
   const clock = new HandClock();
-  const state = { canExtend: true, reservation: { ...HELD, dueAt: addMs(START, METER_MS) } as ReservationRow };
+  const state = {
+    canExtend: true,
+    isEndOwed: false,
+    reservation: { ...HELD, dueAt: addMs(START, METER_MS) } as ReservationRow,
+  };
   const seen: string[] = [];
   const ends: SessionEnd[] = [];
   const rows = {
@@ -81,7 +85,7 @@ function scene() {
     recordLowCredit: async () => 0,
   };
   const end = async (_: unknown, how: SessionEnd) => void ends.push(how);
-  const parts = { rows, clock, log: silentLog, host: HELD.hostId, low: 0, end };
+  const parts = { rows, clock, log: silentLog, host: HELD.hostId, low: 0, end, isEndOwed: () => state.isEndOwed };
   const run = async (ms: number): Promise<void> => {
     for (let at = 0; at < ms; at += 5_000) {
       await clock.advance(5_000);
@@ -112,4 +116,13 @@ test('ends a session one minute after an extension of its hold failed, unless cr
   assert.deepEqual(ends, [
     { status: 'ERROR', reason: 'credit_exhausted', detail: 'the credit of the account was used up' },
   ]);
+});
+
+test('does not meter a session that has ended while its end cannot be written', async () => {
+  const { state, seen, ends, run } = scene();
+  await run(60_000);
+  state.isEndOwed = true;
+  await run(7_200_000);
+  assert.deepEqual(seen, ['60000']);
+  assert.deepEqual(ends, []);
 });

@@ -17,6 +17,8 @@ export interface MeteringParts extends Pick<Runtime, 'clock' | 'log' | 'host'> {
   /** The balance of an account is low if fewer micro-credits than this are available. If 0, no balance is low. */
   readonly low: number;
   readonly end: (id: SessionId, end: SessionEnd) => Promise<unknown>;
+  /** Whether the session has ended and its end could not be written yet. */
+  readonly isEndOwed: (id: SessionId) => boolean;
 }
 
 /** Runs the task once. Returns the number of sessions that were metered and the number of those that were ended. */
@@ -35,11 +37,13 @@ export async function meterSessions(parts: MeteringParts): Promise<{ metered: nu
 }
 
 /** Returns whether the session was ended. */
-async function meterOne({ rows, clock, end }: MeteringParts, row: ReservationRow): Promise<boolean> {
+async function meterOne({ rows, clock, end, isEndOwed }: MeteringParts, row: ReservationRow): Promise<boolean> {
+  const id = row.purposeId as SessionId; // Only reservations of sessions are due.
+  // Metering would charge the time since then. The end, once it is written, settles what the session used.
+  if (isEndOwed(id)) return false;
   const now = clock.now();
   const outcome = await rows.meter(row, (reservation, session) => meteringOf(reservation, session, now));
   if (!outcome?.lowSince || outcome.isEnding || now < addMs(outcome.lowSince, METER_MS)) return false;
-  const id = row.purposeId as SessionId; // Only reservations of sessions are due.
   await rows.exhausted(id, now);
   const detail = 'the credit of the account was used up';
   // If the end cannot be written now, the session domain writes it later.

@@ -19,7 +19,7 @@ const OTHER_HOST_MS = 20_000;
 const OTHER_HOST_POLL_MS = 250;
 
 export interface EndingsParts extends Pick<Runtime, 'clock' | 'log' | 'trace'> {
-  readonly rows: SessionRows;
+  readonly rows: Pick<SessionRows, 'byId' | 'decideEnd' | 'finish'>;
   readonly liveSessions: LiveSessions;
   readonly starting: StartingSessions;
   readonly watchers: Watchers;
@@ -30,11 +30,17 @@ export interface EndingsParts extends Pick<Runtime, 'clock' | 'log' | 'trace'> {
   readonly dueTimes: (endedAt: Date) => { readonly filesDueAt: Date; readonly forgetDueAt: Date };
 }
 
+interface OwedEnd {
+  readonly end: SessionEnd;
+  /** The time of the first attempt. The session ended then, and is not charged for the time until its end is written. */
+  readonly at: Date;
+}
+
 export class Endings {
   readonly #parts: EndingsParts;
   readonly #running = new SingleFlight<SessionId, SessionRow | undefined>();
   /** Ends that could not be written because the database did not respond. */
-  readonly #owedEnds = new Map<SessionId, SessionEnd>();
+  readonly #owedEnds = new Map<SessionId, OwedEnd>();
 
   constructor(parts: EndingsParts) {
     this.#parts = parts;
@@ -62,30 +68,38 @@ export class Endings {
     return this.#owedEnds.size > 0;
   }
 
+  /** Whether the end of this session could not be written yet. */
+  isOwed(id: SessionId): boolean {
+    return this.#owedEnds.has(id);
+  }
+
   /** Writes the ends that could not be written, and returns their number. */
   async settle(): Promise<number> {
     const owed = [...this.#owedEnds];
-    await Promise.all(owed.map(([id, end]) => this.end(id, end)));
+    await Promise.all(owed.map(([id, { end }]) => this.end(id, end)));
     return owed.length;
   }
 
   async #endOrOwe(id: SessionId, end: SessionEnd): Promise<SessionRow | undefined> {
+    const owed = this.#owedEnds.get(id);
+    const at = this.#parts.clock.now();
     try {
-      const row = await this.#end(id, end);
+      const row = await this.#end(id, end, owed?.at);
       this.#owedEnds.delete(id);
       return row;
     } catch (error) {
-      this.#owedEnds.set(id, this.#owedEnds.get(id) ?? end);
+      this.#owedEnds.set(id, owed ?? { end, at });
       this.#parts.log.error('session.end_not_written', { sessionId: id, reason: reason(error) });
       throw error;
     }
   }
 
-  async #end(id: SessionId, end: SessionEnd): Promise<SessionRow | undefined> {
+  /** `owedSince`: when this end was first attempted, if it could not be written then. */
+  async #end(id: SessionId, end: SessionEnd, owedSince: Date | undefined): Promise<SessionRow | undefined> {
     const { rows, liveSessions, starting, watchers, clock, log, trace, onEnd, dueTimes, isElsewhere } = this.#parts;
     const began = clock.monotonicMs();
     const decided = await trace.during('session.decide_end', () =>
-      rows.decideEnd(id, withActorAndDetail(end), clock.now()),
+      rows.decideEnd(id, withActorAndDetail(end), owedSince ?? clock.now()),
     );
     if (!decided) return this.#endedBefore(id);
     const standing = decided.end ?? end;
@@ -97,7 +111,7 @@ export class Endings {
         .close(standing, remains => watchers.salvage(decided, remains))
         .catch(error => log.error('session.close_failed', { sessionId: id, error }));
     liveSessions.remove(id);
-    const endedAt = clock.now();
+    const endedAt = owedSince ?? clock.now();
     const row = await trace.during('session.finish', () =>
       rows.finish(id, endedAt, decided.proxyBytes, dueTimes(endedAt)),
     );

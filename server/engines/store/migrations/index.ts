@@ -47,6 +47,7 @@ import { up as consumerData } from './0050-consumer-data.ts';
 import { up as peopleAtSessions } from './0051-people-at-sessions.ts';
 import { up as attempts } from './0052-attempts.ts';
 import { up as placeSession } from './0053-place-session.ts';
+import { up as creditOfLostHosts } from './0054-credit-of-lost-hosts.ts';
 
 export const migrations: Record<string, Migration> = {
   '0001-first': { up: first },
@@ -96,4 +97,5 @@ export const migrations: Record<string, Migration> = {
   '0051-people-at-sessions': { up: peopleAtSessions },
   '0052-attempts': { up: attempts },
   '0053-place-session': { up: placeSession },
+  '0054-credit-of-lost-hosts': { up: creditOfLostHosts },
 };

@@ -1,0 +1,59 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { HandClock } from '../../../tests/harness/hand-clock.ts';
+import type { SessionEnd, SessionRow } from '../../engines/store/rows/sessions.ts';
+import type { SessionId } from '../../kit/ids.ts';
+import { silentLog } from '../../kit/log.ts';
+import { noTracer } from '../../kit/trace.ts';
+import { Endings } from './endings.ts';
+import { LiveSessions } from './live.ts';
+import { StartingSessions } from './starting.ts';
+import { Watchers } from './watchers.ts';
+
+const BEFORE_MS = 60_000;
+const OUTAGE_MS = 7_200_000;
+const ID = 's' as SessionId;
+const CRASHED: SessionEnd = { status: 'ERROR', reason: 'crashed' };
+
+/** Ends a session while the database does not respond to this statement, and again two hours later, when it does. */
+async function endInOutage(unwritten: 'decideEnd' | 'finish') {
+  const clock = new HandClock();
+  const row: SessionRow = Object.assign(Object.create(null), { id: ID, proxyBytes: 0, end: CRASHED });
+  const times: Record<string, Date | undefined> = {};
+  let isReachable = false;
+  const write = async (statement: string, at: Date): Promise<SessionRow> => {
+    if (statement === unwritten && !isReachable) throw new Error('the database does not respond');
+    times[statement] ??= at;
+    return row;
+  };
+  const endings = new Endings({
+    ...{ clock, log: silentLog, trace: noTracer },
+    rows: {
+      byId: async () => row,
+      decideEnd: (_, __, now) => write('decideEnd', now),
+      finish: (_, endedAt) => write('finish', endedAt),
+    },
+    ...{ liveSessions: new LiveSessions(), starting: new StartingSessions(() => {}) },
+    watchers: new Watchers([], silentLog),
+    onEnd: () => {},
+    isElsewhere: () => false,
+    dueTimes: endedAt => ({ filesDueAt: endedAt, forgetDueAt: endedAt }),
+  });
+  await clock.advance(BEFORE_MS);
+  const at = clock.now();
+  await assert.rejects(endings.end(ID, CRASHED), /does not respond/);
+  assert.equal(endings.isOwed(ID), true);
+  await clock.advance(OUTAGE_MS / 2);
+  await assert.rejects(endings.settle(), /does not respond/);
+  await clock.advance(OUTAGE_MS / 2);
+  isReachable = true;
+  assert.equal(await endings.settle(), 1);
+  assert.deepEqual([endings.isOwed(ID), endings.hasOwedEnds], [false, false]);
+  return { at, times };
+}
+
+for (const unwritten of ['decideEnd', 'finish'] as const)
+  test(`an end that could not be written (${unwritten}) is written later with the time of its first attempt`, async () => {
+    const { at, times } = await endInOutage(unwritten);
+    assert.deepEqual(times, { decideEnd: at, finish: at });
+  });
