@@ -7,7 +7,7 @@ import type { SessionId } from '../../kit/ids.ts';
 import type { Runtime } from '../../kit/runtime.ts';
 
 export interface PresenceParts extends Pick<Runtime, 'clock' | 'log'> {
-  readonly rows: SessionRows;
+  readonly rows: Pick<SessionRows, 'clientConnected' | 'clientDisconnected' | 'lastClientDisconnected'>;
   readonly graceMs: number;
   /** Makes the task that ends due sessions run after this many milliseconds. */
   readonly scheduleExpiry: (ms: number) => void;
@@ -63,23 +63,26 @@ export class Presence {
     return this.#lastWrite;
   }
 
-  /** Retries the change that could not be written. */
+  /** Retries the change that could not be written, unless a newer one is written first. */
   async catchUp(): Promise<void> {
     if (!this.#failedWrite) return;
-    this.#write(this.#failedWrite);
+    this.#lastWrite = this.#lastWrite.then(async () => {
+      if (this.#failedWrite) await this.#attempt(this.#failedWrite);
+    });
     await this.#lastWrite;
   }
 
   #write(work: () => Promise<void>): void {
-    const write = async (): Promise<void> => {
-      try {
-        await work();
-        this.#failedWrite = undefined;
-      } catch (error) {
-        this.#failedWrite = work;
-        this.#parts.log.error('session.presence_not_written', { sessionId: this.#id, error });
-      }
-    };
-    this.#lastWrite = this.#lastWrite.then(write);
+    this.#lastWrite = this.#lastWrite.then(() => this.#attempt(work));
+  }
+
+  async #attempt(work: () => Promise<void>): Promise<void> {
+    try {
+      await work();
+      this.#failedWrite = undefined;
+    } catch (error) {
+      this.#failedWrite = work;
+      this.#parts.log.error('session.presence_not_written', { sessionId: this.#id, error });
+    }
   }
 }

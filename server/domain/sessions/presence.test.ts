@@ -1,0 +1,51 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { HandClock } from '../../../tests/harness/hand-clock.ts';
+import type { SessionId } from '../../kit/ids.ts';
+import { silentLog } from '../../kit/log.ts';
+import { Presence } from './presence.ts';
+
+/** A session whose row is in a database that can be made to fail, or to respond only when it is let. */
+function scene() {
+  const written: string[] = [];
+  const state = { isReachable: true, gate: Promise.resolve() };
+  const write = (change: string) => async (): Promise<void> => {
+    await state.gate;
+    if (!state.isReachable) throw new Error('the database does not respond');
+    written.push(change);
+  };
+  const rows = {
+    clientConnected: write('connected'),
+    clientDisconnected: write('one left'),
+    lastClientDisconnected: write('last left'),
+  };
+  const parts = { rows, clock: new HandClock(), log: silentLog, graceMs: 5_000, scheduleExpiry: () => {} };
+  return { written, state, presence: new Presence('s' as SessionId, false, parts) };
+}
+
+test('a change that could not be written is written later, however often it fails', async () => {
+  const { written, state, presence } = scene();
+  state.isReachable = false;
+  presence.connected();
+  await presence.settled();
+  await presence.catchUp();
+  await presence.catchUp();
+  state.isReachable = true;
+  await presence.catchUp();
+  await presence.catchUp();
+  assert.deepEqual(written, ['connected']);
+});
+
+test('a change that could not be written is not written after a newer one', async () => {
+  const { written, state, presence } = scene();
+  state.isReachable = false;
+  presence.connected();
+  await presence.settled();
+  const response = Promise.withResolvers<void>();
+  [state.isReachable, state.gate] = [true, response.promise];
+  presence.left();
+  const caughtUp = presence.catchUp();
+  response.resolve();
+  await caughtUp;
+  assert.deepEqual(written, ['last left']);
+});
