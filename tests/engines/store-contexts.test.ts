@@ -23,6 +23,11 @@ const NOW = new Date('2026-11-20T10:00:00.123Z');
 const DAY_MS = 24 * 3_600_000;
 const LATER = addMs(NOW, 7 * DAY_MS);
 
+interface ContextOptions {
+  readonly name?: string;
+  readonly owner?: ApplicationId;
+}
+
 describe('contexts in the store', () => {
   const scope = new Scope();
   const host = newId<HostId>(NOW);
@@ -47,11 +52,11 @@ describe('contexts in the store', () => {
     return id;
   }
 
-  async function aContext(name?: string): Promise<ContextId> {
+  async function aContext({ name, owner = application }: ContextOptions = {}): Promise<ContextId> {
     const id = newId<ContextId>(NOW);
     const row = {
       id,
-      applicationId: application,
+      applicationId: owner,
       ...(name ? { name } : {}),
       wrappedKey: randomBytes(8),
       createdAt: NOW,
@@ -88,10 +93,10 @@ describe('contexts in the store', () => {
   });
 
   /** Saves a version with its own objects. */
-  async function keep(context: ContextId): Promise<VersionId> {
+  async function keep(context: ContextId, owner = application): Promise<VersionId> {
     const id = newId<VersionId>(NOW);
-    assert.ok(await store.contexts.reserve(application, context, { id, source: 'import', now: NOW, until: LATER }));
-    assert.ok(await store.contexts.keep(application, context, keepParams(id, { source: 'import' })));
+    assert.ok(await store.contexts.reserve(owner, context, { id, source: 'import', now: NOW, until: LATER }));
+    assert.ok(await store.contexts.keep(owner, context, keepParams(id, { source: 'import' })));
     return id;
   }
 
@@ -142,8 +147,26 @@ describe('contexts in the store', () => {
     );
   });
 
+  it('counts an archive once, for as long as a version with it is kept', async () => {
+    const owner = await anApplication();
+    const context = await aContext({ owner });
+    const first = await keep(context, owner);
+    const shared = { archive: { of: first, checksum: Buffer.alloc(32) }, partial: true } as const;
+    const bytes = () => store.storedBytes.ofApplication(owner);
+    for (let made = 0; made < 6; made++) {
+      const partial = newId<VersionId>(NOW);
+      assert.ok(await store.contexts.keep(owner, context, keepParams(partial, { ...shared, cookiesOf: partial })));
+      assert.equal(await bytes(), 7);
+    }
+    const kept = await store.contexts.versions(owner, context);
+    assert.ok(kept.every(({ id }) => id !== first));
+    assert.ok(await store.contexts.destroy(owner, context, NOW));
+    assert.equal(await bytes(), 0);
+    await store.contexts.forget((await store.contexts.removable(NOW, 100)).map(({ id }) => id));
+  });
+
   it('destroys a context, which then has no versions and accepts no saves or sessions', async () => {
-    const context = await aContext('Mine');
+    const context = await aContext({ name: 'Mine' });
     const version = await keep(context);
     const session = await aSession();
     assert.deepEqual(await store.contextUses.open(use(session, context)), { opened: true });
@@ -164,7 +187,7 @@ describe('contexts in the store', () => {
     await store.contexts.forget(going.map(({ id }) => id));
     await store.contextUses.close(session);
     await store.contexts.forget([]);
-    await aContext('mine');
+    await aContext({ name: 'mine' });
   });
 
   it('allows one exclusive use of a context beside others, and no use while a save is in progress', async () => {

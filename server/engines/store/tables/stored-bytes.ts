@@ -9,9 +9,9 @@ export const storedBytes = (db: Db): StoredBytes => ({
     // The bytes of an upload are removed with its session.
     const uploads = sql`select sum(size) from uploads join sessions on sessions.id = uploads.session_id
       where sessions.application_id = ${application} and sessions.ended_at is null`;
-    // Versions may share an archive, which is stored once.
-    const contexts = sql`select sum(size_bytes) from context_versions
-      where application_id = ${application} and state = 'kept' and archive_of = id`;
+    // Versions may share an archive, which is stored once, for as long as one of them is kept.
+    const contexts = sql`select sum(size) from (select max(size_bytes) as size from context_versions
+      where application_id = ${application} and state = 'kept' and archive_of is not null group by archive_of) as archives`;
     // The output of an HTTP operation is the response of a service, not one of our files.
     const files = sql`select sum(coalesce((output #>> '{artifact,size}')::bigint, 0)
         + coalesce((select sum((file ->> 'size')::bigint) from jsonb_array_elements(output -> 'artifacts') as file), 0)) from invocations
