@@ -92,25 +92,33 @@ export class DeliverySender implements Closeable {
     return [...this.#lanes.values()].filter(lane => lane.applicationId === applicationId).length;
   }
 
+  /**
+   * Prompts the task only if it has sent something. If there was nothing to take after all, or the database does not
+   * respond, the next run looks again, after its interval.
+   */
   async #lane(id: WebhookId): Promise<void> {
+    let hasSent = false;
     try {
-      for (let sent = 0; sent < DELIVERIES_PER_LANE && !this.#closing.signal.aborted; sent += 1)
-        if (!(await this.#sendNext(id))) break;
+      for (let sent = 0; sent < DELIVERIES_PER_LANE && !this.#closing.signal.aborted; sent += 1) {
+        const isAccepted = await this.#sendNext(id);
+        hasSent ||= isAccepted !== undefined;
+        if (!isAccepted) break;
+      }
     } catch (error) {
       this.#parts.log.error('webhook.lane_failed', { webhook: id, reason: reason(error) });
     } finally {
       this.#lanes.delete(id);
-      if (!this.#closing.signal.aborted) this.#parts.prompt(SEND_TASK);
+      if (hasSent && !this.#closing.signal.aborted) this.#parts.prompt(SEND_TASK);
     }
   }
 
-  /** Sends the next delivery. Returns false if nothing is due, or if the endpoint did not accept the delivery. */
-  async #sendNext(id: WebhookId): Promise<boolean> {
+  /** Sends the next delivery. Returns whether the endpoint accepted it, or undefined if there is none to send. */
+  async #sendNext(id: WebhookId): Promise<boolean | undefined> {
     const { rows, clock } = this.#parts;
     const now = clock.now();
     const delivery = await rows.take(id, now, addMs(now, RESERVED_MS));
     const webhook = delivery && (await rows.byId(id));
-    if (!webhook) return false;
+    if (!webhook) return undefined;
     const result = await this.#send(webhook, delivery, now);
     if (result.kind === 'failed' && this.#closing.signal.aborted) {
       await rows.release(delivery.id, clock.now());

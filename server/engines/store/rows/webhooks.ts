@@ -125,7 +125,7 @@ export interface WebhookRows {
     lastRead: number,
     deliveries: readonly DeliveryRow[],
   ): Promise<boolean>;
-  /** Returns webhooks with a delivery that is due, those that have waited longest first. */
+  /** Returns enabled webhooks with a delivery that is due, those that have waited longest first. */
   due(now: Date, batch: number): Promise<ReadonlyArray<Pick<DeliveryRow, 'webhookId' | 'applicationId'>>>;
   /**
    * Reserves, until `until`, the delivery of the webhook that is due first, and counts the attempt. Undefined if no

@@ -113,10 +113,12 @@ export const webhooks = (db: Db): WebhookRows => ({
     }),
 
   due: async (now, batch) => {
+    const enabled = db.selectFrom('webhooks').select('id').where('status', '=', 'enabled');
     const due = db
       .selectFrom('webhookDeliveries')
       .select(['webhookId', 'applicationId'])
       .where('dueAt', '<=', now)
+      .where('webhookId', 'in', enabled)
       .groupBy(['webhookId', 'applicationId'])
       .orderBy(({ fn }) => fn.min('dueAt'))
       .limit(batch);

@@ -1,0 +1,51 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { HandClock } from '../../../tests/harness/hand-clock.ts';
+import type { CallResult } from '../../engines/egress/outbound-calls/outbound-calls.ts';
+import type { DeliveryRow, WebhookRow } from '../../engines/store/rows/webhooks.ts';
+import type { ApplicationId, DeliveryId, WebhookId } from '../../kit/ids.ts';
+import { silentLog } from '../../kit/log.ts';
+import { DeliverySender, type DeliverySenderParts } from './sending.ts';
+
+const WEBHOOK: WebhookRow = Object.assign(Object.create(null), { id: 'w' as WebhookId, url: 'https://hooks.test/' });
+const DELIVERY: DeliveryRow = {
+  ...{ id: 'd' as DeliveryId, webhookId: WEBHOOK.id, applicationId: 'a' as ApplicationId },
+  ...{ eventType: 'session.ended', body: '{}', status: 'waiting', attempts: 1, createdAt: new Date(0) },
+};
+const ACCEPTED: CallResult = Object.assign(Object.create(null), { kind: 'answered', status: 204 });
+
+/** A sender that takes these deliveries, although the database always lists their webhook as due. */
+function scene(toTake: DeliveryRow[]) {
+  const prompts: string[] = [];
+  const delivered: string[] = [];
+  const rows: DeliverySenderParts['rows'] = Object.assign(Object.create(null), {
+    due: async () => [DELIVERY],
+    take: async () => toTake.shift(),
+    byId: async () => WEBHOOK,
+    delivered: async ({ id }: DeliveryRow) => void delivered.push(id),
+  });
+  const sender = new DeliverySender({
+    ...{ rows, clock: new HandClock(), log: silentLog, userAgent: 'test' },
+    outbound: { send: async () => ACCEPTED },
+    keys: { signatures: async () => [] },
+    prompt: task => void prompts.push(task),
+  });
+  const run = async (): Promise<void> => {
+    assert.deepEqual(await sender.run(), { lanes: 1 });
+    await new Promise(done => setImmediate(done)); // The lane, which nothing delays, has ended.
+  };
+  return { prompts, delivered, run };
+}
+
+test('a webhook that is listed as due but has nothing to send does not run the task again at once', async () => {
+  const { prompts, run } = scene([]);
+  await run();
+  await run();
+  assert.deepEqual(prompts, []);
+});
+
+test('the task runs again at once after a delivery, for the webhooks that wait for a lane', async () => {
+  const { prompts, delivered, run } = scene([DELIVERY]);
+  await run();
+  assert.deepEqual([delivered, prompts], [['d'], ['send_webhooks']]);
+});
