@@ -1,22 +1,29 @@
-// Deliveries of webhooks in the store, on the embedded PostgreSQL: which are due.
+// Deliveries of webhooks in the store, on the embedded PostgreSQL: which are due, and that several processes send those of
+// a webhook one after the other.
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
+import pg from 'pg';
+import { socketLogin } from '../../server/engines/store/embedded/is-responding.ts';
+import { find } from '../../server/engines/store/embedded/postmaster.ts';
 import { openStore } from '../../server/engines/store/open-store.ts';
 import type { Store } from '../../server/engines/store/store.ts';
+import { addMs } from '../../server/kit/clock.ts';
 import { type AccountId, type ApplicationId, type DeliveryId, newId, type WebhookId } from '../../server/kit/ids.ts';
 import { silentLog } from '../../server/kit/log.ts';
 import { Scope } from '../../server/kit/scope.ts';
+import { eventually } from '../harness/until.ts';
 import { clockAt, temporaryFolder } from './store-fixtures.ts';
 
 const NOW = new Date('2026-11-20T10:00:00.123Z');
+const RESERVED_MS = 60_000;
 
 describe('webhooks in the store', () => {
   const scope = new Scope();
+  const dataDir = temporaryFolder(scope, 'webhooks');
   let store: Store;
   let applicationId: ApplicationId;
 
   before(async () => {
-    const dataDir = temporaryFolder(scope, 'webhooks');
     store = scope.own(await openStore({ dataDir, log: silentLog, clock: clockAt(NOW) }));
     const account = { id: newId<AccountId>(NOW), name: 'Ada', createdAt: NOW };
     await store.accounts.insert(account);
@@ -57,5 +64,52 @@ describe('webhooks in the store', () => {
     assert.deepEqual(await due(), []);
     await store.webhooks.change({ id: webhook, applicationId }, 2, { status: 'enabled' }, NOW);
     assert.deepEqual(await due(), [{ webhookId: webhook, applicationId }]);
+  });
+
+  it('gives the deliveries of a webhook to several processes one at a time and in the order of the events', async () => {
+    const webhook = await aWebhook();
+    const [second, first] = [await aDelivery(webhook, 2), await aDelivery(webhook, 1)];
+    const other = await aWebhook();
+    const ofOther = await aDelivery(other);
+    const take = async (now = NOW, id = webhook) => store.webhooks.take(id, now, addMs(now, RESERVED_MS));
+    const taken = await Promise.all(Array.from({ length: 8 }, () => take()));
+    const [delivery = assert.fail(), ...more] = taken.filter(one => one !== undefined);
+    assert.deepEqual([delivery.id, more], [first, []]);
+    assert.equal((await take(NOW, other))?.id, ofOther, 'another webhook is not held up');
+    await store.webhooks.delivered(delivery, NOW, 204);
+    assert.equal((await take())?.id, second);
+  });
+
+  it('a process that looks while another one is reserving a delivery waits, and then takes none', async () => {
+    const webhook = await aWebhook();
+    for (const eventId of [1, 2]) await aDelivery(webhook, eventId);
+    const until = addMs(NOW, RESERVED_MS);
+    const client = new pg.Client(socketLogin(find(dataDir) ?? assert.fail('PostgreSQL does not run')));
+    await client.connect();
+    scope.defer(() => client.end());
+    const waiting = "select from pg_stat_activity where wait_event_type = 'Lock'";
+    let isOver = false;
+    const second = await store.atomically(async trx => {
+      assert.equal((await trx.webhooks.take(webhook, NOW, until))?.eventId, 1);
+      const take = store.webhooks.take(webhook, NOW, until).finally(() => {
+        isOver = true;
+      });
+      const isReady = async () => isOver || (await client.query(waiting)).rows.length > 0;
+      await eventually('the other process to wait', isReady, ready => ready);
+      return [take];
+    });
+    assert.equal(await second[0], undefined);
+  });
+
+  it('gives the next delivery of a webhook while one that failed waits, and once a reservation has run out', async () => {
+    const webhook = await aWebhook();
+    const [first, second] = [await aDelivery(webhook, 1), await aDelivery(webhook, 2)];
+    const take = async (now = NOW) => store.webhooks.take(webhook, now, addMs(now, RESERVED_MS));
+    const failed = (await take()) ?? assert.fail();
+    assert.equal(failed.id, first);
+    await store.webhooks.failed(failed, NOW, { failure: 'refused', dueAt: addMs(NOW, 2 * RESERVED_MS) });
+    assert.equal((await take())?.id, second);
+    assert.equal(await take(addMs(NOW, RESERVED_MS - 1)), undefined, 'its sender may still be sending');
+    assert.equal((await take(addMs(NOW, RESERVED_MS)))?.id, second, 'its sender is gone');
   });
 });

@@ -15,7 +15,10 @@ import { SEND_TASK } from './writing.ts';
 
 /** The time limit for an attempt, from the connection to the end of the response, in real time. */
 const ATTEMPT_MS = 15_000;
-/** For this time, no other process sends the delivery. It is longer than an attempt can take. */
+/**
+ * For this time, no other process sends the delivery, or another one of its webhook. It is longer than an attempt can
+ * take, and as long as no pause in retries.ts.
+ */
 const RESERVED_MS = 60_000;
 /** The response is read only so that the connection is closed cleanly. */
 const RESPONSE_BYTES_MAX = 64 * 1024;

@@ -129,7 +129,8 @@ export interface WebhookRows {
   due(now: Date, batch: number): Promise<ReadonlyArray<Pick<DeliveryRow, 'webhookId' | 'applicationId'>>>;
   /**
    * Reserves, until `until`, the delivery of the webhook that is due first, and counts the attempt. Undefined if no
-   * delivery is due, or the webhook is disabled.
+   * delivery is due, the webhook is disabled, or another delivery of it is reserved. All processes must reserve for the
+   * same time, by which a reservation is told from the pause after a failure.
    */
   take(id: WebhookId, now: Date, until: Date): Promise<DeliveryRow | undefined>;
   /** Records that the endpoint accepted the delivery. The webhook is no longer failing. */

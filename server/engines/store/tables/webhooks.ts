@@ -2,7 +2,7 @@
 import { sql } from 'kysely';
 import type { ApplicationId, WebhookId } from '../../../kit/ids.ts';
 import { type Db, inTransaction } from '../database.ts';
-import type { DisabledReason, WebhookRow, WebhookRows } from '../rows/webhooks.ts';
+import type { DeliveryRow, DisabledReason, WebhookRow, WebhookRows } from '../rows/webhooks.ts';
 import { countAll, lockApplication } from './limited-insert.ts';
 import { withoutNulls } from './without-nulls.ts';
 
@@ -125,26 +125,7 @@ export const webhooks = (db: Db): WebhookRows => ({
     return due.execute();
   },
 
-  take: async (id, now, until) => {
-    const enabled = db.selectFrom('webhooks').select('id').where('id', '=', id).where('status', '=', 'enabled');
-    const first = db
-      .selectFrom('webhookDeliveries')
-      .select('id')
-      .where('webhookId', 'in', enabled)
-      .where('dueAt', '<=', now)
-      .orderBy('dueAt')
-      .orderBy('eventId')
-      .limit(1)
-      .forUpdate()
-      .skipLocked();
-    const taken = db
-      .updateTable('webhookDeliveries')
-      .set(eb => ({ dueAt: until, attemptedAt: now, attempts: eb('attempts', '+', 1) }))
-      .where('id', 'in', first)
-      .where('dueAt', '<=', now)
-      .returningAll();
-    return (await taken.execute()).map(withoutNulls)[0];
-  },
+  take: (id, now, until) => inTransaction(db, trx => take(trx, id, now, until)),
 
   delivered: ({ id, webhookId }, now, answerStatus) =>
     inTransaction(db, async trx => {
@@ -201,6 +182,39 @@ async function insert(trx: Db, row: WebhookRow, limit: number): Promise<'inserte
   if ((await all.select(countAll).executeTakeFirstOrThrow()).count >= limit) return 'limit_reached';
   await trx.insertInto('webhooks').values(row).execute();
   return 'inserted';
+}
+
+async function take(trx: Db, id: WebhookId, now: Date, until: Date): Promise<DeliveryRow | undefined> {
+  // A statement of its own: the one that follows sees what another process reserved while this one waited.
+  const enabled = trx.selectFrom('webhooks').select('id').where('id', '=', id).where('status', '=', 'enabled');
+  if ((await enabled.forNoKeyUpdate().execute()).length === 0) return undefined;
+  const reserved = trx
+    .selectFrom('webhookDeliveries as reserved')
+    .select('reserved.id')
+    .where('reserved.webhookId', '=', id)
+    .where('reserved.dueAt', '>', now)
+    // Not one that failed and waits for its next attempt. No pause has this length.
+    .where(
+      sql<boolean>`reserved.due_at - reserved.attempted_at = ${until.getTime() - now.getTime()} * interval '1 millisecond'`,
+    );
+  const first = trx
+    .selectFrom('webhookDeliveries')
+    .select('id')
+    .where('webhookId', '=', id)
+    .where('dueAt', '<=', now)
+    .where(({ not, exists }) => not(exists(reserved)))
+    .orderBy('dueAt')
+    .orderBy('eventId')
+    .limit(1)
+    .forUpdate()
+    .skipLocked();
+  const taken = trx
+    .updateTable('webhookDeliveries')
+    .set(eb => ({ dueAt: until, attemptedAt: now, attempts: eb('attempts', '+', 1) }))
+    .where('id', 'in', first)
+    .where('dueAt', '<=', now)
+    .returningAll();
+  return (await taken.execute()).map(withoutNulls)[0];
 }
 
 async function disable(trx: Db, id: WebhookId, reason: DisabledReason, now: Date): Promise<void> {
