@@ -9,7 +9,7 @@ import { EGRESS_LIMITS } from '../engines/egress/limits.ts';
 import { closedPolicy, type EgressPolicy, egressPolicy } from '../engines/egress/policy.ts';
 import { probeUpstream } from '../engines/egress/probe-upstream.ts';
 import { createResolver } from '../engines/egress/resolve.ts';
-import { patternError, routes } from '../engines/egress/routes.ts';
+import { patternErrors, routes } from '../engines/egress/routes.ts';
 import type { Upstream } from '../engines/egress/upstream.ts';
 import { badValue } from '../kit/environment.ts';
 import type { Log } from '../kit/log.ts';
@@ -54,7 +54,7 @@ async function openNetworkEngine({ clock, log }: Runtime, { config, slots }: Fou
     pools: config.proxyPools === undefined ? [] : readProxyPools(config.proxyPools),
     blocksAds: ads !== undefined,
     jailed: slots.form !== 'process',
-    patternError,
+    patternErrors,
     probe: (storedProxy, signal) =>
       probe(storedProxy, policy, createResolver({ hosts: config.egressHosts, clock }), signal),
   };

@@ -285,6 +285,7 @@ test('refuses invalid rules with an error that includes their path', async () =>
   for (const [path, rule] of [
     ['proxies.0.domainPattern', { type: 'none', domainPattern: '(a' }],
     ['proxies.0.domainPattern', { type: 'none', domainPattern: '(?=a)b' }],
+    ['proxies.0.domainPattern', { type: 'none', domainPattern: '(\\S?){1000}' }],
     ['proxies.0.server', { type: 'external', server: 'http://user:hush@proxy.test:1' }],
     ['proxies.0.server', { type: 'external', server: 'http://proxy.test:1/path' }],
     ['proxies.0.server', { type: 'external', server: 'http://proxy.test:99999' }],

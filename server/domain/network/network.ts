@@ -21,7 +21,7 @@ import { hostNames } from './host-names.ts';
 import { Ledger } from './ledger.ts';
 import { Meter } from './meter.ts';
 import type { ProxyPool, StoredProxy } from './pools.ts';
-import { type Route, type Routes, routesOf } from './proxies.ts';
+import { type ProxyParts, type Route, type Routes, routesOf } from './proxies.ts';
 
 export interface HostRules {
   readonly allow: readonly string[];
@@ -46,7 +46,7 @@ export interface NetworkEngine {
   readonly blocksAds: boolean;
   /** Whether browsers run in a jail, where the proxy is their only way out. */
   readonly jailed: boolean;
-  patternError(pattern: string): string | undefined;
+  readonly patternErrors: ProxyParts['patternErrors'];
   /** Tests a proxy. Resolves with the problem, or with undefined if the proxy works. */
   probe(
     storedProxy: StoredProxy,

@@ -12,7 +12,8 @@ const pools: readonly ProxyPool[] = [{ name: 'tokyo', country: 'JP', timeZone: '
 const read = (asked: RequestedProxies, given = pools): Routes =>
   routesOf(asked, session, {
     pools: given,
-    patternError: pattern => (pattern.startsWith('(?=') ? 'look-ahead is not supported' : undefined),
+    patternErrors: patterns =>
+      patterns.map(pattern => (pattern?.startsWith('(?=') ? 'look-ahead is not supported' : undefined)),
   });
 
 test('returns no routes for false, and a single route through the pool with its time zone for true', () => {

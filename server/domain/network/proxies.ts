@@ -18,8 +18,8 @@ type External = Extract<Rule, { type: 'external' }>;
 
 export interface ProxyParts {
   readonly pools: readonly ProxyPool[];
-  /** Returns the problem with a pattern, or undefined if it is valid. */
-  readonly patternError: (pattern: string) => string | undefined;
+  /** Returns the problem of each pattern of a session, or undefined for those without one. */
+  readonly patternErrors: (patterns: ReadonlyArray<string | undefined>) => ReadonlyArray<string | undefined>;
 }
 
 export interface Routes {
@@ -44,9 +44,9 @@ export function routesOf(requested: RequestedProxies, session: SessionId, parts:
   return { routes, timeZone: first?.timeZone };
 }
 
-function refuseBadPatterns(rules: readonly Rule[], { patternError }: ProxyParts): void {
-  const issues: Issue[] = rules.flatMap(({ domainPattern }, index) => {
-    const error = domainPattern === undefined ? undefined : patternError(domainPattern);
+function refuseBadPatterns(rules: readonly Rule[], { patternErrors }: ProxyParts): void {
+  const errors = patternErrors(rules.map(({ domainPattern }) => domainPattern));
+  const issues: Issue[] = errors.flatMap((error, index) => {
     const message = `is not a valid pattern: ${error}. Patterns are regular expressions on the host name, in RE2 syntax: no look-around, no back-references`;
     return error === undefined ? [] : [{ path: `proxies.${index}.domainPattern`, message }];
   });

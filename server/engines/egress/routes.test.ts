@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { patternError, type RouteRule, routes } from './routes.ts';
+import { RE2JS } from 're2js';
+import { PATTERN_INSTRUCTIONS_MAX, patternErrors, type RouteRule, routes } from './routes.ts';
 import type { Upstream } from './upstream.ts';
 
 const upstream = (name: string): Upstream => ({ name, scheme: 'http', hostname: 'p.test', port: 1, trusted: false });
@@ -32,9 +33,33 @@ test('matches a pattern anywhere in the host, ignoring case', () => {
 
 test('returns an error message for patterns that RE2 does not support', () => {
   for (const pattern of ['(?=a)b', '(?!a)b', '(?<=a)b', '(a)\\1', '(a', '[', '*', 'a{2000}'])
-    assert.match(patternError(pattern) ?? '', /\w/, pattern);
+    assert.match(patternErrors([pattern])[0] ?? '', /\w/, pattern);
   for (const pattern of ['', '^a$', '(a|b)+', '\\p{L}', '(?i)x', '[a-z]{1,63}'])
-    assert.equal(patternError(pattern), undefined, pattern);
+    assert.deepEqual(patternErrors([pattern]), [undefined], pattern);
+});
+
+test('refuses patterns that compile to too many instructions, without compiling one that would take long', t => {
+  const compile = t.mock.method(RE2JS, 'compile');
+  const large = [
+    '(\\S?){1000}'.repeat(20),
+    `(${'a'.repeat(100)})\\Q\\E{1000}`,
+    '((\\S?a{9}){30}){30}',
+    '(\\pL{2,1000}){5}',
+  ];
+  for (const pattern of large) assert.match(patternErrors([pattern])[0] ?? '', /more than 1000 instructions/, pattern);
+  assert.equal(compile.mock.callCount(), 0);
+  assert.match(patternErrors(['[a-z]{1,1000}'])[0] ?? '', /more than 1000 instructions/);
+  assert.equal(compile.mock.callCount(), 1);
+});
+
+test('limits the instructions of all patterns of a session together', () => {
+  const pattern = '[a-z]{1,63}\\.example$';
+  const fitting = Math.floor(PATTERN_INSTRUCTIONS_MAX / RE2JS.compile(pattern).programSize());
+  const errors = patternErrors([undefined, ...Array.from({ length: fitting + 2 }, () => pattern)]);
+  assert.deepEqual(
+    errors.map(error => error !== undefined),
+    [...Array.from({ length: fitting + 1 }, () => false), true, false],
+  );
 });
 
 test('throws for a rule with an invalid pattern', () => {

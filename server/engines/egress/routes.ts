@@ -1,5 +1,5 @@
 // Chooses the proxy for a host: the first matching rule decides. Patterns come from callers, so RE2 matches them, which
-// takes time linear in the length of the host.
+// takes time linear in the length of the host and in the size of the compiled patterns, which is limited.
 import { RE2JS } from 're2js';
 import type { HostMatcher } from './host-rules.ts';
 import type { EgressPolicy } from './policy.ts';
@@ -13,7 +13,7 @@ export interface RouteRule {
 
 export function routes(rules: readonly RouteRule[]): EgressPolicy['routeTo'] {
   const compiled = rules.map(({ pattern, by }) => ({
-    matches: pattern === undefined ? () => true : compile(pattern),
+    matches: pattern === undefined ? () => true : matcherOf(pattern),
     by,
   }));
   return hostname => {
@@ -22,18 +22,48 @@ export function routes(rules: readonly RouteRule[]): EgressPolicy['routeTo'] {
   };
 }
 
-/** The error message for an invalid pattern; undefined for a valid one. */
-export function patternError(pattern: string): string | undefined {
-  try {
-    compile(pattern);
-    return undefined;
-  } catch (error) {
-    return error instanceof Error ? error.message : String(error);
+/** Instructions of RE2 in all patterns of a session. With as many, a host of 253 characters takes about 10 ms. */
+export const PATTERN_INSTRUCTIONS_MAX = 1000;
+/** A pattern whose counts write it out to more characters is not compiled, because that alone would take too long. */
+const WRITTEN_OUT_MAX = 4 * PATTERN_INSTRUCTIONS_MAX;
+
+/**
+ * The error message for each invalid pattern; undefined for a valid one. Patterns after the one that exceeds the limit
+ * are not examined.
+ */
+export function patternErrors(patterns: ReadonlyArray<string | undefined>): ReadonlyArray<string | undefined> {
+  let left = PATTERN_INSTRUCTIONS_MAX;
+  return patterns.map(pattern => {
+    if (pattern === undefined || left < 0) return undefined;
+    try {
+      left -= writtenOutLength(pattern) > WRITTEN_OUT_MAX ? Number.POSITIVE_INFINITY : compile(pattern).programSize();
+    } catch (error) {
+      return error instanceof Error ? error.message : String(error);
+    }
+    return left < 0 ? TOO_LARGE : undefined;
+  });
+}
+
+const TOO_LARGE = `with it, the patterns of the session have more than ${PATTERN_INSTRUCTIONS_MAX} instructions, because a count such as {1,63} repeats what is before it; use smaller counts, or + and *`;
+
+/** A count, and the end of a character or class that it repeats. After an empty \Q\E, it repeats what is before that. */
+const COUNT = /(\\E|[\].\w])?\{(\d+)(?:,(\d*))?\}/g;
+
+/** An upper bound of the length of a pattern after its counts are written out, as if all counted groups were nested. */
+function writtenOutLength(pattern: string): number {
+  let [length, copies] = [pattern.length, 1];
+  for (const [, before, least, most] of pattern.matchAll(COUNT)) {
+    const count = Math.max(1, Number(least), Number(most ?? 0));
+    if (before === undefined || before === '\\E') copies *= count;
+    else length += count;
   }
+  return length * copies;
 }
 
 /** A pattern may match any part of a host. Case is ignored, because hosts are in lower case but patterns may not be. */
-function compile(pattern: string): HostMatcher {
-  const compiled = RE2JS.compile(pattern, RE2JS.CASE_INSENSITIVE);
+const compile = (pattern: string): RE2JS => RE2JS.compile(pattern, RE2JS.CASE_INSENSITIVE);
+
+function matcherOf(pattern: string): HostMatcher {
+  const compiled = compile(pattern);
   return hostname => compiled.matcher(hostname).find();
 }
