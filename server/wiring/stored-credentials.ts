@@ -28,7 +28,7 @@ export function openStoredCredentials(
   applications: Pick<Applications, 'require'>,
 ) {
   const seal = valueSeal(vault);
-  const calls = new CallCredentials({ rows: store.storedCredentials, seal, audit, clock });
+  const calls = new CallCredentials({ store, seal, audit, clock });
   return {
     service: new StoredCredentials({
       ...{ store, applications, audit, seal, clock, cursors: new Cursors(secret, clock) },

@@ -9,9 +9,11 @@ import { Cursors } from '../../server/domain/identity/cursors.ts';
 import { Tokens } from '../../server/domain/identity/tokens.ts';
 import { Limits } from '../../server/domain/limits/limits.ts';
 import { localTallies } from '../../server/domain/limits/lone-tallies.ts';
+import { utcDay } from '../../server/domain/limits/utc-day.ts';
+import { CallCredentials } from '../../server/domain/stored-credentials/call-credentials.ts';
 import { openStore } from '../../server/engines/store/open-store.ts';
 import type { Store } from '../../server/engines/store/store.ts';
-import { systemClock } from '../../server/kit/clock.ts';
+import { addMs, systemClock } from '../../server/kit/clock.ts';
 import { type AccountId, newId, type TokenId } from '../../server/kit/ids.ts';
 import { silentLog } from '../../server/kit/log.ts';
 import { Scope } from '../../server/kit/scope.ts';
@@ -90,3 +92,20 @@ for (const [name, change] of Object.entries(CHANGES))
     // The first entry of a new application is in its own chain, which is not read here.
     assert.equal(added, name === 'an application is created' ? 0 : 1);
   });
+
+test('uses of credentials are taken from the counts only together with their audit entries', async () => {
+  const open = () => Promise.reject(new Error('no value is opened'));
+  const uses = new CallCredentials({ store, seal: { open }, audit, clock });
+  const yesterday = utcDay(addMs(clock.now(), -86_400_000));
+  const use = { applicationId: id, credentialId: 'shop-api', keyId: key.id, day: yesterday };
+  for (const operationId of ['orders.cancel', 'orders.list'])
+    await store.storedCredentials.count({ ...use, operationId }, clock.now());
+  const before = await state(store);
+  audit.isFailing = true;
+  await assert.rejects(uses.recordUses(), /the entry is not durable/);
+  assert.deepEqual(await state(store), before);
+  audit.isFailing = false;
+  assert.deepEqual(await uses.recordUses(), { recorded: 2 });
+  assert.deepEqual(await uses.recordUses(), { recorded: 0 });
+  assert.equal((await state(store)).entries.length, before.entries.length + 2);
+});

@@ -1,10 +1,11 @@
 // The credential of one HTTP call: it is opened for a host that it may be sent to, and its use is counted.
 import type { HttpBinding } from '../../../contract/configured-operations.ts';
 import type { CredentialValue, StoredCredentialType } from '../../../contract/stored-credentials.ts';
-import type { StoredCredentialRows, StoredCredentialWithVersion } from '../../engines/store/rows/stored-credentials.ts';
+import type { CredentialUse, StoredCredentialWithVersion } from '../../engines/store/rows/stored-credentials.ts';
+import type { Store } from '../../engines/store/store.ts';
 import type { Clock } from '../../kit/clock.ts';
 import type { ApplicationId, KeyId } from '../../kit/ids.ts';
-import type { Audit } from '../audit/audit.ts';
+import type { Audit, AuditEvent } from '../audit/audit.ts';
 import { fault } from '../faults.ts';
 import { utcDay } from '../limits/utc-day.ts';
 import { secretsIn } from './credential-values.ts';
@@ -19,7 +20,7 @@ export interface CallCredential {
 }
 
 export interface CallCredentialsParts {
-  readonly rows: Pick<StoredCredentialRows, 'get' | 'count' | 'takeUses' | 'destroyDue'>;
+  readonly store: Pick<Store, 'storedCredentials' | 'atomically'>;
   readonly seal: Pick<ValueSeal, 'open'>;
   readonly audit: Pick<Audit, 'record'>;
   readonly clock: Clock;
@@ -43,14 +44,14 @@ export class CallCredentials {
 
   /** Returns a description of what is wrong with a binding to this host, or undefined if the binding is valid. */
   async problem(application: ApplicationId, auth: Auth, host: string): Promise<string | undefined> {
-    const row = await this.#parts.rows.get(application, auth.credentialId);
+    const row = await this.#parts.store.storedCredentials.get(application, auth.credentialId);
     return row ? this.#problemOf(row, auth, host) : `names the credential ${auth.credentialId}, which does not exist`;
   }
 
   /** @throws Fault `credential_missing` */
   async forCall(application: ApplicationId, auth: Auth, host: string): Promise<CallCredential> {
-    const { rows, seal } = this.#parts;
-    const row = await rows.get(application, auth.credentialId);
+    const { store, seal } = this.#parts;
+    const row = await store.storedCredentials.get(application, auth.credentialId);
     const problem = row ? this.#problemOf(row, auth, host) : 'names a credential that does not exist';
     if (!row || problem !== undefined) throw missing(problem ?? '');
     const value = await seal.open(row.current, row.current.sealed);
@@ -61,24 +62,26 @@ export class CallCredentials {
   /** Counts a call, for `lastUsedAt` and the audit log. */
   async count(use: Use): Promise<void> {
     const now = this.#parts.clock.now();
-    await this.#parts.rows.count({ ...use, day: utcDay(now) }, now);
+    await this.#parts.store.storedCredentials.count({ ...use, day: utcDay(now) }, now);
   }
 
   /** A clock task. For each past day, writes an audit entry for each operation and key that used a credential. */
   async recordUses(): Promise<{ recorded: number }> {
-    const { rows, audit, clock } = this.#parts;
-    const uses = await rows.takeUses(utcDay(clock.now()), BATCH);
-    for (const { applicationId, credentialId, operationId, keyId, day, calls } of uses)
-      await audit.record({
-        ...{ actor: { kind: 'agent_key', id: keyId }, action: 'credential.used', applicationId, outcome: 'success' },
-        ...{ target: { kind: 'credential', id: credentialId }, details: { operationId, day, calls } },
-      });
-    return { recorded: uses.length };
+    const { store, audit, clock } = this.#parts;
+    const recorded = await store.atomically(async trx => {
+      const uses = await trx.storedCredentials.takeUses(utcDay(clock.now()), BATCH);
+      // In the order of the application ids, because each entry locks the chain of its application until the commit.
+      for (const use of uses.toSorted((a, b) => (a.applicationId < b.applicationId ? -1 : 1)))
+        await audit.record(entryOf(use), trx);
+      return uses.length;
+    });
+    return { recorded };
   }
 
   /** A clock task. Destroys earlier versions that have expired. */
   async destroyDue(): Promise<{ destroyed: number }> {
-    return { destroyed: await this.#parts.rows.destroyDue(this.#parts.clock.now()) };
+    const { store, clock } = this.#parts;
+    return { destroyed: await store.storedCredentials.destroyDue(clock.now()) };
   }
 
   #problemOf({ current, id }: StoredCredentialWithVersion, auth: Auth, host: string): string | undefined {
@@ -89,6 +92,11 @@ export class CallCredentials {
     return undefined;
   }
 }
+
+const entryOf = ({ applicationId, credentialId, operationId, keyId, day, calls }: CredentialUse): AuditEvent => ({
+  ...{ actor: { kind: 'agent_key', id: keyId }, action: 'credential.used', applicationId, outcome: 'success' },
+  ...{ target: { kind: 'credential', id: credentialId }, details: { operationId, day, calls } },
+});
 
 const TYPES: Readonly<Record<Auth['as'], readonly string[]>> = {
   bearer: ['api_key'],
