@@ -1,9 +1,8 @@
 // The wiring of the HTTP server: the services of the families, and its other parts.
 import { join } from 'node:path';
-import type { Config } from '../config.ts';
 import type { Links } from '../domain/files/links.ts';
 import type { Identity } from '../domain/identity/identity.ts';
-import { listenForPeers, type PeerAddress } from '../entry/forward/peer-listener.ts';
+import { listenForPeers } from '../entry/forward/peer-listener.ts';
 import { type OperatorListener, openOperator } from '../entry/http/operator.ts';
 import { type Http, openHttp } from '../entry/http/server.ts';
 import type { Runtime } from '../kit/runtime.ts';
@@ -18,6 +17,7 @@ import type { Families } from './families.ts';
 import type { Foundation } from './foundation.ts';
 import type { OpenedHost } from './host.ts';
 import type { openInvocations } from './invocations.ts';
+import { peerAddress } from './listeners.ts';
 import { openMcp } from './mcp.ts';
 import { offeredBy } from './offered.ts';
 import { readiness } from './readiness.ts';
@@ -122,25 +122,12 @@ export async function openWeb(runtime: Runtime, foundation: Foundation, deps: We
 
 async function withPeerListener({ config, scope, peerTls }: Foundation, http: Http): Promise<Http> {
   const { shown } = peerTls;
-  const at = peerAddress(config, shown !== undefined);
+  const at = peerAddress(config);
   if (!at) return http;
   const listener = scope.own(await listenForPeers(http.server, at, 'port' in at ? shown : undefined));
   peerTls.onRenewed(certificate => listener.renew(certificate));
   return http;
 }
-
-/**
- * Returns the additional address for other hosts, which is used by a host with TLS and by one of several processes that
- * share an address.
- */
-function peerAddress({ process, peerUrl, listen: { host } }: Config, isTls: boolean): PeerAddress | undefined {
-  if (!process && !isTls) return undefined;
-  if (peerUrl.startsWith('unix:')) return { socket: peerUrl.slice('unix:'.length) };
-  const { protocol, port } = new URL(peerUrl);
-  return { host, port: Number(port || PORTS[protocol]) };
-}
-
-const PORTS: Readonly<Record<string, number>> = { 'http:': 80, 'https:': 443 };
 
 const consumersOf = (
   runtime: Runtime,

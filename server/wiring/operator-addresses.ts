@@ -4,14 +4,11 @@ import type { Config } from '../config.ts';
 import type { PolicyOptions } from '../engines/egress/policy.ts';
 import { thisMachine } from '../engines/egress/this-machine.ts';
 import type { Clock } from '../kit/clock.ts';
+import { listenersOf } from './listeners.ts';
 
 export const operatorAddresses = (config: Config, clock: Clock): Pick<PolicyOptions, 'allow' | 'machine'> => ({
   allow: config.egressAllow,
-  machine: thisMachine({
-    listeners: [config.listen, ...(config.operatorListen ? [config.operatorListen] : [])],
-    clock,
-    publicPort: publicPortOf(config),
-  }),
+  machine: thisMachine({ listeners: listenersOf(config), clock, publicPort: publicPortOf(config) }),
 });
 
 /** The port of a TLS proxy in front of this server. Undefined if this server itself serves its public address. */

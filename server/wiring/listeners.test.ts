@@ -1,0 +1,28 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { PROCESS_VARIABLE, readConfig } from '../config.ts';
+import { listenersOf } from './listeners.ts';
+
+const SETTINGS = { BERTH_LISTEN: '0.0.0.0:8080', BERTH_OPERATOR_LISTEN: '127.0.0.1:9464', BERTH_DATA_DIR: '/data' };
+
+const listeners = (settings: Readonly<Record<string, string>>): string[] =>
+  listenersOf(readConfig({ ...SETTINGS, ...settings })).map(({ host, port }) => `${host}:${port}`);
+
+test('the listeners of each of several processes include those of the others', () => {
+  const peers = { BERTH_PEER_URL: 'http://10.0.0.5:8100' };
+  const operator = ['127.0.0.1:9464', '127.0.0.1:9465', '127.0.0.1:9466'];
+  const forHosts = ['0.0.0.0:8101', '0.0.0.0:8102', '0.0.0.0:8103'];
+  for (const position of ['1/3', '2/3', '3/3']) {
+    const several = { [PROCESS_VARIABLE]: position };
+    assert.deepEqual(listeners({ ...several, ...peers }), ['0.0.0.0:8080', ...operator, ...forHosts], position);
+    assert.deepEqual(listeners(several), ['0.0.0.0:8080', ...operator], 'other hosts connect to a socket in a folder');
+  }
+});
+
+test('a single process listens for other hosts at a port of its own only with TLS', () => {
+  const peers = { BERTH_PEER_URL: 'https://10.0.0.5:8443' };
+  const tls = { BERTH_TLS_PEER_CERT: '/cert.pem', BERTH_TLS_PEER_KEY: '/key.pem' };
+  assert.deepEqual(listeners(peers), ['0.0.0.0:8080', '127.0.0.1:9464']);
+  assert.deepEqual(listeners({ ...peers, ...tls }), ['0.0.0.0:8080', '127.0.0.1:9464', '0.0.0.0:8443']);
+  assert.deepEqual(listeners({ BERTH_OPERATOR_LISTEN: 'off' }), ['0.0.0.0:8080']);
+});

@@ -1,0 +1,32 @@
+// The addresses on which the processes of this service listen on this machine. Does not open them.
+import type { Config } from '../config.ts';
+import type { PeerAddress } from '../entry/forward/peer-listener.ts';
+
+/**
+ * Returns the additional address for other hosts, which is used by a host with TLS and by one of several processes that
+ * share an address.
+ */
+export function peerAddress({ process, peerUrl, peerTls, listen: { host } }: Config): PeerAddress | undefined {
+  if (!process && peerTls.certFile === undefined) return undefined;
+  if (peerUrl.startsWith('unix:')) return { socket: peerUrl.slice('unix:'.length) };
+  const { protocol, port } = new URL(peerUrl);
+  return { host, port: Number(port || PORTS[protocol]) };
+}
+
+const PORTS: Readonly<Record<string, number>> = { 'http:': 80, 'https:': 443 };
+
+/**
+ * The listeners of all processes of this machine. Each process has the next port after that of the process before it
+ * (config.ts), except for the public address, which they share.
+ */
+export function listenersOf(config: Config): ReadonlyArray<Config['listen']> {
+  const { listen, operatorListen, process: { number, of } = { number: 1, of: 1 } } = config;
+  const peer = peerAddress(config);
+  const own = [operatorListen, peer && 'port' in peer ? peer : undefined]
+    .filter(listener => listener !== undefined)
+    .filter(({ port }) => port !== 0); // The system chooses this port, so it is not known here.
+  return [
+    listen,
+    ...own.flatMap(({ host, port }) => Array.from({ length: of }, (_, at) => ({ host, port: port + at + 1 - number }))),
+  ];
+}
