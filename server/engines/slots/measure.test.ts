@@ -2,13 +2,23 @@
 
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, rmSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  chownSync,
+  mkdirSync,
+  mkdtempSync,
+  rmSync,
+  symlinkSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, test } from 'node:test';
 import { measure } from './measure.ts';
 
 const WIDE = { bytes: 1e9, entries: 1000, depth: 10 };
+const NOBODY = 65534;
 let folder = '';
 
 beforeEach(() => {
@@ -60,6 +70,24 @@ test('reports folders nested deeper than PATH_MAX as too deep instead of empty',
     assert.equal((await measure(folder, { ...WIDE, depth: 100 })).over, 'depth');
   } finally {
     execFileSync('rm', ['-r', join(folder, name)]);
+  }
+});
+
+test('stops at a folder that an ordinary user cannot read or enter, instead of leaving it out', async () => {
+  const locked = join(folder, 'locked');
+  mkdirSync(locked);
+  writeFileSync(join(locked, 'hidden'), Buffer.alloc(50_000, 1));
+  const isRoot = process.geteuid?.() === 0;
+  if (isRoot) for (const path of [folder, locked]) chownSync(path, NOBODY, NOBODY);
+  for (const mode of [0o000, 0o600]) {
+    chmodSync(locked, mode);
+    if (isRoot) process.seteuid?.(NOBODY);
+    try {
+      assert.equal((await measure(folder, WIDE)).over, 'unreadable', mode.toString(8));
+    } finally {
+      if (isRoot) process.seteuid?.(0);
+      chmodSync(locked, 0o700);
+    }
   }
 });
 

@@ -14,8 +14,8 @@ export interface Measurement {
   /** Space taken up on the disk, not the apparent size of the files. */
   readonly bytes: number;
   readonly entries: number;
-  /** The limit at which the walk stopped. */
-  readonly over?: keyof Bounds;
+  /** The limit at which the walk stopped, or `unreadable` if it found a folder that the server may not read. */
+  readonly over?: keyof Bounds | 'unreadable';
 }
 
 const BLOCK_BYTES = 512;
@@ -35,7 +35,7 @@ export async function measure(folder: string, bounds: Bounds, signal?: AbortSign
   for (let next = waiting.pop(); next; next = waiting.pop()) {
     if (next.depth > bounds.depth) return { bytes, entries, over: 'depth' };
     for (const entry of entriesOf(next.path)) {
-      if (entry === 'too deep') return { bytes, entries, over: 'depth' };
+      if (isStop(entry)) return { bytes, entries, over: entry };
       entries += 1;
       bytes += entry.bytes;
       if (bytes > bounds.bytes) return { bytes, entries, over: 'bytes' };
@@ -58,10 +58,10 @@ interface Entry {
  * Yields the entries of a folder. Names are read as bytes, so that a name that is not UTF-8 cannot hide a file. Entries
  * that disappear during the walk are left out.
  */
-function* entriesOf(path: Buffer): Generator<Entry | 'too deep', void> {
+function* entriesOf(path: Buffer): Generator<Entry | Stop, void> {
   const folder = attempt(() => opendirSync(path, { encoding: 'buffer' as BufferEncoding }));
-  if (folder === 'too deep') yield folder;
-  if (folder === undefined || folder === 'too deep') return;
+  if (isStop(folder)) yield folder;
+  if (folder === undefined || isStop(folder)) return;
   try {
     yield* entriesIn(folder, path);
   } finally {
@@ -69,11 +69,11 @@ function* entriesOf(path: Buffer): Generator<Entry | 'too deep', void> {
   }
 }
 
-function* entriesIn(folder: Dir, path: Buffer): Generator<Entry | 'too deep', void> {
+function* entriesIn(folder: Dir, path: Buffer): Generator<Entry | Stop, void> {
   for (let entry = folder.readSync(); entry; entry = folder.readSync()) {
     const own = joinPath(path, entry);
     const stats = attempt(() => lstatSync(own, { throwIfNoEntry: false }));
-    if (stats === 'too deep') yield stats;
+    if (isStop(stats)) yield stats;
     else yield { path: own, bytes: (stats?.blocks ?? 0) * BLOCK_BYTES, isFolder: entry.isDirectory() };
   }
 }
@@ -87,16 +87,29 @@ function joinPath(path: Buffer, entry: Dirent): Buffer {
   return Buffer.concat([path, SLASH, Buffer.isBuffer(name) ? name : Buffer.from(entry.name)]);
 }
 
-const GONE_CODES = new Set(['ENOENT', 'ENOTDIR', 'EACCES', 'ELOOP']);
+const GONE_CODES = new Set(['ENOENT', 'ENOTDIR', 'ELOOP']);
 
-/** Runs a file system call. A path longer than the kernel's limit counts as too deep, so that no file can hide there. */
-function attempt<T>(operation: () => T): T | 'too deep' | undefined {
+/**
+ * What stops the walk, because files could hide there: a path longer than the kernel's limit, and a folder whose
+ * permissions the box removed, which an ordinary user cannot read.
+ */
+type Stop = 'depth' | 'unreadable';
+
+const STOPS = new Map<string, Stop>([
+  ['ENAMETOOLONG', 'depth'],
+  ['EACCES', 'unreadable'],
+]);
+
+const isStop = (found: unknown): found is Stop => found === 'depth' || found === 'unreadable';
+
+/** Runs a file system call. Returns undefined if the entry is gone. */
+function attempt<T>(operation: () => T): T | Stop | undefined {
   try {
     return operation();
   } catch (error) {
     const code = error instanceof Error && 'code' in error ? String(error.code) : '';
-    if (code === 'ENAMETOOLONG') return 'too deep';
-    if (GONE_CODES.has(code)) return undefined;
+    const stop = STOPS.get(code);
+    if (stop || GONE_CODES.has(code)) return stop;
     throw error;
   }
 }

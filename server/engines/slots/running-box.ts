@@ -157,9 +157,13 @@ export class RunningBox implements Box {
 
   #endForDisk({ over, bytes, entries }: Measurement): void {
     if (this.#ending) return;
+    const problem =
+      over === 'unreadable'
+        ? 'cannot be measured, because it has a folder that cannot be read'
+        : `exceeded its limit (${over})`;
     this.#ending = {
       why: 'disk_limit',
-      detail: `the session folder exceeded its limit (${over}): ${bytes} bytes in ${entries} entries`,
+      detail: `the session folder ${problem}: ${bytes} bytes in ${entries} entries`,
     };
     this.#options.processes.end().catch(error => this.#logError('box.end_failed', error));
   }
