@@ -70,6 +70,14 @@ async function verifiedKey(header: Buffer, archive: ArchiveLocation): Promise<Bu
 const idOf = (publicKey: Buffer): Buffer => createHash('sha256').update(publicKey).digest().subarray(0, ID_BYTES);
 
 function keyOf(der: Buffer): KeyObject {
+  const key = readKey(der);
+  // Signatures by other kinds of keys cannot be verified over a hash.
+  if (key.asymmetricKeyType !== 'rsa' && key.asymmetricKeyType !== 'ec')
+    throw badSignature('its key is neither an RSA nor an ECDSA key');
+  return key;
+}
+
+function readKey(der: Buffer): KeyObject {
   try {
     return createPublicKey({ key: der, format: 'der', type: 'spki' });
   } catch {

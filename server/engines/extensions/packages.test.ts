@@ -163,6 +163,12 @@ test('refuses a .crx that was changed, signed with another key, truncated or of 
   await refusedFor(written(second), 'crx_version');
 });
 
+test('refuses a .crx whose own key is of a kind that cannot sign a .crx', async () => {
+  const keys = [generateKeyPairSync('ed25519'), generateKeyPairSync('x25519')];
+  for (const { publicKey } of keys)
+    await refusedFor(written(crx3(zip([manifest()]), { publicKey, privateKey: rsa.privateKey })), 'crx_signature');
+});
+
 test('unpacks the files and adds the key of the .crx header to the manifest', async () => {
   const box = join(folder, 'box');
   mkdirSync(box);
