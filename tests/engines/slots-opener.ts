@@ -6,13 +6,13 @@ import { Fault } from '../../server/kit/fault.ts';
 import { silentLog } from '../../server/kit/log.ts';
 import { LIMITS } from './slots-lab.ts';
 
-const [dataDir, isolation, listen, chromiumPath] = process.argv.slice(2);
+const [dataDir, isolation, listen, chromiumPath, size = '1'] = process.argv.slice(2);
 if (!dataDir || (isolation !== 'auto' && isolation !== 'slot' && isolation !== 'process'))
-  throw new Error('usage: slots-opener.ts DATA_DIR ISOLATION loopback|public [CHROMIUM]');
+  throw new Error('usage: slots-opener.ts DATA_DIR ISOLATION loopback|public [CHROMIUM [SIZE]]');
 
 const warnings: unknown[] = [];
 const log = { ...silentLog, warn: (event: string, fields: unknown) => void warnings.push({ event, fields }) };
-const common = { dataDir, isolation, size: 1, limits: LIMITS, log, clock: systemClock } as const;
+const common = { dataDir, isolation, size: Number(size), limits: LIMITS, log, clock: systemClock } as const;
 const options = { ...common, listenIsLoopback: listen === 'loopback', ...(chromiumPath ? { chromiumPath } : {}) };
 const told = await openSlots(options).then(
   async slots => {

@@ -56,6 +56,13 @@ describe('slots that cannot be opened', { concurrency: 1 }, () => {
     assert.equal(open(['auto', 'loopback']).form, jailedForm());
   });
 
+  test('as root, refuses more slots than user ids, also with isolation "auto" on loopback', () => {
+    const { code, form, warnings } = open(['auto', 'loopback', '', '999']);
+    const [expectedCode, expectedForm] =
+      jailedForm() === 'root' ? ['isolation_unavailable', undefined] : [undefined, jailedForm()];
+    assert.deepEqual({ code, form, warnings }, { code: expectedCode, form: expectedForm, warnings: [] });
+  });
+
   test('reports a missing Chromium with its path and the command that installs it', () => {
     const { code, message } = open(['auto', 'loopback', '/usr/lib/no-such-browser']);
     assert.equal(code, 'box_start_failed');

@@ -17,6 +17,8 @@ import { Trash } from './trash.ts';
 
 /** The slot whose user id is used for helper programs. No box uses this slot. The probe uses the last slot. */
 const HELPER_SLOT = UIDS_PER_INSTALL - 2;
+/** The number of slots that have a user id of their own. */
+export const SLOTS_WITH_UID_MAX = HELPER_SLOT;
 
 export interface BoxHostOptions extends Pick<Runtime, 'clock' | 'log'> {
   readonly form: Form;

@@ -12,7 +12,7 @@ import { Fault } from '../../kit/fault.ts';
 const FIRST_UID = 200_000;
 /** The number of user id ranges. A hash decides which of them a data folder uses. */
 const INSTALL_RANGES = 4000;
-/** The number of user ids per data folder; also the maximum number of its slots. */
+/** The number of user ids per data folder: one for each of its slots, one for helpers, and one for the probe. */
 export const UIDS_PER_INSTALL = 1000;
 /**
  * Used if few ids are mapped, as in a container with a user namespace. Ids below this are left to the container image.

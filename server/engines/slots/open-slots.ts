@@ -3,7 +3,7 @@ import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { Fault, reason } from '../../kit/fault.ts';
 import type { Runtime } from '../../kit/runtime.ts';
-import { BoxHost } from './box-host.ts';
+import { BoxHost, SLOTS_WITH_UID_MAX } from './box-host.ts';
 import { Cgroups, type Limits } from './cgroups.ts';
 import { ENGINES, explainMissingEngine, findBrowser } from './chromium.ts';
 import { firstUid, readInstallId } from './install.ts';
@@ -43,6 +43,7 @@ export async function openSlots(options: OpenSlotsOptions, signal?: AbortSignal)
   await spreadFolders(sessions).catch(error => options.log.info('sessions.not_spread', { reason: reason(error) }));
   if (options.isolation === 'process') return openUnjailed(options, browsers, 'BERTH_ISOLATION is process', signal);
   const form = jailedForm();
+  assertEnoughUids(options.size, form);
   const jailed = await tryForm(options, form, browsers, signal);
   if (jailed.slots) return jailed.slots;
   if (options.isolation === 'auto' && options.listenIsLoopback)
@@ -57,6 +58,19 @@ export async function openSlots(options: OpenSlotsOptions, signal?: AbortSignal)
 }
 
 export const jailedForm = (): Exclude<Form, 'process'> => (process.getuid?.() === 0 ? 'root' : 'rootless');
+
+/**
+ * Throws if two boxes, or a box and a helper, would have the same user id. Does not count as a machine without a jail,
+ * because then `auto` would go on without one.
+ */
+export function assertEnoughUids(size: number, form: Form): void {
+  if (form !== 'root' || size <= SLOTS_WITH_UID_MAX) return;
+  throw new Fault(
+    'isolation_unavailable',
+    `There are user ids for ${SLOTS_WITH_UID_MAX} browsers, but BERTH_SLOTS and BERTH_WARM ask for ${size}: each slot, two for each warm browser, and one more.`,
+    { advice: 'Lower BERTH_SLOTS or BERTH_WARM, raise BERTH_PROCESSES, or run the server as an ordinary user.' },
+  );
+}
 
 type EngineOptions = Pick<OpenSlotsOptions, 'engine' | 'chromiumPath' | 'headlessShellPath'>;
 
