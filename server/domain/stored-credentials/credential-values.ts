@@ -20,13 +20,15 @@ const SECRET_MIN = 8;
 const PASSWORD_MIN = 4;
 /** A text without line breaks and other control characters. */
 const LINE = /^[^\p{Cc}]*$/u;
+/** A text that can be sent in a header as it is. */
+const HEADER_VALUE = /^[\u0020-\u007e]*$/;
 const PEM = /^-----BEGIN [A-Z0-9 ]+-----\r?\n[A-Za-z0-9+/=\r\n:,. -]+-----END [A-Z0-9 ]+-----\s*$/;
 const BASE64 = /^[A-Za-z0-9+/]*={0,2}$/;
 
 const USERNAME: Field = { name: 'username', minLength: 1, maxLength: 512, form: LINE };
 
 const FIELDS: Readonly<Record<StoredCredentialType, readonly Field[]>> = {
-  api_key: [{ name: 'key', minLength: SECRET_MIN, maxLength: TEXT_MAX, form: LINE }],
+  api_key: [{ name: 'key', minLength: SECRET_MIN, maxLength: TEXT_MAX, form: HEADER_VALUE }],
   basic: [USERNAME, { name: 'password', minLength: PASSWORD_MIN, maxLength: TEXT_MAX, form: LINE }],
   login: [
     USERNAME,
@@ -63,7 +65,10 @@ function problemOf({ minLength, maxLength, isOptional, form }: Field, text: stri
   if (text === undefined) return isOptional ? undefined : 'is missing';
   if (text.length < minLength || text.length > maxLength) return `must have ${minLength} to ${maxLength} characters`;
   if (!text.isWellFormed() || text.includes('\0')) return 'contains a character that is not allowed';
-  return form && !form.test(text) ? 'does not have the required format' : undefined;
+  if (!form || form.test(text)) return undefined;
+  return form === HEADER_VALUE
+    ? 'contains a character that cannot be sent in a header: only printable ASCII characters can'
+    : 'does not have the required format';
 }
 
 /** Returns the secret texts of a value, which must not appear anywhere. */
