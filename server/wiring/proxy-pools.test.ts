@@ -45,6 +45,7 @@ test('reads the pools of a file, marks each proxy as trusted, and gives it the n
   });
   assert.deepEqual([other?.name, other?.proxies[0].port], ['de', 443]);
   assert.deepEqual(read({ pools: [] }), []);
+  assert.equal(read(pools({}, { ...PROXY, password: 'hush'.repeat(64) })).length, 1, 'a longer password for HTTP');
 });
 
 const pools = (change: object, proxy: object = PROXY): unknown => ({
@@ -66,6 +67,14 @@ const WRONG: ReadonlyArray<readonly [content: unknown, says: RegExp]> = [
   [pools({}, { ...PROXY, server: 'ftp://10.0.0.7' }), /at \/pools\/0\/proxies\/0\/server/],
   [pools({}, { ...PROXY, server: 'http://hush-user:hush-word@10.0.0.7' }), /at \/pools\/0\/proxies\/0\/server/],
   [pools({}, { ...PROXY, password: 7 }), /at \/pools\/0\/proxies\/0\/password/],
+  [
+    pools({}, { ...PROXY, server: 'socks5://10.0.0.7', password: 'hush'.repeat(64) }),
+    /255 bytes.*at \/pools\/0\/proxies\/0\b/,
+  ],
+  [
+    pools({}, { ...PROXY, server: 'socks5://10.0.0.7', username: 'hüsh'.repeat(52) }),
+    /255 bytes.*at \/pools\/0\/proxies\/0\b/,
+  ],
   [pools({}, { ...PROXY, extra: 'hush' }), /at \/pools\/0\/proxies\/0/],
 ];
 

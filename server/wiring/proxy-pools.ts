@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs';
 import Type from 'typebox';
 import Value from 'typebox/value';
 import type { ProxyPool, StoredProxy } from '../domain/network/pools.ts';
-import { parseProxyAddress } from '../domain/network/proxies.ts';
+import { parseProxyAddress, userProblem } from '../domain/network/proxies.ts';
 import { type BadConfig, badValue } from '../kit/environment.ts';
 
 const Server = Type.Object(
@@ -59,6 +59,8 @@ export function readProxyPools(file: string): readonly ProxyPool[] {
     const members = proxies.map(({ server, ...user }, number): StoredProxy => {
       const read = parseProxyAddress(server);
       if (typeof read === 'string') throw invalidPool(`${place}/proxies/${number}/server`, `an address: it ${read}`);
+      const problem = userProblem({ ...read, ...user });
+      if (problem !== undefined) throw invalidPool(`${place}/proxies/${number}`, `a proxy: it ${problem}`);
       return { name: pool.name, ...read, ...user, trusted: true };
     });
     const [first, ...others] = members;

@@ -76,15 +76,23 @@ const SOCKS_BYTES_MAX = 255;
 function external({ server, username, password }: External, index: number): StoredProxy {
   const read = parseProxyAddress(server);
   if (typeof read === 'string') throw invalidRequest([{ path: `proxies.${index}.server`, message: read }]);
-  if (read.scheme === 'socks5' && [username, password].some(text => Buffer.byteLength(text ?? '') > SOCKS_BYTES_MAX))
-    throw invalidRequest([
-      {
-        path: `proxies.${index}`,
-        message: `has a username or password of more than ${SOCKS_BYTES_MAX} bytes, the maximum for SOCKS5`,
-      },
-    ]);
+  const problem = userProblem({ ...read, username, password });
+  if (problem !== undefined) throw invalidRequest([{ path: `proxies.${index}`, message: problem }]);
   const user = username === undefined && password === undefined ? {} : { username, password };
   return { name: `proxies.${index}`, ...read, ...user, trusted: false };
+}
+
+/** Returns the problem with the user of a proxy, or undefined if there is none. */
+export function userProblem({ scheme, username = '', password = '' }: ProxyUser): string | undefined {
+  if (scheme !== 'socks5' || [username, password].every(text => Buffer.byteLength(text) <= SOCKS_BYTES_MAX))
+    return undefined;
+  return `has a username or password of more than ${SOCKS_BYTES_MAX} bytes, the maximum for SOCKS5`;
+}
+
+interface ProxyUser {
+  readonly scheme: StoredProxy['scheme'];
+  readonly username?: string | undefined;
+  readonly password?: string | undefined;
 }
 
 /** Parses a proxy address. Returns a description of the problem if it is not valid. */
