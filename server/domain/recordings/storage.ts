@@ -96,10 +96,10 @@ export class RecordingStorage implements RecordingSink {
   async #run(app: ApplicationId, session: SessionId, page: number, init: Buffer): Promise<number> {
     const { rows, artifacts, keys } = this.#parts;
     const checksum = createHash('sha256').update(init).digest('hex');
-    const known = await rows.runOf(session, page, checksum);
-    if (known !== undefined) return known;
-    const run = await rows.addRun(session, page, checksum);
-    await artifacts.put(keys.init(app, session, page, run), chunk(init), SEGMENT_TYPE);
+    const run = (await rows.runOf(session, page, checksum)) ?? (await rows.addRun(session, page, checksum));
+    const key = keys.init(app, session, page, run);
+    // The row gives the number, so it is written first. An earlier try may have failed before the artifact was stored.
+    if (!(await artifacts.stat(key))) await artifacts.put(key, chunk(init), SEGMENT_TYPE);
     return run;
   }
 }
