@@ -372,6 +372,28 @@ test('refuses to return request bodies of a masked hand-off to a client that obs
   await server.release(id);
 });
 
+test('the log cuts the query of a navigation that the rules refused in a masked hand-off', async () => {
+  const created = await server.createSession({ browserSettings: { allowedDomains: ['a.test'] }, keepAlive: true }, key);
+  const browser = await chromium.connectOverCDP(created.connectUrl);
+  const page: Page = browser.contexts()[0]?.pages()[0] ?? assert.fail();
+  await page.goto(`${pages.a}/otp`);
+  await page.evaluate(`code.oninput = () => { location = '${pages.b}/done?answer=' + encodeURIComponent(code.value) }`);
+  const claimed = await claimHandoff(server, person, (await requestHandoff(server, key, created.id)).id);
+  const viewer = await LiveViewer.open(claimed.liveViewUrl);
+  await eventually('control of the person', () => viewer.last('control')?.who === 'you' && viewer.frames > 0);
+  viewer.click(100, 40);
+  viewer.drive({ type: 'text', text: SECRET });
+  const path = `/v1/browsers/sessions/${created.id}/logs`;
+  const readLog = async () => (await server.api('GET', path, { key })).text;
+  const log = await eventually('the refusal', readLog, text => text.includes('Page.navigationBlocked'));
+  assert.ok(log.includes(`${pages.b}/done`), log);
+  assert.equal(formIn(log), undefined);
+  await withLease(server, claimed, 'complete', { outcome: 'completed' });
+  await viewer.close();
+  await browser.close();
+  await server.release(created.id);
+});
+
 test('messages that a page logged in a masked hand-off are not shown later, on a new connection, by a tool or in the log after a restart', async () => {
   const { id, connectUrl, browser } = await onOtpPage();
   const claimed = await claimHandoff(server, person, (await requestHandoff(server, key, id)).id);

@@ -7,6 +7,7 @@ import type { Runtime } from '../../kit/runtime.ts';
 import { entryOf } from './entry.ts';
 import { redactUrl } from './redact.ts';
 import { SessionLog } from './session-log.ts';
+import { withoutTyped } from './typed-by-person.ts';
 
 export interface LogBookParts extends Pick<Runtime, 'clock' | 'log'> {
   readonly rows: Pick<LogRows, 'write' | 'last'>;
@@ -18,6 +19,8 @@ export interface BlockedNavigation {
   readonly reason: string;
   /** Target id of the page. */
   readonly targetId: string;
+  /** Whether a person has control in a masked hand-off. The address may then contain what they typed. */
+  readonly isCovered: boolean;
 }
 
 export class LogBook {
@@ -47,13 +50,14 @@ export class LogBook {
   }
 
   /** Logs that the session's network rules refused a navigation. Does nothing if the session has no log. */
-  navigationBlocked(session: SessionId, { url, reason, targetId }: BlockedNavigation): void {
+  navigationBlocked(session: SessionId, { url, reason, targetId, isCovered }: BlockedNavigation): void {
     const log = this.#open.get(session);
     const page = log?.pageOf?.(targetId);
     const place = { frameId: targetId, ...(page === undefined ? {} : { page }) };
     const at = this.#parts.clock.now().getTime();
     const params = { url: redactUrl(log?.secrets.clean(url) ?? ''), reason };
-    log?.add({ at, kind: 'page', method: 'Page.navigationBlocked', ...place, params });
+    const kept = isCovered ? withoutTyped(params) : params;
+    log?.add({ at, kind: 'page', method: 'Page.navigationBlocked', ...place, params: kept });
   }
 
   /** Writes the new entries of all logs. Run by a clock task. */

@@ -212,7 +212,8 @@ export class Network implements Watcher {
       onRefused: (hostname, { url = hostname, targetId }) => {
         const rule = matchesDocuments(hostname) ? 'allowed_domains' : 'network_policy';
         ledger.count(rule === 'network_policy' ? 'network.refused' : 'navigation.refused', { hostname, rule });
-        this.#parts.blocked(liveSession.id, { url, reason: rule, targetId });
+        const isCovered = liveSession.cover !== undefined;
+        this.#parts.blocked(liveSession.id, { url, reason: rule, targetId, isCovered });
       },
     });
   }
