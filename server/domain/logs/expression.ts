@@ -8,6 +8,10 @@ export const SCANNED_CHARS_MAX = 64 * 1024;
 const LONG_NUMBERS = /\b\d{6,}\b/g;
 /** After these, a slash starts a regular expression; elsewhere it is a division. */
 const BEFORE_REGEXP = /(?:^|[([{,;:=!&|?+\-*%<>~^]|\b(?:return|typeof|case|in|of|delete|void|throw|new|do|else))\s*$/;
+/** How much of the text before a slash is searched. */
+const BEFORE_CHARS = 40;
+/** Text that is kept as it is. */
+const PLAIN = /[^/"'`]+/y;
 
 export interface ScannedExpression {
   readonly shape: string;
@@ -30,7 +34,9 @@ class Scan {
   readonly #text: string;
   readonly quoted: string[] = [];
   #at = 0;
-  #output = '';
+  readonly #output: string[] = [];
+  /** The end of the output. Searching the whole output would join it for each slash. */
+  #tail = '';
 
   constructor(text: string) {
     this.#text = text;
@@ -42,17 +48,29 @@ class Scan {
    */
   run(): string | undefined {
     while (this.#at < this.#text.length) if (!this.#step()) return undefined;
-    return this.#output;
+    return this.#output.join('');
+  }
+
+  #append(piece: string): void {
+    this.#output.push(piece);
+    this.#tail = (this.#tail + piece.slice(-BEFORE_CHARS)).slice(-BEFORE_CHARS);
   }
 
   #step(): boolean {
+    PLAIN.lastIndex = this.#at;
+    const [plain] = PLAIN.exec(this.#text) ?? [];
+    if (plain !== undefined) {
+      this.#append(plain);
+      this.#at += plain.length;
+      return true;
+    }
     const character = this.#text[this.#at] ?? '';
     const two = this.#text.slice(this.#at, this.#at + 2);
     if (two === '//') return this.#skipTo(/\n|$/g, false);
     if (two === '/*') return this.#skipTo(/\*\//g, true);
     if (character === '"' || character === "'" || character === '`') return this.#string(character);
-    if (character === '/' && BEFORE_REGEXP.test(this.#output.slice(-40))) return this.#pattern();
-    this.#output += character;
+    if (character === '/' && BEFORE_REGEXP.test(this.#tail)) return this.#pattern();
+    this.#append(character);
     this.#at++;
     return true;
   }
@@ -63,7 +81,7 @@ class Scan {
     const found = end.exec(this.#text);
     if (!found && mustEnd) return false;
     this.#at = found ? found.index + found[0].length : this.#text.length;
-    this.#output += ' ';
+    this.#append(' ');
     return true;
   }
 
@@ -80,7 +98,7 @@ class Scan {
         // redacted.
         if (quote === '`' && inner.includes('${') && this.#text.indexOf('`', at + 1) >= 0) return this.#redactRest();
         this.quoted.push(unescapeContent(inner));
-        this.#output += inner === '' ? quote + quote : quote + REDACTED + quote;
+        this.#append(inner === '' ? quote + quote : quote + REDACTED + quote);
         this.#at = at + 1;
         return true;
       }
@@ -89,7 +107,7 @@ class Scan {
   }
 
   #redactRest(): boolean {
-    this.#output += REDACTED;
+    this.#append(REDACTED);
     this.#at = this.#text.length;
     return true;
   }
@@ -103,7 +121,7 @@ class Scan {
       else if (character === '[') inClass = true;
       else if (character === ']') inClass = false;
       else if (character === '/' && !inClass) {
-        this.#output += `/${REDACTED}/`;
+        this.#append(`/${REDACTED}/`);
         this.#at = at + 1;
         return true;
       }
