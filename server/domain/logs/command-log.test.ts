@@ -1,12 +1,16 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { systemClock } from '../../kit/clock.ts';
+import { type Clock, systemClock } from '../../kit/clock.ts';
 import type { ApplicationId, SessionId } from '../../kit/ids.ts';
 import { silentLog } from '../../kit/log.ts';
 import { CommandLog } from './command-log.ts';
+import { COMMANDS_AT_ONCE } from './limits.ts';
 import { SessionLog } from './session-log.ts';
 
 const SECRET = 'hunter2-S3cr3t';
+
+const application = 'app' as ApplicationId;
+const session = 'session' as SessionId;
 
 test('redacts typed text in a console message from the same turn of the event loop', async () => {
   const lines: string[] = [];
@@ -14,8 +18,6 @@ test('redacts typed text in a console message from the same turn of the event lo
     write: async (_: string, __: string, chunks: ReadonlyArray<{ readonly lines: readonly string[] }>) =>
       void lines.push(...chunks.flatMap(chunk => chunk.lines)),
   };
-  const application = 'app' as ApplicationId;
-  const session = 'session' as SessionId;
   const log = new SessionLog({ application, session, rows, clock: systemClock, log: silentLog });
   const commands = new CommandLog({ log, pageOf: () => 1, clock: systemClock });
   const message = Buffer.from(JSON.stringify({ id: 1, method: 'Input.insertText', params: { text: SECRET } }));
@@ -27,4 +29,25 @@ test('redacts typed text in a console message from the same turn of the event lo
   assert.ok(!lines.join('').includes(SECRET), lines.join('\n'));
   assert.match(lines.join(''), /input \[redacted\].*over/s);
   assert.match(lines.join(''), /Input\.insertText/);
+});
+
+test('redacts text of an expression that is not logged itself because of the rate', async () => {
+  const lines: string[] = [];
+  const rows = {
+    write: async (_: string, __: string, chunks: ReadonlyArray<{ readonly lines: readonly string[] }>) =>
+      void lines.push(...chunks.flatMap(chunk => chunk.lines)),
+  };
+  const clock: Clock = { ...systemClock, monotonicMs: () => 0 };
+  const log = new SessionLog({ application, session, rows, clock, log: silentLog });
+  const commands = new CommandLog({ log, pageOf: () => 1, clock });
+  const send = (method: string, params: object): void => {
+    const message = Buffer.from(JSON.stringify({ id: 1, method, params }));
+    commands.onCommand({ method, targetIds: ['page'], message })?.(Buffer.from('{"id":1,"result":{}}'));
+  };
+  for (let n = 0; n < COMMANDS_AT_ONCE; n++) send('Page.reload', {});
+  send('Runtime.evaluate', { expression: `search.value = '${SECRET}'; search.form.submit()` });
+  log.add({ at: 1, kind: 'page', method: 'Page.frameNavigated', params: { url: `https://a.test/?q=${SECRET}` } });
+  await log.close();
+  assert.doesNotMatch(lines.join(''), /Runtime\.evaluate/);
+  assert.match(lines.join(''), /Page\.frameNavigated.*\?q=\[redacted\]/);
 });

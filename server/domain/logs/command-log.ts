@@ -18,6 +18,11 @@ const COMMAND_BYTES_MAX = 64 * 1024;
 const RESPONSE_BYTES_MAX = 16 * 1024;
 /** Maximum number of messages that are parsed in one turn of the event loop. */
 const BATCH = 100;
+/**
+ * Expressions that are not logged, because the limits of the log are reached, are not scanned if they are longer. Those
+ * that type a text are short; clients send longer ones to inject libraries.
+ */
+const UNLOGGED_EXPRESSION_BYTES_MAX = 8 * 1024;
 const EMPTY_BUFFER = Buffer.alloc(0);
 /** Commands that are parsed even if they are not logged, because the text that they type must be redacted elsewhere. */
 const TYPING_COMMANDS: ReadonlySet<string> = new Set([
@@ -64,9 +69,9 @@ export class CommandLog implements CommandTap {
   onCommand(observed: Overheard): ((response: Buffer) => void) | undefined {
     const { log, clock } = this.#parts;
     const isLogged = log.takes('command') && (this.#hasCredit() || log.drop('command', 'rate'));
-    if (!isLogged && !TYPING_COMMANDS.has(observed.method)) return undefined;
+    if (!isLogged && !mayType(observed)) return undefined;
     const asked: LoggedCommand = { ...observed, at: clock.now().getTime(), isSecret: true, kept: undefined };
-    this.#defer(() => this.#read(asked));
+    this.#defer(() => this.#read(asked, isLogged));
     if (!isLogged) return undefined;
     return response => {
       const answeredAt = clock.now().getTime();
@@ -74,11 +79,12 @@ export class CommandLog implements CommandTap {
     };
   }
 
-  #read(loggedCommand: LoggedCommand): void {
+  #read(loggedCommand: LoggedCommand, isLogged: boolean): void {
     const { method, message = EMPTY_BUFFER } = loggedCommand;
     const parsed = message.length > COMMAND_BYTES_MAX ? undefined : parse(message);
     const params = isObject(parsed?.params) ? parsed.params : {};
     if (parsed) this.#rememberTyped(loggedCommand, params);
+    if (!isLogged) return;
     loggedCommand.kept = parsed
       ? commandParams(method, this.#parts.log.secrets.cleanAll(params))
       : { cut: true, bytes: message.length };
@@ -172,6 +178,9 @@ export class CommandLog implements CommandTap {
     if (this.#scheduled) setImmediate(this.#work);
   };
 }
+
+const mayType = ({ method, message }: Overheard): boolean =>
+  TYPING_COMMANDS.has(method) || (method === 'Runtime.evaluate' && message.length <= UNLOGGED_EXPRESSION_BYTES_MAX);
 
 function parse(message: Buffer): UntrustedObject | undefined {
   const parsed = parseJson(message);
